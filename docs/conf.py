@@ -1,0 +1,30 @@
+"""How Sphinx builds these pages: `tox -e docs`, warnings are errors."""
+
+from __future__ import annotations
+
+import zlmdb._version
+
+project = "zlmdb"
+author = "The zlmdb authors"
+copyright = "The zlmdb authors"
+release = zlmdb._version.__version__
+
+extensions = ["sphinx.ext.autodoc"]
+html_theme = "furo"
+html_title = f"zlmdb {release}"
+exclude_patterns = ["_build"]
+
+# `name` in single backticks is code, in docstrings and pages alike; links are spelled out as roles.
+default_role = "code"
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_preserve_defaults = True
+
+# Names of ours must resolve. Those of other libraries need their inventories, and so a network; type variables and
+# what is internal to the codec packages are documented nowhere.
+nitpick_ignore_regex = [
+    ("py:.*", r"(?!zlmdb\b).*"),
+    ("py:.*", r"zlmdb(\.\w+)*\.[A-Z]"),
+    ("py:.*", r"zlmdb\.(keys|values)\.\w+\.\w+"),
+]

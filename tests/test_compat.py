@@ -1,0 +1,161 @@
+"""Names that programs of zlmdb <= 26, and packages built on it, import and must find."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import inspect
+import subprocess
+import sys
+
+import flatbuffers
+import lmdb
+import pytest
+
+import zlmdb
+
+# What `dir()` of the predecessor has, beside the named maps, its private modules, and what it imported for itself.
+NAMES = [
+    "Database",
+    "NullValueConstraint",
+    "PersistentMap",
+    "Schema",
+    "TABLES_BY_UUID",
+    "Transaction",
+    "TransactionStats",
+    "flatbuffers",
+    "lmdb",
+    "setup_flatbuffers_import",
+    "table",
+    "__version__",
+]
+FLATBUFFERS = ["builder", "compat", "encode", "number_types", "packer", "table", "util"]
+
+
+def run(program: str) -> str:
+    """What *program* prints in a fresh interpreter."""
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.strip()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_predecessors_names_are_here(name: str) -> None:
+    assert getattr(zlmdb, name) is not None
+
+
+def test_lmdb_is_the_lmdb_package() -> None:
+    assert zlmdb.lmdb is lmdb
+    from zlmdb import lmdb as ours
+
+    assert ours.Environment is lmdb.Environment
+
+
+@pytest.mark.parametrize("name", ["zlmdb.flatbuffers", "zlmdb._flatbuffers_vendor"])
+def test_flatbuffers_is_the_flatbuffers_package(name: str) -> None:
+    module = importlib.import_module(name)
+    assert module.Builder is flatbuffers.Builder
+    assert module.Table is flatbuffers.Table
+    assert module.__version__ == flatbuffers.__version__
+    for part in FLATBUFFERS:
+        assert getattr(module, part) is importlib.import_module(f"flatbuffers.{part}")
+
+
+@pytest.mark.parametrize("name", ["zlmdb.flatbuffers", "zlmdb._flatbuffers_vendor"])
+def test_the_modules_of_flatbuffers_import_under_our_name(name: str) -> None:
+    program = f"""
+import {name}
+from {name} import Builder, number_types as N
+from {name}.table import Table
+from {name}.compat import import_numpy
+import {name}.number_types, {name}.flexbuffers
+builder = Builder(0)
+builder.StartObject(1)
+builder.PrependUint64Slot(0, 7, 0)
+builder.Finish(builder.EndObject())
+data = bytes(builder.Output())
+table = Table(data, {name}.encode.Get({name}.packer.uoffset, data, 0))
+print(table.Get(N.Uint64Flags, table.Offset(4) + table.Pos))
+"""
+    assert run(program) == "7"
+
+
+def test_flatbuffers_is_an_attribute_that_is_imported_when_it_is_used() -> None:
+    program = """
+import sys, zlmdb
+before = "flatbuffers" in sys.modules
+zlmdb.flatbuffers.Builder, zlmdb._flatbuffers_vendor.Builder
+print(before, "flatbuffers" in sys.modules)
+"""
+    assert run(program) == "False True"
+
+
+def test_flatbuffers_itself_is_left_alone() -> None:
+    program = """
+import sys, zlmdb, zlmdb.flatbuffers, zlmdb._flatbuffers_vendor
+zlmdb.setup_flatbuffers_import()
+import flatbuffers
+print(flatbuffers.__name__, sys.modules["flatbuffers"] is flatbuffers, flatbuffers is zlmdb.flatbuffers)
+"""
+    assert run(program) == "flatbuffers True False"
+
+
+def test_setting_up_the_import_does_nothing() -> None:
+    before = set(sys.modules)
+    zlmdb.setup_flatbuffers_import()
+    assert set(sys.modules) == before
+    assert not inspect.signature(zlmdb.setup_flatbuffers_import).parameters
+
+
+def test_the_version_satisfies_the_pins_of_downstream_packages() -> None:
+    major, minor, patch = (int(part) for part in zlmdb.__version__.split(".")[:3])
+    assert (major, minor, patch) >= (25, 12, 2)
+    assert major == 27
+
+
+def test_the_version_is_that_of_the_distribution() -> None:
+    try:
+        found = importlib.metadata.version("zlmdb")
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip("zlmdb is not installed, it is imported from its source")
+    assert found == zlmdb.__version__
+
+
+def test_table_is_the_decorator_and_not_the_module() -> None:
+    program = """
+import zlmdb.table
+from zlmdb import table
+import zlmdb
+print(callable(table), table is zlmdb.table)
+"""
+    assert run(program) == "True True"
+
+
+def test_an_unknown_attribute_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        zlmdb.nonsense  # noqa: B018
+
+
+def test_the_exceptions_are_those_that_old_programs_catch() -> None:
+    assert issubclass(zlmdb.NullValueConstraint, RuntimeError)
+    assert issubclass(zlmdb.DatabaseInUse, RuntimeError)
+
+
+def test_the_constructors_take_what_they_took() -> None:
+    database = list(inspect.signature(zlmdb.Database).parameters.values())
+    expected = ["dbpath", "maxsize", "readonly", "lock", "sync", "create", "open_now", "writemap"]
+    expected += ["context", "log", "lib_version"]
+    assert [p.name for p in database if p.kind is p.POSITIONAL_OR_KEYWORD] == expected
+    assert list(inspect.signature(zlmdb.Database.open).parameters) == expected
+    assert list(inspect.signature(zlmdb.Database.begin).parameters) == ["self", "write", "buffers", "stats"]
+    assert list(inspect.signature(zlmdb.Database.stats).parameters) == ["self", "include_slots"]
+    assert list(inspect.signature(zlmdb.Database.sync).parameters) == ["self", "force"]
+    assert len(inspect.signature(zlmdb.Database.attach_table).parameters) == 2
+    assert list(inspect.signature(zlmdb.table).parameters) == ["oid", "marshal", "parse", "build", "cast", "compress"]
+    assert list(inspect.signature(zlmdb.Transaction.put).parameters) == ["self", "key", "data", "overwrite"]
+    assert not inspect.signature(zlmdb.TransactionStats).parameters
+
+
+def test_everything_public_is_importable_by_a_star() -> None:
+    names = run(
+        "from zlmdb import *; print(Database, MapUuidCbor, table, lmdb, PersistentMap, open is __builtins__.open)"
+    )
+    assert names.endswith("True")

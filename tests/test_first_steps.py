@@ -1,0 +1,183 @@
+"""A new user's first mistakes are answered with what to do instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_type_hints
+from uuid import UUID
+
+import pytest
+
+import zlmdb
+
+
+@dataclass
+class User:
+    name: str
+    email: str
+    age: int
+
+
+class Users(zlmdb.Table[UUID, User]):
+    """Users by id."""
+
+    by_email = zlmdb.UniqueIndex[str]("email")
+    by_age = zlmdb.Index[int]("age")
+
+
+class Store(zlmdb.Schema):
+    users: Users
+    logins: zlmdb.Table[str, int]
+
+
+ANN = User("Ann", "ann@example.com", 31)
+
+
+@pytest.fixture
+def db() -> Iterator[Any]:
+    """A database in memory; untyped, as these uses are none that a type checker lets pass."""
+    with zlmdb.open(None, Store) as database:
+        yield database
+
+
+@pytest.mark.parametrize("schema", [Users, Store(), "Store", Users.by_age])
+def test_a_schema_that_is_none_is_named(schema: Any) -> None:
+    with pytest.raises(TypeError, match=r"expected a subclass of zlmdb\.Schema, got"):
+        zlmdb.open(None, schema)
+
+
+def test_a_table_of_the_database_itself_is_answered_with_a_transaction(db: Any) -> None:
+    with pytest.raises(AttributeError, match=r"with db\.read\(\) as t:.* t\.users"):
+        _ = db.users
+    with pytest.raises(AttributeError, match="'Database' object has no attribute 'user'$"):
+        _ = db.user
+
+
+def test_a_table_of_a_schema_made_by_hand_is_answered_with_a_transaction() -> None:
+    with pytest.raises(AttributeError, match=r"with db\.write\(\) as t:"):
+        _ = Store().users
+    with pytest.raises(AttributeError, match="'Store' object has no attribute 'user'$"):
+        _ = Store().user  # type: ignore[attr-defined]
+
+
+def test_a_table_made_by_hand_is_answered_with_a_schema() -> None:
+    with pytest.raises(TypeError, match=r"declare it in a zlmdb\.Schema"):
+        Users()
+
+
+def test_a_misspelt_table_is_answered_with_the_nearest_one(db: Any) -> None:
+    with db.read() as t:
+        with pytest.raises(AttributeError, match="did you mean 'users'"):
+            _ = t.user
+        with pytest.raises(KeyError, match="did you mean 'logins'"):
+            _ = t["login"]
+
+
+def test_a_table_is_not_replaced_by_assigning_to_it(db: Any) -> None:
+    with db.write() as t:
+        with pytest.raises(AttributeError, match=r"t\.logins\.update"):
+            t.logins = {"ann": 1}
+        t.logins["ann"] = 1
+    with db.read() as t:
+        assert dict(t.logins) == {"ann": 1}
+
+
+@pytest.mark.parametrize("index", ["by_email", "by_age"])
+def test_an_index_is_not_iterated_over_and_not_assigned_to(db: Any, index: str) -> None:
+    with db.write() as t:
+        t.users.add(ANN)
+        view = getattr(t.users, index)
+        with pytest.raises(TypeError, match="not iterable"):
+            list(view)  # would try view[0], view[1], ... for ever
+        with pytest.raises(TypeError, match="item assignment"):
+            view["ann@example.com"] = ANN
+
+
+def test_adding_without_a_rule_for_keys_says_how_to_give_one(db: Any) -> None:
+    with db.write() as t, pytest.raises(TypeError, match=r"table\[key\] = value, or .* key="):
+        t.logins.add(1)
+
+
+def test_a_path_without_a_database_says_how_one_is_made(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="check the path, or open it writable with a schema"):
+        zlmdb.open(tmp_path / "typo")
+
+
+def test_options_that_differ_are_named_and_no_others(tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path, Store), pytest.raises(zlmdb.DatabaseInUse) as caught:
+        zlmdb.open(tmp_path, Store, readonly=True)
+    assert "with readonly=False, and was asked for with readonly=True:" in str(caught.value)
+
+
+def test_a_part_of_a_key_that_does_not_fit_is_shown_whole() -> None:
+    codec = zlmdb.keys.key_codec(tuple[str, UUID])
+    with pytest.raises(zlmdb.EncodeError, match=r"part 2 of tuple\(str,uuid\): '0{8}-(0{4}-){3}0{12}' is not a key"):
+        codec.encode(("ann", str(UUID(int=0))))
+
+
+def test_the_hints_of_a_table_class_can_be_looked_up() -> None:
+    assert get_type_hints(Users)["label"] is str
+
+
+class NoSuchField(zlmdb.Table[UUID, User]):
+    """An index of a field that the model does not have."""
+
+    by_mail = zlmdb.UniqueIndex[str]("mail")
+
+
+class NoKeyType(zlmdb.Table[UUID, User]):
+    """An index whose keys cannot be sorted."""
+
+    by_name = zlmdb.Index[list]("name")  # type: ignore[type-arg]
+
+
+class NoTypes(zlmdb.Table):
+    """A table that says nothing."""
+
+
+class NoModel(zlmdb.Table[UUID, "Usr"]):  # type: ignore[name-defined]
+    """A table of what is not defined."""
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        (NoSuchField, r"index 'by_mail': User has no field 'mail' \(it has name, email, age\)"),
+        (NoKeyType, r"index 'by_name': list is not a key type; there are int, str,"),
+        (NoTypes, r"table 'rows': NoTypes says no types: derive it from Table\[KeyType, ValueType\]"),
+        (NoModel, r"table 'rows': the type 'Usr' is not defined"),
+        (dict[str, int], r"Wrong\.rows is annotated with dict\[str, int\], which is no table"),
+    ],
+)
+def test_a_declaration_that_means_nothing_is_refused_before_there_is_a_record(table: Any, said: str) -> None:
+    class Wrong(zlmdb.Schema):
+        rows: table
+
+    with pytest.raises(TypeError, match=said):
+        zlmdb.open(None, Wrong)
+
+
+def test_an_index_may_name_a_property_and_a_field_of_a_field() -> None:
+    @dataclass
+    class Shop:
+        owner: User
+
+        @property
+        def initial(self) -> str:
+            return self.owner.name[0]
+
+    class Shops(zlmdb.Table[int, Shop]):
+        """Shops, numbered."""
+
+        by_initial = zlmdb.Index[str]("initial")
+        by_email = zlmdb.UniqueIndex[str]("owner.email")
+
+    class Town(zlmdb.Schema):
+        shops: Shops
+
+    with zlmdb.open(None, Town) as db, db.write() as t:
+        key = t.shops.add(Shop(ANN))
+        assert t.shops.by_email.key("ann@example.com") == key
+        assert t.shops.by_initial["A"].count() == 1

@@ -1,0 +1,237 @@
+"""Fork: the child opens anew, what it inherited is refused, and the parent's snapshots stay right row by row.
+
+Closing the inherited environment in the child would free the parent's reader slots, and its open snapshots would then
+return pages that the writer has reused. Each scenario runs in a process of its own, since pytest's has threads.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork()")
+
+PRELUDE = """
+import gc, os, sys, warnings
+import zlmdb
+
+class Store(zlmdb.Schema):
+    rows: zlmdb.Table[int, str]
+
+FIRST = [(i, f"first {i}") for i in range(2000)]
+
+def opened():
+    db = zlmdb.open(sys.argv[1], Store)
+    with db.write() as t:
+        t.rows.put_many(FIRST)
+    for _ in range(12):  # fill the cache of spare read transactions
+        with db.read() as t:
+            len(t.rows)
+    return db
+
+def in_child(work):
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            work()
+            status = 0
+        except BaseException:
+            import traceback
+            traceback.print_exc()
+        finally:
+            sys.stderr.flush()
+            os._exit(status)
+    assert os.waitpid(pid, 0)[1] == 0, "the child failed"
+
+def refuses(call, error):
+    try:
+        call()
+    except error:
+        return
+    raise SystemExit(f"{call} did not raise {error.__name__}")
+
+def churn(db, word):
+    # More rewrites than LMDB keeps snapshots for: pages that no reader holds are reused.
+    for i in range(20):
+        with db.write() as t:
+            t.rows.put_many((key, f"{word} {i} {key}") for key, _ in FIRST)
+"""
+
+
+def run(script: str, tmp_path: Path) -> None:
+    """Run *script* after the prelude; it fails by a traceback or an exit status."""
+    program = PRELUDE + textwrap.dedent(script)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", program, str(tmp_path / "data")]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_parents_snapshot_stays_right_row_by_row_whatever_the_child_does(tmp_path: Path) -> None:
+    run(
+        """
+        db = opened()
+        snapshot = db.read()
+        half = iter(snapshot.rows.select())
+        next(half)
+
+        def child():
+            global snapshot, half, db
+            with db.read() as t:
+                assert len(t.rows) == 2000
+            churn(db, "child")
+            snapshot = half = None
+            gc.collect()
+            db.close()
+            db = None
+            gc.collect()
+
+        for round in range(3):
+            in_child(child)
+            churn(db, f"parent {round}")
+            assert list(snapshot.rows.items()) == FIRST
+        assert [next(half)] + list(half) == FIRST[1:]
+        snapshot.txn.abort()
+        """,
+        tmp_path,
+    )
+
+
+def test_a_transaction_carried_over_raises_in_the_child(tmp_path: Path) -> None:
+    run(
+        """
+        db = opened()
+        reading = db.read()
+        half = iter(reading.rows.select())
+        next(half)
+        keys = reading.rows.select().keys()
+        begun = db.begin()
+        begun.__enter__()
+
+        def child():
+            refuses(lambda: reading.rows[1], zlmdb.ForkedTransaction)
+            refuses(lambda: list(reading.rows.items()), zlmdb.ForkedTransaction)
+            refuses(lambda: len(reading.rows), zlmdb.ForkedTransaction)
+            refuses(lambda: next(half), zlmdb.ForkedTransaction)
+            refuses(lambda: list(keys), zlmdb.ForkedTransaction)
+            refuses(lambda: begun.get(b"x"), zlmdb.TransactionClosed)
+            begun.abort()
+
+        in_child(child)
+        assert reading.rows[1] == "first 1"
+        assert len(list(half)) == 1999
+        reading.txn.abort()
+        begun.abort()
+        """,
+        tmp_path,
+    )
+
+
+def test_a_write_transaction_carried_over_does_not_touch_the_parents(tmp_path: Path) -> None:
+    run(
+        """
+        db = opened()
+        with db.write() as t:
+            t.rows[1] = "written by the parent"
+            def child():
+                refuses(lambda: t.rows.__setitem__(2, "by the child"), zlmdb.TransactionClosed)
+                t.txn.abort()
+            in_child(child)
+            assert t.rows[1] == "written by the parent"
+            assert t.rows[2] == "first 2"
+        with db.read() as t:
+            assert t.rows[1] == "written by the parent"
+            assert t.rows[2] == "first 2"
+        """,
+        tmp_path,
+    )
+
+
+def test_the_child_opens_anew_and_both_write(tmp_path: Path) -> None:
+    run(
+        """
+        db = opened()
+
+        def child():
+            with db.write() as t:
+                t.rows[5000] = "from the child"
+            with db.read() as t:
+                assert t.rows[5000] == "from the child"
+
+        in_child(child)
+        with db.write() as t:
+            assert t.rows[5000] == "from the child"
+            t.rows[5001] = "from the parent"
+        in_child(lambda: db.run(lambda t: t.rows[5001]))
+        """,
+        tmp_path,
+    )
+
+
+def test_closing_and_opening_in_the_child_leaves_the_parent_alone(tmp_path: Path) -> None:
+    run(
+        """
+        db = opened()
+        snapshot = db.read()
+
+        def child():
+            other = zlmdb.open(sys.argv[1], Store)
+            with other.read() as t:
+                assert len(t.rows) == 2000
+            other.close()
+            db.close()
+            with zlmdb.open(sys.argv[1], Store) as again, again.write() as t:
+                t.rows.clear()
+
+        in_child(child)
+        assert list(snapshot.rows.items()) == FIRST
+        snapshot.txn.abort()
+        with db.read() as t:
+            assert len(t.rows) == 0
+        """,
+        tmp_path,
+    )
+
+
+def test_a_database_in_memory_is_copied_into_the_child(tmp_path: Path) -> None:
+    run(
+        """
+        db = zlmdb.open(None, Store)
+        with db.write() as t:
+            t.rows[1] = "one"
+
+        def child():
+            with db.write() as t:
+                assert t.rows[1] == "one"
+                t.rows[2] = "two"
+            with db.read() as t:
+                assert len(t.rows) == 2
+
+        in_child(child)
+        with db.read() as t:
+            assert list(t.rows) == [1]
+        """,
+        tmp_path,
+    )
+
+
+def test_py_lmdb_still_asks_for_the_identity_of_files_where_the_child_intervenes(tmp_path: Path) -> None:
+    run(
+        """
+        import lmdb, lmdb._envid
+        asked = []
+        original = lmdb._envid.env_keys
+        lmdb._envid.env_keys = lambda *args: asked.append(args) or original(*args)
+        lmdb.open(sys.argv[1]).close()
+        assert asked, "engines.lmdb.LmdbEngine.in_child relies on it"
+        """,
+        tmp_path,
+    )

@@ -1,0 +1,119 @@
+"""What kind of file this is: recognised, marked against zlmdb <= 26, not written to beside another's rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import lmdb
+import pytest
+
+import zlmdb
+from zlmdb import layout
+
+VERSIONS = ["0.9", "1.0"]
+
+
+class Store(zlmdb.Schema):
+    names: zlmdb.Table[int, str]
+
+
+def in_main(path: Path, work: Callable[[Any, Any], Any]) -> Any:
+    """Run ``work(env, txn)`` on the file as any LMDB program could."""
+    with lmdb.open(str(path), max_dbs=10) as env, env.begin(write=True) as txn:
+        return work(env, txn)
+
+
+def new(path: Path, version: str = "0.9", **options: Any) -> None:
+    zlmdb.Database(path, lib_version=version, **options).close()
+    with zlmdb.open(path, Store) as db, db.write() as t:
+        t.names[1] = "one"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_foreign_rows_in_the_main_database_stop_writers_and_not_readers(tmp_path: Path, version: str) -> None:
+    new(tmp_path, version)
+    in_main(tmp_path, lambda env, txn: txn.put(b"\x00\x01abc", b"of another program"))
+    with zlmdb.open(tmp_path, Store) as db:
+        with db.read() as t:
+            assert dict(t.names) == {1: "one"}
+        with pytest.raises(zlmdb.InvalidDatabase, match=r"x00\\x01abc"):
+            db.write()
+    in_main(tmp_path, lambda env, txn: txn.delete(b"\x00\x01abc"))
+    with zlmdb.open(tmp_path, Store) as db, db.write() as t:
+        t.names[2] = "two"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_sub_databases_of_others_are_left_alone(tmp_path: Path, version: str) -> None:
+    new(tmp_path, version)
+    in_main(tmp_path, lambda env, txn: txn.put(b"key", b"value", db=env.open_db(b"theirs", txn=txn)))
+    with zlmdb.open(tmp_path, Store) as db, db.write() as t:
+        t.names[2] = "two"
+        assert list(t) == ["names"]
+    assert in_main(tmp_path, lambda env, txn: txn.get(b"key", db=env.open_db(b"theirs", txn=txn))) == b"value"
+
+
+def test_a_tables_file_carries_the_record_on_which_the_predecessor_stops(tmp_path: Path) -> None:
+    new(tmp_path)
+    assert in_main(tmp_path, lambda env, txn: txn.get(layout.GUARD[0])) == layout.GUARD[1]
+
+
+def test_a_newer_catalogue_is_refused_by_name(tmp_path: Path) -> None:
+    new(tmp_path)
+
+    def age(env: Any, txn: Any) -> None:
+        txn.put(layout.MAGIC_KEY, layout.encode({"format": 2}), db=env.open_db(layout.CATALOGUE, txn=txn))
+
+    in_main(tmp_path, age)
+    with pytest.raises(zlmdb.InvalidDatabase, match="format 2.*newer"):
+        zlmdb.open(tmp_path, Store)
+    in_main(tmp_path, lambda env, txn: txn.delete(layout.MAGIC_KEY, db=env.open_db(layout.CATALOGUE, txn=txn)))
+    with pytest.raises(zlmdb.InvalidDatabase, match="did not make"):
+        zlmdb.open(tmp_path, Store)
+
+
+@pytest.mark.parametrize("opens", [zlmdb.Database, lambda path: zlmdb.open(path, Store)])
+@pytest.mark.parametrize("content", ["records", "sub-databases", "short keys"])
+def test_another_programs_file_is_refused_and_untouched(tmp_path: Path, opens: Any, content: str) -> None:
+    def fill(env: Any, txn: Any) -> None:
+        if content == "sub-databases":
+            txn.put(b"key", b"value", db=env.open_db(b"theirs", txn=txn))
+        else:
+            txn.put(b"k" if content == "short keys" else b"\x00\x00\x00\x07", b"\x01")
+
+    in_main(tmp_path, fill)
+    before = in_main(tmp_path, lambda env, txn: list(txn.cursor()))
+    with pytest.raises(zlmdb.InvalidDatabase, match="not one of zlmdb"):
+        opens(tmp_path)
+    assert in_main(tmp_path, lambda env, txn: list(txn.cursor())) == before
+
+
+def test_slots_given_by_hand_without_metadata_are_classic_for_those_who_say_so(tmp_path: Path) -> None:
+    in_main(tmp_path, lambda env, txn: txn.put(b"\x00\x07ab", b"\x00" * 7 + b"\x05"))
+    with pytest.raises(zlmdb.InvalidDatabase, match="classic"):
+        zlmdb.open(tmp_path)
+    users = zlmdb.MapStringOid(7)
+    with zlmdb.Database(tmp_path) as db, db.begin() as txn:
+        assert db.layout == "classic"
+        assert users[txn, "ab"] == 5
+    with zlmdb.open(tmp_path, Store, layout="classic") as db, db.write() as t:
+        t.names[1] = "one"
+    with zlmdb.open(tmp_path) as db:
+        assert db.layout == "classic"
+
+
+def test_a_file_that_is_not_lmdbs_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "data.mdb").write_bytes(b"no database" * 1000)
+    with pytest.raises(zlmdb.InvalidDatabase, match=r"no LMDB data file|another version"):
+        zlmdb.open(tmp_path, Store)
+    assert (tmp_path / "data.mdb").read_bytes() == b"no database" * 1000
+
+
+def test_an_existing_file_keeps_its_layout(tmp_path: Path) -> None:
+    new(tmp_path / "classic", layout="classic")
+    new(tmp_path / "tables")
+    for name, other in (("classic", "tables"), ("tables", "classic")):
+        with zlmdb.open(tmp_path / name, Store, layout=other) as db:
+            assert db.layout == name

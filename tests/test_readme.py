@@ -1,0 +1,47 @@
+"""The README's program and commands are what it says they are."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PROGRAM = ROOT / "tests" / "programs" / "readme.py"
+
+
+def blocks(language: str) -> list[str]:
+    """The fenced blocks of one language, without their fences."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+
+
+def run(directory: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-W", "error", str(PROGRAM)]
+    return subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
+
+
+def test_the_program_is_the_one_that_the_tests_run_and_type_check() -> None:
+    assert blocks("python") == [PROGRAM.read_text(encoding="utf-8")]
+
+
+def test_the_program_runs_in_an_empty_directory(tmp_path: Path) -> None:
+    done = run(tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]
+
+
+def test_a_second_run_names_the_address_that_is_taken(tmp_path: Path) -> None:
+    run(tmp_path)
+    done = run(tmp_path)
+    assert done.returncode == 1
+    assert "DuplicateKey" in done.stderr
+    assert "ann@example.com" in done.stderr
+
+
+def test_there_are_two_commands_one_for_the_demo_and_one_for_the_tests() -> None:
+    demo, tests = blocks("sh")
+    assert demo.strip().endswith(".venv/bin/python -m zlmdb demo")
+    assert ".venv/bin/tox" in tests
+    assert demo.count("\n") == tests.count("\n") == 1

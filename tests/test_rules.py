@@ -1,0 +1,254 @@
+"""The house rules that a machine can check: layers, what the package never does, docstrings, a light import."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import operator
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple, Union
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "zlmdb"
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+# A module imports only from rows above its own. "zlmdb" is the package itself, the public API: what comes after it is
+# written against it. A package without its modules listed beside it counts as one ("values" holds values/json.py).
+ROWS = [
+    ["_version", "errors", "typeargs"],
+    ["keys", "values", "engines", "gate", "layout", "writerlock"],
+    ["engines.lmdb", "engines.memory", "store"],
+    ["transaction", "catalogue", "storage"],
+    ["selection", "hotpath"],
+    ["index"],
+    ["table"],
+    ["attach", "attached", "classicselection", "mapcodecs"],
+    ["pmap"],
+    ["registered", "maps", "schema"],
+    ["database"],
+    ["flatbuffers"],
+    ["_flatbuffers_vendor", "compat"],
+    ["zlmdb"],
+    ["query", "arrow", "writer", "aio", "testing"],
+    ["demo"],
+    ["cli"],
+    ["__main__"],
+]
+RANK = {unit: rank for rank, row in enumerate(ROWS) for unit in row}
+
+# Imports that look down or sideways, because they run late (inside a function) or never (under TYPE_CHECKING):
+# (importer, imported): why. An entry that nothing needs any more fails, too.
+LATE: dict[tuple[str, str], str] = {
+    ("selection", "table"): "annotations: a selection is made by a table",
+    ("index", "table"): "annotations: an index is a descriptor on a table",
+    ("attached", "pmap"): "annotations: an index of a map is a map",
+}
+
+
+class Import(NamedTuple):
+    importer: str
+    imported: str
+    line: int
+    late: bool
+
+
+def module_name(path: Path) -> str:
+    """``values.json`` for zlmdb/values/json.py, ``zlmdb`` for the package's own file."""
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts) or "zlmdb"
+
+
+MODULES = {module_name(path) for path in FILES}
+TREES = {path: ast.parse(path.read_text(encoding="utf-8"), str(path)) for path in FILES}
+NO_DOCSTRING = "has no docstring"
+each_file = pytest.mark.parametrize("path", FILES, ids=module_name)
+
+
+def unit(module: str) -> str:
+    """The part of the package that has a row: the module, or the package that holds it."""
+    return module if module in RANK else module.rpartition(".")[0] or module
+
+
+def imported_modules(node: Union[ast.Import, ast.ImportFrom], path: Path) -> Iterator[str]:
+    """The modules of ours that one import statement names, as `module_name` spells them."""
+    if isinstance(node, ast.Import):
+        names = [alias.name for alias in node.names]
+        yield from (name.partition(".")[2] or "zlmdb" for name in names if name.split(".")[0] == "zlmdb")
+        return
+    if node.level:
+        package = ("zlmdb", *path.relative_to(PACKAGE).parts[:-1])
+        base = ".".join([*package[: len(package) - node.level + 1], *filter(None, [node.module])])
+    else:
+        base = node.module or ""
+    if base.split(".")[0] != "zlmdb":
+        return
+    base = base.partition(".")[2]
+    for alias in node.names:  # of `from .engines import lmdb` and `from . import keys` the names are modules
+        name = f"{base}.{alias.name}" if base else alias.name
+        yield name if name in MODULES else base or "zlmdb"
+
+
+def is_type_checking(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test) in {"TYPE_CHECKING", "typing.TYPE_CHECKING"}
+
+
+def imports(path: Path) -> Iterator[Import]:
+    def walk(node: ast.AST, late: bool) -> Iterator[Import]:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, (ast.Import, ast.ImportFrom)):
+                for name in imported_modules(child, path):
+                    yield Import(unit(module_name(path)), unit(name), child.lineno, late)
+            inside = late or is_type_checking(child) or isinstance(child, (ast.FunctionDef, ast.Lambda))
+            yield from walk(child, inside)
+
+    return walk(TREES[path], False)
+
+
+def looks_down(found: Import) -> bool:
+    return found.importer != found.imported and RANK[found.imported] >= RANK[found.importer]
+
+
+def inherits_docstring(module: str, qualified_name: str) -> bool:
+    """Whether a method overrides one that has a docstring: the contract is said once, in the base class."""
+    owner, _, name = qualified_name.rpartition(".")
+    if not owner:
+        return False
+    cls = operator.attrgetter(owner)(importlib.import_module("zlmdb" if module == "zlmdb" else f"zlmdb.{module}"))
+    return any(getattr(vars(base).get(name), "__doc__", None) for base in cls.__mro__[1:])
+
+
+def docstring_problem(node: ast.AST) -> str:
+    """What is wrong with the docstring of *node*, or nothing."""
+    text = ast.get_docstring(node)  # type: ignore[arg-type]  # only called on nodes that have one
+    if not text:
+        return NO_DOCSTRING
+    if not re.search(r"\.[)\"'`]?$", text.splitlines()[0].rstrip()):
+        return f"begins with {text.splitlines()[0]!r}, which is no sentence with a period"
+    if re.search(r"^\s*:(param|parameter|arg|type|return|returns|rtype|raises)\b[^:]*:\s*$", text, re.MULTILINE):
+        return "has a field without words"
+    return ""
+
+
+def decorators(node: Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef]) -> set[str]:
+    return {ast.unparse(decorator).rpartition(".")[2] for decorator in node.decorator_list}
+
+
+def public_definitions(body: list[ast.stmt], prefix: str = "") -> Iterator[tuple[str, ast.AST]]:
+    """Public classes, functions and methods; overloads and setters are told by the definition beside them."""
+    for node in body:
+        if isinstance(node, ast.If):
+            yield from public_definitions([*node.body, *node.orelse], prefix)
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) or node.name.startswith("_"):
+            continue
+        if decorators(node) & {"overload", "setter", "deleter"}:
+            continue
+        yield prefix + node.name, node
+        if isinstance(node, ast.ClassDef):
+            yield from public_definitions(node.body, f"{prefix}{node.name}.")
+
+
+@each_file
+def test_every_module_has_a_row(path: Path) -> None:
+    assert unit(module_name(path)) in RANK, "say in ROWS what it may import"
+
+
+@each_file
+def test_a_module_imports_only_from_rows_above_it(path: Path) -> None:
+    if module_name(path) == "zlmdb":
+        return  # the table of contents: it imports everything, and only what is written against it imports it
+    wrong = [found for found in imports(path) if looks_down(found) and not found.late]
+    assert not wrong
+
+
+def test_late_imports_that_look_down_are_listed_with_their_reason() -> None:
+    found = {(i.importer, i.imported) for path in FILES for i in imports(path) if i.late and looks_down(i)}
+    assert found == set(LATE)
+
+
+def test_the_import_rule_sees_every_spelling() -> None:
+    path = PACKAGE / "values" / "base.py"
+    seen = [
+        list(imported_modules(ast.parse(text).body[0], path))  # type: ignore[arg-type]  # import statements, all of them
+        for text in ("import zlmdb.errors", "from zlmdb import errors", "from ..errors import Error", "import json")
+    ]
+    assert seen == [["errors"], ["errors"], ["errors"], []]
+    assert looks_down(Import("keys", "table", 1, False))
+    assert looks_down(Import("table", "zlmdb", 1, False))
+    assert not looks_down(Import("table", "keys", 1, False))
+
+
+@each_file
+def test_no_assert_no_print_no_bare_except(path: Path) -> None:
+    """Asserts vanish under -O; a library does not print (programs of ours print through rich's console)."""
+    wrong = [
+        f"{path.name}:{node.lineno}"
+        for node in ast.walk(TREES[path])
+        if isinstance(node, ast.Assert)
+        or (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in {"print", "pprint"})
+        or (isinstance(node, ast.ExceptHandler) and node.type is None)
+    ]
+    assert not wrong
+
+
+@each_file
+def test_public_names_say_in_a_sentence_what_they_are(path: Path) -> None:
+    tree = TREES[path]
+    wrong = [f"the module {problem}"] if (problem := docstring_problem(tree)) else []
+    if module_name(path) != "maps":  # one line a class: these write their own docstrings, see below
+        for name, node in public_definitions(tree.body):
+            problem = docstring_problem(node)
+            if problem and not (problem == NO_DOCSTRING and inherits_docstring(module_name(path), name)):
+                wrong.append(f"{name} {problem}")
+    assert not wrong
+
+
+def test_the_named_maps_document_themselves() -> None:
+    from zlmdb import maps
+
+    found = {name: cls.__doc__ for name, cls in vars(maps).items() if name.startswith("Map")}
+    assert len(found) >= 83
+    assert not [name for name, text in found.items() if not (text or "").partition("\n")[0].endswith(".")]
+
+
+def test_the_package_file_is_a_table_of_contents() -> None:
+    tree = TREES[PACKAGE / "__init__.py"]
+    docstring, *rest = tree.body
+    wrong = [
+        f"line {node.lineno}: {ast.unparse(node)[:60]}"
+        for node in rest
+        if not isinstance(node, (ast.Import, ast.ImportFrom))
+        and not (isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__")
+    ]
+    assert isinstance(docstring, ast.Expr)
+    assert not wrong
+
+
+def test_open_is_not_a_star_import() -> None:
+    import zlmdb
+
+    assert "open" not in zlmdb.__all__
+    assert callable(zlmdb.open)
+
+
+def test_importing_zlmdb_imports_no_library_of_a_format() -> None:
+    libraries = ["numpy", "flatbuffers", "cbor2", "msgspec", "cattrs", "msgpack", "snappy", "click", "rich"]
+    program = f"import sys, zlmdb; print(*sorted(set(sys.modules).intersection({libraries!r})))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
+def test_every_public_name_is_in_the_api_page() -> None:
+    import zlmdb
+
+    page = (ROOT / "docs" / "api.rst").read_text(encoding="utf-8")
+    one_by_one = set(re.findall(r"^\.\. auto(?:class|function|exception|data):: zlmdb\.(\w+)$", page, re.MULTILINE))
+    whole_modules = set(re.findall(r"^\.\. automodule:: ([\w.]+)\n +:members:", page, re.MULTILINE))
+    public = {name: getattr(getattr(zlmdb, name), "__module__", None) for name in zlmdb.__all__}
+    missing = {name for name, module in public.items() if name not in one_by_one and module not in whole_modules}
+    assert not missing - {"__version__", "errors", "keys", "values"}  # the last three are modules, with their own parts

@@ -1,0 +1,527 @@
+"""A selection reads lazily, sees what its own transaction writes ahead of it, and ends with that transaction."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Callable
+
+import pytest
+
+import zlmdb
+
+TENS = list(range(10, 110, 10))
+
+
+@dataclass
+class City:
+    name: str
+    size: int
+
+
+class Cities(zlmdb.Table[int, City]):
+    """Cities by number, with an index of each kind."""
+
+    by_size = zlmdb.Index[int]("size")
+    by_name = zlmdb.UniqueIndex[str]("name")
+
+
+class Store(zlmdb.Schema):
+    seq: zlmdb.Table[int, str]
+    after: zlmdb.Table[int, str]
+    cities: Cities
+    texts: zlmdb.Table[str, str]
+
+
+@pytest.fixture
+def db(make_db: Callable[..., Any]) -> Any:
+    db = make_db(Store)
+    with db.write() as t:
+        t.seq.update({i: str(i) for i in TENS})
+        t.after.update({1: "neighbour", 50: "neighbour"})
+        for i in TENS:
+            t.cities[i] = City(f"c{i:03}", i // 30)
+    return db
+
+
+@pytest.fixture
+def t(db: Any) -> Iterator[Any]:
+    """The tables in an open write transaction, with records at 10, 20, ..., 100."""
+    with db.write() as tables:
+        yield tables
+
+
+# -- what it gives ----------------------------------------------------------------------------------------------------
+
+
+def test_keys_and_values_read_one_half_each(t: Any) -> None:
+    rows = t.seq.select(30, 60)
+    assert list(rows) == [(30, "30"), (40, "40"), (50, "50")]
+    assert list(rows.keys()) == [30, 40, 50]
+    assert list(rows.values()) == ["30", "40", "50"]
+    assert list(t.seq.select(30, 60, reverse=True).keys()) == [50, 40, 30]
+    assert list(t.seq.select(30, 60, reverse=True, limit=2).values()) == ["50", "40"]
+    assert list(t.seq.select(30, limit=2).keys()) == [30, 40]
+
+
+def test_keys_decode_no_values_and_values_decode_no_keys(t: Any) -> None:
+    place = t.seq.storage
+    handle = t.txn.handle(place.space)[0]
+    t.txn.raw.put(place.encode_key(200), b"\xff", db=handle)
+    t.txn.raw.put(place.prefix + b"\xff", b"odd key", db=handle)
+    rows = t.seq.select(200)
+    assert list(itertools.islice(rows.keys(), 1)) == [200]
+    assert rows.count() == 2
+    with pytest.raises(zlmdb.DecodeError, match="'seq'"):
+        list(rows.keys())
+    t.txn.raw.delete(place.encode_key(200), db=handle)
+    assert list(rows.values()) == ["odd key"]
+    t.txn.abort()
+
+
+def test_each_iteration_reads_afresh(t: Any) -> None:
+    rows, keys, values = t.seq.select(90), t.seq.select(90).keys(), t.seq.select(90).values()
+    assert list(rows) == [(90, "90"), (100, "100")]
+    assert list(keys) == [90, 100]
+    t.seq[95] = "new"
+    assert list(rows.keys()) == list(keys) == [90, 95, 100]
+    assert list(values) == ["90", "new", "100"]
+    assert rows.count() == 3
+
+
+def test_a_selection_reads_nothing_before_its_iteration(t: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    cursors = []
+    original = type(t.seq).cursor
+    monkeypatch.setattr(
+        zlmdb.Table, "cursor", lambda self, *args: cursors.append(args) or original(self, *args)  # type: ignore[func-returns-value]
+    )  # fmt: skip
+    rows = t.seq.select(20, 50, reverse=True, limit=3)
+    rows.keys(), rows.values(), iter(rows)
+    t.cities.by_size.select(1)
+    t.cities.by_size[1]
+    assert cursors == []
+    assert len(list(rows)) == 3
+    assert cursors
+
+
+def test_values_are_decoded_one_by_one(t: Any) -> None:
+    place = t.seq.storage
+    t.txn.raw.put(place.encode_key(25), b"\xff", db=t.txn.handle(place.space)[0])
+    rows = iter(t.seq.select(10))
+    assert [next(rows), next(rows)] == [(10, "10"), (20, "20")]
+    with pytest.raises(zlmdb.DecodeError, match="25"):
+        next(rows)
+    t.txn.abort()
+
+
+def test_first_and_last_are_pairs_or_none(t: Any) -> None:
+    assert t.seq.select().first() == (10, "10")
+    assert t.seq.select().last() == (100, "100")
+    assert t.seq.select(reverse=True).first() == (100, "100")
+    assert t.seq.select(reverse=True).last() == (10, "10")
+    assert t.seq.select(25, 55).first() == (30, "30")
+    assert t.seq.select(25, 55).last() == (50, "50")
+    assert t.seq.select(25, 55, reverse=True).last() == (30, "30")
+    assert t.seq.select(25, limit=2).last() == (40, "40")
+    assert t.seq.select(reverse=True, limit=2).last() == (90, "90")
+    assert t.seq.select(limit=100).last() == (100, "100")
+    assert t.seq.select(41, 50).first() is None
+    assert t.seq.select(41, 50).last() is None
+    t.seq.clear()
+    assert t.seq.select().first() is None
+    assert t.seq.select().last() is None
+    assert t.seq.select(reverse=True).last() is None
+
+
+def test_count_and_truth_heed_the_range_and_the_limit(t: Any) -> None:
+    assert t.seq.select().count() == 10
+    assert t.seq.select(limit=4).count() == 4
+    assert t.seq.select(limit=40).count() == 10
+    assert t.seq.select(20, 60).count() == 4
+    assert t.seq.select(20, 60, limit=3).count() == 3
+    assert t.seq.select(20, 60, reverse=True, limit=3).count() == 3
+    assert t.seq.select(20, 60)
+    assert not t.seq.select(21, 30)
+    assert not t.seq.select(20, 60, limit=0)
+    t.seq.clear()
+    assert t.seq.select().count() == 0
+    assert not t.seq.select()
+
+
+def test_count_and_truth_decode_nothing(t: Any) -> None:
+    place = t.seq.storage
+    t.txn.raw.put(place.encode_key(25), b"\xff", db=t.txn.handle(place.space)[0])
+    assert t.seq.select(20, 30).count() == 2
+    assert t.seq.select(25, 30)
+    assert len(t.seq) == 11
+    t.txn.abort()
+
+
+def test_a_selection_makes_a_dict(t: Any) -> None:
+    assert dict(t.seq.select(30, 50)) == {30: "30", 40: "40"}
+    assert dict(t.seq.select(30, reverse=True, limit=1)) == {100: "100"}
+    assert dict(t.cities.by_size.select(3)) == {90: City("c090", 3), 100: City("c100", 3)}
+
+
+def test_repr_shows_the_first_rows(t: Any) -> None:
+    text = repr(t.seq.select(30))
+    assert "'seq'" in text
+    assert "(30, '30'), (40, '40'), (50, '50'), ..." in text
+    assert "60" not in text
+    assert repr(t.seq.select(30, 50)).endswith("[(30, '30'), (40, '40')]>")
+    assert repr(t.seq.select(30, 31).keys()) == "[30]"
+    assert repr(t.seq.select(200)).endswith("[]>")
+    assert "(90, City(name='c090', size=3))" in repr(t.cities.by_size[3])
+
+
+def test_repr_after_the_end_says_so(db: Any) -> None:
+    with db.read() as t:
+        rows, table = t.seq.select(), t.seq
+    assert "ended" in repr(rows)
+    assert "ended" in repr(rows.keys())
+    assert "ended" in repr(table)
+
+
+# -- delete -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("limit", [None, 0, 1, 3, 50])
+def test_delete_deletes_exactly_what_the_selection_gives(t: Any, reverse: bool, limit: Any) -> None:
+    rows = t.seq.select(25, 85, reverse=reverse, limit=limit)
+    doomed = list(rows.keys())
+    assert rows.delete() == len(doomed)
+    assert list(t.seq) == [key for key in TENS if key not in doomed]
+    assert dict(t.after) == {1: "neighbour", 50: "neighbour"}
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("limit", [None, 1, 4])
+def test_delete_keeps_the_indexes_in_step(t: Any, check_indexes: Any, reverse: bool, limit: Any) -> None:
+    for rows in (
+        t.cities.select(25, 85, reverse=reverse, limit=limit),
+        t.cities.by_size.select(1, 3, reverse=reverse, limit=limit),
+        t.cities.by_name.select("c05", "c10", reverse=reverse, limit=limit),
+        t.cities.by_size[3],
+    ):
+        doomed = set(rows.keys())
+        rest = {key: city for key, city in t.cities.items() if key not in doomed}
+        assert rows.delete() == len(doomed)
+        assert dict(t.cities) == rest
+        check_indexes(t.cities)
+
+
+def test_delete_of_thousands_with_and_without_a_limit(t: Any) -> None:
+    t.texts.put_many(((f"{i:05}", "x") for i in range(3500)), append=True)
+    assert t.texts.select("00010", limit=2400).delete() == 2400
+    assert len(t.texts) == 1100
+    assert list(t.texts.select(limit=12).keys())[9:] == ["00009", "02410", "02411"]
+    assert t.texts.select(reverse=True, limit=5).delete() == 5
+    assert t.texts.select(reverse=True).first() == ("03494", "x")
+    assert t.texts.select().delete() == 1095
+    assert len(t.texts) == 0
+
+
+def test_delete_of_the_whole_table_with_indexes(t: Any, check_indexes: Any) -> None:
+    assert t.cities.select().delete() == 10
+    assert len(t.cities) == 0
+    assert not t.cities.by_size.select()
+    check_indexes(t.cities)
+
+
+def test_delete_in_a_read_transaction_is_refused(db: Any) -> None:
+    with db.read() as t:
+        with pytest.raises(zlmdb.ReadonlyDatabase):
+            t.seq.select().delete()
+        assert len(t.seq) == 10
+
+
+# -- reading while writing --------------------------------------------------------------------------------------------
+
+WAYS: dict[str, Callable[[Any], Any]] = {
+    "pairs": iter,
+    "keys": lambda rows: iter(rows.keys()),
+    "values": lambda rows: (int(value) for value in rows.values()),
+}
+
+
+def key_of(row: Any) -> int:
+    return row[0] if isinstance(row, tuple) else row
+
+
+@pytest.fixture(params=WAYS)
+def way(request: pytest.FixtureRequest) -> Callable[[Any], Any]:
+    """Iterates over pairs, keys or values."""
+    return WAYS[request.param]
+
+
+directions = pytest.mark.parametrize("reverse", [False, True])
+
+
+@directions
+def test_rows_inserted_ahead_are_seen_and_those_behind_are_not(t: Any, way: Any, reverse: bool) -> None:
+    seen = []
+    ahead, behind = (-5, +5) if reverse else (+5, -5)
+    for row in way(t.seq.select(reverse=reverse)):
+        key = key_of(row)
+        seen.append(key)
+        if key in (30, 60, 100, 10):
+            t.seq[key + ahead] = str(key + ahead)
+            t.seq[key + behind] = str(key + behind)
+    expected = sorted([*TENS, *(key + ahead for key in (10, 30, 60, 100))], reverse=reverse)
+    assert seen == expected
+
+
+@directions
+def test_the_current_record_may_be_deleted(t: Any, way: Any, reverse: bool) -> None:
+    seen = []
+    for row in way(t.seq.select(20, 90, reverse=reverse)):
+        seen.append(key_of(row))
+        del t.seq[key_of(row)]
+    assert seen == sorted(TENS[1:8], reverse=reverse)
+    assert list(t.seq) == [10, 90, 100]
+
+
+@directions
+def test_records_deleted_ahead_are_not_seen(t: Any, way: Any, reverse: bool) -> None:
+    seen = []
+    for row in way(t.seq.select(reverse=reverse)):
+        key = key_of(row)
+        seen.append(key)
+        t.seq.pop(key - 10 if reverse else key + 10, None)
+    assert seen == sorted(TENS[1::2] if reverse else TENS[::2], reverse=reverse)
+
+
+@directions
+def test_records_replaced_ahead_are_seen_as_they_are_then(t: Any, reverse: bool) -> None:
+    seen = []
+    for key, value in t.seq.select(reverse=reverse):
+        seen.append((key, value))
+        for other in TENS:
+            t.seq[other] = f"{value}*"
+    values = [value for _, value in seen]
+    first = "100" if reverse else "10"
+    assert values == [first + "*" * i for i in range(10)]
+    assert [key for key, _ in seen] == sorted(TENS, reverse=reverse)
+
+
+@directions
+def test_a_selection_over_a_truncated_table_stops(t: Any, way: Any, reverse: bool) -> None:
+    rows = way(t.seq.select(reverse=reverse))
+    assert [key_of(next(rows)), key_of(next(rows))] == sorted(TENS, reverse=reverse)[:2]
+    t.seq.clear()
+    assert list(rows) == []
+
+
+@directions
+def test_a_selection_sees_what_is_written_after_a_truncate(t: Any, way: Any, reverse: bool) -> None:
+    rows = way(t.seq.select(reverse=reverse))
+    next(rows)
+    t.seq.clear()
+    t.seq.update({5: "5", 55: "55", 500: "500"})
+    assert [key_of(row) for row in rows] == ([55, 5] if reverse else [55, 500])
+
+
+@directions
+def test_a_limit_counts_the_rows_given(t: Any, way: Any, reverse: bool) -> None:
+    seen = []
+    for row in way(t.seq.select(reverse=reverse, limit=4)):
+        seen.append(key_of(row))
+        t.seq.pop(key_of(row))
+    assert seen == sorted(TENS, reverse=reverse)[:4]
+
+
+@directions
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_selection_goes_on_behind_a_savepoint(t: Any, way: Any, reverse: bool, fails: bool) -> None:
+    seen = []
+    for row in way(t.seq.select(reverse=reverse)):
+        key = key_of(row)
+        seen.append(key)
+        if key == 50:
+            with suppress(ZeroDivisionError), t.txn.savepoint():
+                t.seq[45] = "45"
+                t.seq[55] = "55"
+                del t.seq[80 if not reverse else 20]
+                if fails:
+                    raise ZeroDivisionError
+    expected = set(TENS) if fails else {*TENS, 45 if reverse else 55} - {20 if reverse else 80}
+    assert seen == sorted(expected, reverse=reverse)
+
+
+@directions
+def test_a_selection_begun_in_a_savepoint_goes_on_after_it(t: Any, way: Any, reverse: bool) -> None:
+    with t.txn.savepoint():
+        rows = way(t.seq.select(reverse=reverse))
+        seen = [key_of(next(rows)), key_of(next(rows))]
+    seen += [key_of(row) for row in rows]
+    assert seen == sorted(TENS, reverse=reverse)
+
+
+@directions
+def test_writes_to_another_table_do_not_disturb(t: Any, way: Any, reverse: bool) -> None:
+    seen = []
+    for row in way(t.seq.select(reverse=reverse)):
+        seen.append(key_of(row))
+        t.after[key_of(row) + 1] = "x"
+        t.texts[str(key_of(row))] = "y" * 3000
+        if len(seen) == 5:
+            t.cities.clear()
+    assert seen == sorted(TENS, reverse=reverse)
+
+
+@directions
+def test_two_iterations_at_once(t: Any, reverse: bool) -> None:
+    pairs = []
+    for one, two in zip(t.seq.select(reverse=reverse), t.seq.select(reverse=not reverse).keys()):
+        pairs.append((one[0], two))
+        t.seq[one[0]] = "changed"
+    assert pairs == list(zip(sorted(TENS, reverse=reverse), sorted(TENS, reverse=not reverse)))
+
+
+@directions
+def test_many_inserts_and_deletes_during_one_iteration(t: Any, way: Any, reverse: bool) -> None:
+    """Enough to split and merge the engine's pages under the cursor."""
+    t.seq.clear()
+    t.seq.update({i: str(i) for i in range(0, 4000, 4)})
+    seen = []
+    for row in way(t.seq.select(reverse=reverse)):
+        key = key_of(row)
+        seen.append(key)
+        if key % 4 == 0:
+            t.seq[key + (-1 if reverse else 1)] = str(key + (-1 if reverse else 1))
+            if key % 8 == 0:
+                del t.seq[key]
+            t.seq.pop(key + (400 if reverse else -400), None)
+    expected = {i for i in range(0, 4000, 4)} | {i + (-1 if reverse else 1) for i in range(0, 4000, 4)}
+    assert seen == sorted(expected, reverse=reverse)
+
+
+@directions
+def test_moving_records_ahead_in_an_index_comes_to_an_end(t: Any, check_indexes: Any, reverse: bool) -> None:
+    step = -1 if reverse else +1
+    moves = 0
+    for key, city in t.cities.by_size.select(-5, 10, reverse=reverse):
+        moves += 1
+        t.cities[key] = City(city.name, city.size + step)
+    assert moves <= 10 * 15
+    check_indexes(t.cities)
+    outside = {city.size for city in t.cities.values()}
+    assert outside == ({-6} if reverse else {10})
+
+
+@directions
+def test_index_selections_while_deleting_the_current_record(t: Any, check_indexes: Any, reverse: bool) -> None:
+    seen = []
+    keys = t.cities.by_size.select(1, 3, reverse=reverse).keys()
+    for key in keys:
+        seen.append(key)
+        del t.cities[key]
+    assert seen == sorted([30, 40, 50, 60, 70, 80], reverse=reverse)
+    assert list(t.cities) == [10, 20, 90, 100]
+    check_indexes(t.cities)
+
+
+# -- the end of the transaction ---------------------------------------------------------------------------------------
+
+USES: dict[str, Callable[[Any], Any]] = {
+    "iter": list,
+    "keys": lambda rows: list(rows.keys()),
+    "values": lambda rows: list(rows.values()),
+    "first": lambda rows: rows.first(),
+    "last": lambda rows: rows.last(),
+    "count": lambda rows: rows.count(),
+    "bool": bool,
+    "delete": lambda rows: rows.delete(),
+}
+SELECTIONS: dict[str, Callable[[Any], Any]] = {
+    "table": lambda t: t.seq.select(),
+    "range": lambda t: t.seq.select(20, 50, reverse=True, limit=2),
+    "index": lambda t: t.cities.by_size.select(),
+    "index key": lambda t: t.cities.by_size[1],
+    "unique index": lambda t: t.cities.by_name.select(),
+}
+
+
+@pytest.mark.parametrize("what", SELECTIONS)
+def test_selections_raise_after_the_end(db: Any, what: str) -> None:
+    with db.write() as t:
+        rows = SELECTIONS[what](t)
+        assert rows
+    for name, use in USES.items():
+        with pytest.raises(zlmdb.TransactionClosed):
+            pytest.fail(f"{name} gave {use(rows)!r}")
+
+
+@pytest.mark.parametrize("what", SELECTIONS)
+@pytest.mark.parametrize("write", [False, True])
+def test_an_iteration_raises_when_its_transaction_ends_in_the_middle(db: Any, what: str, write: bool) -> None:
+    for end in ("commit", "abort"):
+        t = db.write() if write else db.read()
+        selection = SELECTIONS[what](t)
+        iterations = [iter(selection), iter(selection.keys()), iter(selection.values())]
+        for rows in iterations:
+            next(rows)
+        getattr(t.txn, end)()
+        for rows in iterations:
+            with pytest.raises(zlmdb.TransactionClosed):
+                next(rows)
+
+
+def test_an_iteration_does_not_go_on_in_the_next_transaction(db: Any) -> None:
+    with db.write() as t:
+        rows = iter(t.seq.select())
+        next(rows)
+    with db.write() as t:
+        assert len(t.seq) == 10
+        with pytest.raises(zlmdb.TransactionClosed):
+            next(rows)
+
+
+# -- buffers ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def blobs(make_db: Callable[..., Any]) -> Any:
+    class Blobs(zlmdb.Schema):
+        pass
+
+    db = make_db(Blobs)
+    with db.begin(write=True) as txn:
+        texts = zlmdb.MapStringString(7)
+        for i in range(5):
+            texts[txn, f"k{i}"] = f"v{i}"
+        txn.put(b"\x00\x08raw", b"bytes")
+    return db
+
+
+def test_buffers_give_memoryviews_of_raw_records(blobs: Any) -> None:
+    with blobs.begin(buffers=True) as txn:
+        data = txn.get(b"\x00\x08raw")
+        assert isinstance(data, memoryview)
+        assert bytes(data) == b"bytes"
+    with pytest.raises(ValueError, match="released"):
+        bytes(data)
+
+
+@pytest.mark.parametrize("write", [False, True])
+@directions
+def test_typed_reading_is_the_same_with_buffers(blobs: Any, write: bool, reverse: bool) -> None:
+    texts = zlmdb.MapStringString(7)
+    with blobs.begin(write=write, buffers=True) as txn:
+        table = texts.bind(txn)
+        assert texts[txn, "k3"] == "v3"
+        expected = sorted(((f"k{i}", f"v{i}") for i in range(5)), reverse=reverse)
+        assert list(table.select(reverse=reverse)) == expected
+        assert list(table.select("k1", "k3", reverse=reverse).keys()) == sorted(["k1", "k2"], reverse=reverse)
+        assert list(table.select(prefix="k", reverse=reverse).values()) == [value for _, value in expected]
+        assert len(table) == 5
+        if write:
+            for key in table:
+                table[key] = table[key] + "!"
+                if key == "k2":
+                    del table[key]
+            assert dict(table) == {f"k{i}": f"v{i}!" for i in (0, 1, 3, 4)}
+            assert table.select().delete() == 4

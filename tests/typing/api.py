@@ -1,0 +1,138 @@
+"""What a type checker must infer for users. Checked by `tox -e types`, never run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Optional, Union
+from uuid import UUID
+
+import numpy as np
+from typing_extensions import assert_type
+
+import zlmdb
+
+
+@dataclass
+class User:
+    name: str
+    email: str
+    age: int
+
+
+class Users(zlmdb.Table[UUID, User]):
+    """Users by id."""
+
+    by_email = zlmdb.UniqueIndex[str]("email")
+    by_age = zlmdb.Index[int]("age")
+
+
+class Store(zlmdb.Schema):
+    users: Users
+    logins: zlmdb.Table[str, int]
+    readings: zlmdb.Table[tuple[UUID, datetime], float]
+    sessions: zlmdb.Table[str, zlmdb.Zlib[zlmdb.Json[User]]]
+    documents: zlmdb.Table[str, zlmdb.Cbor]
+
+
+class ClassicUsers(zlmdb.MapUuidCbor[User]):
+    """Users by id, as zlmdb <= 26 has them."""
+
+
+class UsersByTime(zlmdb.PersistentMap[tuple[zlmdb.keys.Uuid, zlmdb.keys.Timestamp], zlmdb.values.Uuid]):
+    """A map with parts of its own choice."""
+
+
+def a_database_knows_its_schema(db: zlmdb.Database[Store]) -> None:
+    with db.read() as t:
+        assert_type(t, Store)
+        assert_type(t.users, Users)
+    with db.write(timeout=1.5) as t:
+        assert_type(t.logins["ann"], int)
+    assert_type(db.run(lambda t: len(t.users)), int)
+
+
+def opening_gives_a_database_of_the_schema() -> None:
+    assert_type(zlmdb.open("data", Store), zlmdb.Database[Store])
+    assert_type(zlmdb.open(None, Store), zlmdb.Database[Store])
+    assert_type(zlmdb.open("data"), zlmdb.Database[zlmdb.Schema])
+
+
+def a_table_knows_its_keys_and_values(t: Store, key: UUID, when: datetime) -> None:
+    assert_type(t.users[key], User)
+    assert_type(t.users.add(User("Ann", "ann@example.com", 31)), UUID)
+    assert_type(t.logins.pop("ann"), int)
+    assert_type(t.readings[key, when], float)
+    assert_type(t.sessions["token"], User)
+    assert_type(t.documents["readme"], Any)
+    assert_type(t.users.get(key), Optional[User])
+    assert_type(t.logins.get("ann", 0), int)
+    assert_type(t.logins.get("ann", "never"), Union[int, str])
+    assert_type(t["users"], zlmdb.Table[Any, Any])
+    with t.users.edit(key) as user:
+        assert_type(user, User)
+    for found in t.users:
+        assert_type(found, UUID)
+    for maybe in t.users.get_many([key]):
+        if maybe is not None:
+            assert_type(maybe, User)
+
+
+def a_selection_knows_what_it_gives(t: Store) -> None:
+    for key, user in t.users.select(reverse=True, limit=10):
+        assert_type(key, UUID)
+        assert_type(user, User)
+    for user in t.users.select().values():
+        assert_type(user, User)
+    assert_type(t.users.select().count(), int)
+    assert_type(t.logins.select("a", "b", prefix="a").delete(), int)
+
+
+def an_index_on_the_table_knows_its_key_and_the_record(t: Store) -> None:
+    assert_type(t.users.by_email["ann@example.com"], User)
+    assert_type(t.users.by_email.key("ann@example.com"), UUID)
+    for key, user in t.users.by_age.select(30, 40):
+        assert_type(key, UUID)
+        assert_type(user, User)
+    assert_type(t.users.by_age[32].count(), int)
+    assert_type(t.users.by_age[32], zlmdb.Selection[UUID, User])
+    assert_type(t.users.by_email.get("ann@example.com"), Optional[User])
+    for age, users in t.users.by_age.groups():
+        assert_type(age, int)
+        assert_type(users, zlmdb.Selection[UUID, User])
+    assert_type(Users.by_email, zlmdb.UniqueIndex[str])
+    assert_type(Users.by_age, zlmdb.Index[int])
+
+
+def a_selection_may_be_empty(t: Store) -> None:
+    assert_type(t.users.select().first(), Optional[tuple[UUID, User]])
+    assert_type(dict(t.users.select(limit=10)), dict[UUID, User])
+
+
+def a_plain_database_is_one_of_any_schema(db: zlmdb.Database, store: zlmdb.Database[Store]) -> None:
+    assert_type(db, zlmdb.Database[zlmdb.Schema])
+    _: zlmdb.Database = store
+    assert_type(zlmdb.Database("data"), zlmdb.Database[zlmdb.Schema])
+    assert_type(db.attach_table(ClassicUsers), ClassicUsers)
+    with db.read() as t:
+        for name in t:
+            assert_type(name, str)
+    for info in db.tables().values():
+        assert_type(info.count, int)
+
+
+def a_classic_map_gives_the_value_or_none(txn: zlmdb.Transaction, key: UUID, when: np.datetime64) -> None:
+    users = zlmdb.MapUuidCbor[User](1)
+    assert_type(users[txn, key], Optional[User])
+    assert_type(ClassicUsers(1)[txn, key], Optional[User])
+    assert_type(zlmdb.MapUuidCbor(1)[txn, key], Optional[Any])
+    assert_type(zlmdb.MapOidString(2)[txn, 7], Optional[str])
+    assert_type(zlmdb.MapUuidTimestampUuid(3)[txn, (key, when)], Optional[UUID])
+    assert_type(UsersByTime(4)[txn, (key, when)], Optional[UUID])
+    assert_type(users.bind(txn), zlmdb.Table[UUID, User])
+    for oid, user in users.select(txn, from_key=key):
+        assert_type(oid, UUID)
+        assert_type(user, User)
+    for user in users.select(txn, return_keys=False):
+        assert_type(user, User)
+    assert_type(users.rebuild_indexes(txn), tuple[int, int])

@@ -1,0 +1,285 @@
+"""Typed persistent maps over LMDB: dict-like tables with indexes, in ACID transactions."""
+
+from . import errors, keys, values
+from ._version import __version__ as __version__
+from .compat import __getattr__ as __getattr__
+from .compat import lmdb as lmdb
+from .compat import setup_flatbuffers_import as setup_flatbuffers_import
+from .database import Database as Database
+from .database import TableInfo as TableInfo
+from .database import open as open
+from .errors import ConstraintError as ConstraintError
+from .errors import CorruptDatabase as CorruptDatabase
+from .errors import DatabaseClosed as DatabaseClosed
+from .errors import DatabaseFull as DatabaseFull
+from .errors import DatabaseInUse as DatabaseInUse
+from .errors import DecodeError as DecodeError
+from .errors import DiskError as DiskError
+from .errors import DuplicateKey as DuplicateKey
+from .errors import EncodeError as EncodeError
+from .errors import Error as Error
+from .errors import ForkedTransaction as ForkedTransaction
+from .errors import IndexNotAttached as IndexNotAttached
+from .errors import IndexNotBuilt as IndexNotBuilt
+from .errors import InvalidDatabase as InvalidDatabase
+from .errors import NestedTransaction as NestedTransaction
+from .errors import NullValueConstraint as NullValueConstraint
+from .errors import ReadonlyDatabase as ReadonlyDatabase
+from .errors import SchemaMismatch as SchemaMismatch
+from .errors import TransactionClosed as TransactionClosed
+from .errors import TransactionPoisoned as TransactionPoisoned
+from .errors import TransactionStale as TransactionStale
+from .errors import WriterTimeout as WriterTimeout
+from .errors import WrongThread as WrongThread
+from .index import Index as Index
+from .index import IndexView as IndexView
+from .index import UniqueIndex as UniqueIndex
+from .index import UniqueIndexView as UniqueIndexView
+from .maps import MapBytes16FlatBuffers as MapBytes16FlatBuffers
+from .maps import MapBytes16TimestampUuid as MapBytes16TimestampUuid
+from .maps import MapBytes16TimestampUuidFlatBuffers as MapBytes16TimestampUuidFlatBuffers
+from .maps import MapBytes20Bytes16 as MapBytes20Bytes16
+from .maps import MapBytes20Bytes20 as MapBytes20Bytes20
+from .maps import MapBytes20Bytes20FlatBuffers as MapBytes20Bytes20FlatBuffers
+from .maps import MapBytes20Bytes20Timestamp as MapBytes20Bytes20Timestamp
+from .maps import MapBytes20FlatBuffers as MapBytes20FlatBuffers
+from .maps import MapBytes20StringFlatBuffers as MapBytes20StringFlatBuffers
+from .maps import MapBytes20TimestampBytes20 as MapBytes20TimestampBytes20
+from .maps import MapBytes20TimestampUuid as MapBytes20TimestampUuid
+from .maps import MapBytes20Uuid as MapBytes20Uuid
+from .maps import MapBytes32Bytes32 as MapBytes32Bytes32
+from .maps import MapBytes32Bytes32FlatBuffers as MapBytes32Bytes32FlatBuffers
+from .maps import MapBytes32FlatBuffers as MapBytes32FlatBuffers
+from .maps import MapBytes32StringFlatBuffers as MapBytes32StringFlatBuffers
+from .maps import MapBytes32Timestamp as MapBytes32Timestamp
+from .maps import MapBytes32Uuid as MapBytes32Uuid
+from .maps import MapBytes32UuidFlatBuffers as MapBytes32UuidFlatBuffers
+from .maps import MapOid3FlatBuffers as MapOid3FlatBuffers
+from .maps import MapOidCbor as MapOidCbor
+from .maps import MapOidFlatBuffers as MapOidFlatBuffers
+from .maps import MapOidJson as MapOidJson
+from .maps import MapOidOid as MapOidOid
+from .maps import MapOidOidFlatBuffers as MapOidOidFlatBuffers
+from .maps import MapOidOidOid as MapOidOidOid
+from .maps import MapOidOidSet as MapOidOidSet
+from .maps import MapOidPickle as MapOidPickle
+from .maps import MapOidString as MapOidString
+from .maps import MapOidStringOid as MapOidStringOid
+from .maps import MapOidTimestampFlatBuffers as MapOidTimestampFlatBuffers
+from .maps import MapOidTimestampOid as MapOidTimestampOid
+from .maps import MapOidTimestampStringOid as MapOidTimestampStringOid
+from .maps import MapOidUuid as MapOidUuid
+from .maps import MapSlotUuidUuid as MapSlotUuidUuid
+from .maps import MapStringCbor as MapStringCbor
+from .maps import MapStringFlatBuffers as MapStringFlatBuffers
+from .maps import MapStringJson as MapStringJson
+from .maps import MapStringOid as MapStringOid
+from .maps import MapStringOidOid as MapStringOidOid
+from .maps import MapStringPickle as MapStringPickle
+from .maps import MapStringString as MapStringString
+from .maps import MapStringStringStringUuid as MapStringStringStringUuid
+from .maps import MapStringStringUuid as MapStringStringUuid
+from .maps import MapStringTimestampCbor as MapStringTimestampCbor
+from .maps import MapStringUuid as MapStringUuid
+from .maps import MapTimestampBytes32FlatBuffers as MapTimestampBytes32FlatBuffers
+from .maps import MapTimestampFlatBuffers as MapTimestampFlatBuffers
+from .maps import MapTimestampStringCbor as MapTimestampStringCbor
+from .maps import MapTimestampStringFlatBuffers as MapTimestampStringFlatBuffers
+from .maps import MapTimestampUuidCbor as MapTimestampUuidCbor
+from .maps import MapTimestampUuidFlatBuffers as MapTimestampUuidFlatBuffers
+from .maps import MapTimestampUuidStringFlatBuffers as MapTimestampUuidStringFlatBuffers
+from .maps import MapUint16UuidTimestampFlatBuffers as MapUint16UuidTimestampFlatBuffers
+from .maps import MapUint64TimestampUuid as MapUint64TimestampUuid
+from .maps import MapUuidBytes20Bytes20Uint8UuidFlatBuffers as MapUuidBytes20Bytes20Uint8UuidFlatBuffers
+from .maps import MapUuidBytes20Uint8FlatBuffers as MapUuidBytes20Uint8FlatBuffers
+from .maps import MapUuidBytes20Uint8UuidFlatBuffers as MapUuidBytes20Uint8UuidFlatBuffers
+from .maps import MapUuidBytes32FlatBuffers as MapUuidBytes32FlatBuffers
+from .maps import MapUuidCbor as MapUuidCbor
+from .maps import MapUuidFlatBuffers as MapUuidFlatBuffers
+from .maps import MapUuidJson as MapUuidJson
+from .maps import MapUuidOid as MapUuidOid
+from .maps import MapUuidPickle as MapUuidPickle
+from .maps import MapUuidString as MapUuidString
+from .maps import MapUuidStringFlatBuffers as MapUuidStringFlatBuffers
+from .maps import MapUuidStringOid as MapUuidStringOid
+from .maps import MapUuidStringUuid as MapUuidStringUuid
+from .maps import MapUuidTimestampBytes32 as MapUuidTimestampBytes32
+from .maps import MapUuidTimestampCbor as MapUuidTimestampCbor
+from .maps import MapUuidTimestampFlatBuffers as MapUuidTimestampFlatBuffers
+from .maps import MapUuidTimestampUuid as MapUuidTimestampUuid
+from .maps import MapUuidTimestampUuidFlatBuffers as MapUuidTimestampUuidFlatBuffers
+from .maps import MapUuidUuid as MapUuidUuid
+from .maps import MapUuidUuidCbor as MapUuidUuidCbor
+from .maps import MapUuidUuidFlatBuffers as MapUuidUuidFlatBuffers
+from .maps import MapUuidUuidSet as MapUuidUuidSet
+from .maps import MapUuidUuidStringFlatBuffers as MapUuidUuidStringFlatBuffers
+from .maps import MapUuidUuidStringUuid as MapUuidUuidStringUuid
+from .maps import MapUuidUuidUuid as MapUuidUuidUuid
+from .maps import MapUuidUuidUuidStringUuid as MapUuidUuidUuidStringUuid
+from .maps import MapUuidUuidUuidUuid as MapUuidUuidUuidUuid
+from .maps import MapUuidUuidUuidUuidUuid as MapUuidUuidUuidUuidUuid
+from .pmap import PersistentMap as PersistentMap
+from .registered import TABLES_BY_UUID as TABLES_BY_UUID
+from .schema import Schema as Schema
+from .selection import Selection as Selection
+from .table import Table as Table
+from .transaction import Transaction as Transaction
+from .transaction import TransactionStats as TransactionStats
+from .values import Cbor as Cbor
+from .values import CborSerializer as CborSerializer
+from .values import FlatBuffers as FlatBuffers
+from .values import FlatBuffersSerializer as FlatBuffersSerializer
+from .values import Json as Json
+from .values import JsonSerializer as JsonSerializer
+from .values import Msgpack as Msgpack
+from .values import MsgpackSerializer as MsgpackSerializer
+from .values import Pickle as Pickle
+from .values import PickleSerializer as PickleSerializer
+from .values import Snappy as Snappy
+from .values import Unchecked as Unchecked
+from .values import Zlib as Zlib
+
+# Last: to type checkers the import of Table makes zlmdb.table the module of that name.
+from .registered import table as table  # isort: skip
+
+__all__ = [  # open is left out: `from zlmdb import *` keeps the builtin
+    "TABLES_BY_UUID",
+    "Cbor",
+    "CborSerializer",
+    "ConstraintError",
+    "CorruptDatabase",
+    "Database",
+    "DatabaseClosed",
+    "DatabaseFull",
+    "DatabaseInUse",
+    "DecodeError",
+    "DiskError",
+    "DuplicateKey",
+    "EncodeError",
+    "Error",
+    "FlatBuffers",
+    "FlatBuffersSerializer",
+    "ForkedTransaction",
+    "Index",
+    "IndexNotAttached",
+    "IndexNotBuilt",
+    "IndexView",
+    "InvalidDatabase",
+    "Json",
+    "JsonSerializer",
+    "MapBytes16FlatBuffers",
+    "MapBytes16TimestampUuid",
+    "MapBytes16TimestampUuidFlatBuffers",
+    "MapBytes20Bytes16",
+    "MapBytes20Bytes20",
+    "MapBytes20Bytes20FlatBuffers",
+    "MapBytes20Bytes20Timestamp",
+    "MapBytes20FlatBuffers",
+    "MapBytes20StringFlatBuffers",
+    "MapBytes20TimestampBytes20",
+    "MapBytes20TimestampUuid",
+    "MapBytes20Uuid",
+    "MapBytes32Bytes32",
+    "MapBytes32Bytes32FlatBuffers",
+    "MapBytes32FlatBuffers",
+    "MapBytes32StringFlatBuffers",
+    "MapBytes32Timestamp",
+    "MapBytes32Uuid",
+    "MapBytes32UuidFlatBuffers",
+    "MapOid3FlatBuffers",
+    "MapOidCbor",
+    "MapOidFlatBuffers",
+    "MapOidJson",
+    "MapOidOid",
+    "MapOidOidFlatBuffers",
+    "MapOidOidOid",
+    "MapOidOidSet",
+    "MapOidPickle",
+    "MapOidString",
+    "MapOidStringOid",
+    "MapOidTimestampFlatBuffers",
+    "MapOidTimestampOid",
+    "MapOidTimestampStringOid",
+    "MapOidUuid",
+    "MapSlotUuidUuid",
+    "MapStringCbor",
+    "MapStringFlatBuffers",
+    "MapStringJson",
+    "MapStringOid",
+    "MapStringOidOid",
+    "MapStringPickle",
+    "MapStringString",
+    "MapStringStringStringUuid",
+    "MapStringStringUuid",
+    "MapStringTimestampCbor",
+    "MapStringUuid",
+    "MapTimestampBytes32FlatBuffers",
+    "MapTimestampFlatBuffers",
+    "MapTimestampStringCbor",
+    "MapTimestampStringFlatBuffers",
+    "MapTimestampUuidCbor",
+    "MapTimestampUuidFlatBuffers",
+    "MapTimestampUuidStringFlatBuffers",
+    "MapUint16UuidTimestampFlatBuffers",
+    "MapUint64TimestampUuid",
+    "MapUuidBytes20Bytes20Uint8UuidFlatBuffers",
+    "MapUuidBytes20Uint8FlatBuffers",
+    "MapUuidBytes20Uint8UuidFlatBuffers",
+    "MapUuidBytes32FlatBuffers",
+    "MapUuidCbor",
+    "MapUuidFlatBuffers",
+    "MapUuidJson",
+    "MapUuidOid",
+    "MapUuidPickle",
+    "MapUuidString",
+    "MapUuidStringFlatBuffers",
+    "MapUuidStringOid",
+    "MapUuidStringUuid",
+    "MapUuidTimestampBytes32",
+    "MapUuidTimestampCbor",
+    "MapUuidTimestampFlatBuffers",
+    "MapUuidTimestampUuid",
+    "MapUuidTimestampUuidFlatBuffers",
+    "MapUuidUuid",
+    "MapUuidUuidCbor",
+    "MapUuidUuidFlatBuffers",
+    "MapUuidUuidSet",
+    "MapUuidUuidStringFlatBuffers",
+    "MapUuidUuidStringUuid",
+    "MapUuidUuidUuid",
+    "MapUuidUuidUuidStringUuid",
+    "MapUuidUuidUuidUuid",
+    "MapUuidUuidUuidUuidUuid",
+    "Msgpack",
+    "MsgpackSerializer",
+    "NestedTransaction",
+    "NullValueConstraint",
+    "PersistentMap",
+    "Pickle",
+    "PickleSerializer",
+    "ReadonlyDatabase",
+    "Schema",
+    "SchemaMismatch",
+    "Selection",
+    "Snappy",
+    "Table",
+    "TableInfo",
+    "Transaction",
+    "TransactionClosed",
+    "TransactionPoisoned",
+    "TransactionStale",
+    "TransactionStats",
+    "Unchecked",
+    "UniqueIndex",
+    "UniqueIndexView",
+    "WriterTimeout",
+    "WrongThread",
+    "Zlib",
+    "__version__",
+    "errors",
+    "keys",
+    "lmdb",
+    "setup_flatbuffers_import",
+    "table",
+    "values",
+]

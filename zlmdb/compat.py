@@ -1,0 +1,25 @@
+"""Names that programs of zlmdb <= 26 and packages built on it import, beside those of the public surface.
+
+Downstream packages take LMDB and FlatBuffers from here: ``zlmdb.lmdb``, ``zlmdb.flatbuffers``. They are the packages of
+these names; nothing is vendored, and `sys.modules` is left alone.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import lmdb as lmdb
+
+_LATE = ("flatbuffers", "_flatbuffers_vendor")
+
+
+def setup_flatbuffers_import() -> None:
+    """Do nothing: ``import flatbuffers`` finds the installed package."""
+
+
+def __getattr__(name: str) -> Any:
+    """Import ``zlmdb.flatbuffers`` on first use: it takes longer than the rest of zlmdb."""
+    if name in _LATE:
+        return importlib.import_module(f"zlmdb.{name}")
+    raise AttributeError(f"module 'zlmdb' has no attribute {name!r}")

@@ -1,0 +1,20 @@
+"""The `flatbuffers` package, under the name that packages built on zlmdb <= 26 import."""
+
+# The package carries no types.
+# pyright: reportMissingTypeStubs=false, reportUnknownVariableType=false
+
+from flatbuffers import Builder as Builder
+from flatbuffers import Table as Table
+from flatbuffers import __path__ as _path
+from flatbuffers import __version__ as __version__
+from flatbuffers import builder as builder
+from flatbuffers import compat as compat
+from flatbuffers import compat_range as compat_range
+from flatbuffers import encode as encode
+from flatbuffers import number_types as number_types
+from flatbuffers import packer as packer
+from flatbuffers import table as table
+from flatbuffers import util as util
+
+# So that `from zlmdb.flatbuffers.table import Table` finds the modules of the package, also those not named above.
+__path__ = _path

@@ -1,0 +1,37 @@
+"""Key types and their codecs: order-preserving, readable bytes for keys."""
+
+from __future__ import annotations
+
+from .atoms import BytesKey as BytesKey
+from .atoms import StringKey as StringKey
+from .atoms import UintKey as UintKey
+from .atoms import UuidKey as UuidKey
+from .bare import BlobKey as BlobKey
+from .bare import BoolKey as BoolKey
+from .bare import DateKey as DateKey
+from .bare import DatetimeKey as DatetimeKey
+from .bare import FloatKey as FloatKey
+from .bare import IntKey as IntKey
+from .bare import StrKey as StrKey
+from .base import Data as Data
+from .base import Inline as Inline
+from .base import KeyCodec as KeyCodec
+from .registry import ATOMS as ATOMS
+from .registry import NAMED as NAMED
+from .registry import PLAIN as PLAIN
+from .registry import Bytes16 as Bytes16
+from .registry import Bytes20 as Bytes20
+from .registry import Bytes32 as Bytes32
+from .registry import Oid as Oid
+from .registry import Slot as Slot
+from .registry import String as String
+from .registry import Timestamp as Timestamp
+from .registry import Uint8 as Uint8
+from .registry import Uint16 as Uint16
+from .registry import Uint32 as Uint32
+from .registry import Uint64 as Uint64
+from .registry import Uuid as Uuid
+from .registry import from_name as from_name
+from .registry import key_codec as key_codec
+from .timestamp import TimestampKey as TimestampKey
+from .tuples import TupleKey as TupleKey

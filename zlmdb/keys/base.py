@@ -1,0 +1,180 @@
+"""What a key codec is: order-preserving bytes for every key of one type."""
+
+from __future__ import annotations
+
+import reprlib
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, Callable, Generic, NamedTuple, NoReturn, Optional, TypeVar, Union
+
+from ..errors import DecodeError, EncodeError
+
+T = TypeVar("T")
+Data = Union[bytes, memoryview]
+
+
+class Inline(NamedTuple):
+    """How the generated functions of a `TupleKey` read and write one part, as Python expressions.
+
+    ``{x}`` stands for the part, ``{codec}`` for its codec; module-level names come from *names*. Where *check* is
+    false or *pack* raises, the codec's own `encode` is asked.
+    """
+
+    format: str
+    """The part's format in `struct`; empty for a part without a fixed width, whose *pack* then gives bytes."""
+    check: str
+    """True only for a part that *pack* writes as `KeyCodec.encode` would (or that it raises for)."""
+    pack: str
+    unpack: str
+    names: dict[str, Any] = {}  # noqa: RUF012 - never changed
+
+
+class KeyCodec(ABC, Generic[T]):
+    """Encodes keys such that ``a < b`` exactly when ``encode(a) < encode(b)``, and decodes them again.
+
+    A new key type is a subclass with a `name` and `examples`, its alias ``Annotated[T, TheCodec()]``, and a place in
+    `registry.ATOMS`, over which the tests run.
+    """
+
+    name: str
+    """The codec's identity in a file, such as ``"uuid"`` or ``"tuple(uuid,timestamp)"``: equal names, equal bytes."""
+    width: Optional[int] = None
+    """The length in bytes of every encoding; None where it varies."""
+    sorts: bool = True
+    """False for the little-endian codecs of the classic layout, over which there are no ranges."""
+    takes_none: bool = False
+    """True for the named types, which take None for their zero value."""
+    counts_from: Optional[int] = None
+    """For numbers: what the first key that ``table.add`` makes follows; later ones follow the last in the table."""
+    expects: str = "a key that fits"
+    """The tail of the error messages: what should have been given."""
+
+    @property
+    @abstractmethod
+    def examples(self) -> Sequence[T]:
+        """Some keys in ascending order, the least and the greatest among them where there are such; for tests."""
+
+    @abstractmethod
+    def encode(self, key: T) -> bytes:
+        """The bytes of *key*, all of it checked.
+
+        Raises `EncodeError` for whatever is not a key of this type.
+        """
+
+    @abstractmethod
+    def decoder(self) -> Callable[[Data], T]:
+        """A new function for `raw_decode`. Called on first use, so that it can import what it needs."""
+
+    @cached_property
+    def raw_decode(self) -> Callable[[Data], T]:
+        """`decode` for the hot path: for bytes that no key has it raises just any exception."""
+        return self.decoder()
+
+    def decode(self, data: Data) -> T:
+        """The key whose encoding *data* is.
+
+        Raises `DecodeError` for bytes that are the encoding of no key.
+        """
+        try:
+            return self.raw_decode(data)
+        except (DecodeError, MemoryError, ImportError):
+            raise
+        except Exception as error:
+            shown = bytes(data[:32]).hex() + ("..." if len(data) > 32 else "")
+            message = f"these {len(data)} bytes are not a key of type {self.name}: {shown or '(none)'} ({error})"
+            raise DecodeError(message, size=len(data)) from error
+
+    def lookup(self, prefix: bytes = b"") -> Callable[[T], bytes]:
+        """The fastest callable that gives ``prefix + encode(key)``, for reading.
+
+        For a key that does not fit it may raise anything, or give the bytes of an equal key (of 1 for True), but never
+        those of another one. A caller that meets an exception asks `encode`, which knows None and has the message.
+        """
+        encode = self.encode
+        return (lambda key: prefix + encode(key)) if prefix else encode
+
+    def lookup_source(self, prefix: bytes = b"") -> tuple[str, dict[str, Any]]:
+        """`lookup` as a Python expression of ``key``, and the names in it: for generated functions of the hot path."""
+        return "lookup(key)", {"lookup": self.lookup(prefix)}
+
+    def encode_prefix(self, prefix: Any) -> bytes:
+        """The bytes with which the encodings of exactly those keys begin that begin with *prefix*.
+
+        Text and bytes begin with a shorter text or bytes; of other types a key begins only with itself. For tuples
+        see `TupleKey.encode_prefix`.
+
+        Raises `EncodeError` for what no key begins with.
+        """
+        return self.encode(prefix)
+
+    def part_prefix(self, prefix: Any) -> bytes:
+        """As `encode_prefix`, where this key is the first part of a tuple and more parts follow it."""
+        if self.width is not None:
+            return self.encode_prefix(prefix)
+        return escape(self.encode_prefix(prefix))
+
+    def classic(self) -> KeyCodec[T]:
+        """The codec that the classic layout stores these keys with: itself, but for four of the old key types."""
+        return self
+
+    def new_key(self, last: Optional[T] = None) -> T:
+        """A key that is not taken yet: after *last*, the greatest key in use, for numbers and times; else random.
+
+        Raises `TypeError` for types of which new keys cannot be made up.
+        """
+        raise TypeError(
+            f"new keys of type {self.name} cannot be made up: store with table[key] = value, or tell the class of the "
+            f"table where they come from: class T(Table[...], key=...), a field of the value or a function"
+        )
+
+    def inline(self) -> Inline:
+        """How a tuple writes this key as a part in place; by default by asking this codec."""
+        return Inline(
+            "" if self.width is None else f"{self.width}s", "True", "{codec}.encode({x})", "{codec}.raw_decode({x})"
+        )
+
+    def refuse(self, key: object, why: str = "") -> NoReturn:
+        """Raise the `EncodeError` for a key that does not fit, with the present exception as its cause."""
+        why = f" ({why})" if why else ""
+        message = f"{_repr.repr(key)} is not a key of type {self.name}{why}: expected {self.expects}"
+        raise EncodeError(message, key=key)
+
+    def __eq__(self, other: object) -> bool:
+        return self.name == other.name if isinstance(other, KeyCodec) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __repr__(self) -> str:
+        return f"<key codec {self.name}>"
+
+
+_repr = reprlib.Repr()
+_repr.maxstring = _repr.maxother = _repr.maxlong = 60
+
+
+def escape(data: bytes) -> bytes:
+    r"""*data* with each NUL as ``00 01``: followed by ``00 00`` it sorts as the text or bytes does, and ends there.
+
+    >>> escape(b"a\x00b")
+    b'a\x00\x01b'
+    """
+    return data.replace(b"\0", b"\0\1")
+
+
+def unescape(data: bytes, start: int) -> tuple[bytes, int]:
+    r"""The bytes escaped in *data* from *start* on, and where the next part begins.
+
+    >>> unescape(b"a\x00\x01b\x00\x00tail", 0)
+    (b'a\x00b', 6)
+
+    Raises `ValueError` if they have no end, or a NUL in them is not escaped.
+    """
+    end = data.index(b"\0\0", start)
+    part = data[start:end]
+    if b"\0" in part:
+        if part.count(b"\0") != part.count(b"\0\1"):
+            raise ValueError("a NUL is not escaped")
+        part = part.replace(b"\0\1", b"\0")
+    return part, end + 2

@@ -1,0 +1,122 @@
+"""All key types: their aliases for annotations, and the ways from an annotation or a name to the codec."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Optional, get_args, get_origin
+from uuid import UUID
+
+from .atoms import BytesKey, StringKey, UintKey, UuidKey
+from .bare import BlobKey, BoolKey, DateKey, DatetimeKey, FloatKey, IntKey, StrKey
+from .base import KeyCodec
+from .timestamp import TimestampKey
+from .tuples import CLASSIC_PARTS, TupleKey
+
+if TYPE_CHECKING:
+    import numpy
+
+    Timestamp = Annotated[numpy.datetime64, TimestampKey()]
+else:
+    # numpy is not imported for its name. A string in its place would be looked up, and not be found, wherever
+    # `typing.get_type_hints` reads a class that uses the alias.
+    Timestamp = Annotated[Any, TimestampKey()]
+
+Oid = Annotated[int, UintKey(8, 2**53, "oid")]
+Uint8 = Annotated[int, UintKey(1)]
+Uint16 = Annotated[int, UintKey(2)]
+Uint32 = Annotated[int, UintKey(4)]
+Uint64 = Annotated[int, UintKey(8)]
+Slot = Annotated[int, UintKey(2, name="slot")]
+Uuid = Annotated[UUID, UuidKey()]
+String = Annotated[str, StringKey()]
+Bytes16 = Annotated[bytes, BytesKey(16)]
+Bytes20 = Annotated[bytes, BytesKey(20)]
+Bytes32 = Annotated[bytes, BytesKey(32)]
+
+NAMED: Sequence[Any] = [Oid, Uint8, Uint16, Uint32, Uint64, Slot, Uuid, String, Timestamp, Bytes16, Bytes20, Bytes32]
+"""The aliases of all named key types; a new one is added here."""
+
+PLAIN: dict[Any, KeyCodec[Any]] = {
+    int: IntKey(),
+    str: StrKey(),
+    bytes: BlobKey(),
+    bool: BoolKey(),
+    float: FloatKey(),
+    UUID: UuidKey(none=False),
+    dt.datetime: DatetimeKey(),
+    dt.date: DateKey(),
+}
+"""The codecs of the plain types; a new one is added here."""
+
+ATOMS: Sequence[KeyCodec[Any]] = [*PLAIN.values(), *(alias.__metadata__[0] for alias in NAMED), *CLASSIC_PARTS]
+"""The codecs of all types but tuples."""
+
+# Of two with one name the plain one, which refuses None.
+_BY_NAME: dict[str, KeyCodec[Any]] = {codec.name: codec for codec in reversed(ATOMS)}
+_BYTES = re.compile(r"bytes([1-9]\d{0,8})")
+_SUPPORTED = (
+    "int, str, bytes, bool, float, UUID, datetime, date, the named types (Oid, Uint8, Uint16, Uint32, Uint64, Slot, "
+    "Uuid, String, Timestamp, Bytes16, Bytes20, Bytes32), Annotated[T, <a KeyCodec>], "
+    "and tuple[...] of a fixed number of these"
+)
+
+
+def key_codec(annotation: Any) -> KeyCodec[Any]:
+    """The codec that an annotation means: of a plain type, of ``Annotated`` with a codec in it, of a tuple of these.
+
+    >>> key_codec(tuple[UUID, str])
+    <key codec tuple(uuid,str)>
+
+    Raises `TypeError`, with a list of what there is, for anything else.
+    """
+    extras: Sequence[Any] = getattr(annotation, "__metadata__", ())
+    for extra in reversed(extras):
+        if issubclass(type(extra), KeyCodec):
+            codec: KeyCodec[Any] = extra
+            return codec
+    if get_origin(annotation) is Annotated:
+        return key_codec(get_args(annotation)[0])
+    if get_origin(annotation) is tuple and get_args(annotation):
+        return TupleKey([key_codec(part) for part in get_args(annotation)])
+    renamed = getattr(annotation, "__supertype__", None) or getattr(annotation, "__value__", None)  # NewType, type X =
+    if renamed is not None:
+        return key_codec(renamed)
+    plain: Optional[KeyCodec[Any]] = PLAIN.get(annotation) if isinstance(annotation, type) else None
+    if plain is None:
+        shown = annotation.__name__ if isinstance(annotation, type) else repr(annotation)
+        raise TypeError(f"{shown} is not a key type; there are {_SUPPORTED}")
+    return plain
+
+
+def from_name(name: str) -> KeyCodec[Any]:
+    """The codec of a `KeyCodec.name`, such as a file records it.
+
+    >>> from_name("tuple(uuid,tuple(str,int))").name
+    'tuple(uuid,tuple(str,int))'
+
+    Raises `ValueError` for a name that this version does not know.
+    """
+    if name.startswith("tuple(") and name.endswith(")"):
+        return TupleKey([from_name(part) for part in _split(name[len("tuple(") : -1])])
+    sized = _BYTES.fullmatch(name)
+    if sized is not None:
+        return BytesKey(int(sized[1]))
+    codec = _BY_NAME.get(name)
+    if codec is None:
+        raise ValueError(f"there is no key type named {name!r}; there are {', '.join(_BY_NAME)} and tuple(...) of them")
+    return codec
+
+
+def _split(names: str) -> list[str]:
+    """*names* parted at the commas that are in no parenthesis."""
+    parts = [""]
+    depth = 0
+    for char in names:
+        depth += (char == "(") - (char == ")")
+        if char == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += char
+    return parts

@@ -1,0 +1,165 @@
+"""Composite keys: a tuple of parts, which sorts by its first part, then its second, and so on."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, Callable, Optional
+
+from ..errors import EncodeError
+from .atoms import StringKey, UintKey
+from .base import Data, KeyCodec
+from .generate import make_decoder, make_encoder
+from .parts import part_of
+from .timestamp import TimestampKey
+
+Key = KeyCodec[Any]
+
+
+class TupleKey(KeyCodec[tuple[Any, ...]]):
+    """A tuple of keys of the types *parts*; tuples among them are allowed, and are stored as if written out.
+
+    Parts of fixed width are stored one after the other. A text or bytes that is not the last part is ended: a named
+    string by a NUL, and it may hold none; anything else by two, with a NUL inside as ``00 01``.
+
+    >>> from zlmdb.keys import IntKey, StrKey
+    >>> TupleKey([StrKey(), IntKey()]).encode(("a", 5)).hex()
+    '6100008000000000000005'
+    """
+
+    def __init__(self, parts: Sequence[Key]) -> None:
+        if not parts:
+            raise TypeError("a tuple key has one part or more")
+        self.parts = tuple(parts)
+        self.name = f"tuple({','.join(part.name for part in parts)})"
+        self.leaves: tuple[Key, ...] = tuple(
+            itertools.chain.from_iterable(part.leaves if isinstance(part, TupleKey) else [part] for part in parts)
+        )
+        self.width = sum(leaf.width or 0 for leaf in self.leaves) if all(leaf.width for leaf in self.leaves) else None
+        self.sorts = all(leaf.sorts for leaf in self.leaves)
+        self.expects = f"a tuple of {len(parts)} ({', '.join(part.name for part in parts)})"
+        self._forms = [part_of(leaf, self.leaves[i + 1 :]) for i, leaf in enumerate(self.leaves)]
+        self._lookups: dict[bytes, Callable[[tuple[Any, ...]], bytes]] = {}
+
+    @property
+    def examples(self) -> Sequence[tuple[Any, ...]]:
+        few = 64 if len(self.parts) == 1 else 12 // len(self.parts) + 1
+        return list(itertools.product(*[_spread(part.examples, few) for part in self.parts]))
+
+    def encode(self, key: tuple[Any, ...]) -> bytes:
+        return self._encode(key)
+
+    @cached_property
+    def _encode(self) -> Callable[[tuple[Any, ...]], bytes]:
+        return self.lookup()
+
+    def lookup(self, prefix: bytes = b"") -> Callable[[tuple[Any, ...]], bytes]:
+        """As `KeyCodec.lookup`, and here everything is checked: it is as good for writing."""
+        made = self._lookups.get(prefix)
+        if made is None:
+            shape, tuples = self._shape(itertools.count(), "key")
+            made = make_encoder(self.name, shape, tuples, self._forms, prefix, self._encode_checked)
+            self._lookups[prefix] = made
+        return made
+
+    def decoder(self) -> Callable[[Data], tuple[Any, ...]]:
+        shape, _ = self._shape(itertools.count(), "key")
+        return make_decoder(self.name, shape, self._forms)
+
+    def _shape(self, numbers: itertools.count[int], expression: str) -> tuple[str, list[str]]:
+        """The tuple in Python with its leaves named k0, k1, ...; and the expressions of it and the tuples in it."""
+        shapes: list[str] = []
+        tuples = [expression]
+        for i, part in enumerate(self.parts):
+            if isinstance(part, TupleKey):
+                shape, inner = part._shape(numbers, f"{expression}[{i}]")
+                shapes.append(shape)
+                tuples += inner
+            else:
+                shapes.append(f"k{next(numbers)}")
+        return f"({', '.join(shapes)},)", tuples
+
+    def _encode_checked(self, key: object) -> bytes:
+        values = self._flatten(key)
+        encoded: list[bytes] = []
+        for i, (form, value) in enumerate(zip(self._forms, values), 1):
+            try:
+                encoded.append(form.encode(value))
+            except EncodeError as error:
+                raise EncodeError(f"part {i} of {self.name}: {error}", key=key) from error
+        return b"".join(encoded)
+
+    def _flatten(self, key: Any, *, partly: bool = False) -> list[Any]:
+        """The values of the leaves, of the leading ones if *partly*."""
+        if not issubclass(type(key), tuple):
+            self.refuse(key)
+        given: tuple[Any, ...] = key
+        if len(given) > len(self.parts) or (len(given) < len(self.parts) and not partly):
+            self.refuse(given, f"it has {len(given)}")
+        values: list[Any] = []
+        for i, (part, value) in enumerate(zip(self.parts, given), 1):
+            if isinstance(part, TupleKey):
+                values += part._flatten(value, partly=partly and i == len(given))
+            else:
+                values.append(value)
+        return values
+
+    def encode_prefix(self, prefix: Any) -> bytes:
+        """The bytes with which exactly the keys begin that begin with *prefix*.
+
+        A tuple gives the first parts, each whole: ``("s1",)`` does not select ``("s10", 5)``. Only what stands in the
+        last place of the key may itself be a shorter text or bytes. Anything but a tuple is how the first part begins:
+        ``"s1"`` selects ``("s10", 5)`` too. None at the end of the tuple, for a named type, counts as not given.
+        """
+        if isinstance(prefix, tuple):
+            return self._leading(prefix, lambda last: last.encode_prefix)  # pyright: ignore[reportUnknownArgumentType]
+        first = self.parts[0]
+        return first.encode_prefix(prefix) if len(self.parts) == 1 else first.part_prefix(prefix)
+
+    def part_prefix(self, prefix: Any) -> bytes:
+        if isinstance(prefix, tuple):
+            return self._leading(prefix, lambda last: last.part_prefix)  # pyright: ignore[reportUnknownArgumentType]
+        return self.parts[0].part_prefix(prefix)
+
+    def _leading(self, prefix: tuple[Any, ...], of_last: Callable[[Key], Callable[[Any], bytes]]) -> bytes:
+        values = self._flatten(prefix, partly=True)
+        while values and values[-1] is None and self.leaves[len(values) - 1].takes_none:
+            values.pop()
+        if any(value is None for value in values):
+            self.refuse(prefix, "None in front of a part that is given")
+        if not values:
+            return b""
+        *whole, last = values
+        encoded = [form.encode(value) for form, value in zip(self._forms, whole)]
+        encode = of_last(self.leaves[-1]) if len(values) == len(self.leaves) else self._forms[len(whole)].encode_only
+        return b"".join(encoded) + encode(last)
+
+    def classic(self) -> TupleKey:
+        if self.name not in _CLASSIC:
+            return self
+        place, codec = _CLASSIC[self.name]
+        return TupleKey([*self.parts[:place], codec, *self.parts[place + 1 :]])
+
+    def new_key(self, last: Optional[tuple[Any, ...]] = None) -> tuple[Any, ...]:
+        """A tuple of new keys of all parts."""
+        return tuple(part.new_key() for part in self.parts)
+
+
+CLASSIC_PARTS: Sequence[Key] = [UintKey(2, little=True), TimestampKey(little=True), StringKey(open=True)]
+"""What is only a part of classic keys: numbers that do not sort, a text without an end."""
+
+_LITTLE_UINT16, _LITTLE_TIMESTAMP, _OPEN_STRING = CLASSIC_PARTS
+_CLASSIC: dict[str, tuple[int, Key]] = {  # the types that the classic layout stores otherwise: which part, and how
+    "tuple(oid,timestamp)": (1, _LITTLE_TIMESTAMP),
+    "tuple(oid,timestamp,string)": (1, _LITTLE_TIMESTAMP),
+    "tuple(uint16,uuid,timestamp)": (0, _LITTLE_UINT16),
+    "tuple(string,timestamp)": (0, _OPEN_STRING),
+}
+
+
+def _spread(examples: Sequence[Any], count: int) -> list[Any]:
+    """About *count* of the examples, spread over all of them, the first and the last included."""
+    step = max(1, (len(examples) - 1) // max(1, count - 1))
+    chosen = list(examples[::step])
+    return chosen if chosen[-1] is examples[-1] else [*chosen, examples[-1]]

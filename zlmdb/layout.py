@@ -1,0 +1,124 @@
+"""The two layouts of a database file: their reserved names, and recognising which one a file has.
+
+*tables*: one LMDB named sub-database for each table and index, a catalogue beside them. *classic*: everything in the
+main database, each key led by its slot number. ``docs/format.rst`` writes both down byte by byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal, Optional
+
+from . import errors
+
+Layout = Literal["tables", "classic"]
+
+FORMAT = 1
+"""The version of the catalogue that this code writes; files with a greater one are refused."""
+
+CATALOGUE = b"__zlmdb__"
+SLOTS = b"__slots__"
+MAGIC_KEY = b"zlmdb"
+
+GUARD = (b"\x00\x00\xff\xff", b"\xffzlmdb tables layout")
+"""A record of the main database that zlmdb <= 26 takes for metadata and fails on, before it could write there."""
+
+DEFINITIONS_KEY = b"\x00\x00z"
+"""Key of our definitions in a classic file. zlmdb <= 26 ignores records of slot 0 with keys shorter than 4 bytes."""
+
+_SAMPLE = 1024  # a file of named sub-databases has fewer entries than this in its main database
+
+
+def recognise(engine: Any, env: Any, path: Optional[str], *, slots_expected: bool) -> Optional[Layout]:
+    """The layout of the file open in *env*; None when it is empty.
+
+    *slots_expected*: the caller wants a classic database, so that records without any metadata are taken for one.
+    Raises `InvalidDatabase` for a file of another program or of a newer zlmdb.
+    """
+    catalogue = engine.open_existing(env, CATALOGUE)
+    if catalogue is not None:
+        _check_magic(env, catalogue, path)
+        return "tables"
+    if env.stat()["entries"] == 0:
+        return None
+    with env.begin() as txn:
+        if _is_classic(env, txn, slots_expected):
+            return "classic"
+        found = [bytes(key) for key, _ in zip(txn.cursor().iternext(True, False), range(3))]
+    raise errors.InvalidDatabase(
+        f"{path!r} is an LMDB file, but not one of zlmdb: its main database begins with the keys {found}. "
+        f"If zlmdb <= 26 wrote it with hand-given slots only, open it with layout='classic'",
+        path=path,
+    )
+
+
+def _check_magic(env: Any, catalogue: Any, path: Optional[str]) -> None:
+    with env.begin() as txn:
+        magic = txn.get(MAGIC_KEY, None, catalogue)
+    if magic is None:
+        raise errors.InvalidDatabase(f"{path!r} has a sub-database {CATALOGUE!r} that zlmdb did not make", path=path)
+    found = decode(magic).get("format")
+    if found != FORMAT:
+        raise errors.InvalidDatabase(
+            f"{path!r} has catalogue format {found}, this zlmdb reads format {FORMAT}: use a newer zlmdb", path=path
+        )
+
+
+def _is_classic(env: Any, txn: Any, slots_expected: bool) -> bool:
+    cursor = txn.cursor()
+    if not cursor.last() or len(cursor.key()) < 2:
+        return False
+    if txn.stat()["entries"] <= _SAMPLE and any(env.dbs(txn)):
+        return False
+    if txn.get(DEFINITIONS_KEY) is not None:
+        return True
+    records = list(slot_records(txn))
+    return all("oid" in record and "slot" in record for _, record in records) and (bool(records) or slots_expected)
+
+
+def foreign_key(txn: Any) -> Optional[bytes]:
+    """In the tables layout: a key of the main database that is neither the name of a sub-database nor our guard."""
+    own = txn.get(CATALOGUE)
+    # LMDB 1.0 ends the names of sub-databases with a NUL. What it stores for each has one size.
+    size = len(own if own is not None else txn.get(CATALOGUE + b"\0", b""))
+    for key, data in txn.cursor().iternext():
+        if len(data) != size and bytes(key) != GUARD[0]:
+            return bytes(key)
+    return None
+
+
+def slot_records(txn: Any, db: Any = None) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The metadata records of a classic file: slot number and decoded record. Those that are none read as empty."""
+    cursor = txn.cursor(db)
+    if cursor.set_range(b"\x00\x00\x00\x00"):
+        for key, data in cursor.iternext():
+            if key[:2] != b"\x00\x00":
+                return
+            if len(key) == 4:
+                yield int.from_bytes(key[2:], "big"), _metadata(data)
+
+
+def _metadata(data: bytes) -> dict[str, Any]:
+    try:
+        record: Any = decode(data)
+    except ValueError:
+        return {}
+    found: dict[str, Any] = record
+    return found if isinstance(record, dict) else {}
+
+
+def encode(record: dict[str, Any]) -> bytes:
+    """A catalogue record as bytes: CBOR, members in the order given."""
+    import cbor2
+
+    return cbor2.dumps(record)
+
+
+def decode(data: bytes) -> Any:
+    """A catalogue record from its bytes. Raises `DecodeError` when they are not CBOR."""
+    import cbor2
+
+    try:
+        return cbor2.loads(bytes(data))
+    except Exception as error:
+        raise errors.DecodeError(f"a catalogue record is not CBOR: {bytes(data)[:40]!r}") from error

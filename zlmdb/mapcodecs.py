@@ -1,0 +1,58 @@
+"""The codecs of a classic map: what the type arguments of its class and the arguments of its constructor say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Optional, TypeVar
+
+from .keys import KeyCodec, key_codec
+from .typeargs import type_arguments
+from .values import compressed, serializer
+from .values.base import Serializer
+
+Callables = Mapping[str, Callable[..., Any]]
+
+
+def map_codecs(
+    declared: Any,
+    base: type[Any],
+    localns: Optional[Mapping[str, Any]],
+    given: tuple[Optional[Callable[..., Any]], ...],
+    named: Callables,
+    compress: Optional[int],
+) -> tuple[KeyCodec[Any], Serializer[Any]]:
+    """The codecs of *declared*, a class of maps or an alias of one, with the callables *given* in order or *named*."""
+    key, value = map_types(declared, base, localns)
+    names = callable_names(value)
+    if len(given) > len(names):
+        arguments = ("slot", "compress", *names)
+        label = getattr(declared, "__name__", declared)
+        raise TypeError(f"{label} takes {len(arguments)} arguments ({', '.join(arguments)}), got {2 + len(given)}")
+    callables = {name: function for name, function in zip(names, given) if function is not None}
+    callables.update(named)
+    # With callables these, and not the format, have to know the model.
+    made = _format(value).configured(**callables) if callables else serializer(value, localns=localns)
+    return key_codec(key), compressed(made, compress)
+
+
+def map_types(declared: Any, base: type[Any], localns: Optional[Mapping[str, Any]]) -> tuple[Any, Any]:
+    """The types of keys and values that *declared* says. Raises `TypeError` when it says none."""
+    arguments = type_arguments(declared, base, localns)
+    if len(arguments) != 2 or isinstance(arguments[0], TypeVar):
+        raise TypeError(f"{declared!r} says no types: derive it from PersistentMap[KeyType, ValueType] or a named map")
+    return arguments[0], arguments[1]
+
+
+def callable_names(value: Any) -> tuple[str, ...]:
+    """The callables that maps of values of the type *value* take, in the order of the arguments."""
+    name = _format(value).name
+    if "flatbuffers" in name:
+        return "build", "cast"
+    return ("marshal", "unmarshal") if "json" in name or "cbor" in name else ()
+
+
+def _format(value: Any) -> Serializer[Any]:
+    """The serializer that the type *value* asks for, with what is put around it, for values of any class."""
+    metadata: tuple[Any, ...] = getattr(value, "__metadata__", ())
+    special: Any = Annotated  # not a name that checkers take for an annotation
+    return serializer(special[tuple([Any, *metadata])] if metadata else Any)

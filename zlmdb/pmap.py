@@ -1,0 +1,434 @@
+"""The classic face of a table: a map that is always handed the transaction, ``m[txn, key]``.
+
+One code path lies below: a map in a transaction is a `Table`, which `PersistentMap.bind` gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Optional, TypeVar, Union, overload
+from uuid import UUID
+
+from . import errors
+from .attached import Attached, Built, check_built, index_storages, prepare
+from .catalogue import catalogue_of, slot_prefix
+from .classicselection import ClassicSelection
+from .keys import KeyCodec, key_codec
+from .mapcodecs import callable_names, map_codecs, map_types
+from .storage import Storage, shortened
+from .store import Store
+from .table import Table, calling_locals
+from .transaction import Transaction
+from .values.base import Serializer
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+    from typing_extensions import TypeVar as DefaultTypeVar
+
+    K = DefaultTypeVar("K", default=Any)
+    V = DefaultTypeVar("V", default=Any)
+else:
+    K = TypeVar("K")
+    V = TypeVar("V")
+
+
+class PersistentMap(Generic[K, V]):
+    """A typed map of a database, handed the transaction with every use: ``users[txn, key]``.
+
+    *slot*, 1 to 65534, numbers a map that is made by hand; ``db.attach_table(cls)`` numbers those of classes decorated
+    by `table`. *compress* is `COMPRESS_ZLIB` or `COMPRESS_SNAPPY`. JSON and CBOR maps take *marshal* (object to plain
+    data) and *unmarshal* (back), FlatBuffers maps *build* (object and builder to offset) and *cast* (bytes to object),
+    in this order when they are not named.
+
+    ``m[txn, key]`` is None when there is no record. ``bind(txn)`` gives the `Table` of the same records, with a dict's
+    laws. A map is true, and equal to itself only.
+    """
+
+    COMPRESS_ZLIB = 1
+    COMPRESS_SNAPPY = 2
+
+    _zlmdb_oid: ClassVar[Optional[UUID]] = None
+    _zlmdb_marshal: ClassVar[Optional[Callable[[Any], Any]]] = None
+    _zlmdb_parse: ClassVar[Optional[Callable[[Any], Any]]] = None
+    _zlmdb_build: ClassVar[Optional[Callable[[Any, Any], Any]]] = None
+    _zlmdb_cast: ClassVar[Optional[Callable[[Any], Any]]] = None
+    _zlmdb_compress: ClassVar[Optional[int]] = None
+    _locals_seen: ClassVar[Optional[dict[str, Any]]] = None
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls._locals_seen = calling_locals()
+
+    def __init__(
+        self,
+        slot: Optional[int] = None,
+        compress: Optional[int] = None,
+        *callables: Optional[Callable[..., Any]],
+        marshal: Optional[Callable[[Any], Any]] = None,
+        unmarshal: Optional[Callable[[Any], Any]] = None,
+        build: Optional[Callable[[Any, Any], Any]] = None,
+        cast: Optional[Callable[[Any], Any]] = None,
+    ) -> None:
+        if compress not in (None, 0, self.COMPRESS_ZLIB, self.COMPRESS_SNAPPY):
+            raise ValueError(f"compress={compress!r}: expected COMPRESS_ZLIB (1), COMPRESS_SNAPPY (2) or None")
+        self._slot: Optional[int] = None
+        self._compress: Optional[int] = None
+        self._callables = callables
+        self._named_callables: dict[str, Callable[..., Any]] = {}
+        self._codecs: Optional[tuple[KeyCodec[K], Serializer[V]]] = None
+        self._is_attached = False
+        self.place(slot, compress, marshal=marshal, unmarshal=unmarshal, build=build, cast=cast)
+
+        self.attached: dict[str, Attached] = {}  # replaced when it changes, never changed
+        self.detached: set[str] = set()
+        self._index_attached_to: Optional[PersistentMap[Any, Any]] = None
+        self._was_index = False
+        self._wiring = object()  # another one whenever an index is attached or detached
+
+    # -- codecs and storage ---------------------------------------------------------------------------------------
+
+    def codecs(self) -> tuple[KeyCodec[K], Serializer[V]]:
+        """The key codec and the value serializer that the type arguments and the constructor say."""
+        if self._codecs is None:
+            # Not in __init__: ``MapUuidCbor[User](1)`` sets __orig_class__ after it.
+            declared = self.__dict__.get("__orig_class__", type(self))
+            self._codecs = map_codecs(
+                declared, PersistentMap, type(self)._locals_seen, self._callables, self._named_callables, self._compress
+            )
+        return self._codecs
+
+    def place(
+        self, slot: Optional[int], compress: Optional[int] = None, **callables: Optional[Callable[..., Any]]
+    ) -> None:
+        """Number this map, and give it what the constructor takes. None leaves what there is."""
+        if slot is not None:
+            slot_prefix(slot)  # raises for numbers that are none
+            self._slot = slot
+        self._compress = compress or self._compress
+        self._named_callables.update((name, one) for name, one in callables.items() if one is not None)
+        self._codecs = None
+
+    @classmethod
+    def in_slot(cls, slot: int) -> Self:
+        """A map in *slot* with the callables and the compression that the class was decorated with."""
+        given: dict[str, Any] = {
+            "marshal": cls._zlmdb_marshal,
+            "unmarshal": cls._zlmdb_parse,
+            "build": cls._zlmdb_build,
+            "cast": cls._zlmdb_cast,
+        }
+        names = callable_names(map_types(cls, PersistentMap, cls._locals_seen)[1])
+        return cls(slot, compress=cls._zlmdb_compress, **{name: given[name] for name in names})
+
+    def storage(self, store: Store) -> Storage[K, V]:
+        """Where and how the records are kept in *store*."""
+        found: Optional[Storage[K, V]] = store.maps.get(self)
+        if found is None:
+            found = store.maps[self] = self._slot_storage(store)
+        return found
+
+    def _slot_storage(self, store: Store) -> Storage[K, V]:
+        """The storage of a map with a hand-given slot."""
+        label = type(self).__name__
+        if self._is_attached:
+            raise errors.SchemaMismatch(
+                f"{label} was attached to another database: attach it to {store.engine.path!r} too", table=label
+            )
+        if self._slot is None:
+            raise TypeError(f"{label} has no slot: make it with a number, {label}(1), or with db.attach_table({label})")
+        key, value = self.codecs()
+        key = key.classic() if store.layout == "classic" else key
+        place = catalogue_of(store).slot_place(self._slot)
+        storage = Storage(f"{label}({self._slot})", place.space, place.prefix, key, value, store.env.max_key_size())
+        storage.number = self._slot
+        return storage
+
+    def adopt(self, store: Store, storage: Storage[K, V]) -> None:
+        """This is the map of *storage* in *store*."""
+        self._is_attached = True
+        store.maps[self] = storage
+
+    def identity(self, store: Store) -> str:
+        """How the catalogue calls this map: by its UUID, or by its slot."""
+        oid = type(self)._zlmdb_oid
+        return str(oid) if self._is_attached and oid is not None else f"slot {self.storage(store).number}"
+
+    # -- in a transaction -----------------------------------------------------------------------------------------
+
+    def bind(self, txn: Transaction) -> Table[K, V]:
+        """The records of this map in *txn* as a `Table`: a lawful dict."""
+        return self._bound(txn)[0]
+
+    def _bound(self, txn: Transaction) -> tuple[Table[K, V], Built]:
+        """The table, and the indexes that were built for it just now."""
+        if not isinstance(txn, Transaction):  # pyright: ignore[reportUnnecessaryIsInstance]  # a common mistake
+            raise TypeError(f"expected a transaction, got {shortened(txn)}: write m[txn, key] or m.bind(txn)")
+        table: Optional[Table[K, V]] = txn.tables.get(self)
+        if table is not None:
+            return table, {} if table.prepared is self._wiring else self._prepare(txn, table)
+        txn.raw  # noqa: B018 - raises where the transaction is not open
+        self._check_slot(txn)
+        table = txn.tables[self] = Table.bound(txn, self.storage(txn.store))
+        try:
+            return table, self._prepare(txn, table)
+        except BaseException:
+            del txn.tables[self]
+            raise
+
+    def _check_slot(self, txn: Transaction) -> None:
+        """Raise unless a slot given by hand is free for it: the number may belong to an attached table."""
+        if not self._is_attached and self._slot is not None:
+            oid = catalogue_of(txn.store).registered(txn.raw, self._slot)
+            if oid is not None:
+                raise errors.SchemaMismatch(
+                    f"slot {self._slot} holds the table {oid}, {type(self).__name__}({self._slot}) would mix its "
+                    f"records with those: attach that table with db.attach_table, or choose another number",
+                    table=oid,
+                )
+
+    def _prepare(self, txn: Transaction, table: Table[K, V]) -> Built:
+        """Let *table* keep the attached indexes in step; those that had to be built for it."""
+        wiring, storage, owner = self._wiring, table.storage, self._index_attached_to
+        if owner is not None and txn.write:
+            owner.bind(txn)  # which builds this index where it has to
+        if storage.wiring is not wiring:
+            storage.indexes = index_storages(self.attached, txn.store, storage.label)
+            storage.wiring = wiring
+        table.bind_indexes()
+        built: Built = {}
+        if txn.write:
+            built = prepare(self, txn, table)
+        elif owner is not None:
+            check_built(owner, self, txn, table)
+        table.prepared = wiring
+        return built
+
+    # -- one record -----------------------------------------------------------------------------------------------
+
+    def __getitem__(self, txn_key: tuple[Transaction, K]) -> Optional[V]:
+        try:  # what `_unpacked` does, without the call: half the cost of reading through a map
+            txn, key = txn_key
+            table: Table[K, V] = txn.tables[self]
+            if table.prepared is not self._wiring:
+                table = self.bind(txn)
+        except (KeyError, TypeError, ValueError, AttributeError):
+            table, key = self._unpacked_first(txn_key)
+        return table.get(key)
+
+    def __setitem__(self, txn_key: tuple[Transaction, K], value: V) -> None:
+        table, key = self._unpacked(txn_key)
+        table[key] = value
+
+    def __delitem__(self, txn_key: tuple[Transaction, K]) -> None:
+        table, key = self._unpacked(txn_key)
+        table.remove(table.storage.encode_key(key))
+
+    def __contains__(self, txn_key: tuple[Transaction, K]) -> bool:
+        table, key = self._unpacked(txn_key)
+        return key in table
+
+    def get(self, txn_key: tuple[Transaction, K], default: Any = None) -> Any:
+        """The value, or *default*."""
+        table, key = self._unpacked(txn_key)
+        return table.get(key, default)
+
+    def setdefault(self, txn_key: tuple[Transaction, K], default: V) -> V:
+        """The value; where there is none, *default*, which is stored."""
+        table, key = self._unpacked(txn_key)
+        return table.setdefault(key, default)
+
+    def pop(self, txn_key: tuple[Transaction, K], default: Any = None) -> Any:
+        """The value, whose record is deleted; *default* where there is none."""
+        table, key = self._unpacked(txn_key)
+        return table.pop(key, default)
+
+    def update(
+        self, items: Union[Mapping[tuple[Transaction, K], V], Iterable[tuple[tuple[Transaction, K], V]]]
+    ) -> None:  # fmt: skip
+        """Store all *items*, whose keys are pairs of transaction and key."""
+        given: Any = items
+        pairs: Iterable[tuple[tuple[Transaction, K], V]] = given.items() if isinstance(items, Mapping) else given
+        for txn_key, value in pairs:
+            self[txn_key] = value
+
+    def _unpacked(self, txn_key: Any) -> tuple[Table[K, V], K]:
+        """The bound table and the key; here the way that is nearly always taken."""
+        try:
+            txn, key = txn_key
+            table: Table[K, V] = txn.tables[self]
+            if table.prepared is self._wiring:
+                return table, key
+        except (KeyError, TypeError, ValueError, AttributeError):
+            pass
+        return self._unpacked_first(txn_key)
+
+    def _unpacked_first(self, txn_key: Any) -> tuple[Table[K, V], K]:
+        pair: tuple[Any, ...] = txn_key
+        if not isinstance(txn_key, tuple) or len(pair) != 2:
+            raise TypeError(
+                f"expected a transaction and a key, got {shortened(pair)}: write m[txn, key], and m[txn, (a, b)] "
+                f"where the key is a tuple"
+            )
+        return self.bind(pair[0]), pair[1]
+
+    # -- many records ---------------------------------------------------------------------------------------------
+
+    @overload
+    def select(
+        self, txn: Transaction, from_key: Optional[K] = None, to_key: Optional[K] = None,
+        return_keys: Literal[True] = True, return_values: Literal[True] = True, reverse: bool = False,
+        limit: Optional[int] = None,
+    ) -> ClassicSelection[K, V, tuple[K, V]]: ...  # fmt: skip
+    @overload
+    def select(
+        self, txn: Transaction, from_key: Optional[K] = None, to_key: Optional[K] = None,
+        return_keys: Literal[True] = True, *, return_values: Literal[False], reverse: bool = False,
+        limit: Optional[int] = None,
+    ) -> ClassicSelection[K, V, K]: ...  # fmt: skip
+    @overload
+    def select(
+        self, txn: Transaction, from_key: Optional[K] = None, to_key: Optional[K] = None, *,
+        return_keys: Literal[False], return_values: Literal[True] = True, reverse: bool = False,
+        limit: Optional[int] = None,
+    ) -> ClassicSelection[K, V, V]: ...  # fmt: skip
+    @overload
+    def select(
+        self, txn: Transaction, from_key: Optional[K] = None, to_key: Optional[K] = None,
+        return_keys: bool = True, return_values: bool = True, reverse: bool = False, limit: Optional[int] = None,
+    ) -> ClassicSelection[K, V, Any]: ...  # fmt: skip
+    def select(
+        self,
+        txn: Transaction,
+        from_key: Optional[K] = None,
+        to_key: Optional[K] = None,
+        return_keys: bool = True,
+        return_values: bool = True,
+        reverse: bool = False,
+        limit: Optional[int] = None,
+    ) -> ClassicSelection[K, V, Any]:
+        """Records with ``from_key <= key < to_key``, in key order, or backwards with *reverse*; at most *limit*.
+
+        Iterating, or `next`, gives pairs of key and value, or only keys, or only values; None for neither. Nothing is
+        read before that. Raises `EncodeError` if a bound does not fit the key type, `ValueError` for a negative limit.
+        """
+        chosen = self.bind(txn).select(from_key, to_key, reverse=reverse, limit=limit)
+        return ClassicSelection[K, V, Any].of(chosen, return_keys, return_values)
+
+    def count(self, txn: Transaction, prefix: Any = None) -> int:
+        """The number of records, or of those whose key begins with *prefix*: text, or leading parts of a tuple."""
+        table = self.bind(txn)
+        parts: Any = prefix
+        if isinstance(prefix, tuple):  # (uuid, None) asks for all that begin with uuid, and (None, None) for all
+            while parts and parts[-1] is None:
+                parts = parts[:-1]
+        if prefix is None or (isinstance(prefix, (str, bytes, tuple)) and len(parts) == 0):
+            return len(table)
+        return table.select(prefix=parts).count()
+
+    def count_range(self, txn: Transaction, from_key: K, to_key: K) -> int:
+        """The number of records with ``from_key <= key < to_key``."""
+        if from_key is None or to_key is None:
+            raise TypeError("count_range needs both keys: count(txn) counts all records")
+        return self.bind(txn).select(from_key, to_key).count()
+
+    def truncate(self, txn: Transaction, rebuild_indexes: bool = True) -> int:
+        """Delete every record, and the entries of the indexes with them; how many of both.
+
+        *rebuild_indexes* is accepted for old code: an index never keeps entries of records that are gone.
+        """
+        return self.bind(txn).truncate()
+
+    @classmethod
+    def new_key(cls, secure: bool = False) -> Any:
+        """A new key: random, or for times now. *secure* is accepted for old code: all randomness is the system's."""
+        return key_codec(map_types(cls, PersistentMap, cls._locals_seen)[0]).new_key()
+
+    # -- indexes --------------------------------------------------------------------------------------------------
+
+    def attach_index(
+        self,
+        name: str,
+        pmap: PersistentMap[Any, Any],
+        fkey: Callable[[V], Any],
+        nullable: bool = False,
+        unique: bool = True,
+    ) -> None:
+        """Keep *pmap*, a map from index keys to the keys of this one, in step with the records.
+
+        *fkey* takes the index key from a value. A record whose index key is None, or a tuple with a None, is left out
+        when *nullable*, else `NullValueConstraint`. An index key belongs to one record, else `DuplicateKey`; where
+        several may have one, put the primary key last into it. An index new to records that are there is built by the
+        next write transaction that uses the map. Raises `ValueError` when *name* or *pmap* is taken.
+        """
+        if name in self.attached:
+            raise ValueError(f"{self!r} has an index {name!r} already: detach it first, or choose another name")
+        why = self._no_index(pmap)
+        if why:
+            raise ValueError(f"{pmap!r} cannot be the index {name!r} of {self!r}: {why}")
+        pmap._index_attached_to = self
+        self.detached.discard(name)
+        attached = Attached(pmap, fkey, nullable, unique, trusted=not pmap._was_index, token=object())
+        self._attach({**self.attached, name: attached}, pmap)
+
+    def _no_index(self, pmap: PersistentMap[Any, Any]) -> str:
+        """Why *pmap* cannot be an index of this map, if so."""
+        if pmap is self:
+            return "an index is a map of its own"
+        if pmap._index_attached_to is not None:
+            return f"it is an index of {pmap._index_attached_to!r}: detach it there, or make another map"
+        if self._index_attached_to is not None:
+            return f"that is itself an index of {self._index_attached_to!r}, and an index has no indexes"
+        return f"it has the indexes {pmap.indexes()}, and an index has none" if pmap.attached else ""
+
+    def detach_index(self, name: str) -> None:
+        """Leave the index *name* alone from now on: its entries stay as they are, and the file forgets it.
+
+        A name that is not attached is taken, too, so that a program can let go of an index that only the file knows.
+        """
+        self.detached.add(name)
+        gone = self.attached.get(name)
+        pmap = None if gone is None else gone.pmap
+        if pmap is not None:
+            pmap._index_attached_to = None
+            pmap._was_index = True
+        self._attach({other: one for other, one in self.attached.items() if other != name}, pmap)
+
+    def _attach(self, attached: dict[str, Attached], pmap: Optional[PersistentMap[Any, Any]]) -> None:
+        self.attached = attached
+        self._wiring = object()
+        if pmap is not None:
+            pmap._wiring = object()
+
+    def indexes(self) -> list[str]:
+        """The names of the attached indexes, sorted."""
+        return sorted(self.attached)
+
+    def is_index(self) -> bool:
+        """Whether this map is an index of another one."""
+        return self._index_attached_to is not None
+
+    def rebuild_index(self, txn: Transaction, name: str) -> tuple[int, int]:
+        """Delete the entries of an index and write them anew; how many were deleted and how many written.
+
+        Raises `DuplicateKey` when two records have one index key, `NullValueConstraint`, `KeyError` for another name.
+        """
+        if name not in self.attached:
+            raise KeyError(f"{self!r} has no index {name!r}, it has {self.indexes()}")
+        return self._rebuild(txn, [name])
+
+    def rebuild_indexes(self, txn: Transaction) -> tuple[int, int]:
+        """`rebuild_index` for every index; the sums."""
+        return self._rebuild(txn, self.attached)
+
+    def _rebuild(self, txn: Transaction, names: Iterable[str]) -> tuple[int, int]:
+        table, built = self._bound(txn)
+        results = [
+            # One that was built on the way here is not built twice.
+            built[bound.storage.name] if bound.storage.name in built else table.rebuild(bound)
+            for bound in table.indexes
+            if bound.storage.name in names
+        ]
+        return sum(deleted for deleted, _ in results), sum(written for _, written in results)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}, slot {self._slot}>"

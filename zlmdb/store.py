@@ -1,0 +1,426 @@
+"""An open environment of this process, shared by every handle of one file: key spaces, transactions, fork.
+
+A *space* is a named key space of the engine; the main one is named None. Handles of spaces are opened here and nowhere
+else, never inside a user's transaction: LMDB gives the number of a handle that was opened in an aborted transaction to
+the next one, and a later write would land in another table.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import weakref
+from collections.abc import Callable, Generator, Iterable
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, NamedTuple, Optional, Protocol, TypeVar
+
+from . import errors, layout
+from .gate import Gate
+from .layout import Layout
+from .writerlock import WriterLock
+
+R = TypeVar("R")
+
+log = logging.getLogger("zlmdb")
+
+READERS_PATIENCE = 10.0
+"""Seconds that a map which has to grow waits for the open transactions of this process to end."""
+
+
+class Engine(Protocol):
+    """How a store opens and understands its environment; `zlmdb.engines` says what an environment is."""
+
+    path: Any
+    file: Optional[str]
+    persistent: bool
+    can_grow: bool
+    moves: bool
+
+    def open(self) -> Any:
+        """A new environment."""
+        ...
+
+    def open_existing(self, env: Any, name: bytes) -> Any:
+        """The handle of the space *name*, or None where there is none."""
+        ...
+
+    def closed(self) -> None:
+        """The environment was closed."""
+        ...
+
+    def grow(self, env: Any) -> None:
+        """Make room, if the user set no limit. No transaction is open."""
+        ...
+
+    def adopt_size(self, env: Any) -> None:
+        """Follow another process that made room. No transaction is open."""
+        ...
+
+    def resized(self, error: Exception) -> bool:
+        """Whether *error* asks for `adopt_size`."""
+        ...
+
+    def translate(self, error: Exception, **facts: Any) -> Exception:
+        """Our error for one of the engine; others come back as they are."""
+        ...
+
+    def before_fork(self, env: Any) -> list[Any]:
+        """Transactions to hold while the process forks."""
+        ...
+
+    def in_child(self) -> None:
+        """The process was forked; the environment must not be closed, and is opened again on its next use."""
+        ...
+
+
+class Live(Protocol):
+    """A transaction as its store sees it."""
+
+    def forked(self) -> None:
+        """This is a child process: refuse further use."""
+        ...
+
+
+class Space(NamedTuple):
+    """A key space ready for use: the engine's handle, and the store's count of handles when it was published."""
+
+    handle: Any
+    since: int
+
+
+MAIN = Space(None, 0)
+
+
+class Store:
+    """One open environment. *layout* is that of a new file; an existing one keeps its own."""
+
+    def __init__(
+        self, engine: Engine, layout: Layout, *, readonly: bool, lock_path: Optional[str], options: Any = None
+    ) -> None:  # fmt: skip
+        self.engine = engine
+        self.layout: Layout = layout
+        self.readonly = readonly
+        self.options = options
+        self.users = 0
+        self.sequence = 0
+        self.env: Any = None
+        self.spaces: dict[bytes, Space] = {}
+        self.live: dict[int, weakref.ref[Live]] = {}
+        self.maps: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+        self.full = False
+        self._main_entries = -1
+        self._wanted: set[bytes] = set()
+        self._lock_path = lock_path
+        self.at_rest: Optional[Callable[[], None]] = None
+        self._reset_locks()
+        self._opened(engine.open())
+        _stores.add(self)
+
+    def _reset_locks(self) -> None:
+        self.lock = threading.RLock()
+        self.writer = WriterLock(self._lock_path)
+
+    def _opened(self, env: Any) -> None:
+        self.gate = Gate() if self.engine.moves else None
+        self.env = env
+
+    # -- the layout -----------------------------------------------------------------------------------------------
+
+    def prepare(self, *, slots_expected: bool, timeout: Optional[float] = None) -> None:
+        """Recognise the layout of the file, or write that of a new one, and open the spaces that every file has."""
+        found: Optional[Layout] = None
+        if self.engine.persistent:
+            with self.writing(timeout):
+                found = layout.recognise(self.engine, self.env, self.engine.path, slots_expected=slots_expected)
+        if found is not None:
+            self.layout = found
+            if found == "tables":
+                self.open_spaces([layout.CATALOGUE, layout.SLOTS], timeout=timeout)
+        elif not self.readonly and not self.change(self._write_layout, timeout=timeout):
+            self.prepare(slots_expected=slots_expected, timeout=timeout)
+
+    def _write_layout(self, txn: Any, open_space: Callable[[bytes], Any]) -> bool:
+        """Mark a new file with its layout; False when another process has done so meanwhile."""
+        if self.engine.persistent and txn.stat()["entries"]:
+            return False
+        if self.layout == "classic":
+            txn.put(layout.DEFINITIONS_KEY, layout.encode({}))
+            return True
+        catalogue = open_space(layout.CATALOGUE)
+        open_space(layout.SLOTS)
+        txn.put(layout.MAGIC_KEY, layout.encode({"format": layout.FORMAT}), db=catalogue)
+        if self.engine.persistent:
+            txn.put(*layout.GUARD)
+        return True
+
+    # -- spaces ---------------------------------------------------------------------------------------------------
+
+    def space(self, name: Optional[bytes]) -> Optional[Space]:
+        """The space *name*, or None where the file does not have it."""
+        return MAIN if name is None else self.spaces.get(name)
+
+    def open_spaces(self, names: Iterable[bytes], *, timeout: Optional[float] = None) -> None:
+        """Open the spaces *names*, those that the file has and that are not open yet."""
+        missing = [name for name in names if name not in self.spaces]
+        if missing and self.writer.owner == threading.get_ident():
+            self._wanted.update(missing)
+            raise errors.TransactionStale(
+                f"another program made {missing[0].decode()!r} after this one opened the file, and handles are not "
+                f"opened inside a write transaction: begin again"
+            )
+        if missing:
+            with self.writing(timeout), self.lock:
+                self._publish({name: self.engine.open_existing(self.env, name) for name in missing})
+
+    def open_wanted(self, timeout: Optional[float]) -> None:
+        """Before a write transaction begins: open what one before it could not."""
+        if self._wanted:
+            wanted, self._wanted = self._wanted, set()
+            self.open_spaces(wanted, timeout=timeout)
+
+    def change(
+        self, work: Callable[[Any, Callable[[bytes], Any]], R], *, timeout: Optional[float] = None
+    ) -> R:  # fmt: skip
+        """Run ``work(txn, open_space)`` in a write transaction of its own and commit it.
+
+        Spaces that *work* opens are created where they are missing, and published once the commit has succeeded.
+        Raises `DatabaseInUse` when this thread is inside a write transaction.
+        """
+        opened: dict[bytes, Any] = {}
+
+        def open_space(name: bytes) -> Any:
+            known = self.spaces.get(name)
+            if known is not None:
+                return known.handle
+            if name not in opened:
+                opened[name] = self.env.open_db(name, txn=txn, create=True)
+            return opened[name]
+
+        with self.writing(timeout), self.lock:
+            txn = self.begin(write=True)
+            try:
+                result = work(txn, open_space)
+                txn.commit()
+            except BaseException as error:
+                txn.abort()
+                if isinstance(error, Exception):
+                    raise self.engine.translate(error) from error.__cause__
+                raise
+            finally:
+                self.ended(threading.get_ident())
+            self._publish(opened)
+        return result
+
+    def _publish(self, handles: dict[bytes, Any]) -> None:
+        self.sequence += 1
+        for name, handle in handles.items():
+            if handle is not None:
+                self.spaces[name] = Space(handle, self.sequence)
+
+    # -- transactions ---------------------------------------------------------------------------------------------
+
+    def writing(self, timeout: Optional[float]) -> _Writing:
+        """A block in which this thread is the writer of the file."""
+        return _Writing(self, timeout)
+
+    def begin(self, *, write: bool = False, buffers: bool = False) -> Any:
+        """A transaction of the engine, whose end is to be told to `ended`.
+
+        For a write, the thread must be the writer (see `writing`).
+        """
+        env = self.env
+        if env is None:
+            env = self.reopen()
+        if self.gate is not None:
+            self.gate.enter()
+        try:
+            return env.begin(write=write, buffers=buffers)
+        except Exception as error:
+            self.ended(threading.get_ident())
+            self._make_good(error)
+        return self._begin_again(write, buffers)
+
+    def ended(self, thread: int) -> None:
+        """A transaction that *thread* began has ended."""
+        if self.gate is not None:
+            self.gate.leave(thread)
+
+    @contextmanager
+    def reading(self) -> Generator[Any, None, None]:
+        """A block with a read transaction of the engine."""
+        txn = self.begin()
+        try:
+            yield txn
+        finally:
+            txn.abort()
+            self.ended(threading.get_ident())
+
+    def _make_good(self, error: Exception) -> None:
+        """Do what a beginning that failed with *error* asks for, or raise it as ours."""
+        ours = self.engine.translate(error)
+        if self.engine.resized(error):
+            with self._alone() as alone:
+                if not alone:
+                    raise errors.DatabaseInUse(
+                        f"another process has made {self.engine.path!r} larger, which this one follows only while it "
+                        f"has no transactions open: end them, and begin again"
+                    ) from error
+                self.engine.adopt_size(self.env)
+        elif isinstance(ours, errors.DatabaseFull) and hasattr(self.env, "reader_check"):
+            self.env.reader_check()  # slots of readers that were killed
+        else:
+            raise ours from error
+
+    def _begin_again(self, write: bool, buffers: bool) -> Any:
+        if self.gate is not None:
+            self.gate.enter()
+        try:
+            return self.env.begin(write=write, buffers=buffers)
+        except Exception as again:
+            self.ended(threading.get_ident())
+            raise self.engine.translate(again) from again
+
+    def _alone(self) -> AbstractContextManager[bool]:
+        return nullcontext(not self.live) if self.gate is None else self.gate.alone(READERS_PATIENCE)
+
+    def check_main(self, txn: Any) -> None:
+        """Before writing: raise `InvalidDatabase` when another program has written rows into the main database.
+
+        O(1): LMDB's count of its entries, which changes when tables are made, is looked at; the rest when it did.
+        """
+        if self.layout == "tables" and self.engine.persistent:
+            entries = txn.stat()["entries"]
+            if entries != self._main_entries:
+                foreign = layout.foreign_key(txn)
+                if foreign is not None:
+                    raise errors.InvalidDatabase(
+                        f"{self.engine.path!r}: another program, perhaps zlmdb <= 26, has written the key "
+                        f"{foreign!r} into "
+                        f"the main database, which is ours: copy what it wrote, and delete it",
+                        path=self.engine.path,
+                    )
+                self._main_entries = entries
+
+    @property
+    def can_grow(self) -> bool:
+        """Whether the map may grow when it is full."""
+        return self.engine.can_grow
+
+    def check_key(self, key: bytes) -> None:
+        """Raise `EncodeError` for a raw key that no record can have."""
+        limit = self.env.max_key_size()
+        if not 0 < len(key) <= limit:
+            raise errors.EncodeError(
+                f"a raw key of {len(key)} bytes: it takes 1 to {limit} bytes, the first two being the slot",
+                key=key,
+                size=len(key),
+                limit=limit,
+            )
+
+    @property
+    def can_nest(self) -> bool:
+        """Whether there are transactions inside transactions; LMDB has none with ``writemap=True``."""
+        return not getattr(self.options, "writemap", False)
+
+    def make_room(self) -> bool:
+        """After a transaction failed for want of room: let the map grow, when the open transactions end in time.
+
+        The thread must be the writer. Whether the map grew.
+        """
+        if not (self.full and self.can_grow):
+            return False
+        with self._alone() as alone:
+            if alone:
+                self.full = False
+                self.engine.grow(self.env)
+            else:
+                log.warning("%s cannot grow while transactions of this process are open", self.engine.path)
+        return alone
+
+    def grow(self, timeout: Optional[float]) -> bool:
+        """As `make_room`, for a thread that is not the writer yet."""
+        with self.writing(timeout):
+            return self.make_room()
+
+    # -- the end, and other processes -----------------------------------------------------------------------------
+
+    def reopen(self) -> Any:
+        """In a forked child, or after `close`: open the environment anew, with the spaces it had."""
+        with self.lock:
+            if self.env is None:
+                if self.users == 0:
+                    raise errors.DatabaseClosed(f"the database {self.engine.path!r} is closed: open it again")
+                env = self.engine.open()
+                names, self.spaces = list(self.spaces), {}
+                # Without the writer lock, which another thread may hold while it waits for this one.
+                self._publish({name: self.engine.open_existing(env, name) for name in names})
+                self._opened(env)
+            return self.env
+
+    def close(self) -> None:
+        """Close the environment. Raises `DatabaseInUse` when transactions are open."""
+        open_transactions = [live for live in (ref() for ref in list(self.live.values())) if live is not None]
+        if open_transactions:
+            raise errors.DatabaseInUse(
+                f"the database {self.engine.path!r} has open transactions: {open_transactions}; end them before close()"
+            )
+        env, self.env = self.env, None
+        if env is not None:
+            env.close()
+            self.engine.closed()
+            self.writer.close()
+        _stores.discard(self)
+
+    def in_child(self) -> None:
+        """Drop, without closing, what the parent process had open: closing would free the parent's reader slots."""
+        for ref in self.live.values():
+            live = ref()
+            if live is not None:
+                live.forked()
+        self.live.clear()
+        self.env = None
+        self._reset_locks()
+        self.engine.in_child()
+
+
+class _Writing:
+    """Holds the writer lock of a store for a block."""
+
+    def __init__(self, store: Store, timeout: Optional[float]) -> None:
+        self._store = store
+        self._timeout = timeout
+
+    def __enter__(self) -> None:
+        self._store.writer.acquire(self._timeout)
+
+    def __exit__(self, *exc: object) -> None:
+        self._store.writer.release()
+
+
+_stores: weakref.WeakSet[Store] = weakref.WeakSet()
+_held: list[Any] = []
+
+
+def _before_fork() -> None:
+    for store in list(_stores):
+        if store.env is not None:
+            _held.extend(store.engine.before_fork(store.env))
+
+
+def _after_in_parent() -> None:
+    while _held:
+        _held.pop().abort()
+
+
+def _after_in_child() -> None:
+    for store in list(_stores):
+        if store.env is not None:
+            store.in_child()
+    _held.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork, after_in_parent=_after_in_parent, after_in_child=_after_in_child
+    )  # fmt: skip

@@ -1,0 +1,635 @@
+"""A typed, ordered map inside a transaction."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from abc import ABCMeta
+from collections.abc import Generator, ItemsView, Iterable, Iterator, MutableMapping, Sequence, ValuesView
+from contextlib import contextmanager
+from itertools import islice
+from operator import attrgetter, itemgetter
+from typing import TYPE_CHECKING, Any, Callable, ClassVar, Generic, NoReturn, Optional, TypeVar, Union, overload
+from uuid import UUID
+
+from . import errors
+from .hotpath import specialised
+from .index import BoundIndex, Change, DeclaredIndex, IndexStorage, build
+from .selection import Selection
+from .storage import Ended, Nothing, Storage, after, shortened
+from .transaction import Transaction
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+    from typing_extensions import TypeVar as DefaultTypeVar
+
+    K = DefaultTypeVar("K", default=Any)
+    V = DefaultTypeVar("V", default=Any)
+else:
+    K = TypeVar("K")
+    V = TypeVar("V")
+D = TypeVar("D")
+W = TypeVar("W")
+
+_get_ident = threading.get_ident
+_CHUNK = 1000
+
+
+if TYPE_CHECKING:
+    _TableType = ABCMeta
+else:
+
+    class _TableType(ABCMeta):
+        """Lets a table class say ``name=``: before Python 3.11 `ABCMeta` takes that for a parameter of its own."""
+
+        def __new__(mcls, class_name, bases, namespace, /, **kwargs):
+            if "name" in kwargs:
+                namespace["table_name"] = kwargs.pop("name")
+            return super().__new__(mcls, class_name, bases, namespace, **kwargs)
+
+        def __init__(cls, class_name, bases, namespace, /, **kwargs):
+            super().__init__(class_name, bases, namespace)
+
+
+class Table(MutableMapping[K, V], Generic[K, V], metaclass=_TableType):
+    """The records of one table in one transaction, as a dict that is ordered by its keys.
+
+    Declared as a class with its key and value types, and opened through a schema::
+
+        class Users(zlmdb.Table[UUID, User], key="id"):
+            by_email = zlmdb.UniqueIndex[str]("email")
+
+    *name* is the table's name in the file (by default that of the schema's attribute), *uuid* adopts the table of a
+    classic ``@table(uuid)``, *key* tells `add` the key of a new record: a field of the value, or a function without
+    arguments (by default int keys count up from the last one, and UUIDs are time-ordered).
+
+    Looking up costs O(log n), `len` O(1) in the tables layout. Everything raises `TransactionClosed` after the end of
+    the transaction, and `EncodeError` for keys and values that do not fit; a refused statement changes nothing.
+    Iterating while writing is allowed: an iteration sees what the same transaction writes ahead of it.
+    """
+
+    __slots__ = (
+        "__weakref__", "_db", "_get", "_load", "_lookup", "_raw", "_views", "gone", "indexes", "label", "missing",
+        "prepared", "storage", "txn", "unknown",
+    )  # fmt: skip
+
+    txn: Transaction
+    storage: Storage[K, V]
+    label: str
+    indexes: list[BoundIndex]
+    gone: frozenset[str]  # indexes that another program dropped or changed
+    missing: Sequence[str]  # those that the file has and this program does not keep in step
+    unknown: Sequence[str]  # the declared ones among them
+    prepared: Any  # of a classic map: the indexes that it had when it was made ready for them
+    _raw: Any
+    _db: Any
+    _get: Callable[..., Any]
+    _lookup: Callable[[Any], bytes]
+    _load: Callable[[Any], V]
+    _views: dict[str, Any]
+
+    table_name: ClassVar[Optional[str]] = None
+    table_uuid: ClassVar[Optional[UUID]] = None
+    new_key: ClassVar[Any] = None  # a str, a callable or None
+    locals_seen: ClassVar[Optional[dict[str, Any]]] = None
+
+    def __init_subclass__(
+        cls,
+        *,
+        name: Optional[str] = None,
+        uuid: Union[UUID, str, None] = None,
+        key: Union[str, Callable[[], Any], None] = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init_subclass__(**kwargs)
+        for index, value in vars(cls).items():
+            if isinstance(value, DeclaredIndex) and hasattr(Table, index):
+                raise TypeError(f"an index cannot be called {index!r}, which every table has already: rename it")
+        if name is not None:
+            cls.table_name = name
+        if uuid is not None:
+            cls.table_uuid = UUID(str(uuid))
+        if key is not None:
+            cls.new_key = key if isinstance(key, str) else staticmethod(key)
+        cls.locals_seen = calling_locals()
+
+    def __init__(self) -> None:
+        raise TypeError(
+            f"{type(self).__name__} is a table inside a transaction: declare it in a zlmdb.Schema, and take it from "
+            f"`with db.write() as t:` as an attribute of t"
+        )
+
+    @classmethod
+    def bound(cls, txn: Transaction, storage: Storage[K, V]) -> Self:
+        """The table that *storage* describes, in *txn*."""
+        kind: Optional[type[Self]] = cls if txn.buffers else storage.kinds.get(cls)
+        if kind is None:
+            kind = storage.kinds[cls] = specialised(cls, Table, storage)
+        self: Self = object.__new__(kind)
+        self.txn = txn
+        self.storage = storage
+        self.label = storage.label
+        raw, handle = txn.raw, txn.handle(storage.space)
+        self._db = None if handle is None else handle[0]
+        self._lookup = storage.lookup
+        self._load = storage.load
+        self._views = {}
+        self.prepared = None
+        self.use(raw if handle is not None else Nothing(storage.label))
+        self.gone, self.missing = frozenset(), storage.missing_indexes
+        if storage.watch is not None and (txn.write or storage.indexes):
+            self.gone, self.missing = storage.watch(raw)
+        self.unknown = self.missing
+        self.bind_indexes()
+        return self
+
+    def bind_indexes(self) -> None:
+        """Keep in step the indexes that the storage has now; those that the file lacks are left out."""
+        here = [index for index in self.storage.indexes if index.name not in self.gone]
+        handles = [(index, self.txn.handle(index.storage.space)) for index in here]
+        self.indexes = [BoundIndex(index, handle[0]) for index, handle in handles if handle is not None]
+
+    def use(self, raw: Any) -> None:
+        """Read and write through *raw*, the engine's transaction or a savepoint of it."""
+        if isinstance(getattr(self, "_raw", None), Nothing):
+            return
+        self._raw = raw
+        self._get = raw.get
+        if self.txn.buffers:
+            watch = self.txn.watch
+
+            def get(key: bytes, default: Any, db: Any) -> Any:
+                return watch(raw.get(key, default, db))
+
+            self._get = get
+
+    def end(self, refuse: Callable[..., NoReturn]) -> None:
+        """The transaction has ended: every use calls *refuse* from now on."""
+        self._raw = Ended(refuse)
+        self._get = refuse
+
+    # -- one record -----------------------------------------------------------------------------------------------
+
+    def __getitem__(self, key: K) -> V:
+        try:
+            data = self._get(self._lookup(key), None, self._db)
+            if data is not None:
+                return self._load(data)
+        except Exception as error:
+            found: V = self._read_again(key, error, KeyError)
+            return found
+        self.storage.encode_key(key)  # what does not fit raises
+        raise KeyError(key)
+
+    @overload
+    def get(self, key: K, default: None = None, /) -> Optional[V]: ...
+    @overload
+    def get(self, key: K, default: Union[V, D], /) -> Union[V, D]: ...
+    def get(self, key: K, default: Any = None, /) -> Any:
+        """The value of *key*, or *default*."""
+        try:
+            data = self._get(self._lookup(key), None, self._db)
+            if data is not None:
+                return self._load(data)
+        except Exception as error:
+            return self._read_again(key, error, default)
+        return self._missing(key, default)
+
+    def __contains__(self, key: Any) -> bool:
+        try:
+            if self._get(self._lookup(key), None, self._db) is not None:
+                return True
+        except Exception as error:
+            return self._read_again(key, error, errors) is not errors
+        self.storage.encode_key(key)  # what does not fit raises
+        return False
+
+    def __setitem__(self, key: K, value: V) -> None:
+        txn, storage = self.txn, self.storage
+        if not txn.write or self.missing or _get_ident() != txn.thread:
+            self._check_write()
+        encoded = storage.encode_key(key)
+        try:
+            data = storage.dump(value)
+        except Exception:
+            data = storage.encode_value(value, key)  # raises with the names
+        if self.indexes:
+            self._write(key, encoded, value, data)
+            return
+        try:
+            self._raw.put(encoded, data, True, True, False, self._db)
+        except Exception as error:
+            self._write_failed(key, error)
+        txn.count(1, 0)
+
+    def _check_write(self) -> None:
+        """Raise unless records may be written: a write transaction, and no index that only the file knows of."""
+        self.txn.check_write()
+        missing = self.missing
+        if missing:
+            raise errors.IndexNotAttached(
+                f"table {self.label!r} has the indexes {', '.join(missing)} in the file, which this program does not "
+                f"declare or attach, so that it would leave them incomplete: use the class that declares them",
+                table=self.label,
+                index=missing[0],
+            )
+
+    def __delitem__(self, key: K) -> None:
+        if not self.remove(self.storage.encode_key(key)):
+            raise KeyError(key)
+
+    def add(self, value: V, /) -> K:
+        """Store *value* under a new key, and return the key.
+
+        The key is the field or the result of the function that the class was given as ``key=``; otherwise an int after
+        the last one, or a time-ordered UUID. Raises `DuplicateKey` when the key is taken.
+        """
+        key = self._new_key(value)
+        if key in self:
+            raise errors.DuplicateKey(
+                f"table {self.label!r} has a record with the key {shortened(key)} already: store under it with "
+                f"table[key] = value to replace it",
+                table=self.label,
+                key=key,
+                owner=key,
+            )
+        self[key] = value
+        return key
+
+    @contextmanager
+    def edit(self, key: K, /) -> Generator[V, None, None]:
+        """A block that changes the object stored under *key*; it is stored again at the clean end of the block.
+
+        Raises `KeyError` when there is no record.
+        """
+        self._check_write()
+        value = self[key]
+        yield value
+        self[key] = value
+
+    # -- many records ---------------------------------------------------------------------------------------------
+
+    def get_many(self, keys: Iterable[K], /) -> Iterator[Optional[V]]:
+        """The values of *keys*, in the order asked, None for keys without a record.
+
+        Keys are looked up in blocks of 1,000 in the order of the file, twice as fast as one by one on cold data.
+        """
+        remaining = iter(keys)
+        encode = self.storage.encode_key
+        while True:
+            block = [(encode(key), key) for key in islice(remaining, _CHUNK)]
+            if not block:
+                return
+            found = {encoded: self.get(key) for encoded, key in sorted(block, key=lambda pair: pair[0])}
+            for encoded, _ in block:
+                yield found[encoded]
+                self.txn.raw  # noqa: B018 - raises where the transaction has ended meanwhile
+
+    def put_many(self, items: Iterable[tuple[K, V]], /, *, append: bool = False) -> int:
+        """Store many pairs of key and value; how many.
+
+        *append*: the keys ascend and are greater than every key of the table, which fills pages completely and is
+        faster; `EncodeError` when one is not. Those before a pair that is refused are stored.
+        """
+        self._check_write()
+        return self._append(items) if append else self._put_all(items)
+
+    def _put_all(self, items: Iterable[tuple[K, V]]) -> int:
+        if self.indexes:
+            count = 0
+            for key, value in items:
+                self[key] = value
+                count += 1
+            return count
+        return self._put_stream(items, append=False)
+
+    def _append(self, items: Iterable[tuple[K, V]]) -> int:
+        last = next(iter(self.select(reverse=True, limit=1).engine_keys()), None)
+        ascending = self._ascending(items, last)
+        # A prefixed table shares its key space: only the engine's greatest prefix could be appended to.
+        return (
+            self._put_all(ascending)
+            if self.indexes or self.storage.prefix
+            else self._put_stream(ascending, append=True)
+        )
+
+    def _ascending(self, items: Iterable[tuple[K, V]], last: Optional[bytes]) -> Iterator[tuple[K, V]]:
+        for key, value in items:
+            encoded = self.storage.encode_key(key)
+            if last is not None and encoded <= last:
+                raise errors.EncodeError(
+                    f"table {self.label!r}: append=True needs ascending keys past the last one, "
+                    f"{shortened(key)} does not come after {shortened(self.storage.decode_key(last))}",
+                    table=self.label,
+                    key=key,
+                )
+            last = encoded
+            yield key, value
+
+    def _put_stream(self, items: Iterable[tuple[K, V]], *, append: bool) -> int:
+        storage = self.storage
+        encode_key, dump = storage.encode_key, storage.dump
+        count = 0
+        key: Any = None
+
+        def encoded() -> Iterator[tuple[bytes, bytes]]:
+            nonlocal count, key
+            for key, value in items:
+                raw_key = encode_key(key)
+                try:
+                    data = dump(value)
+                except Exception:
+                    data = storage.encode_value(value, key)
+                yield raw_key, data
+                count += 1
+
+        try:
+            self._raw.cursor(self._db).putmulti(encoded(), True, True, append)
+        except Exception as error:
+            self._write_failed(key, error)
+        finally:
+            self.txn.count(count, 0)
+        return count
+
+    def select(
+        self,
+        start: Optional[K] = None,
+        stop: Optional[K] = None,
+        *,
+        prefix: Any = None,
+        reverse: bool = False,
+        limit: Optional[int] = None,
+    ) -> Selection[K, V]:
+        """Records with ``start <= key < stop``, in key order; *reverse* from the last one backwards.
+
+        *prefix* keeps those whose key begins with it: a str or bytes, or leading parts of a tuple. Nothing is read
+        until the selection is iterated; O(log n) to start, O(1) a record. Raises `EncodeError` if a bound does not fit.
+        """
+        storage = self.storage
+        lower, upper = storage.lower, storage.upper
+        if start is not None or stop is not None or prefix is not None:
+            storage.check_sorts()
+            if start is not None:
+                lower = storage.encode_bound(start)
+            if stop is not None:
+                upper = storage.encode_bound(stop)
+            if prefix is not None:
+                begin = storage.encode_prefix(prefix)
+                lower, upper = max(lower, begin), min(upper, after(begin))
+        return Selection(self, lower, upper, reverse, limit)
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self.select().keys())
+
+    def __reversed__(self) -> Iterator[K]:
+        return iter(self.select(reverse=True).keys())
+
+    def items(self) -> ItemsView[K, V]:
+        """The pairs of key and value, in key order, as a view."""
+        return _Items(self)
+
+    def values(self) -> ValuesView[V]:
+        """The values, in key order, as a view."""
+        return _Values(self)
+
+    def __len__(self) -> int:
+        return self.select().count()
+
+    def __bool__(self) -> bool:
+        return bool(self.select())
+
+    def clear(self) -> None:
+        """Delete every record. O(1) in the tables layout, indexes included."""
+        self.truncate()
+
+    def truncate(self) -> int:
+        """Delete every record and index entry; how many of both."""
+        self._check_write()
+        deleted = self._drop(self.storage, self._db)
+        return deleted + sum(self._drop(index.storage.storage, index.handle) for index in self.indexes)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.label!r}: {self.select(limit=4)!r}>"
+
+    # -- for selections and views ---------------------------------------------------------------------------------
+
+    def cursor(self, handle: Any = None) -> Any:
+        """A new cursor of the engine over the records, or over the index *handle*."""
+        return self._raw.cursor(self._db if handle is None else handle)
+
+    def entries(self, handle: Any = None) -> int:
+        """The engine's count of records of the whole key space, in O(1)."""
+        count: int = self._raw.stat(self._db if handle is None else handle)["entries"]
+        return count
+
+    def engine_get(self, key: bytes, default: Any, handle: Any) -> Any:
+        """The engine's ``get``."""
+        return self._raw.get(key, default, handle)
+
+    def view(self, name: str, kind: type[W]) -> W:
+        """The view of the declared index *name*."""
+        view = self._views.get(name)
+        if view is None:
+            bound = next((bound for bound in self.indexes if bound.storage.name == name), None)
+            build_view: Any = kind
+            view = self._views[name] = build_view(self, name, bound)
+        found: W = view
+        return found
+
+    def owned(self, primary: bytes, index: IndexStorage) -> V:
+        """The record that an entry of *index* belongs to."""
+        data = self._get(self.storage.prefix + primary, None, self._db)
+        if data is None:
+            raise errors.DecodeError(
+                f"index {index.storage.label!r} has an entry for "
+                f"{shortened(self.storage.key.decode(primary))}, which is "
+                f"not in the table: rebuild the index",
+                table=self.label,
+                index=index.name,
+            )
+        try:
+            return self._load(data)
+        except Exception:
+            return self.storage.decode_value(data, self.storage.key.decode(primary))
+
+    # -- writing with indexes -------------------------------------------------------------------------------------
+
+    def _write(self, key: K, encoded: bytes, value: V, data: bytes) -> None:
+        """Store a record and the differences of its index entries; everything is checked before anything is written."""
+        old = self._stored(encoded, key)
+        primary = encoded[len(self.storage.prefix) :]
+        changes = self._changes(key, primary, value, old)
+        raw, puts, dels = self._raw, 1, 0
+        try:
+            raw.put(encoded, data, True, True, False, self._db)
+            for (index, handle), old_entry, new_entry in changes:
+                if old_entry is not None:
+                    dels += self._delete_entry(index, handle, old_entry, key, primary)
+                if new_entry is not None:
+                    raw.put(new_entry, index.owned(key, primary), db=handle)
+                    puts += 1
+        except Exception as error:
+            self._write_failed(key, error)
+        self.txn.count(puts, dels)
+
+    def _stored(self, encoded: bytes, key: K) -> Optional[tuple[V]]:
+        """The stored value as a 1-tuple, since it may be None or false; None when there is no record."""
+        try:
+            data = self._get(encoded, None, self._db)
+        except Exception as error:
+            self._write_failed(key, error)
+        return None if data is None else (self.storage.decode_value(data, key),)
+
+    def _changes(self, key: K, primary: bytes, value: V, old: Optional[tuple[V]]) -> list[Change]:
+        changes: list[Change] = []
+        for bound in self.indexes:
+            index = bound.storage
+            new_entry = index.entry(value, primary)
+            old_entry = None if old is None else index.entry(old[0], primary, stored=True)
+            if new_entry is not None and index.joined is None and (new_entry != old_entry or not index.enforced):
+                owner = self._raw.get(new_entry, None, bound.handle)
+                if owner is None:  # also where an old file lost the entry together with another record of the same key
+                    old_entry = None if new_entry == old_entry else old_entry
+                elif not index.belongs(owner, key, primary):
+                    raise index.conflict(index.get_key(value), index.owner_of(owner, self.storage))
+            if new_entry != old_entry:
+                changes.append(Change(bound, old_entry, new_entry))
+        return changes
+
+    def _delete_entry(self, index: IndexStorage, handle: Any, entry: bytes, key: K, primary: bytes) -> int:
+        # Old files may hold several records under one "unique" key: the entry then belongs to the last one written.
+        if index.joined is None:
+            owner = self._raw.get(entry, None, handle)
+            if owner is None or not index.belongs(owner, key, primary):
+                return 0
+        return int(self._raw.delete(entry, db=handle))
+
+    def remove(self, encoded: bytes) -> int:
+        """Delete the record with the engine's key *encoded*, and its index entries; how many records, 0 or 1."""
+        txn, raw = self.txn, self._raw
+        self._check_write()
+        key: Any = None
+        dels = 0
+        try:
+            if self.indexes:
+                key = self.storage.decode_key(encoded)
+                old = self._stored(encoded, key)
+                if old is None:
+                    return 0
+                primary = encoded[len(self.storage.prefix) :]
+                entries = [(bound, bound.storage.entry(old[0], primary, stored=True)) for bound in self.indexes]
+                for (index, handle), entry in entries:
+                    if entry is not None:
+                        dels += self._delete_entry(index, handle, entry, key, primary)
+            deleted = int(raw.delete(encoded, db=self._db))
+        except Exception as error:
+            self._write_failed(key, error)
+        txn.count(0, dels + deleted)
+        return deleted
+
+    def _drop(self, storage: Storage[Any, Any], handle: Any) -> int:
+        """Delete every record of a key space, or of the prefix that *storage* has in it; how many."""
+        raw, deleted = self._raw, 0
+        try:
+            if storage.alone:
+                deleted = raw.stat(handle)["entries"]
+                raw.drop(handle, delete=False)
+            else:
+                deleted = self._delete_range(storage, handle)
+        except Exception as error:
+            self._write_failed(None, error)
+        self.txn.count(0, deleted)
+        return deleted
+
+    def rebuild(self, bound: BoundIndex) -> tuple[int, int]:
+        """Delete the entries of an index and write them anew; how many were deleted, and how many written."""
+        self.txn.check_write()
+        index, handle = bound
+        with self.txn.statement():
+            deleted = self._drop(index.storage, handle)
+            inserted = build(self.select().engine_rows(), self.storage, index, self._raw, handle)
+            self.txn.count(inserted, 0)
+        return deleted, inserted
+
+    def _delete_range(self, storage: Storage[Any, Any], handle: Any) -> int:
+        raw, lower, upper, deleted = self._raw, storage.lower, storage.upper, 0
+        while True:
+            cursor = raw.cursor(handle)
+            rows = cursor.iternext(True, False) if cursor.set_range(lower) else ()
+            chunk = [bytes(key) for key in islice(rows, _CHUNK) if key[: len(lower)] == lower and bytes(key) < upper]
+            if not chunk:
+                return deleted
+            deleted += sum(raw.delete(key, db=handle) for key in chunk)
+
+    # -- keys of new records, and failures ------------------------------------------------------------------------
+
+    def _new_key(self, value: V) -> K:
+        rule = type(self).new_key
+        if isinstance(rule, str):
+            take: Any = itemgetter(rule) if isinstance(value, dict) else attrgetter(rule)
+            key: K = take(value)
+            return key
+        if rule is not None:
+            made: K = rule()
+            return made
+        codec = self.storage.key
+        counted: Any = codec.counts_from
+        last = None if counted is None else next(iter(self.select(reverse=True, limit=1).keys()), counted)
+        return codec.new_key(last)
+
+    def _missing(self, key: Any, default: Any) -> Any:
+        """There is no record: *default*, or KeyError where that is it; a key that does not fit raises first."""
+        self.storage.encode_key(key)
+        if default is KeyError:
+            raise KeyError(key)
+        return default
+
+    def _read_again(self, key: Any, error: Exception, default: Any) -> Any:
+        """The fast way met *error*: find out why, or what the slow way gives (a None in a named key is a zero)."""
+        ours = self.txn.translate(error, table=self.label, key=key)
+        if isinstance(ours, MemoryError) or (isinstance(ours, errors.Error) and not isinstance(ours, ValueError)):
+            raise ours from (error if ours is not error else error.__cause__)
+        data = self._get(self.storage.encode_key(key), None, self._db)
+        return self._missing(key, default) if data is None else self.storage.decode_value(data, key)
+
+    def _write_failed(self, key: Any, error: Exception) -> NoReturn:
+        ours = self.txn.translate(error, table=self.label, key=key)
+        raise ours from (error if ours is not error else error.__cause__)
+
+
+class _Items(ItemsView[K, V]):
+    def __init__(self, table: Table[K, V]) -> None:
+        super().__init__(table)
+        self._table = table
+
+    def __iter__(self) -> Iterator[tuple[K, V]]:
+        return iter(self._table.select())
+
+
+class _Values(ValuesView[V]):
+    def __init__(self, table: Table[Any, V]) -> None:
+        super().__init__(table)
+        self._table = table
+
+    def __iter__(self) -> Iterator[V]:
+        return iter(self._table.select().values())
+
+
+def declared_indexes(cls: type) -> dict[str, DeclaredIndex[Any]]:
+    """The indexes that a table class declares or inherits, by name, in the order of declaration."""
+    found: dict[str, DeclaredIndex[Any]] = {}
+    for base in reversed(cls.__mro__):
+        for name, value in vars(base).items():
+            if isinstance(value, DeclaredIndex):
+                found[name] = value
+    return found
+
+
+def calling_locals() -> Optional[dict[str, Any]]:
+    """The local names where a class is being made, for annotations that name them; None at module level."""
+    frame: Any = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]  # documented, and on PyPy too
+    while frame is not None and frame.f_code.co_name in ("__init_subclass__", "calling_locals", "__new__"):
+        frame = frame.f_back
+    if frame is None or frame.f_locals is frame.f_globals:
+        return None
+    return dict(frame.f_locals)

@@ -1,0 +1,98 @@
+"""What a class says in its type arguments: ``class Users(Table[UUID, User])`` has the keys UUID and the values User."""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any, ForwardRef, Optional, TypeVar, Union, get_args, get_origin, get_type_hints
+
+
+def type_arguments(declared: Any, base: type, localns: Optional[Mapping[str, Any]] = None) -> tuple[Any, ...]:
+    """The arguments of *base* in *declared*: an alias such as ``Table[str, int]``, or a class derived from one.
+
+    Generic classes between are seen through; what is left open is a TypeVar. Names given as strings are looked up
+    where *declared* was defined, then in *localns*.
+
+    >>> from typing import Dict, Generic
+    >>> K = TypeVar("K")
+    >>> class Texts(Dict[K, str]): ...
+    >>> class Names(Texts[int]): ...
+    >>> type_arguments(Names, dict)
+    (<class 'int'>, <class 'str'>)
+    """
+    origin: Any = get_origin(declared) or declared
+    module = vars(sys.modules.get(getattr(origin, "__module__", ""), SimpleNamespace()))
+    found = _arguments(declared, base)
+    return tuple(resolved(argument, module, localns) for argument in found)
+
+
+def _arguments(declared: Any, base: type) -> tuple[Any, ...]:
+    origin: Any = get_origin(declared) or declared
+    arguments = get_args(declared)
+    if origin is base:
+        return arguments or tuple(getattr(base, "__parameters__", ()))
+    given = dict(zip(getattr(origin, "__parameters__", ()), arguments))
+    # Not getattr: a class without arguments of its own would answer with those of its parent.
+    generic: type = origin
+    for parent in vars(generic).get("__orig_bases__", generic.__bases__):
+        parent_class: Any = get_origin(parent) or parent
+        if isinstance(parent_class, type) and issubclass(parent_class, base):
+            return tuple(_substituted(argument, given) for argument in _arguments(parent, base))
+    return ()
+
+
+def _substituted(argument: Any, given: Mapping[Any, Any]) -> Any:
+    if isinstance(argument, TypeVar):
+        return given.get(argument, argument)
+    parameters = getattr(argument, "__parameters__", ())
+    if not parameters or get_origin(argument) is None:  # before Python 3.11 ``list[K]`` passes for a class
+        return argument
+    return argument[tuple(given.get(parameter, parameter) for parameter in parameters)]
+
+
+def resolved(argument: Any, globalns: Mapping[str, Any], localns: Optional[Mapping[str, Any]]) -> Any:
+    """*argument* with a name given as a string looked up. Raises `TypeError` when the name is not defined."""
+    target = get_args(argument)[0] if hasattr(argument, "__metadata__") else argument
+    if not isinstance(target, (str, ForwardRef)):
+        return argument
+    if hasattr(argument, "__metadata__") and not _is_open(argument):
+        return argument
+    holder: Any = SimpleNamespace(__annotations__={"it": argument})
+    try:
+        return get_type_hints(holder, dict(globalns), dict(localns or {}), include_extras=True)["it"]
+    except NameError as error:
+        raise TypeError(f"the type {target!r} is not defined where the class that uses it is: {error}") from error
+
+
+def _is_open(annotated: Any) -> bool:
+    """Whether the codec in an Annotated is a class yet to be made for the type, which must then be known."""
+    return any(isinstance(part, type) for part in annotated.__metadata__)
+
+
+def field_types(model: Any, localns: Optional[Mapping[str, Any]] = None) -> dict[str, Any]:
+    """The types of the fields of a model class by name, without their None; empty for what is no model.
+
+    >>> from typing import NamedTuple
+    >>> class Point(NamedTuple):
+    ...     x: float
+    ...     label: Optional[str]
+    >>> field_types(Point)
+    {'x': <class 'float'>, 'label': <class 'str'>}
+    """
+    cls = get_origin(model) or model
+    if not isinstance(cls, type) or not hasattr(cls, "__annotations__"):
+        return {}
+    hints = get_type_hints(cls, localns=dict(localns or {}), include_extras=True)
+    return {name: _without_none(hint) for name, hint in hints.items()}
+
+
+def _without_none(hint: Any) -> Any:
+    if get_origin(hint) in _UNIONS:
+        others = tuple(part for part in get_args(hint) if part is not type(None))
+        return others[0] if len(others) == 1 else Union[others]
+    return hint
+
+
+_UNIONS = (Union, getattr(types, "UnionType", Union))

@@ -1,0 +1,33 @@
+"""The generic annotations: ``Json[User]`` for the type User stored as JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from .base import UncheckedWrapper
+from .cbor import CborSerializer
+from .compressed import SnappySerializer, ZlibSerializer
+from .flatbuffers import FlatBuffersSerializer
+from .json import JsonSerializer
+from .msgpack import MsgpackSerializer
+from .pickle import PickleSerializer
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    # A plain Json is Json[Any] to checkers. At run time it is free, which means plain data.
+    T = TypeVar("T", default=Any)
+else:
+    from typing import TypeVar
+
+    T = TypeVar("T")
+
+Json = Annotated[T, JsonSerializer]
+Cbor = Annotated[T, CborSerializer]
+Msgpack = Annotated[T, MsgpackSerializer]
+Pickle = Annotated[T, PickleSerializer]
+FlatBuffers = Annotated[T, FlatBuffersSerializer]
+
+Unchecked = Annotated[T, UncheckedWrapper]
+Zlib = Annotated[T, ZlibSerializer]
+Snappy = Annotated[T, SnappySerializer]

@@ -1,0 +1,289 @@
+"""Reading annotations: from a type to its `Shape`, with the rules for what a model may hold.
+
+Raises TypeError for what cannot be stored and read back, when the type is described and not when a value comes.
+"""
+
+from __future__ import annotations
+
+import collections.abc as abc
+import dataclasses
+import enum
+import types
+import typing
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any, Callable, Literal, Optional, TypeVar, Union
+
+from .base import is_a, is_free, typename
+from .leaves import Form, Leaf, PlainData, Shape, enum_choice, literal_choice, scalars
+from .shapes import (
+    DictOf,
+    Field,
+    KeyText,
+    ListOf,
+    NamedTupleRecord,
+    Record,
+    SetOf,
+    TupleOf,
+    TypedDictRecord,
+    UnionOf,
+    walk,
+)
+
+_LISTS: set[Any] = {list, abc.Sequence, abc.MutableSequence, abc.Collection, abc.Iterable}
+_SETS: set[Any] = {set, frozenset, abc.Set, abc.MutableSet}
+_DICTS: set[Any] = {dict, abc.Mapping, abc.MutableMapping}
+_UNIONS: set[Any] = {Union, getattr(types, "UnionType", Union)}
+_QUALIFIERS = {"Required", "NotRequired", "ReadOnly", "Final"}
+
+
+def describe(
+    annotation: Any, form: Form, pack: Callable[[Any], bytes], localns: Optional[Mapping[str, Any]] = None
+) -> Shape:
+    """The shape of *annotation* in *form*; *pack* gives the bytes of plain data, by which sets are ordered.
+
+    *localns*: names that the annotations of model classes use and that are not in their modules, such as classes
+    defined inside a function.
+    """
+    return _Reader(form, pack, localns).shape(annotation, typename(annotation))
+
+
+class _Reader:
+    """Reads the annotations of one type. Each class is read once, so that a class may hold itself."""
+
+    def __init__(self, form: Form, pack: Callable[[Any], bytes], localns: Optional[Mapping[str, Any]]) -> None:
+        self.form: Form = form
+        self.pack = pack
+        self.localns = localns
+        self.scalars = scalars(form)
+        self.records: dict[Any, Record] = {}
+
+    def shape(self, annotation: Any, where: str) -> Shape:
+        """The shape of *annotation*; *where* it stands, for errors."""
+        if is_free(annotation) and annotation is not None:
+            return self.free(annotation)
+        if annotation is None:
+            annotation = type(None)
+        found = self.scalars.get(annotation) if isinstance(annotation, type) else None
+        if found is not None:
+            return found
+        same: Any = _renamed(annotation)
+        if same is not None:
+            return self.shape(same, where)
+        origin, args = typing.get_origin(annotation), typing.get_args(annotation)
+        if origin is Annotated:
+            return self.annotated(args, where)
+        if origin in _UNIONS:
+            return self.union(annotation, args, where)
+        if origin is Literal:
+            return literal_choice(typename(annotation), args)
+        if getattr(origin, "_name", None) in _QUALIFIERS:
+            return self.shape(args[0], where)
+        return self.container(annotation, origin or annotation, args, where) or self.model(
+            annotation, origin or annotation, args, where
+        )
+
+    def free(self, annotation: Any) -> Shape:
+        data = PlainData(self.form)
+        # A type variable that only msgspec can resolve: let it read back what is written.
+        data.recheck = isinstance(annotation, TypeVar)
+        return data
+
+    def annotated(self, args: tuple[Any, ...], where: str) -> Shape:
+        shape = self.shape(args[0], where)
+        if any(type(extra).__module__.startswith("msgspec") for extra in args[1:]):
+            return Constrained(shape)
+        return shape
+
+    def container(self, annotation: Any, origin: Any, args: tuple[Any, ...], where: str) -> Optional[Shape]:
+        label = typename(annotation)
+        items = [*args, Any, Any]
+        if origin in _LISTS:
+            return ListOf(label, self.shape(items[0], f"{where}[]"))
+        if origin in _SETS:
+            cls: type[Any] = frozenset if origin is frozenset else set
+            return SetOf(label, self.shape(items[0], f"{where}[]"), cls, self.pack)
+        if origin is tuple:
+            if args and args[-1] is not Ellipsis:
+                return TupleOf(label, [self.shape(part, f"{where}[]") for part in args if part != ()])
+            return ListOf(label, self.shape(items[0], f"{where}[]"), tuple)
+        if origin in _DICTS:
+            return DictOf(label, self.key(items[0], f"a key of {where}"), self.shape(items[1], f"{where}[]"))
+        return None
+
+    def key(self, annotation: Any, where: str) -> Shape:
+        shape = self.shape(annotation, where)
+        if self.form == "json" and not shape.loose:
+            if shape.kind not in ("text", "int"):
+                raise TypeError(f"{where}: JSON has text keys; {shape.label} cannot be one")
+            return shape if isinstance(shape, Leaf) and shape.cls is str else KeyText(shape)
+        if any(part.kind in ("list", "map") for part in walk(shape)):
+            raise TypeError(f"{where}: {shape.label} cannot be a key: keys are single values, such as str or int")
+        return shape
+
+    def union(self, annotation: Any, args: Sequence[Any], where: str) -> Shape:
+        members = [self.shape(member, where) for member in args]
+        check_union(typename(annotation), members, where)
+        return UnionOf(typename(annotation), members)
+
+    # Model classes
+
+    def model(self, annotation: Any, cls: Any, args: tuple[Any, ...], where: str) -> Shape:
+        if annotation in self.records:
+            return self.records[annotation]
+        if not is_a(cls, type):
+            raise TypeError(f"{where}: {typename(annotation)} is no type that can be stored")
+        if issubclass(cls, enum.Enum):
+            return enum_choice(cls)
+        record, names = _record(cls, where)
+        record.annotation = annotation
+        self.records[annotation] = record
+        hints = self.hints(cls)
+        if any(isinstance(hint, dataclasses.InitVar) for hint in hints.values()):
+            raise TypeError(f"{where}: {typename(cls)} has an InitVar, which is not there any more when it is stored")
+        given = dict(zip(getattr(cls, "__parameters__", ()), args))
+        record.define(
+            Field(name, stored, self.shape(_filled(hints.get(name, Any), given), f"{where}.{name}"), required)
+            for name, stored, required in _qualified(names, hints)
+        )
+        return record
+
+    def hints(self, cls: Any) -> dict[str, Any]:
+        """The annotations of *cls*, resolved."""
+        try:
+            return typing.get_type_hints(cls, include_extras=True)
+        except (NameError, TypeError) as error:
+            if self.localns is None or isinstance(error, TypeError):
+                raise _unresolved(cls, error) from error
+        localns = dict(self.localns)
+        try:
+            # msgspec resolves annotations itself, without these names: leave it nothing to resolve.
+            for base in reversed(cls.__mro__):
+                own = _own_annotations(base)
+                if any(isinstance(hint, str) for hint in own.values()):
+                    hints = typing.get_type_hints(base, localns=localns, include_extras=True)
+                    own.update({name: hints[name] for name in own})
+            return typing.get_type_hints(cls, localns=localns, include_extras=True)
+        except (NameError, TypeError) as error:
+            raise _unresolved(cls, error) from error
+
+
+class Constrained(Shape):
+    """A type with constraints that msgspec knows (``Annotated[int, msgspec.Meta(ge=0)]``) and checks in reading."""
+
+    recheck = True
+
+    def __init__(self, inner: Shape) -> None:
+        self.inner = inner
+        self.label = inner.label
+        self.kind = inner.kind
+        self.sure = inner.sure
+        self.__dict__.update(fits=inner.fits, dump=inner.dump, load=inner.load, misfit=inner.misfit)
+
+    def children(self) -> Iterable[Shape]:
+        return (self.inner,)
+
+
+def check_union(label: str, members: Sequence[Shape], where: str) -> None:
+    """Raise TypeError, naming them, if two members look the same when stored.
+
+    Text-like are str, bytes, UUID, Decimal, dates, times, text enums; list-like are lists, sets, tuples; map-like are
+    dicts and model classes, several of which are fine if they carry different tags.
+    """
+    if any(member.kind == "any" for member in members):
+        return
+    for kind in ("text", "int", "list", "map"):
+        alike = [member for member in members if member.kind == kind]
+        tags = {getattr(member, "tag", None) for member in alike}
+        if len(alike) > 1 and (None in tags or len(tags) < len(alike)):
+            names = " and ".join(member.label for member in alike)
+            raise TypeError(
+                f"{where}: {label}: {names} cannot be told apart when they are read back (all are stored as {kind}); "
+                "keep one of them, or make them msgspec.Struct classes with different tags"
+            )
+
+
+# A field as its class lists it: name, name when stored, whether it must be given.
+_Names = list[tuple[str, str, bool]]
+
+
+def _record(cls: Any, where: str) -> tuple[Record, _Names]:
+    """What kind of model class *cls* is, and its fields."""
+    if hasattr(cls, "__dataclass_fields__"):
+        record = Record(cls, recheck=hasattr(cls, "__post_init__"))
+        return record, [(field.name, field.name, _required(field)) for field in dataclasses.fields(cls)]
+    if hasattr(cls, "__attrs_attrs__"):
+        attributes = cls.__attrs_attrs__
+        checks = any(field.validator is not None or field.converter is not None for field in attributes)
+        record = Record(cls, recheck=checks or hasattr(cls, "__attrs_post_init__"))
+        # msgspec leaves the private attributes of attrs classes out when it writes, and misses them when it reads.
+        record.native = not any(field.name.startswith("_") for field in attributes)
+        return record, [(field.name, field.name, False) for field in attributes]
+    if hasattr(cls, "__struct_config__"):
+        return _struct(cls)
+    if tuple in cls.__mro__ and hasattr(cls, "_fields"):
+        defaults: dict[str, Any] = cls._field_defaults
+        return NamedTupleRecord(cls), [(name, name, name not in defaults) for name in cls._fields]
+    if dict in cls.__mro__ and hasattr(cls, "__total__"):
+        required: set[str] = cls.__required_keys__
+        names = sorted(required | cls.__optional_keys__)
+        return TypedDictRecord(cls), [(name, name, name in required) for name in names]
+    raise TypeError(
+        f"{where}: {typename(cls)} cannot be stored: use a dataclass, an attrs class, a NamedTuple, a TypedDict or "
+        "a msgspec.Struct, or the Pickle serializer"
+    )
+
+
+def _required(field: dataclasses.Field[Any]) -> bool:
+    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+
+
+def _struct(cls: Any) -> tuple[Record, _Names]:
+    config = cls.__struct_config__
+    tag = None if config.tag is None else (config.tag_field, config.tag)
+    shape = NamedTupleRecord if config.array_like else Record
+    record = shape(cls, tag=tag, recheck=hasattr(cls, "__post_init__"))
+    names = zip(cls.__struct_fields__, cls.__struct_encode_fields__)
+    return record, [(name, stored, False) for name, stored in names]
+
+
+def _qualified(names: _Names, hints: Mapping[str, Any]) -> Iterable[tuple[str, str, bool]]:
+    """*names*, with what Required and NotRequired say about them."""
+    for name, stored, required in names:
+        qualifier = getattr(typing.get_origin(hints.get(name)), "_name", None)
+        yield name, stored, qualifier == "Required" or (required and qualifier != "NotRequired")
+
+
+def _own_annotations(cls: Any) -> dict[str, Any]:
+    """The annotations that *cls* itself makes, in the dict that it keeps."""
+    kept: Any = cls.__dict__
+    for name in ("__annotations__", "__annotations_cache__"):  # the latter since Python 3.14
+        if name in kept:
+            return kept[name] or {}
+    return {}
+
+
+def _renamed(annotation: Any) -> Any:
+    """What a NewType, or a ``type X = ...``, stands for."""
+    if type(annotation).__name__ == "TypeAliasType":
+        return annotation.__value__
+    return getattr(annotation, "__supertype__", None)
+
+
+def _filled(annotation: Any, given: Mapping[Any, Any]) -> Any:
+    """*annotation* of a generic class with its type variables filled in."""
+    if is_a(annotation, TypeVar):
+        return given.get(annotation, annotation)
+    parameters = getattr(annotation, "__parameters__", ()) if given and typing.get_origin(annotation) else ()
+    return annotation[tuple(given.get(one, one) for one in parameters)] if parameters else annotation
+
+
+def _unresolved(cls: type[Any], error: Exception) -> TypeError:
+    if isinstance(error, NameError):
+        return TypeError(
+            f"an annotation of {typename(cls)} cannot be resolved: {error}. "
+            "Define that name at the top of the module, or pass it in localns="
+        )
+    return TypeError(
+        f"an annotation of {typename(cls)} cannot be evaluated: {error}. "
+        "On Python 3.9, `X | None` is written Optional[X]"
+    )

@@ -1,0 +1,126 @@
+"""What JSON and CBOR have in common as formats of values: plain data, `marshal` callables, or a model class."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Callable, ClassVar, Optional, TypeVar
+
+from .base import Data, Decode, Encode, FunctionSerializer, Serializer, is_free, refuse_callables, typename
+from .models import Model
+
+if TYPE_CHECKING:
+    from .leaves import Form
+
+T = TypeVar("T")
+
+
+class DocumentSerializer(FunctionSerializer[T]):
+    """Values of *annotation* in one format; without one, or with callables, whatever the format's library holds.
+
+    *marshal* turns a value into plain data before it is written, *unmarshal* the plain data into a value.
+    """
+
+    form: ClassVar[Form]
+
+    def __init__(
+        self,
+        annotation: Any = Any,
+        *,
+        marshal: Optional[Callable[[Any], Any]] = None,
+        unmarshal: Optional[Callable[[Any], Any]] = None,
+        checked: bool = True,
+        localns: Optional[Mapping[str, Any]] = None,
+    ) -> None:
+        """*checked* and *localns* as of `MsgpackSerializer`.
+
+        Raises TypeError for a type that cannot be stored and read back.
+        """
+        self._given: dict[str, Any] = {
+            "annotation": annotation,
+            "marshal": marshal,
+            "unmarshal": unmarshal,
+            "localns": localns,
+        }
+        name = None if is_free(annotation) else typename(annotation)
+        examples: list[Any] = []
+        if marshal is not None or unmarshal is not None:
+            encode, decode = self._marshalled(marshal, unmarshal)
+        elif is_free(annotation):
+            encode, decode = self.codec()
+            examples = _EXAMPLES
+        else:
+            encode, decode = self._typed(annotation, checked, localns)
+        super().__init__(self.form, encode, decode, model=name, examples=examples)
+
+    @classmethod
+    def for_type(cls, annotation: Any, *, localns: Optional[Mapping[str, Any]] = None) -> Serializer[Any]:
+        """This format, of values of type *annotation*."""
+        return cls(Any if is_free(annotation) else annotation, localns=localns)
+
+    @classmethod
+    @abstractmethod
+    def codec(cls) -> tuple[Encode, Decode]:
+        """Encoder and decoder of plain data."""
+
+    def typed_codec(self, model: Model) -> tuple[Encode, Decode]:
+        """Encoder (unchecked) and decoder of the values of *model*."""
+        pack, unpack = self.codec()
+        to_plain, from_plain = model.to_plain(), model.from_plain()
+        return lambda value: pack(to_plain(value)), lambda data: from_plain(unpack(data))
+
+    def _typed(self, annotation: Any, checked: bool, localns: Optional[Mapping[str, Any]]) -> tuple[Encode, Decode]:
+        pack, unpack = self.codec()
+        model = Model(annotation, self.form, pack, localns)
+        if model.shape.loose:  # Json[dict]: nothing to convert, and the format's library is the judge of what is inside
+            return _of_class(getattr(model.shape, "cls", object), pack, unpack)
+        encode, decode = self.typed_codec(model)
+        return (model.checked(encode, decode) if checked else encode), decode
+
+    def _marshalled(
+        self, marshal: Optional[Callable[[Any], Any]], unmarshal: Optional[Callable[[Any], Any]]
+    ) -> tuple[Encode, Decode]:
+        pack, unpack = self.codec()
+        encode: Encode = pack if marshal is None else lambda value: pack(marshal(value))
+        decode: Decode = unpack if unmarshal is None else lambda data: unmarshal(unpack(data))
+        return encode, decode
+
+    def configured(
+        self,
+        marshal: Optional[Callable[[Any], Any]] = None,
+        unmarshal: Optional[Callable[[Any], Any]] = None,
+        build: Optional[Callable[[Any, Any], int]] = None,
+        cast: Optional[Callable[[Any], Any]] = None,
+    ) -> Serializer[Any]:
+        """A copy that calls *marshal* before writing and *unmarshal* after reading; each may be left out."""
+        refuse_callables(self.name, {"build": build, "cast": cast})
+        if marshal is None and unmarshal is None:
+            return self
+        given: dict[str, Any] = {**self._given, "marshal": marshal, "unmarshal": unmarshal}
+        return type(self)(**given)
+
+    def unchecked(self) -> Serializer[T]:
+        """The same without checks on writing."""
+        return type(self)(**self._given, checked=False)
+
+
+def _of_class(cls: type[Any], pack: Encode, unpack: Decode) -> tuple[Encode, Decode]:
+    """*pack* and *unpack*, for values of *cls* only."""
+
+    def encode(value: Any) -> bytes:
+        if not isinstance(value, cls):
+            raise TypeError(f"expected {typename(cls)}")
+        return pack(value)
+
+    def decode(data: Data) -> Any:
+        value = unpack(data)
+        if not isinstance(value, cls):
+            raise ValueError(f"expected {typename(cls)}, got {typename(type(value))}")
+        return value
+
+    return encode, decode
+
+
+_EXAMPLES: list[Any] = [
+    None, False, True, 0, -1, 2**40, 1.5, "", "na\u00efve", [], [1, [2]], {}, {"a": {"b": [1, None]}},
+]  # fmt: skip

@@ -1,0 +1,86 @@
+"""Model classes as values: what the formats JSON, CBOR and MessagePack share in storing them.
+
+On CPython msgspec converts, in C. PyPy has no msgspec; there cattrs makes the objects and `shapes` does the rest. The
+bytes of MessagePack and CBOR are the same on both, golden vectors in the tests pin them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Callable, Optional
+
+from ..errors import EncodeError
+from .base import Decode, Encode, typename
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from .leaves import Form
+
+BINARY = (bytes, bytearray, memoryview)
+"""What CBOR and MessagePack hold as it is, told to msgspec's converter."""
+
+
+class Model:
+    """How values of one type are checked and converted for one format."""
+
+    def __init__(
+        self, annotation: Any, form: Form, pack: Callable[[Any], bytes], localns: Optional[Mapping[str, Any]] = None
+    ) -> None:
+        """*pack* gives the bytes of plain data. Raises TypeError for a type that cannot be stored and read back."""
+        # Here and not above: programs without model classes need not load dataclasses, decimal and the like.
+        from .describe import describe
+        from .shapes import walk
+
+        self.annotation = annotation
+        self.name = typename(annotation)
+        self.shape = describe(annotation, form, pack, localns)
+        parts = list(walk(self.shape))
+        self.native = all(part.native for part in parts)
+        """Whether msgspec's encoder writes the right bytes by itself."""
+        self.recheck = any(part.recheck for part in parts)
+
+    def checked(self, encode: Encode, decode: Decode) -> Encode:
+        """*encode*, refusing the values that *decode* would not give back."""
+        fits, misfit, name = self.shape.fits, self.shape.misfit, self.name
+
+        def encode_checked(value: Any) -> bytes:
+            if fits(value):
+                return encode(value)
+            raise EncodeError(misfit(value, name))
+
+        if not self.recheck:
+            return encode_checked
+
+        # The class itself has a say when it is made (a __post_init__, a validator): only reading back tells.
+        def encode_reread(value: Any) -> bytes:
+            data = encode_checked(value)
+            decode(data)
+            return data
+
+        return encode_reread
+
+    def to_plain(self) -> Callable[[Any], Any]:
+        """The function from a value to plain data (bytes stay bytes)."""
+        msgspec = find_msgspec()
+        if msgspec is None or not self.native:
+            return self.shape.dump
+        to_builtins = msgspec.to_builtins
+        return lambda value: to_builtins(value, builtin_types=BINARY)
+
+    def from_plain(self) -> Callable[[Any], Any]:
+        """The function from plain data to a value; raises for what does not fit."""
+        msgspec = find_msgspec()
+        if msgspec is None:
+            return self.shape.load
+        convert, annotation = msgspec.convert, self.annotation
+        return lambda data: convert(data, annotation, builtin_types=BINARY)
+
+
+def find_msgspec() -> Optional[ModuleType]:
+    """msgspec, or None where it does not install (PyPy)."""
+    try:
+        import msgspec
+    except ImportError:
+        return None
+    return msgspec

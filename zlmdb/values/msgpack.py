@@ -1,0 +1,101 @@
+"""Values as MessagePack: the default for model classes, and the fastest format for them.
+
+A record is a map of its fields by name, in the order of the class. Points in time are MessagePack timestamps, sets are
+lists in the order of their items' bytes, what MessagePack has no type for is text (see `leaves`).
+https://github.com/msgpack/msgpack/blob/master/spec.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any, Optional, TypeVar
+
+from .base import Decode, Encode, FunctionSerializer, Serializer, is_free, library, typename
+from .models import Model, find_msgspec
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+T = TypeVar("T")
+
+
+class MsgpackSerializer(FunctionSerializer[T]):
+    """Values of *annotation* as MessagePack; without one, plain data (no tuples or sets: they come back as lists).
+
+    Writing refuses what would not come back: a text in an int field, a list for a tuple. With *checked* False that is
+    left out, for producers that are trusted; such a value may be stored, and raises `DecodeError` when it is read.
+    """
+
+    def __init__(
+        self, annotation: Any = Any, *, checked: bool = True, localns: Optional[Mapping[str, Any]] = None
+    ) -> None:
+        """*localns*: names, not in its module, that the annotations of a model class use.
+
+        Raises TypeError for a type that cannot be stored and read back.
+        """
+        self._given = (annotation, localns)
+        msgspec = find_msgspec()
+        model = Model(annotation, "msgpack", _packer(msgspec), localns)
+        encode, decode = _with_msgspec(model, msgspec) if msgspec is not None else _with_msgpack(model)
+        super().__init__(
+            "msgpack",
+            model.checked(encode, decode) if checked else encode,
+            decode,
+            model=None if is_free(annotation) else model.name,
+            examples=_EXAMPLES if is_free(annotation) else (),
+        )
+
+    @classmethod
+    def for_type(cls, annotation: Any, *, localns: Optional[Mapping[str, Any]] = None) -> Serializer[Any]:
+        """MessagePack of values of type *annotation*."""
+        return cls(Any if is_free(annotation) else annotation, localns=localns)
+
+    def unchecked(self) -> Serializer[T]:
+        """The same without checks on writing; the encoder is then msgspec's own, where there is msgspec."""
+        annotation, localns = self._given
+        return MsgpackSerializer(annotation, checked=False, localns=localns)
+
+
+def _packer(msgspec: Optional[ModuleType]) -> Encode:
+    if msgspec is not None:
+        encode: Encode = msgspec.msgpack.Encoder().encode
+        return encode
+    msgpack = library("msgpack", "msgpack")
+
+    # Its own conversion of datetimes goes through float, and is off by up to a second.
+    def timestamp(value: Any) -> Any:
+        if not isinstance(value, datetime):
+            raise TypeError(f"MessagePack has no type for {typename(type(value))}")
+        since = value - _EPOCH
+        return msgpack.Timestamp(since.days * 86400 + since.seconds, since.microseconds * 1000)
+
+    return lambda plain: msgpack.packb(plain, default=timestamp)
+
+
+def _with_msgspec(model: Model, msgspec: ModuleType) -> tuple[Encode, Decode]:
+    pack: Encode = msgspec.msgpack.Encoder().encode
+    # The bound methods themselves: nothing of ours runs in reading, nor in unchecked writing.
+    decode: Decode = msgspec.msgpack.Decoder(model.annotation).decode
+    if model.native:
+        return pack, decode
+    dump = model.shape.dump
+    return lambda value: pack(dump(value)), decode
+
+
+def _with_msgpack(model: Model) -> tuple[Encode, Decode]:
+    unpackb = library("msgpack", "msgpack").unpackb
+    pack, dump, load = _packer(None), model.shape.dump, model.shape.load
+    # timestamp=3: as datetimes in UTC
+    return (
+        lambda value: pack(dump(value)),
+        lambda data: load(unpackb(data, timestamp=3, strict_map_key=False)),
+    )
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+_EXAMPLES: list[Any] = [
+    None, False, 0, -1, 2**64 - 1, -(2**63), 1.5, "", "na\u00efve", b"\0",
+    [], [1, [2]], {}, {"a": {"b": [1, None]}}, {1: 2},
+]  # fmt: skip

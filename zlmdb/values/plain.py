@@ -1,0 +1,328 @@
+"""Values of fixed meaning: the named ones of the classic maps, and the bare Python types.
+
+The bytes are those of zlmdb <= 26. Two families share them: the named types (`String`, `Uuid`, ...) store None as their
+zero value ("" / the nil UUID / the epoch / zero bytes / the empty set), the bare Python types refuse None.
+Integers are big-endian. All read memoryviews as well as bytes.
+"""
+
+from __future__ import annotations
+
+import struct
+import uuid
+from collections.abc import Sequence, Set
+from operator import index
+from typing import TYPE_CHECKING, Annotated, Any, Callable, Optional
+from uuid import UUID
+
+from .base import Data, FunctionSerializer, is_a, typename
+
+if TYPE_CHECKING:
+    import numpy
+
+OID_MAX = 2**53
+"""The greatest Oid: the integers that a float holds exactly."""
+
+_int64 = struct.Struct(">q")
+_uint64 = struct.Struct(">Q")
+_float64 = struct.Struct(">d")
+
+
+class PlainSerializer(FunctionSerializer[Any]):
+    """One type, one layout; *expects* says in words what fits."""
+
+    def __init__(
+        self,
+        name: str,
+        encode: Callable[[Any], bytes],
+        decode: Callable[[Any], Any],
+        *,
+        expects: str,
+        examples: Sequence[Any],
+        zero: Optional[bytes] = None,
+    ) -> None:
+        """*zero* are the bytes of None; without it None is refused."""
+        super().__init__(name, encode if zero is None else none_as(zero, encode), decode, examples=examples)
+        self.expects = expects
+        self.zero = zero
+
+
+class TextSerializer(PlainSerializer):
+    """Text, which bytes decode themselves in less time than any function can look at them."""
+
+    @property
+    def bytes_decode(self) -> Callable[[Any], Any]:
+        return bytes.decode
+
+
+def none_as(zero: bytes, encode: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
+    """*encode*, with None stored as *zero*."""
+
+    def encode_or_zero(value: Any) -> bytes:
+        return zero if value is None else encode(value)
+
+    return encode_or_zero
+
+
+def check_width(data: Data, width: int) -> Data:
+    """*data*, which must be *width* bytes long."""
+    if len(data) != width:
+        raise ValueError(f"{len(data)} bytes where there are always {width}")
+    return data
+
+
+# str, bytes
+
+
+def decode_text(data: Data) -> str:
+    """The text of UTF-8 *data*."""
+    return str(data, "utf-8")
+
+
+def encode_bytes(value: Any) -> bytes:
+    """A bytes-like *value* as bytes."""
+    if type(value) is bytes:
+        return value
+    if is_a(value, (bytes, bytearray, memoryview)):
+        return bytes(value)
+    raise TypeError(f"got {typename(type(value))}")
+
+
+# int, float, bool
+
+
+def encode_int(value: Any) -> bytes:
+    """A signed 64 bit integer, two's complement. A bool is not an integer here."""
+    if isinstance(value, bool):
+        raise TypeError("got bool")
+    return _int64.pack(index(value))
+
+
+def decode_int(data: Data) -> int:
+    """The integer of 8 bytes."""
+    return int(_int64.unpack(data)[0])
+
+
+def encode_float(value: Any) -> bytes:
+    """A float, or an int that a float holds exactly, as IEEE 754 binary64."""
+    if isinstance(value, float):
+        return _float64.pack(value)
+    if type(value) is int and float(value) == value:
+        return _float64.pack(float(value))
+    raise TypeError(f"got {typename(type(value))}, or not exact as a float")
+
+
+def decode_float(data: Data) -> float:
+    """The float of 8 bytes."""
+    return float(_float64.unpack(data)[0])
+
+
+def encode_bool(value: Any) -> bytes:
+    """One byte: 0 or 1."""
+    if value is True:
+        return b"\x01"
+    if value is False:
+        return b"\x00"
+    raise TypeError(f"got {typename(type(value))}")
+
+
+def decode_bool(data: Data) -> bool:
+    """The bool of one byte."""
+    if data == b"\x01":
+        return True
+    if data == b"\x00":
+        return False
+    raise ValueError("neither 00 nor 01")
+
+
+# Oid, UUID
+
+
+def encode_oid(value: Any) -> bytes:
+    """An object id: 8 bytes, 0 to 2**53. A bool is not one."""
+    number = index(value)
+    if isinstance(value, bool) or not 0 <= number <= OID_MAX:
+        raise ValueError("out of range")
+    return _uint64.pack(number)
+
+
+def decode_oid(data: Data) -> int:
+    """The object id of 8 bytes."""
+    number = int(_uint64.unpack(data)[0])
+    if number > OID_MAX:
+        raise ValueError(f"{number} is greater than 2**53")
+    return number
+
+
+def encode_uuid(value: Any) -> bytes:
+    """The 16 bytes of a UUID."""
+    if not isinstance(value, UUID):
+        raise TypeError(f"got {typename(type(value))}")
+    return value.int.to_bytes(16, "big")  # what value.bytes does, in a third of the time
+
+
+def decode_uuid(data: Data) -> UUID:
+    """The UUID of 16 bytes."""
+    if len(data) != 16:
+        raise ValueError(f"{len(data)} bytes where there are always 16")
+    # UUID(bytes=...) spends most of its time finding out which of its six arguments was given.
+    value = _new(UUID)
+    _set(value, "int", int.from_bytes(data, "big"))
+    _set(value, "is_safe", _unknown)
+    return value
+
+
+_new = object.__new__
+_set = object.__setattr__
+_unknown = uuid.SafeUUID.unknown
+
+
+# Timestamp
+
+
+def encode_timestamp(value: Any) -> bytes:
+    """A numpy.datetime64 of any unit as nanoseconds since 1970, signed 64 bit; refused if that is not exact.
+
+    Times before 1970 are fine as values (as keys they would not sort).
+    """
+    import numpy
+
+    if not is_a(value, numpy.datetime64):
+        raise TypeError(f"got {typename(type(value))}")
+    if numpy.isnat(value):
+        raise ValueError("NaT is no time")
+    stamp = value.astype("datetime64[ns]")
+    if stamp != value or stamp.astype(value.dtype) != value:  # both: a conversion that overflows wraps around
+        raise ValueError(f"{value.dtype} {value} is not a whole number of nanoseconds in 64 bits")
+    return _int64.pack(stamp.view("int64"))
+
+
+def decode_timestamp(data: Data) -> numpy.datetime64:
+    """The numpy.datetime64[ns] of 8 bytes; NaT if zlmdb <= 26 stored one."""
+    import numpy
+
+    stamp: numpy.datetime64 = numpy.datetime64(_int64.unpack(data)[0], "ns")
+    return stamp
+
+
+# Bytes16, Bytes20, Bytes32
+
+
+def fixed_bytes(width: int) -> PlainSerializer:
+    """Exactly *width* bytes."""
+
+    def encode(value: Any) -> bytes:
+        return bytes(check_width(encode_bytes(value), width))
+
+    def decode(data: Data) -> bytes:
+        return bytes(check_width(data, width))
+
+    examples = [bytes(width), bytes(range(width)), b"\xff" * width]
+    return PlainSerializer(
+        f"bytes{width}", encode, decode, expects=f"{width} bytes", examples=examples, zero=bytes(width)
+    )
+
+
+# Sets
+
+
+def set_of(name: str, encode: Callable[[Any], bytes], decode: Callable[[Data], Any], examples: Any) -> PlainSerializer:
+    """A set whose members are the same number of bytes each.
+
+    They are stored ascending, so that equal sets are equal bytes. Any order and duplicates are read: zlmdb <= 26 wrote
+    the members as they came out of the set.
+    """
+    width = len(encode(examples[0]))
+
+    def encode_set(value: Any) -> bytes:
+        if not is_a(value, Set):
+            raise TypeError(f"got {typename(type(value))}")
+        return b"".join(sorted(map(encode, value)))
+
+    def decode_set(data: Data) -> set[Any]:
+        if len(data) % width:
+            raise ValueError(f"{len(data)} bytes are not a multiple of {width}")
+        return {decode(data[start : start + width]) for start in range(0, len(data), width)}
+
+    sets: list[set[Any]] = [set(), {examples[1]}, set(examples)]
+    return PlainSerializer(
+        name, encode_set, decode_set, expects=f"a set of values of {width} bytes", examples=sets, zero=b""
+    )
+
+
+# Tuples
+
+
+def tuple_of(*parts: PlainSerializer) -> PlainSerializer:
+    """A tuple of named types of fixed width, one after the other without separators."""
+    zeros = [part.zero or b"" for part in parts]
+    starts = [sum(map(len, zeros[:count])) for count in range(len(zeros))]
+    width = sum(map(len, zeros))
+    steps = [(part.raw_decode, slice(start, start + len(zero))) for part, start, zero in zip(parts, starts, zeros)]
+
+    def encode(value: Any) -> bytes:
+        if not is_a(value, tuple) or len(value) != len(parts):
+            raise ValueError("no tuple of that many parts")
+        return b"".join([part.raw_encode(item) for part, item in zip(parts, value)])
+
+    def decode(data: Data) -> tuple[Any, ...]:
+        check_width(data, width)
+        return tuple([decode_part(data[where]) for decode_part, where in steps])
+
+    name = f"tuple({','.join(part.name for part in parts)})"
+    expects = f"a tuple of: {', '.join(part.expects for part in parts)}"
+    return PlainSerializer(name, encode, decode, expects=expects, examples=(), zero=bytes(width))
+
+
+# The bare Python types
+
+_TEXT_EXPECTS = "str that UTF-8 can write (no lone surrogates)"
+_TEXTS = ["", "ab", "a\0b", "na\u00efve", "\U0001f600", "x" * 1000]
+_UUIDS = [UUID(int=0), UUID("10111213-1415-1617-1819-1a1b1c1d1e1f"), UUID(int=2**128 - 1)]
+_INTS = [0, 1, -1, 300, 2**63 - 1, -(2**63)]
+_FLOATS = [0.0, 1.5, -1e300, float("inf"), float("-inf")]
+_OIDS = [0, 5, 256, OID_MAX]
+
+TEXT = TextSerializer("string", str.encode, decode_text, expects=_TEXT_EXPECTS, examples=_TEXTS)
+BYTES = PlainSerializer("bytes", encode_bytes, bytes, expects="bytes", examples=[b"", b"\0", bytes(range(256))])
+INT = PlainSerializer("int64", encode_int, decode_int, expects="an int from -2**63 to 2**63 - 1", examples=_INTS)
+FLOAT = PlainSerializer("float64", encode_float, decode_float, expects="float", examples=_FLOATS)
+BOOL = PlainSerializer("bool", encode_bool, decode_bool, expects="True or False", examples=[False, True])
+UUID_ = PlainSerializer("uuid", encode_uuid, decode_uuid, expects="uuid.UUID", examples=_UUIDS)
+
+BARE: dict[Any, PlainSerializer] = {str: TEXT, bytes: BYTES, int: INT, float: FLOAT, bool: BOOL, UUID: UUID_}
+"""The serializers of the bare Python types."""
+
+# The named types
+
+STRING = TextSerializer("string", str.encode, decode_text, expects=_TEXT_EXPECTS, examples=_TEXTS, zero=b"")
+OID = PlainSerializer("oid", encode_oid, decode_oid, expects="an int from 0 to 2**53", examples=_OIDS)
+NAMED_UUID = PlainSerializer("uuid", encode_uuid, decode_uuid, expects="uuid.UUID", examples=_UUIDS, zero=bytes(16))
+# No examples: they would import numpy. The tests have some.
+TIMESTAMP = PlainSerializer(
+    "timestamp",
+    encode_timestamp,
+    decode_timestamp,
+    expects="numpy.datetime64, exact in nanoseconds",
+    examples=(),
+    zero=bytes(8),
+)
+BYTES16 = fixed_bytes(16)
+BYTES20 = fixed_bytes(20)
+BYTES32 = fixed_bytes(32)
+OID_SET = set_of("oidset", encode_oid, decode_oid, _OIDS)
+UUID_SET = set_of("uuidset", encode_uuid, decode_uuid, _UUIDS)
+BYTES20_TIMESTAMP = tuple_of(BYTES20, TIMESTAMP)
+
+NAMED = [STRING, OID, NAMED_UUID, TIMESTAMP, BYTES16, BYTES20, BYTES32, OID_SET, UUID_SET, BYTES20_TIMESTAMP]
+"""The serializers of the named types."""
+
+String = Annotated[str, STRING]
+Oid = Annotated[int, OID]
+Uuid = Annotated[UUID, NAMED_UUID]
+Timestamp = Annotated["numpy.datetime64", TIMESTAMP]
+Bytes16 = Annotated[bytes, BYTES16]
+Bytes20 = Annotated[bytes, BYTES20]
+Bytes32 = Annotated[bytes, BYTES32]
+OidSet = Annotated[set[int], OID_SET]
+UuidSet = Annotated[set[UUID], UUID_SET]
+Bytes20Timestamp = Annotated["tuple[bytes, numpy.datetime64]", BYTES20_TIMESTAMP]

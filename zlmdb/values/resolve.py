@@ -1,0 +1,102 @@
+"""From an annotation to its serializer, and from the name in a file to one that reads plain data."""
+
+from __future__ import annotations
+
+import re
+import typing
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Optional
+
+from .base import Serializer, Wrapper, is_a, is_free, typename
+from .cbor import CborSerializer
+from .compressed import METHODS
+from .flatbuffers import FlatBuffersSerializer
+from .json import JsonSerializer
+from .msgpack import MsgpackSerializer
+from .plain import BARE, BYTES, NAMED
+
+
+def serializer(annotation: Any, *, localns: Optional[Mapping[str, Any]] = None) -> Serializer[Any]:
+    """The serializer that *annotation* asks for.
+
+    ``Annotated[T, X]`` asks for X: a `Serializer` or a class of them, or a `Wrapper` around what stands before it.
+    A bare str, bytes, int, float, bool or UUID has its own; any other type is stored as MessagePack, and no type
+    (Any, a free type variable) means plain data in MessagePack.
+
+    *localns*: names that the annotations of a model class use and its module lacks, such as other classes defined in
+    the same function. Raises TypeError for what cannot be stored and read back.
+
+    >>> serializer(int).name, serializer(dict[str, int]).name
+    ('int64', 'msgpack')
+    """
+    if isinstance(annotation, str):
+        raise TypeError(f"the annotation {annotation!r} is text: resolve it first (typing.get_type_hints)")
+    if typing.get_origin(annotation) is not Annotated:
+        found = BARE.get(annotation) if isinstance(annotation, type) else None
+        return found if found is not None else MsgpackSerializer.for_type(annotation, localns=localns)
+    inner, *extras = typing.get_args(annotation)
+    asked = [extra for extra in extras if _is_serializer(extra) or _is_wrapper(extra)]
+    others = [extra for extra in extras if extra not in asked]
+    if others and not is_free(inner):  # such as msgspec.Meta: part of the type
+        special: Any = Annotated  # not a name that checkers take for an annotation
+        inner = special[tuple([inner, *others])]
+    return _apply(asked, inner, localns)
+
+
+def _apply(asked: list[Any], inner: Any, localns: Optional[Mapping[str, Any]]) -> Serializer[Any]:
+    """What the extras *asked*, from the innermost to the outermost, make of the type *inner*."""
+    found: Optional[Serializer[Any]] = None
+    for extra in asked:
+        if _is_wrapper(extra):
+            found = extra.around(serializer(inner, localns=localns) if found is None else found)
+        elif found is not None:
+            raise TypeError(f"two serializers for one value: {found.name} and {typename(extra)}; keep one")
+        elif is_a(extra, Serializer):
+            found = _given(extra)
+        else:
+            found = extra.for_type(inner) if localns is None else extra.for_type(inner, localns=localns)
+    if found is None:
+        return MsgpackSerializer.for_type(inner, localns=localns)
+    return found
+
+
+def _given(extra: Any) -> Serializer[Any]:
+    given: Serializer[Any] = extra
+    return given
+
+
+def _is_wrapper(extra: Any) -> bool:
+    return isinstance(extra, type) and issubclass(extra, Wrapper)
+
+
+def _is_serializer(extra: Any) -> bool:
+    return isinstance(extra, Serializer) or (isinstance(extra, type) and issubclass(extra, Serializer))
+
+
+# Never pickle: a file chooses no codec that runs code.
+_BY_NAME: dict[str, Callable[[], Serializer[Any]]] = {
+    "json": JsonSerializer,
+    "cbor": CborSerializer,
+    "msgpack": MsgpackSerializer,
+    "flatbuffers": FlatBuffersSerializer,
+    "pickle": lambda: BYTES,
+}
+
+
+def from_name(name: str) -> Serializer[Any]:
+    """A serializer that reads what the one called *name* wrote, as plain data.
+
+    Pickles and FlatBuffers come as their bytes. Raises ValueError for a name that is not known.
+
+    >>> from_name("zlib(cbor)").decode(bytes.fromhex("789c4b4c0400012500c3"))
+    'a'
+    """
+    for known in (*BARE.values(), *NAMED):  # the bare types first: they refuse None
+        if known.name == name:
+            return known
+    if name in _BY_NAME:
+        return _BY_NAME[name]()
+    wrapped = re.fullmatch(r"(\w+)\((.+)\)", name)
+    if wrapped is not None and wrapped[1] in METHODS:
+        return METHODS[wrapped[1]](from_name(wrapped[2]))
+    raise ValueError(f"values of a type {name!r}, which this version does not know: written by a newer one?")

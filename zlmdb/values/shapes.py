@@ -1,0 +1,398 @@
+"""What a container, a record or a union of types asks of a value, down to the scalars of `leaves`.
+
+One description serves the check of every write (msgspec, which is fast, trusts what it encodes), the texts of errors
+with the path inside the object, and the conversion where msgspec cannot do it: sets, in an order of their own, and
+everything on PyPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Callable, NamedTuple, Optional
+
+from .base import is_a, library, show, typename
+from .leaves import Kind, Leaf, Shape
+
+Load = Callable[[Any], Any]
+
+
+class ListOf(Shape):
+    """A list, or with *cls* tuple a tuple of any length."""
+
+    kind: Kind = "list"
+
+    def __init__(self, label: str, item: Shape, cls: type[Any] = list) -> None:
+        self.label = label
+        self.item = item
+        self.cls = cls
+        self.loose = cls is list and item.loose
+
+    def fits(self, value: Any) -> bool:
+        # issuperset(map(type)) runs in C, and settles it for a list of scalars.
+        return isinstance(value, self.cls) and (
+            self.item.sure.issuperset(map(type, value)) or all(map(self.item.fits, value))
+        )
+
+    def dump(self, value: Any) -> Any:
+        return list(map(self.item.dump, value))
+
+    def load(self, data: Any) -> Any:
+        return self.cls(map(self.item.load, expect(list, data, self.label)))
+
+    def children(self) -> Iterable[Shape]:
+        return (self.item,)
+
+    def misfit(self, value: Any, path: str) -> str:
+        if isinstance(value, self.cls):
+            for position, item in enumerate(value):
+                if not self.item.fits(item):
+                    return self.item.misfit(item, f"{path}[{position}]")
+        return super().misfit(value, path)
+
+
+class SetOf(ListOf):
+    """A set or frozenset: stored as a list in the order of its items' bytes, so that equal sets are equal bytes."""
+
+    native = False
+
+    def __init__(self, label: str, item: Shape, cls: type[Any], pack: Callable[[Any], bytes]) -> None:
+        """*pack* gives the bytes of a dumped item."""
+        super().__init__(label, item, cls)
+        self._pack = pack
+
+    def dump(self, value: Any) -> Any:
+        return sorted(map(self.item.dump, value), key=self._pack)
+
+
+class TupleOf(Shape):
+    """A tuple with a type for each part."""
+
+    kind: Kind = "list"
+    cls: type[Any] = tuple
+
+    def __init__(self, label: str, parts: Sequence[Shape]) -> None:
+        self.label = label
+        self.parts = tuple(parts)
+
+    def fits(self, value: Any) -> bool:
+        return (
+            isinstance(value, self.cls)
+            and len(value) == len(self.parts)
+            and all([part.fits(item) for part, item in zip(self.parts, value)])
+        )
+
+    def dump(self, value: Any) -> Any:
+        return [part.dump(item) for part, item in zip(self.parts, value)]
+
+    def load(self, data: Any) -> Any:
+        if len(expect(list, data, self.label)) != len(self.parts):
+            raise ValueError(f"expected {self.label}, got {len(data)} parts")
+        return tuple([part.load(item) for part, item in zip(self.parts, data)])
+
+    def children(self) -> Iterable[Shape]:
+        return self.parts
+
+    def misfit(self, value: Any, path: str) -> str:
+        if isinstance(value, self.cls):
+            for position, (part, item) in enumerate(zip(self.parts, value)):
+                if not part.fits(item):
+                    return part.misfit(item, f"{path}[{position}]")
+        return super().misfit(value, path)
+
+
+class KeyText(Shape):
+    """A key of a JSON object: always text, so numbers are written as such."""
+
+    kind: Kind = "text"
+
+    def __init__(self, inner: Shape) -> None:
+        self.inner = inner
+        self.label = inner.label
+        self.sure = inner.sure
+        self.native = isinstance(inner, Leaf)  # msgspec 0.20 writes no enums as keys
+
+    def fits(self, value: Any) -> bool:
+        return self.inner.fits(value)
+
+    def dump(self, value: Any) -> Any:
+        return str(self.inner.dump(value))
+
+    def load(self, data: Any) -> Any:
+        return self.inner.load(int(data) if self.inner.kind == "int" else data)
+
+    def children(self) -> Iterable[Shape]:
+        return (self.inner,)
+
+
+class DictOf(Shape):
+    """A dict. Its order is kept."""
+
+    kind: Kind = "map"
+    cls: type[Any] = dict
+
+    def __init__(self, label: str, key: Shape, value: Shape) -> None:
+        self.label = label
+        self.key = key
+        self.value = value
+        self.loose = value.loose and (key.loose or (isinstance(key, Leaf) and key.cls is str))
+
+    def fits(self, value: Any) -> bool:
+        return (
+            isinstance(value, self.cls)
+            and (self.key.sure.issuperset(map(type, value)) or all(map(self.key.fits, value)))
+            and (self.value.sure.issuperset(map(type, value.values())) or all(map(self.value.fits, value.values())))
+        )
+
+    def dump(self, value: Any) -> Any:
+        return {self.key.dump(key): self.value.dump(item) for key, item in value.items()}
+
+    def load(self, data: Any) -> Any:
+        return {
+            self.key.load(key): self.value.load(item) for key, item in expect(dict, data, self.label).items()
+        }  # fmt: skip
+
+    def children(self) -> Iterable[Shape]:
+        return (self.key, self.value)
+
+    def misfit(self, value: Any, path: str) -> str:
+        if isinstance(value, self.cls):
+            for key, item in value.items():
+                if not self.key.fits(key):
+                    return self.key.misfit(key, f"a key of {path}")
+                if not self.value.fits(item):
+                    return self.value.misfit(item, f"{path}[{show(key)}]")
+        return super().misfit(value, path)
+
+
+class UnionOf(Shape):
+    """One of several types, no two of which look the same when stored (see `describe`)."""
+
+    def __init__(self, label: str, members: Sequence[Shape]) -> None:
+        self.label = label
+        self.sure = frozenset[type]().union(*[member.sure for member in members])
+        # A float also reads ints, so it comes after them.
+        self.members = sorted(members, key=lambda member: member.kind == "float")
+        self.loose = any(member.kind == "any" for member in members)
+
+    def fits(self, value: Any) -> bool:
+        return type(value) in self.sure or any([member.fits(value) for member in self.members])
+
+    def dump(self, value: Any) -> Any:
+        return self._member(value).dump(value)
+
+    def _member(self, value: Any) -> Shape:
+        for member in self.members:
+            if member.fits(value):
+                return member
+        raise ValueError(self.misfit(value, "value"))
+
+    def load(self, data: Any) -> Any:
+        reasons: list[str] = []
+        for member in self.members:
+            try:
+                return member.load(data)
+            except (TypeError, ValueError) as error:
+                reasons.append(str(error))
+        raise ValueError(f"expected {self.label}: {'; '.join(reasons)}")
+
+    def children(self) -> Iterable[Shape]:
+        return self.members
+
+    def misfit(self, value: Any, path: str) -> str:
+        # A value of the right class with something wrong inside: say what is wrong.
+        for member in self.members:
+            if isinstance(value, getattr(member, "cls", ())):
+                return member.misfit(value, path)
+        return super().misfit(value, path)
+
+
+class Field(NamedTuple):
+    """A field of a record."""
+
+    name: str
+    stored: str
+    """Its name in the stored map."""
+
+    shape: Shape
+    required: bool
+
+
+class Record(Shape):
+    """An object with named fields: a dataclass, an attrs class or a msgspec.Struct, stored as a map."""
+
+    kind: Kind = "map"
+
+    def __init__(self, cls: type[Any], *, tag: Optional[tuple[str, Any]] = None, recheck: bool = False) -> None:
+        """*tag*: field and value that tell this class from others in a Union."""
+        self.annotation: Any = cls
+        self.label = typename(cls)
+        self.cls = cls
+        self.tag = tag
+        self.recheck = recheck
+        self.fields: list[Field] = []
+        self._loader: Optional[Load] = None
+
+    def define(self, fields: Iterable[Field]) -> None:
+        """Give it its fields. They come after the record because one may be of the record's own type."""
+        self.fields = list(fields)
+        self.__dict__["fits"] = self._checker()
+
+    def fits(self, value: Any) -> bool:
+        # Reached only by what was built before `define`: another record of a cycle.
+        return bool(self.__dict__["fits"](value))
+
+    def _checker(self) -> Callable[[Any], bool]:
+        """`fits` as one flat function: it is what checked writes cost."""
+        names: dict[str, Any] = {"cls": self.cls}
+        lines = ["def fits(value):", "    if type(value) is not cls: return False"]
+        for number, field in enumerate(self.fields):
+            names[f"f{number}"] = field.shape.fits
+            lines.append(f"    x = value.{field.name}")
+            lines += [f"    {line}" for line in _test(field.shape, str(number), names)]
+        exec(compile("\n".join([*lines, "    return True"]), f"<check of {self.label}>", "exec"), names)
+        checker: Callable[[Any], bool] = names["fits"]
+        return checker
+
+    def dump(self, value: Any) -> Any:
+        plain = {field.stored: field.shape.dump(getattr(value, field.name)) for field in self.fields}
+        return plain if self.tag is None else {self.tag[0]: self.tag[1], **plain}
+
+    def load(self, data: Any) -> Any:
+        if self._loader is None:
+            self._loader = class_loader(self)
+        return self._loader(data)
+
+    def children(self) -> Iterable[Shape]:
+        return [field.shape for field in self.fields]
+
+    def misfit(self, value: Any, path: str) -> str:
+        if type(value) is self.cls:
+            for field in self.fields:
+                if not hasattr(value, field.name):
+                    return f"{path}.{field.name} is not set"
+                item = getattr(value, field.name)
+                if not field.shape.fits(item):
+                    return field.shape.misfit(item, f"{path}.{field.name}")
+        return super().misfit(value, path)
+
+
+def _test(shape: Shape, mark: str, names: dict[str, Any]) -> list[str]:
+    """Source that returns False unless ``x`` fits *shape*, whose own ``fits`` is ``f<mark>``; adds to *names*.
+
+    Only the common cases are spelled out, the rest is left to ``fits``: scalars, and lists and dicts of scalars.
+    """
+    refuse = f"if not f{mark}(x): return False"
+    parts = list(shape.children()) if type(shape) in (ListOf, DictOf) else []
+    if not parts or any(len(part.sure) != 1 for part in parts):
+        tests = [f"type(x) is not {_bound(cls, mark, names)}" for cls in shape.sure - {type(None)}]
+        tests += ["x is not None"] if type(None) in shape.sure else []
+        return [f"if {' and '.join([*tests, ''])}not f{mark}(x): return False"]
+    lines = [f"if type(x) is {_bound(getattr(shape, 'cls', list), mark, names)}:"]
+    for part, items in zip(parts, ["x", "x.values()"]):
+        (cls,) = part.sure
+        lines += [f"    for y in {items}:", f"        if type(y) is not {_bound(cls, mark, names)}:"]
+        lines += [f"            {refuse}", "            break"]
+    return [*lines, f"el{refuse}"]
+
+
+def _bound(cls: type, mark: str, names: dict[str, Any]) -> str:
+    """A name for *cls* in the source that *names* serve."""
+    name = f"t{mark}_{len(names)}"
+    names[name] = cls
+    return name
+
+
+class NamedTupleRecord(Record):
+    """A NamedTuple, or a Struct that asks for it: stored as a list."""
+
+    kind: Kind = "list"
+
+    def dump(self, value: Any) -> Any:
+        plain = [field.shape.dump(getattr(value, field.name)) for field in self.fields]
+        return plain if self.tag is None else [self.tag[1], *plain]
+
+    def load(self, data: Any) -> Any:
+        given = expect(list, data, self.label)
+        required = sum(field.required for field in self.fields)
+        if not required <= len(given) <= len(self.fields):
+            raise ValueError(f"expected {self.label}, got {len(given)} fields")
+        return self.cls(*[field.shape.load(item) for field, item in zip(self.fields, given)])
+
+
+class TypedDictRecord(Record):
+    """A TypedDict: a dict with certain keys."""
+
+    def define(self, fields: Iterable[Field]) -> None:
+        """Give it its keys."""
+        self.fields = list(fields)
+        self.keys: dict[Any, Shape] = {field.name: field.shape for field in self.fields}
+        self.required = {field.name for field in self.fields if field.required}
+
+    def fits(self, value: Any) -> bool:
+        if not is_a(value, dict) or not self.required <= value.keys() <= self.keys.keys():
+            return False
+        return all([self.keys[key].fits(item) for key, item in value.items()])
+
+    def dump(self, value: Any) -> Any:
+        return {key: self.keys[key].dump(item) for key, item in value.items()}
+
+    def load(self, data: Any) -> Any:
+        given = expect(dict, data, self.label)
+        if not self.required <= given.keys():
+            raise ValueError(f"{self.label} without {sorted(self.required - given.keys())}")
+        return {key: self.keys[key].load(item) for key, item in given.items() if key in self.keys}
+
+    def misfit(self, value: Any, path: str) -> str:
+        if is_a(value, dict):
+            missing, extra = self.required - value.keys(), value.keys() - self.keys.keys()
+            if missing or extra:
+                wrong = [f"no {show(key)}" for key in missing] + [f"{show(key)}, which it has not" for key in extra]
+                return f"{path}: {self.label} with {', '.join(wrong)}"
+            for key, item in value.items():
+                if not self.keys[key].fits(item):
+                    return self.keys[key].misfit(item, f"{path}[{show(key)}]")
+        return Shape.misfit(self, value, path)
+
+
+def class_loader(record: Record) -> Load:
+    """How a dataclass or attrs class is made of a map where there is no msgspec: by cattrs, with our field types."""
+    gen = library("cattrs.gen", "cattrs")
+    converter = library("cattrs", "cattrs").Converter(detailed_validation=False)
+
+    def hook(shape: Shape) -> Callable[[Any, Any], Any]:
+        return lambda data, _: shape.load(data)
+
+    overrides: dict[str, Any] = {
+        field.name: gen.override(omit=False, rename=field.stored, struct_hook=hook(field.shape))
+        for field in record.fields
+    }
+    make = gen.make_dict_structure_fn(
+        record.annotation, converter, _cattrs_detailed_validation=False, _cattrs_include_init_false=True, **overrides
+    )
+
+    def load(data: Any) -> Any:
+        try:
+            return make(expect(dict, data, record.label), record.cls)
+        except KeyError as missing:
+            raise ValueError(f"{record.label} without {missing}") from missing
+
+    return load
+
+
+def expect(cls: type, data: Any, label: str) -> Any:
+    """*data*, which must be of type *cls* to make a *label*."""
+    if type(data) is not cls:
+        raise ValueError(f"expected {label}, got {show(data)}")
+    return data
+
+
+def walk(shape: Shape) -> Iterator[Shape]:
+    """*shape* and all that it is made of, each once."""
+    seen: set[int] = set()
+    left = [shape]
+    while left:
+        one = left.pop()
+        if id(one) not in seen:
+            seen.add(id(one))
+            yield one
+            left.extend(one.children())

@@ -1,0 +1,122 @@
+"""Waiting for the one writer of a database: with a time limit, and knowing who holds it.
+
+LMDB's own writer lock knows neither. Ours is taken before it: a `threading.Lock` within the process, and between
+processes an advisory lock on a small file beside the data file, in which the holder leaves its process id.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from typing import Optional
+
+from . import errors
+
+try:
+    import fcntl
+except ImportError:  # Windows: within the process only
+    fcntl = None  # type: ignore[assignment]
+
+log = logging.getLogger("zlmdb")
+
+PATIENCE = 1.0
+"""Seconds after which a wait for another writer is logged."""
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.05
+
+
+class WriterLock:
+    """Held by one thread of one process at a time. *path* is the lock file; None: within this process only."""
+
+    def __init__(self, path: Optional[str]) -> None:
+        self.path = path
+        self.owner: Optional[int] = None
+        self._lock = threading.Lock()
+        self._file: Optional[int] = None
+
+    def acquire(self, timeout: Optional[float]) -> None:
+        """Become the writer.
+
+        Raises `NestedTransaction` when this thread is it already, `WriterTimeout` after *timeout* seconds (None: waits
+        for ever, and logs so after a second).
+        """
+        me = threading.get_ident()
+        if self.owner == me:
+            raise errors.NestedTransaction(
+                "this thread has a write transaction open already, and would wait for itself for ever: "
+                "use txn.savepoint() inside it"
+            )
+        start = time.monotonic()
+        if not self._lock.acquire(blocking=False):
+            self._wait_for_thread(timeout)
+        try:
+            if self.path is not None and fcntl is not None:
+                self._lock_file(start, timeout)
+        except BaseException:
+            self._lock.release()
+            raise
+        self.owner = me
+
+    def release(self) -> None:
+        """Let the next writer in."""
+        if self._file is not None and fcntl is not None:
+            fcntl.flock(self._file, fcntl.LOCK_UN)
+        self.owner = None
+        self._lock.release()
+
+    def close(self) -> None:
+        """Close the lock file."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def _wait_for_thread(self, timeout: Optional[float]) -> None:
+        if timeout is not None and timeout < PATIENCE:
+            acquired = self._lock.acquire(timeout=max(timeout, 0.0))
+        else:
+            acquired = self._lock.acquire(timeout=PATIENCE)
+            if not acquired:
+                log.warning("waiting for thread %s of this process to end its write transaction", self.owner)
+                acquired = self._lock.acquire(timeout=-1 if timeout is None else timeout - PATIENCE)
+        if not acquired:
+            raise self._timeout(timeout, f"thread {self.owner} of this process")
+
+    def _lock_file(self, start: float, timeout: Optional[float]) -> None:
+        if self._file is None:
+            self._file = os.open(str(self.path), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        pause, logged = _FIRST_PAUSE, False
+        while not self._try_file():
+            waited = time.monotonic() - start
+            if timeout is not None and waited >= timeout:
+                raise self._timeout(timeout, self._holder())
+            if waited > PATIENCE and not logged:
+                log.warning("waiting for %s to end its write transaction on %s", self._holder(), self.path)
+                logged = True
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+        os.pwrite(self._file, b"%-20d" % os.getpid(), 0)
+
+    def _try_file(self) -> bool:
+        if self._file is None or fcntl is None:
+            return False
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def _holder(self) -> str:
+        try:
+            return f"process {int(os.pread(self._file or 0, 20, 0))}"
+        except (OSError, ValueError):
+            return "an unknown process"
+
+    def _timeout(self, timeout: Optional[float], holder: str) -> errors.WriterTimeout:
+        return errors.WriterTimeout(
+            f"{holder} has held the write transaction for more than the timeout of {timeout} s: "
+            f"try again, or give a longer timeout",
+            path=self.path,
+            owner=holder,
+        )
