@@ -1163,6 +1163,42 @@ def test_the_index_of_a_classic_table_is_adopted(make_db: Callable[..., Any], co
         check_indexes(t.users)
 
 
+@on_disk
+def test_a_map_opened_before_its_index_was_adopted_writes_on(make_db: Callable[..., Any], check_indexes: Any) -> None:
+    table_id = "9a5f9b3e-2f5b-4d0c-8a58-7a6c6d646299"
+
+    @zlmdb.table(table_id, marshal=lambda user: user, parse=lambda user: user)
+    class ClassicUsers(zlmdb.MapOidJson): ...
+
+    @zlmdb.table(CLASSIC_INDEX)
+    class ClassicByName(zlmdb.MapStringOid): ...
+
+    class Adopted(zlmdb.Table[zlmdb.keys.Oid, zlmdb.Json[dict[str, Any]]], uuid=table_id):
+        by_name = zlmdb.UniqueIndex[zlmdb.keys.String]("name", table=CLASSIC_INDEX)
+
+    class Empty(zlmdb.Schema): ...
+
+    class Declared(zlmdb.Schema):
+        users: Adopted
+
+    with make_db(Empty) as db:
+        users, by_name = db.attach_table(ClassicUsers), db.attach_table(ClassicByName)
+        with db.begin(write=True) as txn:
+            users[txn, 1] = {"name": "ann"}
+        users.attach_index("by_name", by_name, lambda user: user["name"])
+        with db.begin(write=True) as txn:
+            users[txn, 2] = {"name": "bob"}
+        with make_db(Declared) as declared:
+            with db.begin(write=True) as txn:
+                users[txn, 3] = {"name": "cid"}
+            with declared.read() as t:
+                assert [t.users.by_name.key(name) for name in ("ann", "bob", "cid")] == [1, 2, 3]
+                check_indexes(t.users)
+        users.detach_index("by_name")
+        with db.begin(write=True) as txn, pytest.raises(zlmdb.IndexNotAttached, match="by_name"):
+            users[txn, 4] = {"name": "dora"}
+
+
 def test_an_adopted_index_must_be_in_the_file(make_db: Callable[..., Any], combo: str) -> None:
     class Adopted(zlmdb.Table[int, User]):
         by_name = zlmdb.UniqueIndex[str]("name", table=CLASSIC_INDEX)

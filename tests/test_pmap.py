@@ -925,7 +925,7 @@ def test_timestamps_are_numpy_times_in_nanoseconds(txn: zlmdb.Transaction) -> No
     assert [value for _, value in found] == [1, 2]
     assert table.count(txn, (np.datetime64("2024-01-01T00:00:01"), None)) == 1
     assert table.count(txn, np.datetime64("2024-01-01T00:00:01")) == 1
-    for wrong in (np.datetime64("NaT"), np.datetime64("1969-12-31"), 5, "2024-01-01"):
+    for wrong in (np.datetime64("NaT", "ns"), np.datetime64("1969-12-31"), 5, "2024-01-01"):
         with pytest.raises(zlmdb.EncodeError):
             table[txn, (wrong, U[0])] = 0
     times: Any = zlmdb.MapBytes32Timestamp(2)

@@ -343,7 +343,7 @@ def test_times_of_any_unit_are_the_same_time(db: zlmdb.Database[Any]) -> None:
             rows[txn, b"k" * 32] = np.datetime64("2024-01-01", unit)
             assert rows[txn, b"k" * 32] == np.datetime64("2024-01-01T00:00:00.000000000")
         with pytest.raises(zlmdb.EncodeError, match="NaT is no time"):
-            rows[txn, b"k" * 32] = np.datetime64("NaT")
+            rows[txn, b"k" * 32] = np.datetime64("NaT", "ns")
 
 
 def test_zeros_are_bounds_prefixes_and_limits(db: zlmdb.Database[Any]) -> None:

@@ -12,7 +12,7 @@ from .catalogue import Catalogue, Slot, catalogue_of
 from .index import DeclaredIndex, IndexStorage, build
 from .keys import KeyCodec, key_codec
 from .keys import from_name as key_from_name
-from .storage import Storage
+from .storage import Storage, Watched
 from .store import Store
 from .table import Table, declared_indexes
 from .typeargs import type_arguments
@@ -314,8 +314,13 @@ def _storage(store: Store, catalogue: Catalogue, slots: Mapping[str, Slot], decl
         )
     storage.watch = _Watch(catalogue, slot, known, strict=declared.strict)
     storage.missing_indexes = storage.watch.unknown(slot)
-    storage.adopted = {name: definition.get("table") for name, definition in slot.indexes.items()}
+    storage.adopted = _adopted(slot)
     return storage
+
+
+def _adopted(slot: Slot) -> dict[str, Optional[str]]:
+    """The tables of zlmdb <= 26 that declared indexes are, by the name of the index."""
+    return {name: definition.get("table") for name, definition in slot.indexes.items()}
 
 
 def _known(slot: Slot, declared: Declaration) -> dict[str, dict[str, Any]]:
@@ -337,15 +342,15 @@ class _Watch:
         self._strict = strict
         self._seen: Any = None
 
-    def __call__(self, txn: Any) -> tuple[frozenset[str], tuple[str, ...]]:
-        """Which of the known indexes are gone or changed, and which others there are."""
+    def __call__(self, txn: Any) -> Watched:
+        """Which of the known indexes are gone or changed, which others there are, and which tables those adopt."""
         records = self._catalogue.records(txn, self._identity)
         seen = self._seen
         if seen is None or seen[0] != records:
             slot = self._catalogue.read(txn).get(self._identity) or Slot(self._identity, 1)
             gone = frozenset(name for name, definition in self._known.items() if slot.indexes.get(name) != definition)
-            self._seen = seen = (records, (gone, self.unknown(slot)))
-        verdict: tuple[frozenset[str], tuple[str, ...]] = seen[1]
+            self._seen = seen = (records, (gone, self.unknown(slot), _adopted(slot)))
+        verdict: Watched = seen[1]
         return verdict
 
     def unknown(self, slot: Slot) -> tuple[str, ...]:

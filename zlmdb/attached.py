@@ -136,7 +136,7 @@ def _missing(
 ) -> list[str]:
     """The indexes that the file has, attached or declared, and this program does not keep in step."""
     targets = {definition["target"] for definition in definitions.values()}
-    declared = [name for name in table.unknown if table.storage.adopted.get(name) not in targets]
+    declared = [name for name in table.unknown if table.adopted.get(name) not in targets]
     return [*sorted(wanted.keys() - definitions.keys()), *declared]
 
 

@@ -16,6 +16,10 @@ TOP = b"\xff" * 2048
 """Greater than every key that any engine can hold: the upper bound of what has none."""
 
 
+Watched = tuple[frozenset[str], tuple[str, ...], Mapping[str, Optional[str]]]
+"""Of a table's indexes in one transaction: those gone, those that the program does not know, and what is adopted."""
+
+
 def after(prefix: bytes) -> bytes:
     """The least bytes greater than everything that begins with *prefix*.
 
@@ -54,8 +58,8 @@ class Storage(Generic[K, V]):
         self.dump: Callable[[V], bytes] = value.raw_encode
         self.indexes: list[Any] = []
         self.missing_indexes: tuple[str, ...] = ()
-        self.watch: Optional[Callable[[Any], tuple[frozenset[str], tuple[str, ...]]]] = None
-        self.adopted: dict[str, Optional[str]] = {}
+        self.watch: Optional[Callable[[Any], Watched]] = None
+        self.adopted: Mapping[str, Optional[str]] = {}
         self.kinds: dict[type, Any] = {}
         self.verified: Mapping[str, Any] = {}
         self.wiring: Any = None

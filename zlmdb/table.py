@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from abc import ABCMeta
-from collections.abc import Generator, ItemsView, Iterable, Iterator, MutableMapping, Sequence, ValuesView
+from collections.abc import Generator, ItemsView, Iterable, Iterator, Mapping, MutableMapping, Sequence, ValuesView
 from contextlib import contextmanager
 from itertools import islice
 from operator import attrgetter, itemgetter
@@ -69,8 +69,8 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=_TableType):
     """
 
     __slots__ = (
-        "__weakref__", "_db", "_get", "_load", "_lookup", "_raw", "_views", "gone", "indexes", "label", "missing",
-        "prepared", "storage", "txn", "unknown",
+        "__weakref__", "_db", "_get", "_load", "_lookup", "_raw", "_views", "adopted", "gone", "indexes", "label",
+        "missing", "prepared", "storage", "txn", "unknown",
     )  # fmt: skip
 
     txn: Transaction
@@ -80,6 +80,7 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=_TableType):
     gone: frozenset[str]  # indexes that another program dropped or changed
     missing: Sequence[str]  # those that the file has and this program does not keep in step
     unknown: Sequence[str]  # the declared ones among them
+    adopted: Mapping[str, Optional[str]]  # the tables of zlmdb <= 26 that declared indexes are
     prepared: Any  # of a classic map: the indexes that it had when it was made ready for them
     _raw: Any
     _db: Any
@@ -136,9 +137,9 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=_TableType):
         self._views = {}
         self.prepared = None
         self.use(raw if handle is not None else Nothing(storage.label))
-        self.gone, self.missing = frozenset(), storage.missing_indexes
+        self.gone, self.missing, self.adopted = frozenset(), storage.missing_indexes, storage.adopted
         if storage.watch is not None and (txn.write or storage.indexes):
-            self.gone, self.missing = storage.watch(raw)
+            self.gone, self.missing, self.adopted = storage.watch(raw)
         self.unknown = self.missing
         self.bind_indexes()
         return self
