@@ -31,6 +31,7 @@ ROWS = [
     ["attach", "attached", "classicselection", "mapcodecs"],
     ["pmap"],
     ["registered", "maps", "schema"],
+    ["openstores", "facts"],
     ["database"],
     ["flatbuffers"],
     ["_flatbuffers_vendor", "compat"],

@@ -6,7 +6,6 @@ from .compat import __getattr__ as __getattr__
 from .compat import lmdb as lmdb
 from .compat import setup_flatbuffers_import as setup_flatbuffers_import
 from .database import Database as Database
-from .database import TableInfo as TableInfo
 from .database import open as open
 from .errors import ConstraintError as ConstraintError
 from .errors import CorruptDatabase as CorruptDatabase
@@ -31,6 +30,7 @@ from .errors import TransactionPoisoned as TransactionPoisoned
 from .errors import TransactionStale as TransactionStale
 from .errors import WriterTimeout as WriterTimeout
 from .errors import WrongThread as WrongThread
+from .facts import TableInfo as TableInfo
 from .index import Index as Index
 from .index import IndexView as IndexView
 from .index import UniqueIndex as UniqueIndex

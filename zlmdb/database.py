@@ -7,24 +7,21 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
-import tempfile
 import threading
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Literal, Optional, TypeVar, Union, overload
-from uuid import UUID
 
-from . import errors
-from .attach import Declaration, attach, tables
-from .catalogue import FIRST_SLOT, Slot, catalogue_of
-from .engines.lmdb import LmdbEngine, Options, data_file, lib_version, writer_lock
-from .engines.memory.engine import MemoryEngine
+from . import errors, facts, openstores
+from .attach import Declaration, attach
+from .catalogue import FIRST_SLOT
+from .facts import TableInfo
 from .keys import KeyCodec
-from .layout import SLOTS, Layout
+from .layout import Layout
+from .openstores import Opening
 from .pmap import PersistentMap
 from .schema import Schema, declarations
 from .storage import Storage
@@ -46,19 +43,6 @@ P = TypeVar("P", bound=PersistentMap[Any, Any])
 R = TypeVar("R")
 StrPath = Union[str, "os.PathLike[str]"]
 Durability = Literal["full", "commit", "none"]
-
-
-@dataclass(frozen=True)
-class TableInfo:
-    """A table of a file: names of its codecs (None where the file does not say), records, bytes, index names."""
-
-    name: str
-    uuid: Optional[UUID]
-    key: Optional[str]
-    value: Optional[str]
-    count: int
-    bytes: int
-    indexes: tuple[str, ...]
 
 
 @overload
@@ -110,16 +94,20 @@ def open(
         raise TypeError(f"expected a subclass of zlmdb.Schema, got {schema!r}: its attributes are the tables")
     if timeout is not None and timeout < 0:
         raise ValueError(f"timeout={timeout!r}: expected seconds, 0 or more, or None to wait for ever")
-    options = _options(
+    options = openstores.checked_options(
         readonly=readonly, maxsize=maxsize, sync=durability != "none", metasync=durability == "full"
-    )  # fmt: skip
-    db: Database[Any] = object.__new__(Database)
-    db._setup(path, options, schema or Schema, layout=layout)
-    db._create = create and schema is not None
-    db._timeout = timeout
-    db._slots_expected = layout == "classic" and schema is not None
-    db._open()
-    return db
+    )
+    return _opened(
+        Opening(
+            None if path is None else os.fspath(path),
+            options,
+            layout,
+            create=create and schema is not None,
+            slots_expected=layout == "classic" and schema is not None,
+            timeout=timeout,
+        ),
+        schema or Schema,
+    )
 
 
 class Database(Generic[S_co]):
@@ -156,36 +144,31 @@ class Database(Generic[S_co]):
     ) -> None:
         if lib_version not in (None, "0.9", "1.0"):
             raise ValueError(f"lib_version={lib_version!r}: expected '0.9', '1.0', or None for what the file has")
-        options = _options(
+        options = openstores.checked_options(
             readonly=readonly, maxsize=maxsize, sync=sync, metasync=sync, lock=lock, writemap=writemap,
             lib_version=lib_version,
         )  # fmt: skip
-        path = dbpath
-        if path is None:
-            path = self._temporary = tempfile.mkdtemp(prefix="zlmdb-")
-            weakref.finalize(self, _remove, path, os.getpid())
-        self._setup(path, options, Schema, layout=layout)
+        path = self._temporary_directory() if dbpath is None else os.fspath(dbpath)
+        self._setup(Opening(path, options, layout, create=create, exclusive=True, slots_expected=True), Schema)
         self._context = context
         self._log = log if log is not None else logging.getLogger("zlmdb")
-        self._create = create
-        self._exclusive = True
-        self._slots_expected = True
         self._open_now = open_now
         if open_now:
             self._open()
 
-    def _setup(self, path: Optional[StrPath], options: Options, schema: type[Any], *, layout: Layout) -> None:
-        self._path = None if path is None else os.fspath(path)
-        self._options = options
+    def _temporary_directory(self) -> str:
+        import tempfile  # late: most databases are somewhere
+
+        self._temporary = tempfile.mkdtemp(prefix="zlmdb-")
+        weakref.finalize(self, _remove, self._temporary, os.getpid())
+        return self._temporary
+
+    def _setup(self, opening: Opening, schema: type[Any]) -> None:
+        self._opening = opening
         self._schema = schema
-        self._layout: Layout = layout
         self._context = None
         self._log = logging.getLogger("zlmdb")
-        self._create = True
-        self._exclusive = False
-        self._slots_expected = False
         self._open_now = True
-        self._timeout: Optional[float] = None
         self._entered = 0
         self._store: Optional[Store] = None
         self._maps: weakref.WeakSet[PersistentMap[Any, Any]] = weakref.WeakSet()
@@ -195,14 +178,14 @@ class Database(Generic[S_co]):
 
     def _open(self) -> None:
         declared = declarations(self._schema)
-        with _registry_lock:
-            store = _shared_store(self)
-            store.users += 1
-            self._store = store
+        store = self._store = openstores.acquire(self._opening, self)
         try:
             found = attach(
-                store, [one for _, one in declared.values()], create=self._create, timeout=self._timeout
-            )  # fmt: skip
+                store,
+                [one for _, one in declared.values()],
+                create=self._opening.create,
+                timeout=self._opening.timeout,
+            )
         except BaseException:
             self.close()
             raise
@@ -233,12 +216,10 @@ class Database(Generic[S_co]):
             dbpath, maxsize, readonly, lock, sync, create, False, writemap, context, log, lib_version
         )  # fmt: skip
         db._open_now = open_now
-        db._exclusive = False
-        with _registry_lock:
-            key = None if db._path is None else _file_key(db._path)
-            found = None if key is None else _instances.get(key)
-            if found is not None and found.is_open:
-                _check_options(found.store, db._options, str(db._path))
+        db._opening = replace(db._opening, exclusive=False)
+        with openstores.lock:
+            found: Optional[Database[Schema]] = openstores.present(db._opening)
+            if found is not None:
                 found._entered += 1
                 return found
             if open_now:
@@ -248,6 +229,8 @@ class Database(Generic[S_co]):
     @staticmethod
     def scratch(dbpath: StrPath) -> None:
         """Delete the database at *dbpath*, a directory or a file, with all that is in it; nothing when it is absent."""
+        import shutil  # late, like tempfile
+
         if os.path.isdir(dbpath):
             shutil.rmtree(dbpath)
         elif os.path.exists(dbpath):
@@ -264,7 +247,7 @@ class Database(Generic[S_co]):
         store = self._store
         if store is None:
             return
-        _release(store)
+        openstores.release(store)
         self._store = None
 
     def __enter__(self) -> Self:
@@ -285,9 +268,9 @@ class Database(Generic[S_co]):
         store: Optional[Store] = self.__dict__.get("_store")
         if store is not None and store.env is not None:
             if store.live:
-                store.at_rest = partial(_release, store, store.at_rest)
+                store.at_rest = partial(openstores.release, store, store.at_rest)
             else:
-                _release(store)
+                openstores.release(store)
 
     if not TYPE_CHECKING:  # checkers report the name
 
@@ -299,19 +282,19 @@ class Database(Generic[S_co]):
             )
 
     def __repr__(self) -> str:
-        return f"<database {self._path!r}, {'closed' if self._store is None else 'open'}>"
+        return f"<database {self.dbpath!r}, {'closed' if self._store is None else 'open'}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self._path is None or self._temporary is not None:
+        if self.dbpath is None or self._temporary is not None:
             raise TypeError("a database in memory or in a temporary directory cannot be pickled: give it a path")
-        return _reopen, (self._path, self._options, self._schema, self._layout)
+        return _opened, (replace(self._opening, create=True, exclusive=False, slots_expected=True), self._schema)
 
     @property
     def store(self) -> Store:
         """The open environment. Raises `DatabaseClosed`."""
         if self._store is None:
             raise errors.DatabaseClosed(
-                f"the database {self._path!r} is not open: open it again, or use it in its with block"
+                f"the database {self.dbpath!r} is not open: open it again, or use it in its with block"
             )
         return self._store
 
@@ -327,7 +310,7 @@ class Database(Generic[S_co]):
         There is one writer at a time; *timeout* is the time to wait for it, in seconds, by default that given to
         `open`. Raises `WriterTimeout`, `ReadonlyDatabase`, `NestedTransaction`.
         """
-        wait = self._timeout if timeout is None else timeout
+        wait = self._opening.timeout if timeout is None else timeout
         return self._tables(Transaction(self.store, write=True, timeout=wait).begin())
 
     def run(self, fn: Callable[[S_co], R], /, *, write: bool = True) -> R:
@@ -340,7 +323,7 @@ class Database(Generic[S_co]):
                 with self.write() if write else self.read() as tables:
                     return fn(tables)
             except errors.DatabaseFull:
-                if not (write and self.store.grow(self._timeout)):
+                if not (write and self.store.grow(self._opening.timeout)):
                     raise
 
     def begin(
@@ -360,12 +343,7 @@ class Database(Generic[S_co]):
 
     def tables(self) -> dict[str, TableInfo]:
         """What the file holds, declared or not: by name (or UUID), with the number and bytes of the records."""
-        store = self.store
-        found: dict[str, TableInfo] = {}
-        for identity, slot in tables(store).items():
-            count, size = _measure(store, slot)
-            found[identity] = TableInfo(identity, slot.uuid, slot.key, slot.value, count, size, tuple(slot.indexes))
-        return found
+        return facts.table_infos(self.store)
 
     def attach_table(self, klass: type[P]) -> P:
         """The map of *klass*, a class decorated by `table`: in its slot, which is allocated when it has none yet.
@@ -383,7 +361,7 @@ class Database(Generic[S_co]):
         storage = self._classic_storage(klass.in_slot(FIRST_SLOT))
         if storage.number == 0:
             raise errors.ReadonlyDatabase(
-                f"table {oid} of {klass.__name__} is not in {self._path!r}, which is open read-only: "
+                f"table {oid} of {klass.__name__} is not in {self.dbpath!r}, which is open read-only: "
                 "attach it writable first"
             )
         pmap = klass.in_slot(storage.number)
@@ -393,7 +371,7 @@ class Database(Generic[S_co]):
 
     def _classic_storage(self, pmap: PersistentMap[Any, Any]) -> Storage[Any, Any]:
         declared = _classic_declaration(type(pmap), *pmap.codecs())
-        [storage] = attach(self.store, [declared], timeout=self._timeout)
+        [storage] = attach(self.store, [declared], timeout=self._opening.timeout)
         return storage
 
     def _refuse_in_transaction(self, klass: type) -> None:
@@ -411,12 +389,16 @@ class Database(Generic[S_co]):
     @property
     def dbpath(self) -> Optional[str]:
         """The path as given; of a temporary database its directory; None in memory."""
-        return self._path
+        return self._opening.path
 
     @property
     def maxsize(self) -> int:
         """The size in bytes to which the database may grow."""
-        return int(self.store.env.info()["map_size"]) if self._options.maxsize is None else self._options.maxsize
+        return (
+            int(self.store.env.info()["map_size"])
+            if self._opening.options.maxsize is None
+            else self._opening.options.maxsize
+        )
 
     @property
     def context(self) -> Any:
@@ -436,24 +418,24 @@ class Database(Generic[S_co]):
     @property
     def is_sync(self) -> bool:
         """Whether a commit is flushed to the disk."""
-        return self._options.sync
+        return self._opening.options.sync
 
     @property
     def is_readonly(self) -> bool:
         """Whether it was opened read-only."""
-        return self._options.readonly
+        return self._opening.options.readonly
 
     @property
     def is_writemap(self) -> bool:
         """Whether it writes through the memory map."""
-        return self._options.writemap
+        return self._opening.options.writemap
 
     @property
     def lib_version(self) -> Optional[str]:
         """The LMDB format of the open file, "0.9" or "1.0"; None in memory; while closed, what was asked for."""
         if self._store is None:
-            return self._options.lib_version
-        return lib_version(self._store.env) if self._store.engine.persistent else None
+            return self._opening.options.lib_version
+        return facts.file_version(self._store)
 
     @property
     def layout(self) -> Layout:
@@ -469,15 +451,15 @@ class Database(Generic[S_co]):
 
     def config(self) -> dict[str, Any]:
         """The options that the database was opened with."""
-        options = self._options
+        options = self._opening.options
         return {
             "is_temp": self._temporary is not None,
-            "dbpath": self._path,
+            "dbpath": self.dbpath,
             "maxsize": options.maxsize if self._store is None else self.maxsize,
             "readonly": options.readonly,
             "lock": options.lock,
             "sync": options.sync,
-            "create": self._create,
+            "create": self._opening.create,
             "open_now": self._open_now,
             "writemap": options.writemap,
             "context": self._context,
@@ -485,128 +467,25 @@ class Database(Generic[S_co]):
 
     def stats(self, include_slots: bool = False) -> dict[str, Any]:
         """Sizes in bytes and pages, LMDB's own statistics, and with *include_slots* a list of the attached tables."""
-        store = self.store
-        slots = [slot for slot in tables(store).values() if slot.uuid is not None]
-        facts = {**store.env.stat(), **store.env.info()}
-        pages = facts["branch_pages"] + facts["leaf_pages"] + facts["overflow_pages"]
-        size = 0 if store.engine.file is None else os.path.getsize(store.engine.file)
-        used = pages * facts["psize"]
-        result = {
-            "num_slots": len(slots), "current_size": size, "max_size": facts["map_size"], "page_size": facts["psize"],
-            "pages": pages, "used": used, "free": 1.0 - used / facts["map_size"] if facts["map_size"] else 1.0,
-            "read_only": self.is_readonly, "sync_enabled": self.is_sync, "lib_version": self.lib_version,
-            "lmdb_version": _engine_version(store), **facts,
-        }  # fmt: skip
-        if include_slots:
-            result["slots"] = [
-                {"oid": str(slot.uuid), "slot": slot.number, "name": slot.title, "description": slot.description,
-                 "records": _measure(store, slot)[0]}
-                for slot in sorted(slots, key=lambda slot: slot.number)
-            ]  # fmt: skip
-        return result
+        found = {**facts.sizes(self.store), "read_only": self.is_readonly, "sync_enabled": self.is_sync}
+        return {**found, "slots": facts.slot_facts(self.store)} if include_slots else found
 
 
-# -- the environments open in this process ------------------------------------------------------------------------
-
-_registry_lock = threading.RLock()
-_open_stores: dict[tuple[int, int], Store] = {}
-_instances: weakref.WeakValueDictionary[tuple[int, int], Database[Any]] = weakref.WeakValueDictionary()
-
-
-def _options(*, maxsize: Optional[int], **others: Any) -> Options:
-    if maxsize is not None and (type(maxsize) is bool or not hasattr(maxsize, "__index__")):
-        raise TypeError(f"maxsize={maxsize!r}: expected a number of bytes, or None to grow without limit")
-    if maxsize is not None and maxsize <= 0:
-        raise ValueError(f"maxsize={maxsize!r}: expected a number of bytes above 0, or None to grow without limit")
-    return Options(maxsize=maxsize, **others)
-
-
-def _file_key(path: str) -> Optional[tuple[int, int]]:
-    """What identifies a file however its path is spelt: device and inode. None while it does not exist."""
-    try:
-        stat = os.stat(data_file(path))
-    except OSError:
-        return None
-    return stat.st_dev, stat.st_ino
-
-
-def _shared_store(db: Database[Any]) -> Store:
-    """The open store of the file of *db*, or a new one. Under the registry's lock."""
-    if db._path is None:
-        return _new_store(db, MemoryEngine(db._options.maxsize))
-    key = _file_key(db._path)
-    store = None if key is None else _open_stores.get(key)
-    if store is not None:
-        if db._exclusive:
-            raise errors.DatabaseInUse(
-                f"{db._path!r} is open in this process already: use Database.open(), which shares it, or "
-                "close the other one"
-            )
-        _check_options(store, db._options, db._path)
-        present = _instances.get(key) if key is not None else None
-        if key is not None and (present is None or not present.is_open):
-            _instances[key] = db
-        return store
-    store = _new_store(db, LmdbEngine(db._path, db._options, create=db._create))
-    key = _file_key(db._path)
-    if key is not None:
-        _open_stores[key] = store
-        _instances[key] = db
-    return store
-
-
-def _new_store(db: Database[Any], engine: Any) -> Store:
-    options = db._options
-    lock_path = None
-    if engine.persistent and options.lock and not options.readonly:
-        lock_path = writer_lock(db._path or "")
-    store = Store(engine, db._layout, readonly=options.readonly, lock_path=lock_path, options=options)
-    try:
-        store.prepare(slots_expected=db._slots_expected, timeout=db._timeout)
-    except BaseException:
-        store.close()
-        raise
-    return store
+# -- helpers -----------------------------------------------------------------------------------------------------
 
 
 def _remove(directory: str, process: int) -> None:
     """Delete a temporary directory, unless this is a child of the process that made it."""
     if os.getpid() == process:
+        import shutil
+
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def _release(store: Store, earlier: Optional[Callable[[], None]] = None) -> None:
-    """One handle less; the last one closes the environment. *earlier*: what else was put off until now."""
-    if earlier is not None:
-        earlier()
-    with _registry_lock:
-        store.at_rest = None
-        if store.users <= 1:
-            store.close()
-            for key, known in list(_open_stores.items()):
-                if known is store:
-                    del _open_stores[key]
-        store.users -= 1
-
-
-def _check_options(store: Store, wanted: Options, path: str) -> None:
-    found: Options = replace(store.options, lib_version=lib_version(store.env or store.reopen()))
-    if wanted.lib_version is None:  # any will do
-        wanted = replace(wanted, lib_version=found.lib_version)
-    if found != wanted:
-        differ = [name for name, value in vars(found).items() if value != getattr(wanted, name)]
-        has, asked = (", ".join(f"{name}={getattr(one, name)!r}" for name in differ) for one in (found, wanted))
-        raise errors.DatabaseInUse(
-            f"{path!r} is open in this process already with {has}, and was asked for with {asked}: use the same "
-            f"options, or close it first"
-        )
-
-
-def _reopen(path: str, options: Options, schema: type[Any], layout: Layout) -> Database[Any]:
-    """What a pickled database comes back as: the same file, opened with the same options and schema."""
+def _opened(opening: Opening, schema: type[Any]) -> Database[Any]:
+    """A new handle; what a pickled database comes back as, too."""
     db: Database[Any] = object.__new__(Database)
-    db._setup(path, options, schema, layout=layout)
-    db._slots_expected = True
+    db._setup(opening, schema)
     db._open()
     return db
 
@@ -628,30 +507,3 @@ def _classic_declaration(
         model=None,
         indexes={},
     )
-
-
-def _measure(store: Store, slot: Slot) -> tuple[int, int]:
-    """The records of a table, and the bytes that they take: whole pages in the tables layout, else keys and values."""
-    place = catalogue_of(store).place(slot)
-    space = store.space(place.space)
-    if space is None:
-        store.open_spaces([place.space or SLOTS])
-        space = store.space(place.space)
-    if space is None:
-        return 0, 0
-    with store.reading() as txn:
-        if not place.prefix:
-            facts = txn.stat(space.handle)
-            pages = facts.get("branch_pages", 0) + facts.get("leaf_pages", 0) + facts.get("overflow_pages", 0)
-            return facts["entries"], pages * facts.get("psize", 0)
-        cursor, count, size = txn.cursor(space.handle), 0, 0
-        for key, data in cursor.iternext() if cursor.set_range(place.prefix) else ():
-            if key[:2] != place.prefix:
-                break
-            count, size = count + 1, size + len(key) + len(data)
-        return count, size
-
-
-def _engine_version(store: Store) -> str:
-    version = getattr(store.env, "lib_version", None)
-    return ".".join(map(str, version())) if version is not None else "memory"

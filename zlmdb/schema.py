@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterator, Mapping
 from operator import itemgetter
 from types import TracebackType
@@ -167,5 +166,7 @@ def declarations(schema: type[Schema]) -> dict[str, tuple[type[Table[Any, Any]],
 
 
 def _nearest(name: str, known: Any) -> str:
+    import difflib  # late: for this message only
+
     close = difflib.get_close_matches(name, list(known), 1)
     return f"did you mean {close[0]!r}?" if close else f"there are {', '.join(map(repr, known)) or 'none'}"

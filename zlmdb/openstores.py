@@ -1,0 +1,153 @@
+"""The files open in this process: one environment each, however often and under whichever path they are opened."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Optional
+
+from . import errors
+from .engines.lmdb import LmdbEngine, Options, data_file, lib_version, writer_lock
+from .layout import Layout
+from .store import Store
+
+FileKey = tuple[int, int]
+"""What identifies a file however its path is spelt: device and inode."""
+
+lock = threading.RLock()
+"""Held while files are opened and closed."""
+
+_stores: dict[FileKey, Store] = {}
+_handles: weakref.WeakValueDictionary[FileKey, Any] = weakref.WeakValueDictionary()
+
+
+@dataclass(frozen=True)
+class Opening:
+    """How a database is opened.
+
+    *exclusive*: nobody else in this process may have the file open. *slots_expected*: a file of zlmdb <= 26 is
+    recognised although it may hold nothing but slots. *layout*: that of a new file. *timeout*: seconds to wait for
+    another writer.
+    """
+
+    path: Optional[str]
+    options: Options
+    layout: Layout = "tables"
+    create: bool = True
+    exclusive: bool = False
+    slots_expected: bool = False
+    timeout: Optional[float] = None
+
+
+def checked_options(*, maxsize: Optional[int], **others: Any) -> Options:
+    """The engine's options. Raises TypeError or ValueError where *maxsize* is no number of bytes."""
+    if maxsize is not None and (type(maxsize) is bool or not hasattr(maxsize, "__index__")):
+        raise TypeError(f"maxsize={maxsize!r}: expected a number of bytes, or None to grow without limit")
+    if maxsize is not None and maxsize <= 0:
+        raise ValueError(f"maxsize={maxsize!r}: expected a number of bytes above 0, or None to grow without limit")
+    return Options(maxsize=maxsize, **others)
+
+
+def acquire(opening: Opening, handle: Any) -> Store:
+    """The store of the file for *handle*, opened if it is not open yet; each is given back with `release`.
+
+    Raises `DatabaseInUse` when it is open with other options, or at all where *opening* is exclusive.
+    """
+    with lock:
+        store = _shared(opening, handle)
+        store.users += 1
+        return store
+
+
+def release(store: Store, earlier: Optional[Callable[[], None]] = None) -> None:
+    """One handle less; the last one closes the environment. *earlier*: what else was put off until now."""
+    if earlier is not None:
+        earlier()
+    with lock:
+        store.at_rest = None
+        if store.users <= 1:
+            store.close()
+            for key, known in list(_stores.items()):
+                if known is store:
+                    del _stores[key]
+        store.users -= 1
+
+
+def present(opening: Opening) -> Any:
+    """The open handle that opened the file first, or None. Raises `DatabaseInUse` when its options differ."""
+    key = _file_key(opening.path)
+    found = None if key is None else _handles.get(key)
+    if found is None or not found.is_open:
+        return None
+    _check_options(found.store, opening)
+    return found
+
+
+def _shared(opening: Opening, handle: Any) -> Store:
+    if opening.path is None:
+        from .engines.memory.engine import MemoryEngine  # 2 ms of importing that few need
+
+        return _new(opening, MemoryEngine(opening.options.maxsize))
+    key = _file_key(opening.path)
+    store = None if key is None else _stores.get(key)
+    if store is None:
+        store = _new(opening, LmdbEngine(opening.path, opening.options, create=opening.create))
+        key = _file_key(opening.path)
+        if key is not None:
+            _stores[key], _handles[key] = store, handle
+    else:
+        _check_sharing(store, opening)
+        if key is not None and present(opening) is None:
+            _handles[key] = handle
+    return store
+
+
+def _new(opening: Opening, engine: Any) -> Store:
+    options = opening.options
+    lock_path = None
+    if engine.persistent and options.lock and not options.readonly:
+        lock_path = writer_lock(opening.path or "")
+    store = Store(engine, opening.layout, readonly=options.readonly, lock_path=lock_path, options=options)
+    try:
+        store.prepare(slots_expected=opening.slots_expected, timeout=opening.timeout)
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+def _file_key(path: Optional[str]) -> Optional[FileKey]:
+    """None while the file does not exist."""
+    if path is None:
+        return None
+    try:
+        stat = os.stat(data_file(path))
+    except OSError:
+        return None
+    return stat.st_dev, stat.st_ino
+
+
+def _check_sharing(store: Store, opening: Opening) -> None:
+    if opening.exclusive:
+        raise errors.DatabaseInUse(
+            f"{opening.path!r} is open in this process already: use Database.open(), which shares it, or "
+            "close the other one"
+        )
+    _check_options(store, opening)
+
+
+def _check_options(store: Store, opening: Opening) -> None:
+    wanted = opening.options
+    found: Options = replace(store.options, lib_version=lib_version(store.env or store.reopen()))
+    if wanted.lib_version is None:  # any will do
+        wanted = replace(wanted, lib_version=found.lib_version)
+    if found != wanted:
+        differ = [name for name, value in vars(found).items() if value != getattr(wanted, name)]
+        has, asked = (", ".join(f"{name}={getattr(one, name)!r}" for name in differ) for one in (found, wanted))
+        raise errors.DatabaseInUse(
+            f"{opening.path!r} is open in this process already with {has}, and was asked for with {asked}: use the "
+            f"same options, or close it first"
+        )
