@@ -73,7 +73,9 @@ each_file = pytest.mark.parametrize("path", FILES, ids=module_name)
 
 def unit(module: str) -> str:
     """The part of the package that has a row: the module, or the package that holds it."""
-    return module if module in RANK else module.rpartition(".")[0] or module
+    while module not in RANK and "." in module:
+        module = module.rpartition(".")[0]
+    return module
 
 
 def imported_modules(node: Union[ast.Import, ast.ImportFrom], path: Path) -> Iterator[str]:

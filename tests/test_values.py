@@ -79,7 +79,7 @@ def test_what_is_encoded_comes_back_with_the_same_type(name: str, value: Any) ->
 
 @each
 def test_every_type_has_examples(name: str) -> None:
-    if name != "FlatBuffers":  # which needs callables
+    if not name.startswith("FlatBuffers"):  # which need callables, or a model class
         assert [value for case, value in CASES if case == name]
 
 

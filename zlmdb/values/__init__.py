@@ -3,11 +3,12 @@
 ``Cbor[User]`` is ``Annotated[User, CborSerializer]``: a type checker sees User, `serializer` finds the codec.
 """
 
-from .aliases import Cbor, FlatBuffers, Json, Msgpack, Pickle, Snappy, Unchecked, Zlib
+from .aliases import Cbor, FlatBuffers, FlatBuffersView, Json, Msgpack, Pickle, Snappy, Unchecked, Zlib
 from .base import FunctionSerializer, Serializer, UncheckedWrapper, Wrapper
 from .cbor import CborSerializer
 from .compressed import CompressedSerializer, SnappySerializer, ZlibSerializer, compressed
-from .flatbuffers import FlatBuffersSerializer
+from .flat import F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, Id, InStruct
+from .flatbuffers import FlatBuffersSerializer, FlatBuffersViewSerializer, fbs, load
 from .json import JsonSerializer
 from .msgpack import MsgpackSerializer
 from .pickle import PickleSerializer
@@ -15,6 +16,16 @@ from .plain import Bytes16, Bytes20, Bytes20Timestamp, Bytes32, Oid, OidSet, Str
 from .resolve import from_name, serializer
 
 __all__ = [
+    "F32",
+    "F64",
+    "I8",
+    "I16",
+    "I32",
+    "I64",
+    "U8",
+    "U16",
+    "U32",
+    "U64",
     "Bytes16",
     "Bytes20",
     "Bytes20Timestamp",
@@ -24,7 +35,11 @@ __all__ = [
     "CompressedSerializer",
     "FlatBuffers",
     "FlatBuffersSerializer",
+    "FlatBuffersView",
+    "FlatBuffersViewSerializer",
     "FunctionSerializer",
+    "Id",
+    "InStruct",
     "Json",
     "JsonSerializer",
     "Msgpack",
@@ -46,6 +61,8 @@ __all__ = [
     "Zlib",
     "ZlibSerializer",
     "compressed",
+    "fbs",
     "from_name",
+    "load",
     "serializer",
 ]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from .base import UncheckedWrapper
 from .cbor import CborSerializer
 from .compressed import SnappySerializer, ZlibSerializer
-from .flatbuffers import FlatBuffersSerializer
+from .flatbuffers import FlatBuffersSerializer, FlatBuffersViewSerializer
 from .json import JsonSerializer
 from .msgpack import MsgpackSerializer
 from .pickle import PickleSerializer
@@ -27,6 +27,7 @@ Cbor = Annotated[T, CborSerializer]
 Msgpack = Annotated[T, MsgpackSerializer]
 Pickle = Annotated[T, PickleSerializer]
 FlatBuffers = Annotated[T, FlatBuffersSerializer]
+FlatBuffersView = Annotated[T, FlatBuffersViewSerializer]
 
 Unchecked = Annotated[T, UncheckedWrapper]
 Zlib = Annotated[T, ZlibSerializer]

@@ -66,7 +66,7 @@ class _Reader:
         found = self.scalars.get(annotation) if isinstance(annotation, type) else None
         if found is not None:
             return found
-        same: Any = _renamed(annotation)
+        same: Any = renamed(annotation)
         if same is not None:
             return self.shape(same, where)
         origin, args = typing.get_origin(annotation), typing.get_args(annotation)
@@ -142,7 +142,7 @@ class _Reader:
             raise TypeError(f"{where}: {typename(cls)} has an InitVar, which is not there any more when it is stored")
         given = dict(zip(getattr(cls, "__parameters__", ()), args))
         record.define(
-            Field(name, stored, self.shape(_filled(hints.get(name, Any), given), f"{where}.{name}"), required)
+            Field(name, stored, self.shape(filled(hints.get(name, Any), given), f"{where}.{name}"), required)
             for name, stored, required in _qualified(names, hints)
         )
         return record
@@ -153,7 +153,7 @@ class _Reader:
             return typing.get_type_hints(cls, include_extras=True)
         except (NameError, TypeError) as error:
             if self.localns is None or isinstance(error, TypeError):
-                raise _unresolved(cls, error) from error
+                raise unresolved(cls, error) from error
         localns = dict(self.localns)
         try:
             # msgspec resolves annotations itself, without these names: leave it nothing to resolve.
@@ -164,7 +164,7 @@ class _Reader:
                     own.update({name: hints[name] for name in own})
             return typing.get_type_hints(cls, localns=localns, include_extras=True)
         except (NameError, TypeError) as error:
-            raise _unresolved(cls, error) from error
+            raise unresolved(cls, error) from error
 
 
 class Constrained(Shape):
@@ -262,14 +262,14 @@ def _own_annotations(cls: Any) -> dict[str, Any]:
     return {}
 
 
-def _renamed(annotation: Any) -> Any:
+def renamed(annotation: Any) -> Any:
     """What a NewType, or a ``type X = ...``, stands for."""
     if type(annotation).__name__ == "TypeAliasType":
         return annotation.__value__
     return getattr(annotation, "__supertype__", None)
 
 
-def _filled(annotation: Any, given: Mapping[Any, Any]) -> Any:
+def filled(annotation: Any, given: Mapping[Any, Any]) -> Any:
     """*annotation* of a generic class with its type variables filled in."""
     if is_a(annotation, TypeVar):
         return given.get(annotation, annotation)
@@ -277,7 +277,8 @@ def _filled(annotation: Any, given: Mapping[Any, Any]) -> Any:
     return annotation[tuple(given.get(one, one) for one in parameters)] if parameters else annotation
 
 
-def _unresolved(cls: type[Any], error: Exception) -> TypeError:
+def unresolved(cls: type[Any], error: Exception) -> TypeError:
+    """The error that says why an annotation of *cls* means nothing, and what to do."""
     if isinstance(error, NameError):
         return TypeError(
             f"an annotation of {typename(cls)} cannot be resolved: {error}. "

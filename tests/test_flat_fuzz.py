@@ -1,0 +1,180 @@
+"""Arbitrary bytes as FlatBuffers: a value or a `DecodeError`, in bounded time and memory."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import struct
+import time
+from typing import Any
+
+import pytest
+
+from zlmdb.errors import DecodeError
+from zlmdb.values import FlatBuffers, FlatBuffersView, load, serializer
+
+from .test_flatbuffers import MODELS, Node, ann, chain, is_view
+
+BUFFERS = 100_000
+SECONDS = 20.0
+
+
+def mutated(data: bytes, random: random.Random) -> bytes:
+    """*data* with a few bytes changed, a word that could be an offset or a length put in, or cut or glued."""
+    changed = bytearray(data)
+    for _ in range(random.choice((1, 1, 1, 2, 4))):
+        place = random.randrange(len(changed))
+        kind = random.randrange(6)
+        if kind == 0:
+            changed[place] = random.randrange(256)
+        elif kind == 1:
+            changed[place] ^= 1 << random.randrange(8)
+        elif kind == 2 and len(changed) >= 4:
+            place = min(place, len(changed) - 4) & -4
+            word = random.choice((0, 1, 4, 8, len(data), len(data) - 1, 2**31, 2**31 - 1, 2**32 - 1, 2**32 - 4))
+            changed[place : place + 4] = struct.pack("<I", word)
+        elif kind == 3 and len(changed) >= 4:
+            place = min(place, len(changed) - 4) & -4
+            word = struct.unpack_from("<I", changed, place)[0] + random.choice((-8, -4, -1, 1, 4, 8))
+            changed[place : place + 4] = struct.pack("<I", word % 2**32)
+        elif kind == 4:
+            del changed[place + 1 :]
+        else:
+            changed[place:place] = bytes(random.randrange(256) for _ in range(random.randrange(1, 9)))
+    return bytes(changed)
+
+
+def touched(value: Any) -> None:
+    """Read all of a view."""
+    if is_view(value):
+        for name in type(value)._names:
+            with contextlib.suppress(DecodeError):
+                touched(getattr(value, name))
+        load(value)
+    elif isinstance(value, list):
+        for item in value[:5]:
+            touched(item)
+
+
+def test_mutated_buffers_give_a_value_or_a_decode_error() -> None:
+    """As many as take 20 seconds, at most 100,000."""
+    chooser = random.Random(7)
+    pairs: list[tuple[Any, Any, bytes]] = []
+    for model, value in MODELS:
+        codec = serializer(FlatBuffers[model])
+        data = codec.encode(value)
+        if len(data) < 3000:
+            pairs.append((codec, serializer(FlatBuffersView[model]), data))
+    end = time.monotonic() + SECONDS
+    read = refused = 0
+    for number in range(BUFFERS):
+        codec, views, data = pairs[number % len(pairs)]
+        changed = mutated(data, chooser)
+        try:
+            codec.decode(changed)
+            read += 1
+        except DecodeError:
+            refused += 1
+        if number % 16 == 0:
+            with contextlib.suppress(DecodeError):
+                touched(views.decode(changed))
+            if time.monotonic() > end:
+                break
+    assert read > 100
+    assert refused > 100
+
+
+def test_what_is_read_from_a_mutated_buffer_can_be_written() -> None:
+    """Nothing that is read has a part of a wrong type."""
+    chooser = random.Random(8)
+    for model, value in MODELS[:6]:
+        codec = serializer(FlatBuffers[model])
+        data = codec.encode(value)
+        for _ in range(300):
+            try:
+                again = codec.decode(mutated(data, chooser))
+            except DecodeError:
+                continue
+            codec.encode(again)
+
+
+@pytest.mark.parametrize("size", [0, 1, 3, 4, 5, 8, 12])
+def test_short_buffers(size: int) -> None:
+    for model, value in MODELS:
+        for codec in (serializer(FlatBuffers[model]), serializer(FlatBuffersView[model])):
+            with pytest.raises(DecodeError):
+                codec.decode(codec.encode(value)[:size])
+
+
+def test_every_truncation_of_a_user() -> None:
+    model = type(ann())
+    codec = serializer(FlatBuffers[model])
+    data = codec.encode(ann())
+    for size in range(len(data) - 8):
+        with pytest.raises(DecodeError):
+            codec.decode(data[:size])
+
+
+def test_tables_that_are_shared_do_not_multiply() -> None:
+    """Each of 60 nodes has two children, both the same next node: 2**60 objects, if one believes it."""
+    # vtable: value at 12, left absent, children at 8
+    vtable = struct.pack("<HHHHHH", 10, 20, 12, 0, 8, 0)
+    data = bytearray(struct.pack("<I", 16) + vtable)
+    for level in range(60):
+        place = len(data)
+        data += struct.pack("<iIIq", place - 4, 0, 12, level)  # children right behind
+        data += struct.pack("<III", 2, 8, 4) if level < 59 else struct.pack("<III", 0, 0, 0)
+    codec = serializer(FlatBuffers[Node])
+    begin = time.monotonic()
+    with pytest.raises(DecodeError, match="over and over|levels"):
+        codec.decode(bytes(data))
+    with pytest.raises(DecodeError):
+        load(serializer(FlatBuffersView[Node]).decode(bytes(data)))
+    assert time.monotonic() - begin < 5
+
+
+def test_texts_that_are_shared_do_not_multiply() -> None:
+    """A vector of 50,000 references to one text of 200 KB: 10 GB, if one believes it."""
+    codec = serializer(FlatBuffers[list[str]])
+    count, size = 50_000, 200_000
+    data = bytearray(codec.encode([""]))
+    vector = len(data)
+    box = struct.unpack_from("<I", data)[0]
+    struct.pack_into("<I", data, box + 4, vector - box - 4)
+    text = vector + 4 + 4 * count
+    data += struct.pack("<I", count) + b"".join(struct.pack("<I", text - vector - 4 - 4 * n) for n in range(count))
+    data += struct.pack("<I", size) + b"x" * size + b"\0"
+    with pytest.raises(DecodeError, match="over and over"):
+        codec.decode(bytes(data))
+    with pytest.raises(DecodeError, match="over and over"):
+        serializer(FlatBuffersView[list[str]]).decode(bytes(data))
+
+
+def test_shared_texts_within_reason_are_read() -> None:
+    flatbuffers = pytest.importorskip("flatbuffers")
+    builder = flatbuffers.Builder(0)
+    text = builder.CreateString("shared " * 10)
+    builder.StartVector(4, 500, 4)
+    for _ in range(500):
+        builder.PrependUOffsetTRelative(text)
+    vector = builder.EndVector()
+    builder.StartObject(1)
+    builder.PrependUOffsetTRelativeSlot(0, vector, 0)
+    builder.Finish(builder.EndObject())
+    assert serializer(FlatBuffers[list[str]]).decode(bytes(builder.Output())) == ["shared " * 10] * 500
+
+
+def test_a_chain_deeper_than_64_is_refused() -> None:
+    codec = serializer(FlatBuffers[Node])
+    good = codec.encode(chain(64))
+    assert codec.decode(good) == chain(64)
+    # One more node before the first: the old root becomes its left.
+    ours = codec.encode(Node(0, Node(1)))
+    place = struct.unpack_from("<I", ours)[0]
+    old = struct.unpack_from("<I", good)[0]
+    left = struct.unpack_from("<H", ours, 4 + 4 + 2)[0]
+    head = ours[: len(ours)]
+    data = bytearray(head + bytes(-len(head) % 8) + good)
+    struct.pack_into("<I", data, place + left, len(data) - len(good) + old - place - left)
+    with pytest.raises(DecodeError, match="levels"):
+        codec.decode(bytes(data))

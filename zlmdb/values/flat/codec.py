@@ -1,0 +1,55 @@
+"""All that is generated for one type."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Optional
+
+from ..base import Decode, Encode
+from .layout import Layout
+from .reader import make_decoder
+from .runtime import Misfit
+from .schema import Schema
+from .view import View, make_viewer
+from .writer import make_encoder
+
+
+class Codec:
+    """The encoder and the decoders of values of one type."""
+
+    def __init__(self, annotation: Any, localns: Optional[Mapping[str, Any]] = None) -> None:
+        """Raises TypeError for a type that FlatBuffers cannot hold."""
+        self.schema = Schema(annotation, localns)
+        self._layouts = {table.fbs: Layout(table) for table in self.schema.tables}
+
+    def encoder(self, decode: Decode, *, checked: bool) -> Encode:
+        """From values to bytes. *decode* is what reads them again, where only that tells whether they can be read."""
+        encode = make_encoder(self.schema, self._layouts, checked=checked)
+        if not (checked and self.schema.recheck):
+            return encode
+
+        def encode_reread(value: Any) -> bytes:
+            data = encode(value)
+            decode(data)
+            return data
+
+        return encode_reread
+
+    def decoder(self) -> Decode:
+        """From bytes to values."""
+        return make_decoder(self.schema, self._layouts)
+
+    def viewer(self) -> Decode:
+        """From bytes to views."""
+        return make_viewer(self.schema, self._layouts)
+
+    def misfit(self, value: Any, error: Exception) -> Optional[str]:
+        """Why *value*, which raised *error*, cannot be written, with the path inside it; None if that is not known."""
+        if isinstance(error, RecursionError) or (isinstance(error, Misfit) and error.args):
+            return f"{self.schema.label}: {error}"  # too deep to look for it
+        return self.schema.misfit(value)
+
+
+def stored_view(value: Any) -> Optional[bytes]:
+    """The bytes that *value* is a view of, if it is one of a whole record."""
+    return bytes(value._data) if isinstance(value, View) else None  # pyright: ignore[reportPrivateUsage]

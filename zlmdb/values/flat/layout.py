@@ -1,0 +1,152 @@
+"""Where our own bytes put things: one layout a table, of which only the vtable says what is absent.
+
+A block is a table and all it refers to, positions in it count from the start of the table. The fields lie in the order
+of their sizes, so that none needs padding; absent ones keep their place. What is referred to follows: first what holds
+eight-byte numbers, then the rest. Blocks that hold eight-byte numbers begin four bytes past a multiple of eight.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Callable, Optional
+
+from .nodes import Field, Node, Scalar, Struct, Table, Text, UnionOf
+
+
+class Place:
+    """A field, or the kind of a union, in its table."""
+
+    def __init__(self, field: Field, id: int, code: str, size: int, align: int, kind: bool = False) -> None:
+        self.field, self.id, self.code, self.size, self.align, self.kind = field, id, code, size, align, kind
+        self.offset = 0
+
+
+class Layout:
+    """The layout of one table."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.align = 8 if reaches_eight(table) else 4
+        places = [place for field in table.fields for place in _places(field)]
+        self.count = 1 + max((place.id for place in places), default=-1)
+        """Entries of the vtable."""
+        self.places = sorted(places, key=lambda place: (-place.align, place.size, place.id))
+        self.offsets: dict[str, int] = {}
+        """Where each reference lies."""
+        end = 4
+        for place in self.places:
+            place.offset = end
+            end += place.size
+            if not place.kind:
+                self.offsets[place.field.name] = place.offset
+        self.inline = end
+        self.tail = [field for field in table.fields if not isinstance(field.node, (Scalar, Struct))]
+        self.tail.sort(key=lambda field: (not reaches_eight(field.node), not _constant(field), field.id))
+        eight = self.align == 8 if not self.tail else reaches_eight(self.tail[0].node)
+        self.fixed = end + (-end % (8 if eight else 4))
+        """The size with padding: where the first reference may lead."""
+        self.optional = [field for field in table.fields if field.optional]
+        self.full = (1 << len(self.optional)) - 1
+        """The mask of a table in which nothing is absent."""
+        codes = "".join(place.code for place in self.places)
+        self.codes = f"{codes}{self.fixed - self.inline}x"
+        first = self.tail[0] if self.tail else None
+        joint = first is not None and not first.optional and isinstance(first.node, Text)
+        self.joint: Optional[Field] = first if joint else None
+        """The text that always lies right behind the fields, so that its length is written and read with them."""
+        if joint:
+            self.codes += "I"
+        self.unpack = struct.Struct(f"<i{self.codes if joint else codes}")
+
+    def vtable(self, mask: int) -> bytes:
+        """The vtable of a table with those optional fields whose bits are in *mask*."""
+        offsets = [0] * self.count
+        absent = {field.name for bit, field in enumerate(self.optional) if not mask >> bit & 1}
+        for place in self.places:
+            if place.field.name not in absent:
+                offsets[place.id] = place.offset
+        return struct.pack(f"<{self.count + 2}H", 4 + 2 * self.count, self.inline, *offsets)
+
+    def padded_vtable(self, mask: int) -> bytes:
+        """The vtable with padding behind it, as long as blocks are aligned."""
+        vtable = self.vtable(mask)
+        return vtable + bytes(-len(vtable) % self.align)
+
+    def head(self, mask: int) -> bytes:
+        """What a buffer begins with: the reference to the root, the vtable, and the root's way back to it."""
+        vtable = self.vtable(mask)
+        table = 4 + len(vtable)
+        table += (4 - table) % 8 if self.align == 8 else -table % 4
+        return struct.pack("<I", table) + vtable + bytes(table - 4 - len(vtable)) + struct.pack("<i", table - 4)
+
+    def mask_of(self, vtable: bytes) -> int:
+        """The mask of *vtable* if we could have written it, else -1."""
+        if len(vtable) != 4 + 2 * self.count:
+            return -1
+        offsets = struct.unpack(f"<{self.count + 2}H", vtable)[2:]
+        there = {place.field.name for place in self.places if offsets[place.id]}
+        mask = sum(1 << bit for bit, field in enumerate(self.optional) if field.name in there)
+        return mask if self.vtable(mask) == vtable else -1
+
+    def mask_of_head(self, head: bytes) -> int:
+        """The mask of a buffer that begins with *head*, if that is ours, else -1."""
+        mask = self.mask_of(head[4 : 8 + 2 * self.count])
+        return mask if mask >= 0 and self.head(mask) == head else -1
+
+
+def _places(field: Field) -> list[Place]:
+    node = field.node
+    if isinstance(node, Scalar):
+        return [Place(field, field.id, node.width.code, node.size, node.align)]
+    if isinstance(node, Struct):
+        return [Place(field, field.id, node.code, node.size, node.align)]
+    if isinstance(node, UnionOf):
+        return [Place(field, field.id - 1, "B", 1, 1, kind=True), Place(field, field.id, "I", 4, 4)]
+    return [Place(field, field.id, "I", 4, 4)]
+
+
+def _constant(field: Field) -> bool:
+    """Whether what *field* refers to always takes the same number of bytes."""
+    return not field.optional and getattr(field.node, "length", None) is not None
+
+
+def reaches_eight(node: Node) -> bool:
+    """Whether *node*, or what it refers to, holds what is aligned on eight bytes."""
+    left, seen = [node], set[int]()
+    while left:
+        one = left.pop()
+        if one.align == 8:
+            return True
+        if id(one) not in seen:
+            seen.add(id(one))
+            left.extend(one.children())
+    return False
+
+
+class Masks(dict[bytes, int]):
+    """Masks by vtable or head, found when they are first met."""
+
+    def __init__(self, find: Callable[[bytes], int]) -> None:
+        super().__init__()
+        self._find = find
+
+    def __missing__(self, key: bytes) -> int:
+        key = bytes(key)
+        mask = self._find(key)
+        if len(self) < 4096:
+            self[key] = mask
+        return mask
+
+
+class ByMask(dict[int, bytes]):
+    """What depends on which optional fields are there, made when it is first asked for."""
+
+    def __init__(self, make: Callable[[int], bytes]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, mask: int) -> bytes:
+        made: bytes = self._make(mask)
+        if len(self) < 4096:
+            self[mask] = made
+        return made

@@ -1,0 +1,117 @@
+"""The fields of a model class: how each is got from an object, and how an object is made of them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, Callable, Optional
+
+from ..base import typename
+
+
+class Member:
+    """A field as its class lists it."""
+
+    def __init__(self, name: str, get: str, build: str = "$") -> None:
+        """*get* and *build* are templates: of the object, and of the field's value in the call that makes one."""
+        self.name, self.get, self.build = name, get, build
+        self.late = False
+        """Whether it is no argument, but set after the object is made."""
+        self.id: Optional[int] = None
+        self.has_default = False
+        self.default: Any = None
+        self.factory: Optional[Callable[[], Any]] = None
+
+    def given(self, metadata: Mapping[Any, Any]) -> None:
+        """Take the id from *metadata*, if there is one."""
+        number: Any = metadata.get("id")
+        self.id = int(number) if number is not None else None
+
+    def defaults(self, value: Any) -> None:
+        """Give it a default."""
+        self.has_default, self.default = True, value
+
+
+def members(cls: Any, where: str) -> tuple[list[Member], str, bool]:
+    """The fields of *cls*, the call that makes an object, and whether the class has a say in that.
+
+    In the call, ``cls`` stands for the class and ``$`` for the arguments. Raises TypeError for what is no model class.
+    """
+    if hasattr(cls, "__dataclass_fields__"):
+        return _dataclass(cls), "cls($)", hasattr(cls, "__post_init__") or not _own_init(cls)
+    if hasattr(cls, "__attrs_attrs__"):
+        found = cls.__attrs_attrs__
+        checks = any(field.validator is not None or field.converter is not None for field in found)
+        return [_attribute(field) for field in found], "cls($)", checks or hasattr(cls, "__attrs_post_init__")
+    if hasattr(cls, "__struct_config__"):
+        return _struct(cls), "cls($)", hasattr(cls, "__post_init__")
+    mro: tuple[Any, ...] = getattr(cls, "__mro__", ())
+    if tuple in mro and hasattr(cls, "_fields"):
+        return _namedtuple(cls), "cls($)", False
+    if dict in mro and hasattr(cls, "__total__"):
+        if cls.__optional_keys__:
+            raise TypeError(f"{where}: {typename(cls)}: FlatBuffers needs all keys of a TypedDict; use Optional")
+        names: list[str] = sorted(cls.__required_keys__)
+        return [Member(name, f"$[{name!r}]", f"{name!r}: $") for name in names], "{$}", False
+    raise TypeError(
+        f"{where}: {typename(cls)} cannot be stored as FlatBuffers: use a dataclass, an attrs class, a NamedTuple, a "
+        "TypedDict or a msgspec.Struct, or give build= and cast="
+    )
+
+
+def _own_init(cls: Any) -> bool:
+    """Whether the ``__init__`` of a dataclass is the one that was made for it."""
+    parameters: Any = getattr(cls, "__dataclass_params__", None)
+    return parameters is None or bool(parameters.init)
+
+
+def _dataclass(cls: Any) -> list[Member]:
+    found: list[Member] = []
+    for field in dataclasses.fields(cls):
+        keyword = getattr(field, "kw_only", False) is True
+        member = Member(field.name, f"$.{field.name}", f"{field.name}=$" if keyword else "$")
+        member.late = not field.init
+        member.given(field.metadata)
+        if field.default is not dataclasses.MISSING:
+            member.defaults(field.default)
+        elif field.default_factory is not dataclasses.MISSING:
+            member.factory = field.default_factory
+        found.append(member)
+    return found
+
+
+def _attribute(field: Any) -> Member:
+    argument = getattr(field, "alias", None) or field.name.lstrip("_")
+    member = Member(field.name, f"$.{field.name}", f"{argument}=$")
+    member.late = not field.init
+    member.given(field.metadata)
+    factory: Any = getattr(field.default, "factory", None)
+    if factory is not None and hasattr(field.default, "takes_self"):
+        member.factory = factory if not field.default.takes_self else None
+    elif getattr(field.default, "name", "") != "NOTHING":
+        member.defaults(field.default)
+    return member
+
+
+def _struct(cls: Any) -> list[Member]:
+    import msgspec
+
+    found: list[Member] = []
+    for field in msgspec.structs.fields(cls):
+        member = Member(field.name, f"$.{field.name}", f"{field.name}=$")
+        if field.default is not msgspec.NODEFAULT:
+            member.defaults(field.default)
+        elif field.default_factory is not msgspec.NODEFAULT:
+            member.factory = field.default_factory
+        found.append(member)
+    return found
+
+
+def _namedtuple(cls: Any) -> list[Member]:
+    found: list[Member] = []
+    for name in cls._fields:
+        member = Member(name, f"$.{name}")
+        if name in cls._field_defaults:
+            member.defaults(cls._field_defaults[name])
+        found.append(member)
+    return found

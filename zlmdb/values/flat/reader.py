@@ -1,0 +1,372 @@
+"""The generated eager decoder.
+
+A buffer that begins with our own head, or a table with our own vtable, is read by one `unpack_from` at constant places;
+any other layout field by field (``any_`` functions).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Any, Callable
+
+from ..base import Decode
+from .generate import Source
+from .layout import Layout, Masks
+from .markers import BOOL, FLOATS, INTEGERS
+from .nodes import Blob, Field, Node, Scalar, Struct, Table, Text, UnionOf, Vector, fill
+from .runtime import SHARING, SLACK
+from .schema import Schema
+
+
+def make_decoder(schema: Schema, layouts: dict[str, Layout]) -> Decode:
+    """The function from bytes to a value. It raises anything, but MemoryError, for bytes that do not fit."""
+    reader = Reader(schema, layouts)
+    reader.functions()
+    decode: Callable[[Any], Any] = reader.source.run(f"reader of {schema.label}", reader.names)["decode"]
+    return (lambda data: decode(data)[0]) if schema.boxed else decode
+
+
+class Reader:
+    """Writes the functions that read the tables of a schema."""
+
+    def __init__(self, schema: Schema, layouts: dict[str, Layout], *, views: bool = False) -> None:
+        """*views*: what is read may be a memoryview."""
+        self.text = 'str(data[p:e], "utf-8")' if views else "data[p:e].decode()"
+        self.source = Source()
+        self.add, self.block = self.source.add, self.source.block
+        self.schema, self.layouts = schema, layouts
+        self.names: dict[str, Any] = dict(schema.names)
+        self.names["late"] = object.__setattr__
+        for width in (*INTEGERS, *FLOATS, BOOL):
+            self.names[f"one_{width.vector}"] = struct.Struct("<" + width.code).unpack_from
+
+    def constant(self, name: str, value: Any) -> str:
+        """*name*, which stands for *value* in the generated lines."""
+        self.names[name] = value
+        return name
+
+    def functions(self) -> None:
+        """All functions of all tables."""
+        for table in self.schema.tables:
+            self.any_layout(table)
+            self.one(table)
+            self.all(table)
+        self.root(self.schema.root)
+
+    # Functions
+
+    def any_layout(self, table: Table) -> None:
+        """``any_T``: the table at a place, whatever its layout."""
+        layout = self.layouts[table.fbs]
+        known = self.constant(f"known_{table.fbs}", {})
+        with self.block(f"def any_{table.fbs}(data, t, room):"):
+            self.add(f"fields = fields_of(data, t, {layout.count}, {known})")
+            self.enter(table)
+            values = {field.name: self.any_field(field, number) for number, field in enumerate(table.fields)}
+            self.leave(table, values)
+        self.add("")
+
+    def one(self, table: Table) -> None:
+        """``read_T``: the table at a place, at once if it has our layout."""
+        with self.block(f"def read_{table.fbs}(data, t, room):"):
+            self.known_or(table, f"return any_{table.fbs}(data, t, room)")
+            self.enter(table)
+            values = self.known_fields(table, "t", 0, "room[0]" if table.shared else "")
+            self.leave(table, values)
+        self.add("")
+
+    def known_or(self, table: Table, otherwise: str) -> None:
+        """Unpack the table at ``t``, or do *otherwise*."""
+        layout = self.layouts[table.fbs]
+        name = table.fbs
+        self.constant(f"unpack_{name}", layout.unpack.unpack_from)
+        with self.block(f"if t + {layout.unpack.size} > len(data):"):
+            self.add(otherwise)
+        self.add(f"{', '.join(['so', *self.unpacked(layout)])}, = unpack_{name}(data, t)", "w = t - so")
+        with self.block(f"if w < 0 or {self.foreign(layout)}:"):
+            self.add(otherwise)
+        self.elsewhere(layout, [otherwise])
+
+    def foreign(self, layout: Layout) -> str:
+        """The condition that the vtable at ``w`` is not ours; sets ``m`` where there are optional fields."""
+        name = layout.table.fbs
+        vtable = f"data[w:w + {4 + 2 * layout.count}]"
+        if not layout.optional:
+            return f"{vtable} != {self.constant(f'VTABLE_{name}', layout.vtable(0))}"
+        return f"(m := {self.constant(f'MASKS_{name}', Masks(layout.mask_of))}[{vtable}]) < 0"
+
+    def all(self, table: Table) -> None:
+        """``all_T``: the vector of tables at a place. Those that share a vtable have it looked at once."""
+        layout = self.layouts[table.fbs]
+        name = table.fbs
+        leaf = all(isinstance(field.node, (Text, Blob)) for field in layout.tail)
+        other = [f"add(any_{name}(data, t, room))", "continue"]
+        if leaf:
+            other = ["room[0] = left", other[0], "left = room[0]", other[1]]
+        with self.block(f"def all_{name}(data, place, room):"):
+            self.add("found = []", "add = found.append", f"last = len(data) - {layout.unpack.size}", "seen = -1")
+            self.add("offsets = get_offsets(data, place, room)")
+            if leaf:
+                self.add("left = room[0]")
+            if table.recursive:
+                with self.block("if offsets:"):
+                    self.deeper()
+            with self.block("for offset in offsets:"):
+                self.add("place += 4", "t = place + offset")
+                with self.block("if t > last:"):
+                    self.add(*other)
+                self.add(f"{', '.join(['so', *self.unpacked(layout)])}, = unpack_{name}(data, t)", "w = t - so")
+                with self.block("if w != seen:"):
+                    with self.block(f"if w < 0 or {self.foreign(layout)}:"):
+                        self.add(*other)
+                    self.add("seen = w")
+                self.elsewhere(layout, other)
+                values = self.known_fields(table, "t", 0, "left" if leaf else "room[0]")
+                self.check_room("left" if leaf else "room[0]", layout)
+                self.made(table, values, "add($)")
+            if leaf:
+                self.add("room[0] = left")
+            if table.recursive:
+                with self.block("if offsets:"):
+                    self.add("room[1] -= 1")
+            self.add("return found")
+        self.add("")
+
+    def check_room(self, left: str, layout: Layout) -> None:
+        """Lines that refuse what spells out to more than it may."""
+        if layout.tail:
+            with self.block(f"if {left} < 0:"):
+                self.add("raise Corrupt(OVERGROWN)")
+
+    def root(self, table: Table) -> None:
+        """``decode``: the whole buffer."""
+        layout = self.layouts[table.fbs]
+        head = layout.head(layout.full)
+        start = len(head) - 4
+        form = struct.Struct(f"<{len(head)}s{layout.unpack.format[2:]}")
+        with self.block("def decode(data):"):
+            with self.block("if type(data) is not bytes:"):
+                self.add("data = bytes(data)")
+            other = f"return any_{table.fbs}(data, follow(data, 0), room_of(data))"
+            with self.block(f"if len(data) < {form.size}:"):
+                self.add(other)
+            self.constant("unpack_root", form.unpack_from)
+            self.constant("HEAD", head)
+            self.add(f"{', '.join(['head', *self.unpacked(layout)])}, = unpack_root(data)")
+            if layout.optional:
+                self.constant("HEADS", Masks(layout.mask_of_head))
+                self.add(f"m = {layout.full}")
+                with self.block("if head != HEAD:"):
+                    self.add("m = HEADS[head]")
+                    with self.block("if m < 0:"):
+                        self.add(other)
+            else:
+                with self.block("if head != HEAD:"):
+                    self.add(other)
+            self.elsewhere(layout, [other])
+            if any(not isinstance(field.node, (Text, Blob)) for field in layout.tail) or table.recursive:
+                self.add(f"room = [{SHARING} * len(data) + {SLACK}, 0]")
+            if table.recursive:
+                self.add("room[1] = 1")
+            values = self.known_fields(table, "", start, "")
+            self.made(table, values, "return $")
+
+    def enter(self, table: Table) -> None:
+        """Lines that count a table that may be referred to many times."""
+        if table.shared:
+            self.add("room[0] -= 8")
+            with self.block("if room[0] < 0:"):
+                self.add("raise Corrupt(OVERGROWN)")
+        if table.recursive:
+            self.deeper()
+
+    def deeper(self) -> None:
+        """Lines that count a level of tables inside tables of their own kind."""
+        self.add("room[1] += 1")
+        with self.block("if room[1] > DEPTH:"):
+            self.add("raise Corrupt('too many levels of tables inside tables of their own kind')")
+
+    def leave(self, table: Table, values: dict[str, str]) -> None:
+        """Lines that end the function of a table whose fields are the expressions *values*."""
+        if table.recursive:
+            self.add("room[1] -= 1")
+        self.made(table, values, "return $")
+
+    def made(self, table: Table, values: dict[str, str], then: str) -> None:
+        """Make the object of the expressions *values*, by field, and do what *then* says with it."""
+        builds = [fill(field.build, values[field.name]) for field in table.declared if not field.late]
+        keywords = {fill(field.build, values[field.name]) for field in table.declared if "=$" in field.build}
+        arguments = [build for build in builds if build not in keywords] + [one for one in builds if one in keywords]
+        made = fill(table.call, ", ".join(arguments))
+        late = [field for field in table.declared if field.late]
+        if late:
+            self.add(f"one = {made}")
+            self.add(*[f"late(one, {field.name!r}, {values[field.name]})" for field in late])
+            made = "one"
+        self.add(then.replace("$", made))
+
+    # Fields of our own layout
+
+    def unpacked(self, layout: Layout) -> list[str]:
+        """The variables that the numbers of the table are unpacked into."""
+        found: list[str] = []
+        for place in layout.places:
+            number = layout.table.fields.index(place.field)
+            if place.kind:
+                found.append(f"k{number}")
+            elif isinstance(place.field.node, Struct):
+                found += [f"f{number}_{part}" for part in range(len(place.field.node.gets))]
+            else:
+                found.append(f"f{number}")
+        return found if layout.joint is None else [*found, "z"]
+
+    def elsewhere(self, layout: Layout, otherwise: Sequence[str]) -> None:
+        """Do *otherwise* if the text whose length was unpacked into ``z`` is not the one that is referred to."""
+        if layout.joint is not None:
+            number = layout.table.fields.index(layout.joint)
+            with self.block(f"if f{number} != {layout.fixed - layout.offsets[layout.joint.name]}:"):
+                self.add(*otherwise)
+
+    def known_fields(self, table: Table, base: str, start: int, left: str) -> dict[str, str]:
+        """Lines that read the fields of a table unpacked at *base* + *start*; the expressions of their values.
+
+        *left*: what counts the bytes that are still allowed; without it none are counted.
+        """
+        layout = self.layouts[table.fbs]
+        values: dict[str, str] = {}
+        if layout.joint is not None:  # before ``z`` is used for others
+            number = table.fields.index(layout.joint)
+            after = start + layout.fixed + 4
+            self.add(f"p = {base} + {after}" if base else f"p = {after}", "e = p + z")
+            self.text_between(layout.joint.node, number, left)
+            values[layout.joint.name] = f"x{number}"
+        for number, field in enumerate(table.fields):
+            node = field.node
+            if field.name in values:
+                continue
+            there = f"m & {1 << layout.optional.index(field)}" if field.optional else ""
+            if isinstance(node, (Scalar, Struct)):
+                if isinstance(node, Scalar):
+                    made = fill(node.load, f"f{number}")
+                else:
+                    made = node.make([f"f{number}_{part}" for part in range(len(node.gets))])
+                values[field.name] = f"({made} if {there} else None)" if there else made
+                continue
+            values[field.name] = f"x{number}"
+            offset = start + layout.offsets[field.name]
+            place = f"{base} + {offset}" if base else str(offset)
+            if there:
+                with self.block(f"if {there}:"):
+                    self.reference(node, number, place, left)
+                with self.block("else:"):
+                    self.add(f"x{number} = None")
+            else:
+                self.reference(node, number, place, left)
+        return values
+
+    def reference(self, node: Node, number: int, place: str, left: str) -> None:
+        """Lines that read what the reference unpacked from *place* leads to."""
+        self.add(f"p = f{number} + {place}")
+        if isinstance(node, Text):
+            self.add("z, = get_u32(data, p)", "p += 4", "e = p + z")
+            self.text_between(node, number, left)
+        elif isinstance(node, Blob):
+            self.blob(node, number, left)
+        elif isinstance(node, UnionOf):
+            self.union(node, number)
+        else:
+            self.add(f"x{number} = {self.value(node)}")
+
+    def text_between(self, node: Node, number: int, left: str) -> None:
+        """Lines that read the text from ``p`` to ``e``."""
+        with self.block("if data[e]:"):
+            self.add("raise Corrupt('a string without its end')")
+        if left:
+            self.add(f"{left} -= z")
+        self.add(f"x{number} = {fill(node.load if isinstance(node, Text) else '$', self.text)}")
+
+    def blob(self, node: Blob, number: int, left: str) -> None:
+        """Lines that read the vector of bytes at ``p``."""
+        self.add("z, = get_u32(data, p)", "p += 4", "e = p + z")
+        with self.block(f"if e > len(data){f' or z != {node.length}' if node.length is not None else ''}:"):
+            self.add("raise Corrupt('a vector beyond the end, or of a wrong length')")
+        if left:
+            self.add(f"{left} -= z")
+        self.add(f"x{number} = {fill(node.load, 'bytes(data[p:e])' if node.length is None else 'data[p:e]')}")
+
+    # References, whatever the layout
+
+    def value(self, node: Node) -> str:
+        """The expression of what lies at ``p``."""
+        if isinstance(node, Text):
+            return fill(node.load, "get_text(data, p, room)")
+        if isinstance(node, Table):
+            return f"read_{node.fbs}(data, p, room)"
+        if not isinstance(node, Vector):
+            return "None"  # the callers have the others
+        item = node.item
+        if isinstance(item, Text):
+            found = "get_texts(data, p, room)"
+            if item.load != "$":
+                found = f"[{fill(item.load, 'x')} for x in {found}]"
+        elif isinstance(item, Scalar):
+            found = f"get_all_{item.width.vector}(data, p, room)"
+            if item.load != "$":
+                found = f"[{fill(item.load, 'x')} for x in {found}]"
+            elif node.make == "$":
+                found = f"list({found})"
+        elif isinstance(item, Struct):
+            form = self.constant(f"form_{item.fbs}", struct.Struct("<" + item.code))
+            made = item.make([f"x[{part}]" for part in range(len(item.gets))])
+            found = f"[{made} for x in get_structs(data, p, room, {form})]" if form else ""
+        else:
+            found = f"all_{item.fbs}(data, p, room)"
+        return fill(node.make, found)
+
+    def union(self, node: UnionOf, number: int) -> None:
+        """Lines that read the member of a union at ``p``."""
+        for kind, (_, table, boxed) in enumerate(node.members, 1):
+            with self.block(f"{'if' if kind == 1 else 'elif'} k{number} == {kind}:"):
+                self.add(f"x{number} = read_{table.fbs}(data, p, room){'[0]' if boxed else ''}")
+        with self.block("else:"):
+            self.add(f"raise Corrupt(f'member {{k{number}}} of a union that has {len(node.members)}')")
+
+    # Fields of any layout
+
+    def any_field(self, field: Field, number: int) -> str:
+        """Lines that read *field* of the table at ``t`` whose fields are at ``fields``; the name of its value."""
+        node = field.node
+        absent = f"x{number} = {field.default}"
+        if field.default is None:
+            absent = f"raise Corrupt({f'the field {field.name} is not there'!r})"
+        if isinstance(node, UnionOf):
+            self.add(f"k{number} = fields[{field.id - 1}]")
+            self.add(f"k{number} = k{number} and one_u8(data, t + k{number})[0]")
+            self.add(f"p = fields[{field.id}] if k{number} else 0")
+        else:
+            self.add(f"p = fields[{field.id}]")
+        with self.block("if p:"):
+            self.add("p += t")
+            self.any_value(node, number)
+        with self.block("else:"):
+            self.add(absent)
+        return f"x{number}"
+
+    def any_value(self, node: Node, number: int) -> None:
+        """Lines that read what a table has at ``p``."""
+        if isinstance(node, Scalar):
+            self.add(f"x{number} = {fill(node.load, f'one_{node.width.vector}(data, p)[0]')}")
+            return
+        if isinstance(node, Struct):
+            form = self.constant(f"form_{node.fbs}", struct.Struct("<" + node.code))
+            self.add(f"x = {form}.unpack_from(data, p)")
+            self.add(f"x{number} = {node.make([f'x[{part}]' for part in range(len(node.gets))])}")
+            return
+        self.add("p = follow(data, p)")
+        if isinstance(node, Blob):
+            self.blob(node, number, "room[0]")
+        elif isinstance(node, UnionOf):
+            self.union(node, number)
+        else:
+            self.add(f"x{number} = {self.value(node)}")

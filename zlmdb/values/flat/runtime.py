@@ -1,0 +1,382 @@
+"""What the generated code calls, and the names that templates use."""
+
+from __future__ import annotations
+
+import struct
+import sys
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime, time, timedelta, timezone
+from decimal import Decimal
+from typing import Any, Callable
+from uuid import UUID, SafeUUID
+
+from .markers import BOOL, FLOATS, INTEGERS
+from .nodes import run as evaluate
+
+EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+SHARING = 8
+"""How many times its own size a buffer may spell out to, by referring to the same place again and again."""
+
+SLACK = 1 << 16
+"""What small buffers may spell out to besides, in bytes."""
+
+DEPTH = 64
+"""How deep tables may lie inside tables of their own kind: what flatc's own verifier takes."""
+
+
+class Misfit(ValueError):
+    """A value that does not fit; the text is made afterwards, see `Schema.misfit`."""
+
+
+class Corrupt(ValueError):
+    """Bytes that are no FlatBuffers of the schema."""
+
+
+# Scalars that are more than a number
+
+
+def exact(value: Any) -> bool:
+    """Whether *value* is an int that a float holds exactly."""
+    return type(value) is int and float(value) == value
+
+
+def is_aware(value: datetime) -> bool:
+    """Whether *value* says what its offset from UTC is."""
+    return value.utcoffset() is not None
+
+
+def micros(value: timedelta) -> int:
+    """Microseconds."""
+    return (value.days * 86400 + value.seconds) * 1000000 + value.microseconds
+
+
+def instant(number: int) -> datetime:
+    """The time *number* microseconds after 1970."""
+    return EPOCH + timedelta(microseconds=number)
+
+
+def day_micros(value: time) -> int:
+    """Microseconds since midnight."""
+    return ((value.hour * 60 + value.minute) * 60 + value.second) * 1000000 + value.microsecond
+
+
+def day_time(number: int) -> time:
+    """The time *number* microseconds after midnight."""
+    seconds, fraction = divmod(number, 1000000)
+    minutes, second = divmod(seconds, 60)
+    return time(*divmod(minutes, 60), second, fraction)
+
+
+_new, _set, _unknown = object.__new__, object.__setattr__, SafeUUID.unknown
+
+
+def make_uuid(data: bytes) -> UUID:
+    """The UUID of 16 bytes. Its own constructor takes three times as long."""
+    value = _new(UUID)
+    _set(value, "int", int.from_bytes(data, "big"))
+    _set(value, "is_safe", _unknown)
+    return value
+
+
+# Writing. Everything begins and ends on a multiple of four bytes.
+
+SIZES = [struct.pack("<I", number) for number in range(1024)]
+"""The packed lengths of short texts."""
+
+PADS = (b"\0\0\0\0", b"\0\0\0", b"\0\0", b"\0")
+"""What ends a text, by its length modulo four: NUL and padding."""
+
+FILLS = (b"", b"\0\0\0", b"\0\0", b"\0")
+"""What ends other bytes, by their length modulo four."""
+
+u32 = struct.Struct("<I").pack
+
+BY_ARRAY = sys.implementation.name == "pypy" and sys.byteorder == "little" and array("I").itemsize == 4
+"""Whether arrays are the fast way from numbers to bytes: PyPy is slow at formats that are no constants."""
+
+
+def put_u32s(numbers: Sequence[int]) -> bytes:
+    """*numbers*, packed."""
+    return array("I", numbers).tobytes() if BY_ARRAY else struct.pack(f"<{len(numbers)}I", *numbers)
+
+
+def put_texts(texts: Iterable[bytes], count: int) -> bytes:
+    """A vector of strings."""
+    parts = [b"", b""]
+    add = parts.extend
+    offsets: list[int] = []
+    offset = 4 * count
+    for text in texts:
+        size = len(text)
+        offsets.append(offset)
+        offset += (size + 8 & -4) - 4
+        add((SIZES[size] if size < 1024 else u32(size), text, PADS[size & 3]))
+    parts[0] = u32(count)
+    parts[1] = put_u32s(offsets)
+    return b"".join(parts)
+
+
+def put_tables(items: Sequence[Any], put: Callable[..., bytes], vtable: bytes, align: int, *more: Any) -> bytes:
+    """A vector of tables, which share *vtable*. *put* gives the bytes of one; *more* is what it takes besides."""
+    count = len(items)
+    start = 4 + 4 * count
+    pad = -start % align
+    at = start + pad
+    so = len(vtable)
+    offsets: list[int] = []
+    blocks = [b"", vtable]
+    for item in items:
+        at -= 4
+        offsets.append(at + so)
+        block = put(item, so, *more)
+        blocks.append(block)
+        so += len(block)
+    blocks[0] = u32(count) + put_u32s(offsets) + bytes(pad)
+    return b"".join(blocks)
+
+
+def array_putter(code: str, size: int) -> Callable[[Sequence[Any]], bytes]:
+    """`scalar_putter` by arrays."""
+
+    def put(values: Sequence[Any]) -> bytes:
+        count = len(values)
+        pad = (-size * count) % 4 if size < 8 else 4
+        return b"".join((u32(count), array(code, values).tobytes(), bytes(pad)))
+
+    return put
+
+
+def scalar_putter(code: str, size: int) -> Callable[[Sequence[Any]], bytes]:
+    """The function from numbers to a vector, padded to four bytes, of eight-byte numbers to eight."""
+
+    def format_of(count: int) -> str:
+        return f"<I{count}{code}{(-size * count) % 4 if size < 8 else 4}x"
+
+    if BY_ARRAY:
+        return array_putter("B" if code == "?" else code, size)
+    packs = [struct.Struct(format_of(count)).pack for count in range(33)]
+    pack = struct.pack
+
+    def put(values: Sequence[Any]) -> bytes:
+        count = len(values)
+        return packs[count](count, *values) if count < 33 else pack(format_of(count), count, *values)
+
+    return put
+
+
+def put_bytes(data: bytes) -> bytes:
+    """A vector of bytes."""
+    size = len(data)
+    return b"".join((u32(size), data, FILLS[size & 3]))
+
+
+def put_structs(blocks: Sequence[bytes], align: int) -> bytes:
+    """A vector of packed structs."""
+    data = b"".join(blocks)
+    size = 4 + len(data)
+    return b"".join((u32(len(blocks)), data, bytes(-size % (8 if align == 8 else 4))))
+
+
+def deeper(depth: int) -> int:
+    """One level below *depth*. Raises `Misfit` at the bottom."""
+    if depth >= DEPTH:
+        raise Misfit(f"more than {DEPTH} levels of tables inside tables of their own kind")
+    return depth + 1
+
+
+# Reading. Positions are never negative, and `unpack_from` refuses what lies beyond the end.
+
+get_u32 = struct.Struct("<I").unpack_from
+get_i32 = struct.Struct("<i").unpack_from
+get_u16s = struct.Struct("<HH").unpack_from
+
+
+def fields_of(data: Any, table: int, count: int, known: dict[bytes, tuple[int, ...]]) -> tuple[int, ...]:
+    """Where in the table at *table* its first *count* fields are; 0 for those that are not there.
+
+    Raises `Corrupt` for a table or vtable that is not within *data*. *known* remembers vtables.
+    """
+    size = len(data)
+    (back,) = get_i32(data, table)
+    begin = table - back
+    if begin < 0:
+        raise Corrupt("a vtable before the beginning")
+    length, inline = get_u16s(data, begin)
+    if table + inline > size:
+        raise Corrupt("a table beyond the end")
+    vtable = bytes(data[begin : begin + length])
+    found = known.get(vtable)
+    if found is not None:
+        return found
+    if length < 4 or length % 2 or len(vtable) < length or inline < 4:
+        raise Corrupt("a vtable that is none")
+    found = struct.unpack_from(f"<{length // 2 - 2}H", vtable, 4)[:count]
+    if any(0 < offset < 4 or offset >= inline for offset in found):
+        raise Corrupt("a field outside of its table")
+    found += (0,) * (count - len(found))
+    if len(known) < 256:
+        known[vtable] = found
+    return found
+
+
+def follow(data: Any, place: int) -> int:
+    """Where the reference at *place* leads."""
+    (offset,) = get_u32(data, place)
+    if not offset:
+        raise Corrupt("a reference to itself")
+    return place + int(offset)
+
+
+def get_text(data: Any, place: int, room: list[int]) -> str:
+    """The string at *place*."""
+    (size,) = get_u32(data, place)
+    place += 4
+    end = place + size
+    if data[end]:
+        raise Corrupt("a string without its end")
+    room[0] -= size
+    return str(data[place:end], "utf-8")
+
+
+def get_bytes(data: Any, place: int, room: list[int]) -> bytes:
+    """The vector of bytes at *place*."""
+    (size,) = get_u32(data, place)
+    place += 4
+    if place + size > len(data):
+        raise Corrupt("a vector beyond the end")
+    room[0] -= size
+    return bytes(data[place : place + size])
+
+
+def get_offsets(data: Any, place: int, room: list[int]) -> Sequence[int]:
+    """The vector of references at *place*, as they are: relative to their own places."""
+    count: int
+    (count,) = get_u32(data, place)
+    if place + 4 + 4 * count > len(data):
+        raise Corrupt("a vector beyond the end")
+    room[0] -= 8 * count
+    if room[0] < 0:
+        raise Corrupt(OVERGROWN)
+    if BY_ARRAY:
+        found = array("I", bytes(data[place + 4 : place + 4 + 4 * count]))
+        return found.tolist()
+    unpack = _offsets[count] if count < 33 else struct.Struct(f"<{count}I").unpack_from
+    return unpack(data, place + 4)
+
+
+def _unpackers(code: str) -> Sequence[Callable[[Any, int], tuple[Any, ...]]]:
+    """By their number, what unpacks few numbers."""
+    return [struct.Struct(f"<{count}{code}").unpack_from for count in range(33)]
+
+
+_offsets = _unpackers("I")
+
+OVERGROWN = "references that lead to the same places over and over"
+
+
+def get_texts(data: Any, place: int, room: list[int]) -> list[str]:
+    """The vector of strings at *place*."""
+    if type(data) is not bytes:
+        data = bytes(data)
+    found: list[str] = []
+    left = room[0]
+    for offset in get_offsets(data, place, room):
+        place += 4
+        at = place + offset
+        (size,) = get_u32(data, at)
+        at += 4
+        end = at + size
+        if data[end]:
+            raise Corrupt("a string without its end")
+        left -= size
+        if left < 0:
+            raise Corrupt(OVERGROWN)
+        found.append(data[at:end].decode())
+    room[0] = left - 8 * len(found)
+    return found
+
+
+def array_getter(code: str, size: int) -> Callable[[Any, int, list[int]], Sequence[Any]]:
+    """`scalar_getter` by arrays."""
+
+    def get(data: Any, place: int, room: list[int]) -> Sequence[Any]:
+        (count,) = get_u32(data, place)
+        place += 4
+        end = place + size * count
+        if end > len(data):
+            raise Corrupt("a vector beyond the end")
+        room[0] -= size * count
+        found: array[Any] = array(code, bytes(data[place:end]))
+        return found.tolist()
+
+    return get
+
+
+def scalar_getter(code: str, size: int) -> Callable[[Any, int, list[int]], Sequence[Any]]:
+    """The function that reads a vector of numbers."""
+    if BY_ARRAY and code != "?":
+        return array_getter(code, size)
+    unpacks = _unpackers(code)
+    unpack: Callable[..., tuple[Any, ...]] = struct.unpack_from
+
+    def get(data: Any, place: int, room: list[int]) -> Sequence[Any]:
+        count: int
+        (count,) = get_u32(data, place)
+        place += 4
+        if count < 33:
+            room[0] -= size * count
+            return unpacks[count](data, place)
+        if place + size * count > len(data):
+            raise Corrupt("a vector beyond the end")
+        room[0] -= size * count
+        return unpack(f"<{count}{code}", data, place)
+
+    return get
+
+
+def get_structs(data: Any, place: int, room: list[int], form: struct.Struct) -> Iterable[tuple[Any, ...]]:
+    """The numbers of each struct of the vector at *place*."""
+    (count,) = get_u32(data, place)
+    place += 4
+    end = place + form.size * count
+    if end > len(data):
+        raise Corrupt("a vector beyond the end")
+    room[0] -= form.size * count
+    if room[0] < 0:
+        raise Corrupt(OVERGROWN)
+    return form.iter_unpack(data[place:end])
+
+
+def room_of(data: Any) -> list[int]:
+    """What is left to spell out, in bytes, and the depth."""
+    return [SHARING * len(data) + SLACK, 0]
+
+
+def unpacked(code: str, value: Any) -> Any:
+    """*value* as it comes back from `struct`."""
+    return struct.unpack("<" + code, struct.pack("<" + code, value))[0]
+
+
+NAMES: Mapping[str, Any] = {
+    **{function.__name__: function for function in (exact, is_aware, micros, instant, day_micros, day_time, make_uuid)},
+    **{cls.__name__: cls for cls in (UUID, date, datetime, time, timedelta, Decimal)},
+    **{function.__name__: function for function in (put_texts, put_tables, put_bytes, put_structs, deeper)},
+    **{function.__name__: function for function in (follow, get_text, get_bytes, get_texts, get_offsets, get_structs)},
+    **{function.__name__: function for function in (fields_of, room_of)},
+    **{f"put_all_{width.vector}": scalar_putter(width.code, width.size) for width in (*INTEGERS, *FLOATS, BOOL)},
+    **{f"get_all_{width.vector}": scalar_getter(width.code, width.size) for width in (*INTEGERS, *FLOATS, BOOL)},
+    "u32": u32,
+    "put_u32s": put_u32s,
+    "get_u32": get_u32,
+    "EPOCH": EPOCH,
+    "SIZES": SIZES,
+    "PADS": PADS,
+    "FILLS": FILLS,
+    "Misfit": Misfit,
+    "Corrupt": Corrupt,
+    "DEPTH": DEPTH,
+    "OVERGROWN": OVERGROWN,
+}
+
+__all__ = ["NAMES", "SHARING", "Corrupt", "Misfit", "evaluate", "unpacked"]

@@ -1,0 +1,522 @@
+"""From a model class to a FlatBuffers schema.
+
+========================================  =======================================================
+in Python                                 in FlatBuffers
+========================================  =======================================================
+``int``, ``Annotated[int, U16]``          ``long``, ``ushort``
+``float``, ``Annotated[float, F32]``      ``double``, ``float`` (rounded)
+``bool``, ``str``, ``bytes``              ``bool``, ``string``, ``[ubyte]``
+``UUID``                                  ``[ubyte]``, 16 of them, big-endian
+``datetime`` (aware; comes back in UTC)   ``long``: microseconds since 1970
+``time`` (naive), ``timedelta``           ``long``: microseconds
+``date``                                  ``struct Date { year:ushort; month:ubyte; day:ubyte; }``
+``Decimal``, an Enum or Literal of texts  ``string``
+an Enum or Literal of integers            ``enum``, of ints if they fit; ``long``
+a model class                             ``table``, or ``struct`` with `InStruct`
+``list``, ``tuple[T, ...]``, sets         a vector (sets in ascending order)
+``dict[K, V]``                            a vector of tables with ``key`` and ``value``
+``Union`` of model classes                ``union``; other members are put into tables
+``Optional``                              absent when None; a number gets ``= null``
+========================================  =======================================================
+
+Vectors of what FlatBuffers has no vectors of (vectors, optional values, unions) are vectors of tables with one field
+``value``, and so is the whole when it is no model class. Numbers are always written, also those that equal the default.
+"""
+
+from __future__ import annotations
+
+import collections.abc as abc
+import dataclasses
+import enum
+import operator
+import re
+import types
+import typing
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Annotated, Any, Literal, Optional, Union
+from uuid import UUID
+
+from ..base import is_a, is_free, typename
+from ..describe import filled, renamed, unresolved
+from . import runtime
+from .markers import BOOL, F64, FLOATS, I32, I64, INTEGERS, U8, U16, Id, InStruct, Width
+from .members import Member, members
+from .nodes import Blob, Field, Node, Scalar, Struct, Table, Text, UnionOf, Vector
+
+_LISTS: set[Any] = {list, abc.Sequence, abc.MutableSequence, abc.Collection, abc.Iterable}
+_SETS: set[Any] = {set, frozenset, abc.Set, abc.MutableSet}
+_DICTS: set[Any] = {dict, abc.Mapping, abc.MutableMapping}
+_UNIONS: set[Any] = {Union, getattr(types, "UnionType", Union)}
+_QUALIFIERS = {"Required", "ReadOnly", "Final"}
+
+
+class Schema:
+    """The tables that values of one type are made of."""
+
+    def __init__(self, annotation: Any, localns: Optional[Mapping[str, Any]] = None) -> None:
+        """Raises TypeError for a type that FlatBuffers cannot hold, naming the field."""
+        self.annotation = annotation
+        self.label = typename(annotation)
+        self.names: dict[str, Any] = dict(runtime.NAMES)
+        """The objects that templates name."""
+        self.tables: list[Table] = []
+        self.structs: dict[str, Struct] = {}
+        self.enums: dict[str, tuple[type[enum.Enum], Width]] = {}
+        self.unions: dict[str, UnionOf] = {}
+        self.recheck = False
+        """Whether a class has a say when it is made, so that only reading back tells if a value can be read back."""
+        reader = _Reader(self, localns)
+        inner, optional = reader.strip_optional(annotation)
+        root = reader.node(inner, self.label)
+        self.boxed = optional or not isinstance(root, Table) or root.path != "."
+        self.root: Table = reader.box(root, optional) if self.boxed else _table(root)
+        _mark(self.tables)
+
+    def misfit(self, value: Any) -> Optional[str]:
+        """Why *value* cannot be written; None if it can."""
+        given = (value,) if self.boxed else value
+        return self.root.misfit(given, self.label, self.names)
+
+
+def _table(node: Node) -> Table:
+    if isinstance(node, Table):
+        return node
+    raise TypeError(f"{node.label} is no table")
+
+
+def _reachable(start: Iterable[Node]) -> list[Node]:
+    """*start*, and what those are made of."""
+    left, found = list(start), dict[int, Node]()
+    while left:
+        node = left.pop()
+        if id(node) not in found:
+            found[id(node)] = node
+            left.extend(node.children())
+    return list(found.values())
+
+
+def _mark(tables: Sequence[Table]) -> None:
+    """Tell each of *tables* about its place among the others."""
+    for table in tables:
+        table.recursive = any(node is table for node in _reachable(table.children()))
+    for table in tables:
+        table.deep = any(isinstance(node, Table) and node.recursive for node in _reachable([table]))
+    vectors = [node for node in _reachable(tables) if isinstance(node, Vector)]
+    many = [vector.item for vector in vectors] + [table for table in tables if table.recursive]
+    for node in _reachable(many):
+        if isinstance(node, Table):
+            node.shared = True
+
+
+class _Reader:
+    """Reads the annotations of one schema. Each class is read once, so that a class may hold itself."""
+
+    def __init__(self, schema: Schema, localns: Optional[Mapping[str, Any]]) -> None:
+        self.schema = schema
+        self.localns = localns
+        self.seen: dict[Any, Node] = {}
+        self.taken: set[str] = set()
+
+    def name(self, value: Any, hint: str) -> str:
+        """A name for *value* in templates."""
+        for known, other in self.schema.names.items():
+            if other is value:
+                return known
+        base = name = "_" + re.sub(r"\W", "_", hint)
+        while name in self.schema.names:
+            name = f"{base}_{len(self.schema.names)}"
+        self.schema.names[name] = value
+        return name
+
+    def title(self, hint: str) -> str:
+        """A name for a type of the schema."""
+        base = name = re.sub(r"[^0-9A-Za-z_]", "_", hint)
+        number = 2
+        while name in self.taken:
+            name, number = f"{base}{number}", number + 1
+        self.taken.add(name)
+        return name
+
+    # Annotations
+
+    def node(self, annotation: Any, where: str, width: Optional[Width] = None, in_struct: bool = False) -> Node:
+        """What *annotation* means; *where* it stands, for errors."""
+        if is_free(annotation) or annotation is type(None):
+            raise TypeError(f"{where}: FlatBuffers holds no {typename(annotation)}: say what type it is")
+        same: Any = renamed(annotation)
+        if same is not None:
+            return self.node(same, where, width, in_struct)
+        origin, args = typing.get_origin(annotation), typing.get_args(annotation)
+        if origin is Annotated:
+            widths = [extra for extra in args[1:] if is_a(extra, Width)]
+            return self.node(args[0], where, widths[0] if widths else width, in_struct or InStruct in args[1:])
+        if getattr(origin, "_name", None) in _QUALIFIERS:
+            return self.node(args[0], where, width, in_struct)
+        found = self.leaf(annotation, where, width)
+        if found is not None:
+            return found
+        if width is not None and not _is_enum(annotation) and origin is not Literal:
+            raise TypeError(f"{where}: {typename(annotation)} has no width: {width.fbs} is for numbers and enums")
+        if origin in _UNIONS:
+            return self.union(annotation, args, where)
+        if origin is Literal:
+            return self.literal(annotation, args, where, width)
+        found = self.container(annotation, origin or annotation, args, where)
+        if found is not None:
+            return found
+        if _is_enum(annotation):
+            return self.enum(annotation, where, width)
+        if in_struct:
+            return self.struct(annotation, where)
+        return self.model(annotation, origin or annotation, args, where)
+
+    def leaf(self, annotation: Any, where: str, width: Optional[Width]) -> Optional[Node]:
+        if annotation is int:
+            return _sure(Scalar("int", _one_of(width or I64, INTEGERS, "int", where), "type($) is int"), int)
+        if annotation is float:
+            chosen = _one_of(width or F64, FLOATS, "float", where)
+            return _sure(Scalar("float", chosen, "(type($) is float or exact($))", zero=0.0), float)
+        if annotation is bool:
+            return _sure(
+                Scalar("bool", _one_of(width or BOOL, [BOOL], "bool", where), "type($) is bool", zero=False), bool
+            )
+        if annotation is date and width is None:
+            if "Date" not in self.schema.structs:
+                self.schema.structs["Date"] = _date()
+                self.taken.add("Date")
+            return self.schema.structs["Date"]
+        make = _LEAVES.get(annotation) if isinstance(annotation, type) else None
+        return make() if make is not None and width is None else None
+
+    def container(self, annotation: Any, origin: Any, args: tuple[Any, ...], where: str) -> Optional[Node]:
+        label = typename(annotation)
+        if origin in _LISTS:
+            return self.vector(label, self.node(_first(args), f"{where}[]"), "type($) is list", "list", args)
+        if origin is tuple and args and (args[-1] is not Ellipsis):
+            return self.fixed(label, args, where)
+        if origin is tuple:
+            return self.vector(label, self.node(_first(args), f"{where}[]"), "type($) is tuple", "tuple", args)
+        if origin in _SETS:
+            cls = "frozenset" if origin is frozenset else "set"
+            return self.vector(label, self.node(_first(args), f"{where}[]"), f"type($) is {cls}", cls, args)
+        if origin in _DICTS:
+            return self.dict_of(label, args, where)
+        return None
+
+    def vector(self, label: str, item: Node, test: str, cls: str, args: tuple[Any, ...]) -> Vector:
+        items = "$"
+        if cls in ("set", "frozenset"):
+            items = self.ascending(item)
+        optional = self.strip_optional(_first(args))[1]
+        if not optional and isinstance(item, (Scalar, Text, Struct, Table)):
+            return Vector(label, item, test, items, "$" if cls == "list" else f"{cls}($)")
+        unbox = {"list": "[x for x, in $]", "set": "{x for x, in $}"}.get(cls, f"{cls}(x for x, in $)")
+        return Vector(label, self.box(item, optional), test, f"list(zip({items}))", unbox)
+
+    def ascending(self, item: Node) -> str:
+        if isinstance(item, (Table, UnionOf)):
+            return "list($)"
+        if item in [node for cls, node in self.seen.items() if _is_enum(cls)]:
+            return f"sorted($, key={self.name(operator.attrgetter('_value_'), 'value_of')})"
+        return "sorted($)"
+
+    def dict_of(self, label: str, args: tuple[Any, ...], where: str) -> Vector:
+        key, value = args or (None, None)
+        entry = self.tuple_table(label, f"{_short(where)}Entry", [("key", key), ("value", value)], where)
+        entry.trusted = True
+        return Vector(label, entry, "type($) is dict", "list($.items())", "dict($)")
+
+    def fixed(self, label: str, args: tuple[Any, ...], where: str) -> Table:
+        parts = [(f"item{number}", part) for number, part in enumerate(args) if part != ()]
+        return self.tuple_table(label, f"{_short(where)}Tuple", parts, where)
+
+    def tuple_table(self, label: str, title: str, parts: Sequence[tuple[str, Any]], where: str) -> Table:
+        table = self.table(label, title, f"type($) is tuple and len($) == {len(parts)}")
+        table.path = ""
+        for number, (name, annotation) in enumerate(parts):
+            self.add(table, Member(name, f"$[{number}]"), f"{where}.{name}", annotation)
+        table.call = "($,)" if parts else "()"
+        return self.numbered(table)
+
+    def box(self, item: Node, optional: bool) -> Table:
+        """The table with the one field ``value``; its objects are tuples of one."""
+        table = self.table(item.label, "Box", "type($) is tuple")
+        table.path = ""
+        table.trusted = True
+        table.fields.append(Field("value", "$[0]", item, optional))
+        table.fields[0].default = "None" if optional else None
+        if isinstance(item, Scalar) and not optional:
+            table.fields[0].default_value = item.zero
+            table.fields[0].default = fill_constant(item, item.zero)
+        table.call = "($,)"
+        return self.numbered(table)
+
+    # Numbers and texts
+
+    def literal(self, annotation: Any, args: tuple[Any, ...], where: str, width: Optional[Width]) -> Node:
+        label = typename(annotation)
+        if all(type(arg) is str for arg in args):
+            known = self.name(frozenset(args), "literals")
+            check = self.name({arg: arg for arg in args}, "literal")
+            return Text(label, f"type($) is str and $ in {known}", "$.encode()", f"{check}[$]")
+        if all(type(arg) is int for arg in args):
+            known = self.name({arg: arg for arg in args}, "literal")
+            chosen = width or I64
+            return Scalar(label, chosen, f"type($) is int and $ in {known}", "$", f"{known}[$]", zero=args[0])
+        raise TypeError(f"{where}: {label}: only all texts or all integers, and None")
+
+    def enum(self, cls: Any, where: str, width: Optional[Width]) -> Node:
+        found = self.seen.get(cls)
+        if found is not None:
+            if width is not None and not (isinstance(found, Scalar) and found.width == width):
+                raise TypeError(f"{where}: {typename(cls)} is stored in two widths; FlatBuffers has one for an enum")
+            return found
+        label, name = typename(cls), self.name(cls, cls.__name__)
+        values = [member.value for member in cls]
+        known = self.name({member.value: member for member in cls}, f"by_{cls.__name__}")
+        if values and all(type(value) is str for value in values):
+            self.seen[cls] = Text(label, f"type($) is {name}", "$._value_.encode()", f"{known}[$]")
+        elif values and all(type(value) is int for value in values):
+            fits = all(-(2**31) <= value < 2**31 for value in values)
+            chosen = width or (I32 if fits else I64)
+            load = f"{name}($)" if issubclass(cls, enum.Flag) else f"{known}[$]"
+            zero = 0 if 0 in values or issubclass(cls, enum.Flag) else min(values)
+            node = Scalar(label, chosen, f"type($) is {name}", "$._value_", load, zero=zero)
+            if not issubclass(cls, enum.Flag):  # a combination of flags is no member
+                node.fbs = self.title(cls.__name__)
+                self.schema.enums[node.fbs] = (cls, chosen)
+            self.seen[cls] = node
+        else:
+            raise TypeError(f"{where}: {label}: the values of an Enum must be all text or all integers")
+        return self.seen[cls]
+
+    # Unions
+
+    def strip_optional(self, annotation: Any) -> tuple[Any, bool]:
+        """*annotation* without None, and whether that was there."""
+        same: Any = renamed(annotation)
+        if same is not None:
+            return self.strip_optional(same) if typing.get_origin(same) in _UNIONS else (annotation, False)
+        args = typing.get_args(annotation)
+        origin: Any = typing.get_origin(annotation)
+        special: Any = Annotated
+        if origin is special:
+            inner, optional = self.strip_optional(args[0])
+            return (special[tuple([inner, *args[1:]])] if optional else annotation), optional
+        if origin is Literal and None in args:
+            literal: Any = Literal
+            return literal[tuple(arg for arg in args if arg is not None)], True
+        if origin not in _UNIONS or type(None) not in args:
+            return annotation, False
+        rest = tuple(arg for arg in args if arg is not type(None))
+        union: Any = Union
+        return union[rest], True
+
+    def union(self, annotation: Any, args: tuple[Any, ...], where: str) -> Node:
+        args = tuple(arg for arg in args if arg is not type(None))
+        if len(args) == 1:
+            return self.node(args[0], where)
+        union = UnionOf(typename(annotation), self.title(f"{_short(where)}Union"))
+        for arg in args:
+            node = self.node(arg, where)
+            cls = _class_of(arg)
+            if cls is None or any(cls is other for other, _, _ in union.members):
+                raise TypeError(f"{where}: {union.label}: {typename(arg)} cannot be told from the others by its class")
+            boxed = not isinstance(node, Table) or node.path != "."
+            union.members.append((cls, self.box(node, False) if boxed else _table(node), boxed))
+        if len(union.members) > 255:
+            raise TypeError(f"{where}: a union has at most 255 members")
+        self.schema.unions[union.fbs] = union
+        return union
+
+    # Model classes
+
+    def model(self, annotation: Any, cls: Any, args: tuple[Any, ...], where: str) -> Table:
+        if annotation in self.seen:
+            return _table(self.seen[annotation])
+        found, call = self.members(cls, where)
+        name = self.name(cls, cls.__name__)
+        test = "type($) is dict" if hasattr(cls, "__total__") else f"type($) is {name}"  # a TypedDict
+        table = self.table(typename(annotation), cls.__name__, test)
+        self.seen[annotation] = table
+        table.call = call.replace("cls", name, 1)
+        hints = self.hints(cls, where)
+        given = dict(zip(getattr(cls, "__parameters__", ()), args))
+        for member in found:
+            self.add(table, member, f"{where}.{member.name}", filled(hints.get(member.name, Any), given))
+        return self.numbered(table)
+
+    def members(self, cls: Any, where: str) -> tuple[list[Member], str]:
+        found, call, recheck = members(cls, where)
+        self.schema.recheck = self.schema.recheck or recheck
+        return found, call
+
+    def hints(self, cls: Any, where: str) -> dict[str, Any]:
+        localns = None if self.localns is None else dict(self.localns)
+        try:
+            hints = typing.get_type_hints(cls, localns=localns, include_extras=True)
+        except (NameError, TypeError) as error:
+            raise unresolved(cls, error) from error
+        if any(isinstance(hint, dataclasses.InitVar) for hint in hints.values()):
+            raise TypeError(f"{where}: {typename(cls)} has an InitVar, which is not there any more when it is stored")
+        return hints
+
+    def table(self, label: str, title: str, test: str) -> Table:
+        table = Table(label, self.title(title), test)
+        self.schema.tables.append(table)
+        return table
+
+    def add(self, table: Table, member: Member, where: str, annotation: Any) -> None:
+        """Give *table* the field *member*, of type *annotation*."""
+        inner, optional = self.strip_optional(annotation)
+        field = Field(member.name, member.get, self.node(inner, where), optional)
+        field.build, field.late = member.build, member.late
+        field.id = member.id if member.id is not None else _annotated_id(annotation)
+        if optional:
+            field.default = "None"  # what is stored for None is nothing
+        elif member.factory is not None:
+            field.default = f"{self.name(member.factory, 'factory')}()"
+        elif member.has_default:
+            field.default = self.name(member.default, f"default_{member.name}")
+        if isinstance(field.node, Scalar):
+            self.scalar_default(field, member)
+        table.fields.append(field)
+
+    def scalar_default(self, field: Field, member: Member) -> None:
+        node = field.node
+        if field.optional or not isinstance(node, Scalar):
+            return
+        field.default_value = node.zero
+        if member.has_default and node.misfit(member.default, "", self.schema.names) is None:
+            field.default_value = _dumped(node, member.default, self.schema.names)
+        elif field.default is not None:
+            return
+        field.default = fill_constant(node, field.default_value)
+
+    def numbered(self, table: Table) -> Table:
+        """*table* with the ids of its fields fixed, and the fields in their order."""
+        given = [field.id for field in table.fields if field.id >= 0]
+        if given and len(given) < len(table.fields):
+            missing = [field.name for field in table.fields if field.id < 0]
+            raise TypeError(f"{table.label}: some fields have an id, and {', '.join(missing)} not: all or none")
+        free = 0
+        used: dict[int, str] = {}
+        for field in table.fields:
+            union = isinstance(field.node, UnionOf)
+            if not given:
+                field.id = free + union
+                free = field.id + 1
+            for number in range(field.id - union, field.id + 1):
+                if number < 0 or number > 32000 or number in used:
+                    why = f"is that of {used[number]}, too" if number in used else "is out of range"
+                    raise TypeError(f"{table.label}.{field.name}: the id {number} {why} (a union takes two)")
+                used[number] = field.name
+        table.declared = list(table.fields)
+        table.fields.sort(key=lambda field: field.id)
+        return table
+
+    def struct(self, cls: Any, where: str) -> Struct:
+        key = (InStruct, cls)
+        found = self.seen.get(key)
+        if isinstance(found, Struct):
+            return found
+        fields, call = self.members(cls, where)
+        hints = self.hints(cls, where)
+        name = self.name(cls, cls.__name__)
+        parts: list[tuple[str, str, Node]] = []
+        for member in fields:
+            node = self.node(hints.get(member.name, Any), f"{where}.{member.name}", None, True)
+            if not isinstance(node, (Scalar, Struct)) or member.late:
+                raise TypeError(f"{where}.{member.name}: a struct holds numbers, bools, enums and structs")
+            parts.append((member.name, member.get, node))
+        if not parts:
+            raise TypeError(f"{where}: {typename(cls)} has no fields: no struct")
+        arguments = ", ".join(member.build.replace("$", f"${number}") for number, member in enumerate(fields))
+        load = call.replace("cls", name, 1).replace("$", arguments)
+        struct = Struct(typename(cls), self.title(cls.__name__), f"type($) is {name}", parts, load)
+        self.seen[key] = struct
+        self.schema.structs[struct.fbs] = struct
+        return struct
+
+
+def fill_constant(node: Scalar, stored: Any) -> str:
+    """The expression of the value that *stored* means."""
+    text = repr(stored)
+    if text in ("nan", "inf", "-inf"):
+        text = f"float({text!r})"
+    return node.load.replace("$", f"({text})" if text.startswith("-") else text)
+
+
+def _dumped(node: Scalar, value: Any, names: Mapping[str, Any]) -> Any:
+    return runtime.unpacked(node.width.code, runtime.evaluate(node.dump, names, value))
+
+
+def _sure(node: Scalar, cls: type[Any]) -> Scalar:
+    node.sure = cls
+    return node
+
+
+def _one_of(width: Width, allowed: Sequence[Width], label: str, where: str) -> Width:
+    if width not in allowed:
+        raise TypeError(f"{where}: {label} is not stored as {width.fbs}")
+    return width
+
+
+def _first(args: tuple[Any, ...]) -> Any:
+    return args[0] if args else Any
+
+
+def _is_enum(annotation: Any) -> bool:
+    return is_a(annotation, type) and issubclass(annotation, enum.Enum)
+
+
+def _short(where: str) -> str:
+    """``UserRatings`` for ``models.User.ratings``."""
+    words = re.findall(r"\w+", where.split("[")[0])[-2:]
+    return "".join(word[:1].upper() + word[1:] for word in words) or "Value"
+
+
+def _annotated_id(annotation: Any) -> int:
+    if typing.get_origin(annotation) is Annotated:
+        for extra in typing.get_args(annotation)[1:]:
+            if is_a(extra, Id):
+                return int(extra.number)
+    return -1
+
+
+def _class_of(annotation: Any) -> Optional[type[Any]]:
+    """The one class of all values of *annotation*, if there is one."""
+    same: Any = renamed(annotation)
+    if same is not None:
+        return _class_of(same)
+    origin: Any = typing.get_origin(annotation)
+    if origin is Annotated:
+        return _class_of(typing.get_args(annotation)[0])
+    cls: Any = origin or annotation
+    for plain, abstract in ((list, _LISTS), (dict, _DICTS), (set, _SETS - {frozenset})):
+        if cls in abstract:
+            return plain
+    typed = is_a(cls, type) and hasattr(cls, "__total__")  # the values of a TypedDict are of class dict
+    return cls if is_a(cls, type) and not typed else None
+
+
+def _date() -> Struct:
+    parts: list[tuple[str, str, Node]] = [
+        ("year", "$.year", Scalar("int", U16, "True")),
+        ("month", "$.month", Scalar("int", U8, "True")),
+        ("day", "$.day", Scalar("int", U8, "True")),
+    ]
+    return Struct("date", "Date", "type($) is date", parts, "date($0, $1, $2)")
+
+
+_LEAVES: dict[Any, Any] = {
+    str: lambda: Text("str", "type($) is str", plain=True),
+    bytes: lambda: Blob("bytes", "type($) is bytes"),
+    UUID: lambda: Blob("UUID", "type($) is UUID", '$.int.to_bytes(16, "big")', "make_uuid($)", length=16),
+    datetime: lambda: Scalar("datetime", I64, "type($) is datetime and is_aware($)", "micros($ - EPOCH)", "instant($)"),
+    timedelta: lambda: Scalar("timedelta", I64, "type($) is timedelta", "micros($)", "timedelta(microseconds=$)"),
+    time: lambda: Scalar("time", I64, "type($) is time and $.tzinfo is None", "day_micros($)", "day_time($)"),
+    Decimal: lambda: Text("Decimal", "type($) is Decimal", "str($).encode()", "Decimal($)"),
+}

@@ -1,0 +1,161 @@
+"""Lazy read-only views of stored objects: an attribute is read when it is asked for, and only that."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, ClassVar, Optional
+
+from ...errors import DecodeError
+from ..base import Decode, show
+from . import runtime
+from .layout import Layout
+from .nodes import Field, Node, Scalar, Table, UnionOf, Vector
+from .reader import Reader
+from .schema import Schema
+
+
+class View:
+    """What views of all classes have in common. The attributes are the fields of the model class."""
+
+    __slots__ = ("_data", "_fields", "_table")
+
+    _count: ClassVar[int] = 0
+    _known: ClassVar[dict[bytes, tuple[int, ...]]] = {}
+    _names: ClassVar[tuple[str, ...]] = ()
+    _eager: ClassVar[Optional[Callable[[Any, int, list[int]], Any]]] = None
+
+    def __init__(self, data: Any, table: int, fields: Optional[tuple[int, ...]] = None) -> None:
+        """The table at *table* of *data*. *fields*: where its fields are, if that is known."""
+        self._data = data
+        self._table = table
+        self._fields = runtime.fields_of(data, table, self._count, self._known) if fields is None else fields
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{name}={show(getattr(self, name))}" for name in self._names)
+        return f"{type(self).__name__}({fields})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, View):
+            return NotImplemented
+        return type(self) is type(other) and bool(load(self) == load(other))
+
+    def __hash__(self) -> int:
+        return hash(load(self))
+
+
+def load(view: Any) -> Any:
+    """The object that *view* is a view of, read as a whole."""
+    if not isinstance(view, View):
+        raise TypeError(f"expected a view, got {show(view)}")
+    try:
+        # Of the class, not of the view: there it would be a method.
+        eager: Any = vars(type(view))["_eager"]
+        return eager(bytes(view._data), view._table, runtime.room_of(view._data))  # pyright: ignore[reportPrivateUsage]
+    except (DecodeError, MemoryError):
+        raise
+    except Exception as error:
+        raise DecodeError(f"{type(view).__name__}: {error}") from error
+
+
+def make_viewer(schema: Schema, layouts: dict[str, Layout]) -> Decode:
+    """The function from bytes to a view. Without a model class as the whole: an eager decoder of the one value."""
+    reader = Reader(schema, layouts, views=True)
+    reader.functions()
+    models = [table for table in schema.tables if table.path == "."]
+    writer = _Views(reader)
+    for table in models:
+        writer.view(table)
+    space = reader.source.run(f"views of {schema.label}", {**reader.names, "View": View, "broken": _broken})
+    for table in models:
+        layout = layouts[table.fbs]
+        cls = space[f"View_{table.fbs}"]
+        cls.__name__ = cls.__qualname__ = f"{table.fbs}View"
+        cls._count, cls._known = layout.count, {}
+        cls._names = tuple(field.name for field in table.declared)
+        cls._eager = space[f"any_{table.fbs}"]
+    if schema.boxed:
+        decode = space["decode"]
+        return lambda data: decode(data)[0]
+    return _root_viewer(space[f"View_{schema.root.fbs}"], layouts[schema.root.fbs])
+
+
+def _root_viewer(cls: type[View], layout: Layout) -> Decode:
+    head = layout.head(layout.full)
+    size = len(head)
+    table = size - 4
+    least = table + layout.inline
+    fields = [0] * layout.count
+    for place in layout.places:
+        fields[place.id] = place.offset
+    known = tuple(fields)
+    follow = runtime.follow
+
+    def view(data: Any) -> View:
+        # Compared, not looked up: PyPy is slow at hashing slices.
+        if data[:size] == head and len(data) >= least:
+            return cls(data, table, known)
+        return cls(data, follow(data, 0))
+
+    return view
+
+
+def _broken(view: View, name: str, error: Exception) -> DecodeError:
+    return DecodeError(f"{type(view).__name__}.{name}: {error}")
+
+
+class _Views:
+    """Writes the classes, with the lines that read fields of any layout."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.reader = reader
+        self.add, self.block = reader.source.add, reader.source.block
+
+    def view(self, table: Table) -> None:
+        with self.block(f"class View_{table.fbs}(View):"):
+            self.add("__slots__ = ()")
+            for number, field in enumerate(table.fields):
+                self.add("", "@property")
+                with self.block(f"def {field.name}(self):"):
+                    with self.block("try:"):
+                        self.body(field, number)
+                    with self.block("except MemoryError:"):
+                        self.add("raise")
+                    with self.block("except Exception as error:"):
+                        self.add(f"raise broken(self, {field.name!r}, error) from error")
+        self.add("")
+
+    def body(self, field: Field, number: int) -> None:
+        node = field.node
+        self.add("data, t, fields = self._data, self._table, self._fields")
+        if isinstance(node, UnionOf):
+            self.add("room = room_of(data)")
+            value = self.reader.any_field(field, number)
+            self.add(f"return {value}")
+            return
+        absent = f"return {field.default}"
+        if field.default is None:
+            absent = f"raise Corrupt({f'the field {field.name} is not there'!r})"
+        self.add(f"p = fields[{field.id}]")
+        with self.block("if not p:"):
+            self.add(absent)
+        lazy = self.lazy(node)
+        self.add("p += t")
+        if lazy:
+            self.add("p = follow(data, p)", f"return {lazy}")
+            return
+        if not isinstance(node, Scalar):
+            self.add("room = room_of(data)")
+        self.reader.any_value(node, number)
+        self.add(f"return x{number}")
+
+    def lazy(self, node: Node) -> str:
+        """The expression of the views at ``p``, where it is a model or a list of them."""
+        if isinstance(node, Table) and node.path == ".":
+            return f"View_{node.fbs}(data, p)"
+        if isinstance(node, Vector) and isinstance(node.item, Table) and node.item.path == "." and node.make in _MAKES:
+            item = f"View_{node.item.fbs}(data, p + 4 * at + offset)"
+            listed = f"[{item} for at, offset in enumerate(get_offsets(data, p, room_of(data)), 1)]"
+            return node.make.replace("$", listed)
+        return ""
+
+
+_MAKES = ("$", "tuple($)")

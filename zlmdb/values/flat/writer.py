@@ -1,0 +1,351 @@
+"""The generated encoder: one function a table, the root's with the constant head of a buffer folded in."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any, Callable
+
+from ..base import Encode
+from . import runtime
+from .generate import Source
+from .layout import ByMask, Layout, reaches_eight
+from .nodes import Blob, Field, Node, Scalar, Struct, Table, Text, UnionOf, Vector, fill
+from .schema import Schema
+
+EVENS = (b"", b"\0\0\0\0")
+"""What ends a block whose size must be a multiple of eight, by bit 2 of the size so far."""
+
+
+def make_encoder(schema: Schema, layouts: dict[str, Layout], *, checked: bool = True) -> Encode:
+    """The function from a value to its bytes. It raises anything for a value that does not fit."""
+    writer = _Writer(schema, layouts, checked)
+    for table in schema.tables:
+        if table is not schema.root or table.recursive:
+            writer.function(table, root=False)
+    writer.function(schema.root, root=True)
+    encode: Callable[[Any], bytes] = writer.source.run(f"writer of {schema.label}", writer.names)["encode"]
+    return (lambda value: encode((value,))) if schema.boxed else encode
+
+
+def loops(layout: Layout) -> bool:
+    """Whether vectors of the table are written in one loop."""
+    return not layout.optional and not layout.table.deep and bool(layout.table.fields)
+
+
+class _Writer:
+    def __init__(self, schema: Schema, layouts: dict[str, Layout], checked: bool) -> None:
+        self.source = Source()
+        self.layouts = layouts
+        self.checked = checked
+        self.names: dict[str, Any] = dict(schema.names)
+        self.names.update(join=b"".join, EVENS=EVENS)
+        for cls in (int, float, bool, str):
+            self.names[f"only_{cls.__name__}"] = frozenset({cls}).issuperset
+
+    def function(self, table: Table, *, root: bool) -> None:
+        """One table. `_Body` has the parts of the story: fields, what they refer to, the bytes."""
+        layout = self.layouts[table.fbs]
+        depth = ", depth=0" if table.deep else ""
+        title = "encode(v" if root else f"put_{table.fbs}(v, so"
+        with self.source.block(f"def {title}{depth}):"):
+            if table.recursive:
+                self.source.add("depth = deeper(depth)")
+            _Body(self, layout, root).write()
+        self.source.add("")
+        if not root and loops(layout):
+            self.function_of_many(layout)
+
+    def function_of_many(self, layout: Layout) -> None:
+        """A vector of tables that all share one vtable, as `put_tables` writes them, in one loop."""
+        table = layout.table
+        vtable = f"VTABLE_{table.fbs}"
+        self.names[vtable] = layout.padded_vtable(layout.full)
+        number = {field.name: f"v{at}" for at, field in enumerate(table.fields)}
+        taken = ", ".join(number[field.name] for field in table.declared)
+        add = self.source.add
+        with self.source.block(f"def puts_{table.fbs}(items):"):
+            add("count = len(items)", "start = 4 + 4 * count", f"pad = -start % {layout.align}", "at = start + pad")
+            add(f"so = {len(layout.padded_vtable(layout.full))}", "offsets = []")
+            add(f"blocks = [b'', b'', b'', {vtable}]", "add = blocks.extend")
+            with self.source.block(f"for {f'{taken},' if table.trusted else 'v'} in items:"):
+                _Body(self, layout, False, loop=True).write()
+            add("blocks[0], blocks[1], blocks[2] = u32(count), put_u32s(offsets), bytes(pad)")
+            add("return join(blocks)")
+        add("")
+
+
+class _Body:
+    """The body of the function of one table."""
+
+    def __init__(self, writer: _Writer, layout: Layout, root: bool, loop: bool = False) -> None:
+        """*loop*: the body of a loop over tables that share a vtable."""
+        self.writer, self.layout, self.root, self.loop = writer, layout, root, loop
+        self.add, self.block = writer.source.add, writer.source.block
+        self.names = writer.names
+        self.table = layout.table
+        self.var = {field.name: f"v{number}" for number, field in enumerate(self.table.fields)}
+        self.number = {field.name: str(number) for number, field in enumerate(self.table.fields)}
+        self.moving = False
+        """Whether the place of the next thing is ``p`` and `past`, or `past` alone."""
+        self.past = layout.fixed
+        self.parts: list[str] = []
+        self.inline: dict[str, list[str]] = {}
+
+    def write(self) -> None:
+        for field in [] if self.loop and self.table.trusted else self.table.fields:
+            self.add(f"{self.var[field.name]} = {fill(field.get, 'v')}")
+        self.check()
+        if self.layout.optional:
+            self.add(f"m = {self.layout.full}")
+        for field in self.table.fields:
+            if isinstance(field.node, (Scalar, Struct)):
+                self.in_place(field)
+        for field in self.layout.tail:
+            self.referred(field)
+        self.finish()
+
+    def check(self) -> None:
+        if not self.writer.checked:
+            return
+        tests = [] if self.table.trusted else [fill(self.table.test, "v")]
+        for field in self.table.fields:
+            test = self.test(field.node, self.var[field.name])
+            if test:
+                tests.append(f"({self.var[field.name]} is None or {test})" if field.optional else test)
+        if tests:
+            with self.block(f"if not ({' and '.join(tests)}):"):
+                self.add("raise Misfit")
+
+    def test(self, node: Node, var: str) -> str:
+        if isinstance(node, (Table, UnionOf)):
+            return ""  # they check themselves
+        if not isinstance(node, Vector):
+            return fill(node.test, var)
+        item = node.item
+        test = fill(node.test, var)
+        if isinstance(item, Text) and item.plain and not runtime.BY_ARRAY:
+            return f"{test} and only_str(map(type, {var}))"
+        if isinstance(item, Scalar) and item.sure is not None and not runtime.BY_ARRAY:
+            only = f"only_{item.sure.__name__}(map(type, {var}))"
+            if item.sure is float:
+                only = f"({only} or all([{fill(item.test, 'x')} for x in {var}]))"
+            return f"{test} and {only}"
+        if isinstance(item, (Text, Scalar, Struct)):
+            return f"{test} and all([{fill(item.test, 'x')} for x in {var}])"
+        return test
+
+    def bit(self, field: Field) -> int:
+        return 1 << self.layout.optional.index(field)
+
+    def in_place(self, field: Field) -> None:
+        node, var = field.node, self.var[field.name]
+        gets = node.gets if isinstance(node, Struct) else [node.dump] if isinstance(node, Scalar) else []
+        values = [fill(get, var) for get in gets]
+        if field.optional:
+            number = self.number[field.name]
+            copies = [f"d{number}_{part}" for part in range(len(values))]
+            with self.block(f"if {var} is None:"):
+                self.add(f"m -= {self.bit(field)}", f"{' = '.join(copies)} = 0")
+            with self.block("else:"):
+                self.add(*[f"{copy} = {value}" for copy, value in zip(copies, values)])
+            values = copies
+        self.inline[field.name] = values
+
+    # What is referred to
+
+    def referred(self, field: Field) -> None:
+        number, var = self.number[field.name], self.var[field.name]
+        place = self.layout.offsets[field.name]
+        self.inline[field.name] = [f"o{number}"]
+        if not field.optional:
+            constant, growth, skip = self.bytes_of(field.node, number, var)
+            self.add(f"o{number} = {self.position(skip, -place)}")
+            self.advance(constant, growth)
+            return
+        self.settle()
+        with self.block(f"if {var} is None:"):
+            self.add(f"m -= {self.bit(field)}", f"o{number} = 0")
+            start = len(self.parts)
+            nothing = self.writer.source.lines
+            line = len(nothing)
+        with self.block("else:"):
+            constant, growth, skip = self.bytes_of(field.node, number, var)
+            self.add(f"o{number} = {self.position(skip, -place)}")
+            self.advance(constant, growth)
+            self.settle()
+            own = self.parts[start:]
+            fresh = [part if part in (f"s{number}", f"b{number}") else f"h{number}_{at}" for at, part in enumerate(own)]
+            self.add(*[f"{name} = {part}" for name, part in zip(fresh, own) if name != part])
+        kind = [f"k{number}"] if isinstance(field.node, UnionOf) else []
+        blank = " = ".join(dict.fromkeys(fresh))
+        self.parts[start:] = fresh
+        indent = "    " * (self.writer.source.depth + 1)
+        nothing.insert(line, f"{indent}{blank} = b''")
+        if kind:
+            nothing.insert(line, f"{indent}{kind[0]} = 0")
+
+    def position(self, skip: str, more: int) -> str:
+        """The expression of the place of the next thing, *skip* and *more* further."""
+        total = self.past + more
+        terms = ["p"] if self.moving else []
+        if skip:
+            if skip.isdigit():
+                total += int(skip)
+            else:
+                terms.append(skip)
+        text = " + ".join(terms)
+        if not text:
+            return str(total)
+        return f"{text} + {total}" if total > 0 else f"{text} - {-total}" if total else text
+
+    def advance(self, constant: int, growth: str) -> None:
+        """The next thing comes *constant* and *growth* bytes later."""
+        self.past += constant
+        if growth:
+            self.add(f"p = {self.position('', 0)} + ({growth})")
+            self.moving, self.past = True, 0
+
+    def settle(self) -> None:
+        """Have the place of the next thing in ``p``."""
+        if not self.moving or self.past:
+            self.add(f"p = {self.position('', 0)}")
+            self.moving, self.past = True, 0
+
+    def bytes_of(self, node: Node, number: str, var: str) -> tuple[int, str, str]:
+        """Adds parts; gives how many bytes they are, constant and growing, and how far in them the object begins."""
+        if isinstance(node, Text):
+            joint = self.layout.joint
+            return self.text(fill(node.dump, var), number, joint is not None and self.number[joint.name] == number)
+        if isinstance(node, Blob):
+            return self.blob(node, number, var)
+        if isinstance(node, Table):
+            return self.one_table(node, number, var)
+        if isinstance(node, UnionOf):
+            return self.union(node, number, var)
+        if isinstance(node, Vector):
+            self.add(f"b{number} = {self.vector(node, var)}")
+        self.parts.append(f"b{number}")
+        return 0, f"len(b{number})", ""
+
+    def text(self, data: str, number: str, joint: bool) -> tuple[int, str, str]:
+        self.add(f"s{number} = {data}", f"n{number} = len(s{number})")
+        size = f"n{number}"
+        self.parts += [] if joint else [f"SIZES[{size}] if {size} < 1024 else u32({size})"]
+        self.parts += [f"s{number}", f"PADS[{size} & 3]"]
+        return 0, f"{size} + 8 & -4", ""
+
+    def blob(self, node: Blob, number: str, var: str) -> tuple[int, str, str]:
+        data = fill(node.dump, var)
+        if node.length is not None:
+            self.add(f"s{number} = {data}")
+            self.parts += [repr(struct.pack("<I", node.length)), f"s{number}"]
+            return 4 + node.length, "", ""
+        self.add(f"s{number} = {data}", f"n{number} = len(s{number})")
+        self.parts += [f"u32(n{number})", f"s{number}", f"FILLS[n{number} & 3]"]
+        return 0, f"n{number} + 7 & -4", ""
+
+    def vector(self, node: Vector, var: str) -> str:
+        item, items = node.item, fill(node.items, var)
+        if isinstance(item, Text):
+            return f"put_texts([{fill(item.dump, 'x')} for x in {items}], len({var}))"
+        if isinstance(item, Scalar):
+            values = items if item.dump == "$" else f"[{fill(item.dump, 'x')} for x in {items}]"
+            return f"put_all_{item.width.vector}({values})"
+        if isinstance(item, Struct):
+            pack = self.constant(f"pack_{item.fbs}", struct.Struct("<" + item.code).pack)
+            gets = ", ".join(fill(get, "x") for get in item.gets)
+            return f"put_structs([{pack}({gets}) for x in {items}], {item.align})"
+        if isinstance(item, Table):
+            layout = self.writer.layouts[item.fbs]
+            if loops(layout):
+                return f"puts_{item.fbs}({items})"
+            depth = self.depth_for(item)
+            return f"put_tables({items}, put_{item.fbs}, {self.vtable(layout)}, {layout.align}{depth})"
+        return "b''"  # there are no other vectors
+
+    def depth_for(self, table: Table) -> str:
+        return ", depth" if table.deep else ""
+
+    def vtable(self, layout: Layout) -> str:
+        return self.constant(f"VTABLE_{layout.table.fbs}", layout.padded_vtable(layout.full))
+
+    def constant(self, name: str, value: Any) -> str:
+        self.names[name] = value
+        return name
+
+    def one_table(self, node: Table, number: str, var: str) -> tuple[int, str, str]:
+        layout = self.writer.layouts[node.fbs]
+        skip = len(layout.padded_vtable(layout.full))
+        self.add(f"b{number} = put_{node.fbs}({var}, {skip}{self.depth_for(node)})")
+        self.parts += [self.vtable(layout), f"b{number}"]
+        return skip, f"len(b{number})", str(skip)
+
+    def union(self, node: UnionOf, number: str, var: str) -> tuple[int, str, str]:
+        """An if for each member; the bytes are padded to the alignment of the whole union."""
+        eight = reaches_eight(node)
+        for kind, (cls, table, boxed) in enumerate(node.members, 1):
+            layout = self.writer.layouts[table.fbs]
+            vtable = layout.padded_vtable(layout.full)
+            vtable += bytes(-len(vtable) % (8 if eight else 4))
+            name = self.constant(f"{node.fbs}_{kind}_vtable", vtable)
+            cls_name = self.constant(f"{node.fbs}_{kind}_class", cls)
+            value = f"({var},)" if boxed else var
+            with self.block(f"{'if' if kind == 1 else 'elif'} type({var}) is {cls_name}:"):
+                self.add(f"k{number}, l{number} = {kind}, {len(vtable)}")
+                self.add(f"b{number} = {name} + put_{table.fbs}({value}, {len(vtable)}{self.depth_for(table)})")
+        with self.block("else:"):
+            self.add("raise Misfit")
+        if eight:
+            self.add(f"b{number} += EVENS[len(b{number}) >> 2 & 1]")
+        self.parts.append(f"b{number}")
+        return 0, f"len(b{number})", f"l{number}"
+
+    # The bytes
+
+    def finish(self) -> None:
+        layout = self.layout
+        values: list[str] = []
+        for place in layout.places:
+            if place.kind:
+                values.append(f"k{self.number[place.field.name]}")
+            else:
+                values += self.inline[place.field.name]
+        if layout.joint is not None:
+            values.append(f"n{self.number[layout.joint.name]}")
+        if self.root:
+            head = layout.head(layout.full)
+            pack = self.constant("pack_root", struct.Struct(f"<{len(head)}s{layout.codes}").pack)
+            self.constant("HEAD", head)
+            self.constant("HEADS", ByMask(layout.head))
+            first = "HEADS[m]" if layout.optional else "HEAD"
+        else:
+            pack = self.constant(f"pack_{layout.table.fbs}", struct.Struct(f"<i{layout.codes}").pack)
+            first = "so"
+            self.close_block()
+        whole = f"{pack}({', '.join([first, *values])})"
+        if self.loop:
+            extra = " + len(e)" if "e" in self.parts else ""
+            self.add(f"add(({', '.join([whole, *self.parts])},))", "at -= 4", "offsets.append(at + so)")
+            self.add(f"so += {self.position('', 0)}{extra}")
+            return
+        self.add(f"return join(({', '.join([whole, *self.parts])}))" if self.parts else f"return {whole}")
+
+    def close_block(self) -> None:
+        """Padding, and the vtable of a table that cannot share the common one: behind it."""
+        layout = self.layout
+        if layout.align == 8 and self.parts:
+            end = self.position("", 0)
+            if not self.moving:
+                self.parts += [repr(bytes(-self.past % 8))] if self.past % 8 else []
+                self.past += -self.past % 8
+            else:
+                self.add(f"e = EVENS[({end}) >> 2 & 1]")
+                self.parts.append("e")
+        if layout.optional:
+            vtables = self.constant(f"VTABLES_{layout.table.fbs}", ByMask(layout.padded_vtable))
+            extra = " + len(e)" if "e" in self.parts else ""
+            with self.block(f"if m != {layout.full}:"):
+                self.add(f"t = {vtables}[m]", f"so = -({self.position('', 0)}{extra})")
+            with self.block("else:"):
+                self.add("t = b''")
+            self.parts.append("t")
