@@ -25,7 +25,8 @@ ROWS = [
     ["keys", "values", "engines", "gate", "layout", "writerlock"],
     ["engines.lmdb", "engines.memory", "store"],
     ["transaction", "catalogue", "storage"],
-    ["selection", "hotpath"],
+    ["selection", "hotpath", "indexstorage"],
+    ["indexview", "upkeep"],
     ["index"],
     ["table"],
     ["attach", "attached", "classicselection", "mapcodecs"],
@@ -48,6 +49,7 @@ RANK = {unit: rank for rank, row in enumerate(ROWS) for unit in row}
 LATE: dict[tuple[str, str], str] = {
     ("selection", "table"): "annotations: a selection is made by a table",
     ("index", "table"): "annotations: an index is a descriptor on a table",
+    ("indexview", "table"): "annotations: a view reads a table",
     ("attached", "pmap"): "annotations: an index of a map is a map",
 }
 

@@ -32,9 +32,9 @@ from .errors import WriterTimeout as WriterTimeout
 from .errors import WrongThread as WrongThread
 from .facts import TableInfo as TableInfo
 from .index import Index as Index
-from .index import IndexView as IndexView
 from .index import UniqueIndex as UniqueIndex
-from .index import UniqueIndexView as UniqueIndexView
+from .indexview import IndexView as IndexView
+from .indexview import UniqueIndexView as UniqueIndexView
 from .maps import MapBytes16FlatBuffers as MapBytes16FlatBuffers
 from .maps import MapBytes16TimestampUuid as MapBytes16TimestampUuid
 from .maps import MapBytes16TimestampUuidFlatBuffers as MapBytes16TimestampUuidFlatBuffers

@@ -9,13 +9,15 @@ from uuid import UUID
 
 from . import errors
 from .catalogue import Catalogue, Slot, catalogue_of
-from .index import DeclaredIndex, IndexStorage, build
+from .index import DeclaredIndex
+from .indexstorage import IndexStorage
 from .keys import KeyCodec, key_codec
 from .keys import from_name as key_from_name
 from .storage import Storage, Watched
 from .store import Store
 from .table import Table, declared_indexes
 from .typeargs import type_arguments
+from .upkeep import build
 from .values import from_name as value_from_name
 from .values import serializer
 from .values.base import Serializer

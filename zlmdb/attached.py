@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import errors
 from .catalogue import catalogue_of
-from .index import BoundIndex, IndexStorage
+from .indexstorage import BoundIndex, IndexStorage
 from .storage import Storage
 from .store import Store
 from .table import Table

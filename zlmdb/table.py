@@ -12,9 +12,10 @@ from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, Callable, ClassVar, Generic, NoReturn, Optional, TypeVar, Union, overload
 from uuid import UUID
 
-from . import errors
+from . import errors, upkeep
 from .hotpath import specialised
-from .index import BoundIndex, Change, DeclaredIndex, IndexStorage, build
+from .index import DeclaredIndex
+from .indexstorage import BoundIndex, IndexStorage
 from .selection import Selection
 from .storage import Ended, Nothing, Storage, after, shortened
 from .transaction import Transaction
@@ -459,19 +460,13 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=_TableType):
         """Store a record and the differences of its index entries; everything is checked before anything is written."""
         old = self._stored(encoded, key)
         primary = encoded[len(self.storage.prefix) :]
-        changes = self._changes(key, primary, value, old)
-        raw, puts, dels = self._raw, 1, 0
+        changes = upkeep.changes(self.indexes, self._raw, self.storage, key, primary, value, old)
         try:
-            raw.put(encoded, data, True, True, False, self._db)
-            for (index, handle), old_entry, new_entry in changes:
-                if old_entry is not None:
-                    dels += self._delete_entry(index, handle, old_entry, key, primary)
-                if new_entry is not None:
-                    raw.put(new_entry, index.owned(key, primary), db=handle)
-                    puts += 1
+            self._raw.put(encoded, data, True, True, False, self._db)
+            puts, dels = upkeep.apply(changes, self._raw, key, primary)
         except Exception as error:
             self._write_failed(key, error)
-        self.txn.count(puts, dels)
+        self.txn.count(1 + puts, dels)
 
     def _stored(self, encoded: bytes, key: K) -> Optional[tuple[V]]:
         """The stored value as a 1-tuple, since it may be None or false; None when there is no record."""
@@ -480,30 +475,6 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=_TableType):
         except Exception as error:
             self._write_failed(key, error)
         return None if data is None else (self.storage.decode_value(data, key),)
-
-    def _changes(self, key: K, primary: bytes, value: V, old: Optional[tuple[V]]) -> list[Change]:
-        changes: list[Change] = []
-        for bound in self.indexes:
-            index = bound.storage
-            new_entry = index.entry(value, primary)
-            old_entry = None if old is None else index.entry(old[0], primary, stored=True)
-            if new_entry is not None and index.joined is None and (new_entry != old_entry or not index.enforced):
-                owner = self._raw.get(new_entry, None, bound.handle)
-                if owner is None:  # also where an old file lost the entry together with another record of the same key
-                    old_entry = None if new_entry == old_entry else old_entry
-                elif not index.belongs(owner, key, primary):
-                    raise index.conflict(index.get_key(value), index.owner_of(owner, self.storage))
-            if new_entry != old_entry:
-                changes.append(Change(bound, old_entry, new_entry))
-        return changes
-
-    def _delete_entry(self, index: IndexStorage, handle: Any, entry: bytes, key: K, primary: bytes) -> int:
-        # Old files may hold several records under one "unique" key: the entry then belongs to the last one written.
-        if index.joined is None:
-            owner = self._raw.get(entry, None, handle)
-            if owner is None or not index.belongs(owner, key, primary):
-                return 0
-        return int(self._raw.delete(entry, db=handle))
 
     def remove(self, encoded: bytes) -> int:
         """Delete the record with the engine's key *encoded*, and its index entries; how many records, 0 or 1."""
@@ -521,7 +492,7 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=_TableType):
                 entries = [(bound, bound.storage.entry(old[0], primary, stored=True)) for bound in self.indexes]
                 for (index, handle), entry in entries:
                     if entry is not None:
-                        dels += self._delete_entry(index, handle, entry, key, primary)
+                        dels += upkeep.delete_entry(index, handle, entry, raw, key, primary)
             deleted = int(raw.delete(encoded, db=self._db))
         except Exception as error:
             self._write_failed(key, error)
@@ -548,7 +519,7 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=_TableType):
         index, handle = bound
         with self.txn.statement():
             deleted = self._drop(index.storage, handle)
-            inserted = build(self.select().engine_rows(), self.storage, index, self._raw, handle)
+            inserted = upkeep.build(self.select().engine_rows(), self.storage, index, self._raw, handle)
             self.txn.count(inserted, 0)
         return deleted, inserted
 

@@ -1,0 +1,190 @@
+"""A table read through one of its indexes: what an index gives as an attribute of a table in a transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, TypeVar
+
+from . import errors
+from .indexstorage import BoundIndex
+from .selection import Selection
+from .storage import Storage
+
+if TYPE_CHECKING:
+    from .table import Table
+
+I = TypeVar("I")  # noqa: E741 - the index key, as in IndexView[I, K, V]
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class _View(Generic[I, K, V]):
+    """What both kinds of views share: an index of a table in a transaction."""
+
+    __iter__ = None  # not iterable: Python would try view[0], view[1], ... for ever; select() and groups() are
+
+    def __init__(self, table: Table[K, V], name: str, bound: Optional[BoundIndex]) -> None:
+        self._table = table
+        self._name = name
+        if bound is None:
+            raise errors.IndexNotBuilt(
+                f"index {table.label}.{name} is not in the file: open it writable with a schema that "
+                "declares the index, "
+                f"which builds it",
+                table=table.label,
+                index=name,
+            )
+        self._storage = bound.storage
+        self._handle = bound.handle
+
+    def select(
+        self,
+        start: Optional[I] = None,
+        stop: Optional[I] = None,
+        *,
+        prefix: Any = None,
+        reverse: bool = False,
+        limit: Optional[int] = None,
+    ) -> Selection[K, V]:
+        """Records with ``start <= index key < stop``, in the order of the index; keys are the table's.
+
+        *prefix* keeps those whose index key begins with it: a str or bytes, or leading parts of a tuple. Nothing is
+        read until the selection is iterated; each record read costs O(log n).
+        """
+        lower, upper = self._storage.bounds(start, stop, prefix)
+        return IndexSelection(self._table, lower, upper, reverse, limit, index=self._bound())
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._storage.storage.label}>"
+
+    def _bound(self) -> BoundIndex:
+        return BoundIndex(self._storage, self._handle)
+
+    def _only(self, key: I) -> Selection[K, V]:
+        lower, upper = self._storage.exactly(key)
+        return IndexSelection(self._table, lower, upper, index=self._bound())
+
+
+class IndexView(_View[I, K, V]):
+    """Reads a table through a non-unique index: ``t.users.by_age[32]``."""
+
+    def __getitem__(self, key: I) -> Selection[K, V]:
+        """The records with this index key, in the order of their primary keys; empty when there are none."""
+        return self._only(key)
+
+    def __contains__(self, key: Any) -> bool:
+        return bool(self._only(key))
+
+    def groups(self) -> Iterator[tuple[I, Selection[K, V]]]:
+        """Each index key with the selection of its records, in the order of the index. O(log n) a group."""
+        table, storage = self._table, self._storage
+        lower, upper = storage.bounds(None, None, None)
+        while True:
+            cursor = table.cursor(self._handle)
+            found = cursor.set_range(lower) if lower else cursor.first()
+            entry = bytes(cursor.key()) if found else upper
+            if entry >= upper:
+                return
+            key = storage.load_key(entry)
+            yield key, self._only(key)
+            lower = storage.exactly(key)[1]
+
+
+class UniqueIndexView(_View[I, K, V]):
+    """Reads a table through a unique index: ``t.users.by_email["ann@example.com"]``."""
+
+    def __getitem__(self, key: I) -> V:
+        """The record with this index key. Raises `KeyError` when there is none."""
+        primary = self._primary(key)
+        if primary is None:
+            raise KeyError(key)
+        return self._table.owned(primary, self._storage)
+
+    def get(self, key: I, default: Optional[V] = None) -> Optional[V]:
+        """The record with this index key, or *default*."""
+        primary = self._primary(key)
+        return default if primary is None else self._table.owned(primary, self._storage)
+
+    def key(self, key: I) -> K:
+        """The primary key of the record with this index key; the record is not read. Raises `KeyError`."""
+        primary = self._primary(key)
+        if primary is None:
+            raise KeyError(key)
+        return self._table.storage.key.decode(primary)
+
+    def __contains__(self, key: object) -> bool:
+        return self._primary(key) is not None
+
+    def _primary(self, key: Any) -> Optional[bytes]:
+        entry = self._storage.storage.lookup
+        try:
+            primary: Optional[bytes] = self._table.engine_get(entry(key), None, self._handle)
+        except Exception as error:
+            self._failed(key, error)
+        if primary is None:
+            self._storage.storage.encode_key(key)  # raises where the key could not be in the index at all
+        return primary
+
+    def _failed(self, key: Any, error: Exception) -> NoReturn:
+        self._storage.storage.encode_key(key)
+        raise self._table.txn.translate(error, table=self._table.label, index=self._name, key=key) from error
+
+
+class IndexSelection(Selection[K, V]):
+    """Records of a table in the order of an index."""
+
+    __slots__ = ("_index",)
+
+    def __init__(
+        self, table: Table[K, V], lower: bytes, upper: bytes, reverse: bool = False, limit: Optional[int] = None, *,
+        index: BoundIndex,
+    ) -> None:  # fmt: skip
+        super().__init__(table, lower, upper, reverse, limit)
+        self._index = index
+
+    def __getitem__(self, key: K) -> V:
+        value = self._table[key]
+        entry = self._index.storage.entry(value, self._table.storage.key.encode(key), stored=True)
+        if entry is None or not self._lower <= entry < self._upper:
+            raise KeyError(key)
+        return value
+
+    def _primaries(self) -> Iterator[Any]:
+        """The encoded primary keys, in the order of the entries."""
+        tail = self._index.storage.tail
+        if tail:
+            return (entry[tail:] for entry in self.engine_rows(values=False))
+        return (primary for _, primary in self.engine_rows())
+
+    def _pairs(self) -> Iterator[tuple[K, V]]:
+        table, storage = self._table, self._index.storage
+        load_key = table.storage.key.decode
+        for primary in self._primaries():
+            yield load_key(primary), table.owned(primary, storage)
+
+    def _values(self) -> Iterator[V]:
+        table, storage = self._table, self._index.storage
+        for primary in self._primaries():
+            yield table.owned(primary, storage)
+
+    def _keys(self) -> Iterator[K]:
+        load_key = self._table.storage.key.decode
+        for primary in self._primaries():
+            yield load_key(primary)
+
+    def _primary_keys(self) -> Iterator[bytes]:
+        prefix = self._table.storage.prefix
+        for primary in self._primaries():
+            yield prefix + primary
+
+    def _cursor(self) -> Any:
+        return self._table.cursor(self._index.handle)
+
+    def _entries(self) -> int:
+        return self._table.entries(self._index.handle)
+
+    def _is_whole(self, storage: Optional[Storage[Any, Any]] = None) -> bool:
+        return super()._is_whole(self._index.storage.storage)
+
+    def _replace(self, reverse: bool) -> Selection[K, V]:
+        return IndexSelection(self._table, self._lower, self._upper, reverse, self._limit, index=self._index)
