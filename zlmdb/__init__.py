@@ -125,8 +125,12 @@ from .selection import Selection as Selection
 from .table import Table as Table
 from .transaction import Transaction as Transaction
 from .transaction import TransactionStats as TransactionStats
+from .values import Array as Array
+from .values import ArraySerializer as ArraySerializer
 from .values import Cbor as Cbor
 from .values import CborSerializer as CborSerializer
+from .values import Compressed as Compressed
+from .values import Compression as Compression
 from .values import FlatBuffers as FlatBuffers
 from .values import FlatBuffersSerializer as FlatBuffersSerializer
 from .values import Json as Json
@@ -138,14 +142,19 @@ from .values import PickleSerializer as PickleSerializer
 from .values import Snappy as Snappy
 from .values import Unchecked as Unchecked
 from .values import Zlib as Zlib
+from .values import Zstd as Zstd
 
 # Last: to type checkers the import of Table makes zlmdb.table the module of that name.
 from .registered import table as table  # isort: skip
 
 __all__ = [  # open is left out: `from zlmdb import *` keeps the builtin
     "TABLES_BY_UUID",
+    "Array",
+    "ArraySerializer",
     "Cbor",
     "CborSerializer",
+    "Compressed",
+    "Compression",
     "ConstraintError",
     "CorruptDatabase",
     "Database",
@@ -275,6 +284,7 @@ __all__ = [  # open is left out: `from zlmdb import *` keeps the builtin
     "WriterTimeout",
     "WrongThread",
     "Zlib",
+    "Zstd",
     "__version__",
     "errors",
     "keys",

@@ -67,8 +67,11 @@ def resolved(argument: Any, globalns: Mapping[str, Any], localns: Optional[Mappi
 
 
 def _is_open(annotated: Any) -> bool:
-    """Whether the codec in an Annotated is a class yet to be made for the type, which must then be known."""
-    return any(isinstance(part, type) for part in annotated.__metadata__)
+    """Whether the type in an Annotated must be known: no codec in it is made already."""
+    return not any(
+        hasattr(part, "raw_decode") and not isinstance(part, type) and not getattr(part, "takes_type", False)
+        for part in annotated.__metadata__
+    )
 
 
 def field_types(model: Any, localns: Optional[Mapping[str, Any]] = None) -> dict[str, Any]:

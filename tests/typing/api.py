@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Optional, Union
+from typing import Annotated, Any, Optional, Union
 from uuid import UUID
 
 import numpy as np
@@ -33,6 +33,13 @@ class Store(zlmdb.Schema):
     readings: zlmdb.Table[tuple[UUID, datetime], float]
     sessions: zlmdb.Table[str, zlmdb.Zlib[zlmdb.Json[User]]]
     documents: zlmdb.Table[str, zlmdb.Cbor]
+    notes: zlmdb.Table[str, zlmdb.Compressed[zlmdb.Cbor[User]]]
+    grids: zlmdb.Table[str, zlmdb.Array[np.float64]]
+    squeezed: zlmdb.Table[str, zlmdb.Zstd[zlmdb.Array[np.int32]]]
+    jars: zlmdb.Table[str, Annotated[User, zlmdb.PickleSerializer(allow=[UUID])]]
+    blobs: zlmdb.Table[str, Annotated[zlmdb.Json[User], zlmdb.Compression("zstd", threshold=100)]]
+    pickles: zlmdb.Table[str, zlmdb.Pickle[User]]
+    packed: zlmdb.Table[str, zlmdb.Unchecked[zlmdb.Msgpack[User]]]
 
 
 class ClassicUsers(zlmdb.MapUuidCbor[User]):
@@ -65,6 +72,13 @@ def a_table_knows_its_keys_and_values(t: Store, key: UUID, when: datetime) -> No
     assert_type(t.readings[key, when], float)
     assert_type(t.sessions["token"], User)
     assert_type(t.documents["readme"], Any)
+    assert_type(t.notes["a"], User)
+    assert_type(t.jars["a"], User)
+    assert_type(t.blobs["a"], User)
+    assert_type(t.pickles["a"], User)
+    assert_type(t.packed["a"], User)
+    assert_type(t.grids["a"], "np.ndarray[Any, np.dtype[np.float64]]")
+    assert_type(t.squeezed["a"], "np.ndarray[Any, np.dtype[np.int32]]")
     assert_type(t.users.get(key), Optional[User])
     assert_type(t.logins.get("ann", 0), int)
     assert_type(t.logins.get("ann", "never"), Union[int, str])

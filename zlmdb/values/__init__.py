@@ -3,10 +3,32 @@
 ``Cbor[User]`` is ``Annotated[User, CborSerializer]``: a type checker sees User, `serializer` finds the codec.
 """
 
-from .aliases import Cbor, FlatBuffers, FlatBuffersView, Json, Msgpack, Pickle, Snappy, Unchecked, Zlib
-from .base import FunctionSerializer, Serializer, UncheckedWrapper, Wrapper
+from .aliases import (
+    Array,
+    Cbor,
+    Compressed,
+    FlatBuffers,
+    FlatBuffersView,
+    Json,
+    Msgpack,
+    Pickle,
+    Snappy,
+    Unchecked,
+    Zlib,
+    Zstd,
+)
+from .array import ArraySerializer
+from .base import FunctionSerializer, Serializer, UncheckedWrapper, Wrapper, WrapperOptions
 from .cbor import CborSerializer
-from .compressed import CompressedSerializer, SnappySerializer, ZlibSerializer, compressed
+from .compressed import (
+    CompressedSerializer,
+    Compression,
+    MixedSerializer,
+    SnappySerializer,
+    ZlibSerializer,
+    ZstdSerializer,
+    compressed,
+)
 from .flat import F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, Id, InStruct
 from .flatbuffers import FlatBuffersSerializer, FlatBuffersViewSerializer, fbs, load
 from .json import JsonSerializer
@@ -26,13 +48,17 @@ __all__ = [
     "U16",
     "U32",
     "U64",
+    "Array",
+    "ArraySerializer",
     "Bytes16",
     "Bytes20",
     "Bytes20Timestamp",
     "Bytes32",
     "Cbor",
     "CborSerializer",
+    "Compressed",
     "CompressedSerializer",
+    "Compression",
     "FlatBuffers",
     "FlatBuffersSerializer",
     "FlatBuffersView",
@@ -42,6 +68,7 @@ __all__ = [
     "InStruct",
     "Json",
     "JsonSerializer",
+    "MixedSerializer",
     "Msgpack",
     "MsgpackSerializer",
     "Oid",
@@ -58,8 +85,11 @@ __all__ = [
     "Uuid",
     "UuidSet",
     "Wrapper",
+    "WrapperOptions",
     "Zlib",
     "ZlibSerializer",
+    "Zstd",
+    "ZstdSerializer",
     "compressed",
     "fbs",
     "from_name",

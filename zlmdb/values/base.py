@@ -6,7 +6,7 @@ import importlib
 import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, Callable, Generic, Optional, TypeVar, Union
+from typing import Any, Callable, ClassVar, Generic, Optional, TypeVar, Union
 
 from ..errors import DecodeError, EncodeError, Error
 
@@ -37,6 +37,9 @@ class Serializer(ABC, Generic[T]):
 
     examples: Sequence[T] = ()
     """Values that fit. The tests run over them."""
+
+    takes_type: ClassVar[bool] = False
+    """Whether an instance in an annotation still has to be told, by `of_type`, what it stands beside."""
 
     @classmethod
     def for_type(cls, annotation: Any, *, localns: Optional[Mapping[str, Any]] = None) -> Serializer[Any]:
@@ -91,6 +94,13 @@ class Serializer(ABC, Generic[T]):
         refuse_callables(self.name, given)
         return self
 
+    def of_type(self, annotation: Any, localns: Optional[Mapping[str, Any]] = None) -> Serializer[Any]:
+        """What ``Annotated[annotation, self]`` means: itself, or a copy where the type has yet to be told.
+
+        A serializer of the latter kind says so by ``takes_type = True``.
+        """
+        return self
+
     def unchecked(self) -> Serializer[T]:
         """A copy that trusts what it is given to store, where checking costs extra; else itself."""
         return self
@@ -131,6 +141,14 @@ class Wrapper(ABC):
     @classmethod
     @abstractmethod
     def around(cls, inner: Serializer[Any]) -> Serializer[Any]:
+        """*inner*, changed."""
+
+
+class WrapperOptions(ABC):
+    """A wrapper with options, an instance in an annotation: ``Annotated[Json[User], Compression("zstd")]``."""
+
+    @abstractmethod
+    def around(self, inner: Serializer[Any]) -> Serializer[Any]:
         """*inner*, changed."""
 
 

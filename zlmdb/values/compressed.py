@@ -1,11 +1,19 @@
-"""Wrappers that compress what another serializer writes: ``Zlib[Json[User]]``."""
+"""Wrappers that compress what another serializer writes: ``Zlib[Json[User]]``, ``Compressed[Json[User]]``.
+
+`Zlib`, `Snappy` and `Zstd` store each value as one stream of that method and nothing else. `Compressed` leaves small
+values, and those that do not shrink, as they are: the first byte of each says what follows.
+"""
 
 from __future__ import annotations
 
 import zlib
-from typing import Any, Callable, ClassVar, Optional, TypeVar
+from typing import Any, Callable, ClassVar, Literal, Optional, TypeVar
 
-from .base import Data, FunctionSerializer, Serializer, Wrapper, library
+from .base import Data, FunctionSerializer, Serializer, Wrapper, WrapperOptions, library
+from .zstd import zstd_functions
+
+Functions = tuple[Callable[[bytes], bytes], Callable[[Data], bytes]]
+Method = Literal["zlib", "snappy", "zstd"]
 
 T = TypeVar("T")
 
@@ -35,7 +43,7 @@ class CompressedSerializer(FunctionSerializer[T], Wrapper):
         self.expects = inner.expects
 
     @classmethod
-    def functions(cls) -> tuple[Callable[[bytes], bytes], Callable[[Data], bytes]]:
+    def functions(cls) -> Functions:
         """Compression and decompression."""
         raise NotImplementedError
 
@@ -70,7 +78,7 @@ class ZlibSerializer(CompressedSerializer[T]):
     method = "zlib"
 
     @classmethod
-    def functions(cls) -> tuple[Callable[[bytes], bytes], Callable[[Data], bytes]]:
+    def functions(cls) -> Functions:
         """Those of the standard library."""
         return zlib.compress, zlib.decompress
 
@@ -81,7 +89,7 @@ class SnappySerializer(CompressedSerializer[T]):
     method = "snappy"
 
     @classmethod
-    def functions(cls) -> tuple[Callable[[bytes], bytes], Callable[[Data], bytes]]:
+    def functions(cls) -> Functions:
         """Those of cramjam, on which python-snappy stands, or of an older python-snappy. Raises ImportError."""
         try:
             snappy = library("cramjam", "python-snappy").snappy
@@ -93,7 +101,21 @@ class SnappySerializer(CompressedSerializer[T]):
         )
 
 
-def _python_snappy() -> tuple[Callable[[bytes], bytes], Callable[[Data], bytes]]:
+class ZstdSerializer(CompressedSerializer[T]):
+    """Compressed by Zstandard (RFC 8878) at level 3: smaller than zlib, and several times faster.
+
+    Needs Python 3.14, or the zstandard package.
+    """
+
+    method = "zstd"
+
+    @classmethod
+    def functions(cls) -> Functions:
+        """Those of Python 3.14 or of zstandard. Raises ImportError."""
+        return zstd_functions()
+
+
+def _python_snappy() -> Functions:
     snappy = library("snappy", "python-snappy")
     return snappy.compress, lambda data: snappy.decompress(bytes(believable(data)))
 
@@ -115,10 +137,113 @@ def believable(data: Data) -> Data:
     return data
 
 
+class Compression(WrapperOptions):
+    """Compresses what is worth it: ``Annotated[Json[User], Compression("zstd", threshold=256)]``.
+
+    Values of fewer than *threshold* bytes, and those that would not become smaller, are stored as they are, led by one
+    byte. That byte says what follows in each record, so that method, threshold and *level* may change at any time, and
+    records written before are read all the same. *level* is that of zlib (0 to 9, its default is 6) or zstd (negative
+    to 22, its default is 3); snappy has none. ``Compressed[T]`` is ``Annotated[T, Compression()]``.
+
+    Raises ValueError for an unknown method; a missing library is an ImportError when the map is made.
+    """
+
+    def __init__(self, method: Method = "zlib", *, threshold: int = 64, level: Optional[int] = None) -> None:
+        if method not in _MARKS:
+            raise ValueError(f"method={method!r}: expected one of {', '.join(map(repr, _MARKS))}")
+        if threshold < 0:
+            raise ValueError(f"threshold={threshold}: expected a number of bytes, 0 or more")
+        if method == "snappy" and level is not None:
+            raise ValueError(f"level={level}: snappy has no levels; leave it out")
+        self.method: Method = method
+        self.threshold = threshold
+        self.level = level
+
+    def around(self, inner: Serializer[Any]) -> Serializer[Any]:
+        """*inner*, with what is worth it compressed."""
+        return MixedSerializer(inner, self)
+
+
+class MixedSerializer(FunctionSerializer[T]):
+    """The bytes of *inner*, each value compressed or not as *options* say; see `Compression`."""
+
+    def __init__(self, inner: Serializer[T], options: Compression) -> None:
+        """Raises ImportError when the library of the method is not installed."""
+        self.inner = inner
+        self.options = options
+        super().__init__(
+            f"compressed({inner.name})",
+            _mixed_encode(inner, options),
+            _mixed_decode(inner),
+            model=inner.model,
+            examples=inner.examples,
+        )
+        self.expects = inner.expects
+
+    def configured(
+        self,
+        marshal: Optional[Callable[[Any], Any]] = None,
+        unmarshal: Optional[Callable[[Any], Any]] = None,
+        build: Optional[Callable[[Any, Any], int]] = None,
+        cast: Optional[Callable[[Any], Any]] = None,
+    ) -> Serializer[Any]:
+        """A copy whose inner serializer has these callables."""
+        return MixedSerializer(self.inner.configured(marshal, unmarshal, build, cast), self.options)
+
+    def unchecked(self) -> Serializer[T]:
+        """A copy whose inner serializer is unchecked."""
+        return MixedSerializer(self.inner.unchecked(), self.options)
+
+
+def _mixed_encode(inner: Serializer[Any], options: Compression) -> Callable[[Any], bytes]:
+    compress, _ = _functions(options.method, options.level)
+    mark, encode_inner, threshold = _MARKS[options.method], inner.raw_encode, options.threshold
+
+    def encode(value: Any) -> bytes:
+        data = encode_inner(value)
+        if len(data) >= threshold:
+            smaller = compress(data)
+            if len(smaller) < len(data):
+                return mark + smaller
+        return _PLAIN + data
+
+    return encode
+
+
+def _mixed_decode(inner: Serializer[Any]) -> Callable[[Data], Any]:
+    decode_inner = inner.raw_decode
+    # A library that only old records need is loaded when the first of them comes.
+    known: dict[bytes, Callable[[Data], Data]] = {_PLAIN: lambda data: data}
+
+    def decode(data: Data) -> Any:
+        mark = bytes(data[:1])
+        decompress = known.get(mark)
+        if decompress is None:
+            if mark not in _MARKED:
+                raise ValueError(f"the first byte is none that says how the rest is compressed ({mark.hex()})")
+            decompress = known[mark] = _functions(_MARKED[mark], None)[1]
+        return decode_inner(decompress(data[1:]))
+
+    return decode
+
+
+def _functions(method: Method, level: Optional[int]) -> Functions:
+    if method == "zlib":
+        return (lambda data: zlib.compress(data, -1 if level is None else level)), zlib.decompress
+    return zstd_functions(level) if method == "zstd" else SnappySerializer[Any].functions()
+
+
+_PLAIN = b"\0"
+_MARKS: dict[Method, bytes] = {"zlib": bytes([ZLIB]), "snappy": bytes([SNAPPY]), "zstd": b"\3"}
+_MARKED: dict[bytes, Method] = {mark: method for method, mark in _MARKS.items()}
+
 _CLASSIC: dict[int, type[CompressedSerializer[Any]]] = {ZLIB: ZlibSerializer, SNAPPY: SnappySerializer}
 
-METHODS: dict[str, type[CompressedSerializer[Any]]] = {one.method: one for one in _CLASSIC.values()}
-"""The wrappers by the names of their methods."""
+METHODS: dict[str, Callable[[Serializer[Any]], Serializer[Any]]] = {
+    **{one.method: one for one in (ZlibSerializer, SnappySerializer, ZstdSerializer)},
+    "compressed": Compression().around,
+}
+"""The wrappers by what their names begin with."""
 
 
 def compressed(inner: Serializer[T], kind: Optional[int]) -> Serializer[T]:

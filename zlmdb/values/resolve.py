@@ -7,7 +7,8 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Optional
 
-from .base import Serializer, Wrapper, is_a, is_free, typename
+from .array import ArraySerializer
+from .base import Serializer, Wrapper, WrapperOptions, is_a, is_free, typename
 from .cbor import CborSerializer
 from .compressed import METHODS
 from .flatbuffers import FlatBuffersSerializer
@@ -19,7 +20,8 @@ from .plain import BARE, BYTES, NAMED
 def serializer(annotation: Any, *, localns: Optional[Mapping[str, Any]] = None) -> Serializer[Any]:
     """The serializer that *annotation* asks for.
 
-    ``Annotated[T, X]`` asks for X: a `Serializer` or a class of them, or a `Wrapper` around what stands before it.
+    ``Annotated[T, X]`` asks for X: a `Serializer` or a class of them, or a `Wrapper` (with options, a
+    `WrapperOptions`) around what stands before it.
     A bare str, bytes, int, float, bool or UUID has its own; any other type is stored as MessagePack, and no type
     (Any, a free type variable) means plain data in MessagePack.
 
@@ -52,7 +54,7 @@ def _apply(asked: list[Any], inner: Any, localns: Optional[Mapping[str, Any]]) -
         elif found is not None:
             raise TypeError(f"two serializers for one value: {found.name} and {typename(extra)}; keep one")
         elif is_a(extra, Serializer):
-            found = _given(extra)
+            found = _given(extra, inner, localns)
         else:
             found = extra.for_type(inner) if localns is None else extra.for_type(inner, localns=localns)
     if found is None:
@@ -60,13 +62,13 @@ def _apply(asked: list[Any], inner: Any, localns: Optional[Mapping[str, Any]]) -
     return found
 
 
-def _given(extra: Any) -> Serializer[Any]:
+def _given(extra: Any, inner: Any, localns: Optional[Mapping[str, Any]]) -> Serializer[Any]:
     given: Serializer[Any] = extra
-    return given
+    return given.of_type(inner, localns)
 
 
 def _is_wrapper(extra: Any) -> bool:
-    return isinstance(extra, type) and issubclass(extra, Wrapper)
+    return isinstance(extra, WrapperOptions) or (isinstance(extra, type) and issubclass(extra, Wrapper))
 
 
 def _is_serializer(extra: Any) -> bool:
@@ -99,4 +101,6 @@ def from_name(name: str) -> Serializer[Any]:
     wrapped = re.fullmatch(r"(\w+)\((.+)\)", name)
     if wrapped is not None and wrapped[1] in METHODS:
         return METHODS[wrapped[1]](from_name(wrapped[2]))
+    if wrapped is not None and wrapped[1] == "array":
+        return ArraySerializer.from_text(wrapped[2])
     raise ValueError(f"values of a type {name!r}, which this version does not know: written by a newer one?")
