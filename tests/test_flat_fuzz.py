@@ -13,7 +13,7 @@ import pytest
 from zlmdb.errors import DecodeError
 from zlmdb.values import FlatBuffers, FlatBuffersView, load, serializer
 
-from .test_flatbuffers import MODELS, Node, ann, chain, is_view
+from .test_flatbuffers import MODELS, Node, Optionals, Small, User, ann, chain, is_view, small
 
 BUFFERS = 100_000
 SECONDS = 20.0
@@ -113,6 +113,28 @@ def test_every_truncation_of_a_user() -> None:
     for size in range(len(data) - 8):
         with pytest.raises(DecodeError):
             codec.decode(data[:size])
+
+
+@pytest.mark.parametrize("text", ["", "x" * 100])
+def test_a_reference_to_itself_is_no_empty_value(text: str) -> None:
+    """The four zero bytes of the reference would be the length of a text without bytes, or of an empty vector."""
+    references: list[tuple[Any, Any, str]] = [
+        (Small, small(text), "s t"),
+        (Optionals, Optionals(b=text, g=b"g", c=[1]), "b c g"),
+        (User, ann(), "name authid uuid email tags ratings friends"),
+    ]
+    for model, given, names in references:
+        codec = serializer(FlatBuffers[model])
+        data = codec.encode(given)
+        table = struct.unpack_from("<I", data)[0]
+        vtable = table - struct.unpack_from("<i", data, table)[0]
+        for name in names.split():
+            field = list(model.__dataclass_fields__).index(name)
+            place = struct.unpack_from("<H", data, vtable + 4 + 2 * field)[0]
+            changed = bytearray(data)
+            struct.pack_into("<I", changed, table + place, 0)
+            with pytest.raises(DecodeError):
+                codec.decode(bytes(changed))
 
 
 def test_tables_that_are_shared_do_not_multiply() -> None:

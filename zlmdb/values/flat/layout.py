@@ -1,8 +1,9 @@
 """Where our own bytes put things: one layout a table, of which only the vtable says what is absent.
 
 A block is a table and all it refers to, positions in it count from the start of the table. The fields lie in the order
-of their sizes, so that none needs padding; absent ones keep their place. What is referred to follows: first what holds
-eight-byte numbers, then the rest. Blocks that hold eight-byte numbers begin four bytes past a multiple of eight.
+of their sizes, so that none needs padding; absent ones keep their place. What is referred to follows: first what always
+takes the same number of bytes, which is then written and read with the fields; then what holds eight-byte numbers, then
+the rest. Blocks that hold eight-byte numbers begin four bytes past a multiple of eight.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import struct
 from typing import Callable, Optional
 
-from .nodes import Field, Node, Scalar, Struct, Table, Text, UnionOf
+from .nodes import Blob, Field, Node, Scalar, Struct, Table, Text, UnionOf
 
 
 class Place:
@@ -40,23 +41,34 @@ class Layout:
             if not place.kind:
                 self.offsets[place.field.name] = place.offset
         self.inline = end
-        self.tail = [field for field in table.fields if not isinstance(field.node, (Scalar, Struct))]
-        self.tail.sort(key=lambda field: (not reaches_eight(field.node), not _constant(field), field.id))
+        codes = "".join(place.code for place in self.places)
+        references = [field for field in table.fields if not isinstance(field.node, (Scalar, Struct))]
+        self.tail = [field for field in references if not pinned_length(field)]
+        self.tail.sort(key=lambda field: (not reaches_eight(field.node), field.id))
+        self.pinned: dict[str, int] = {}
+        """How far behind its reference each thing of a constant length lies: always at the same place."""
+        self.codes = codes
+        for field in references:
+            length = pinned_length(field)
+            if length:
+                pad = -end % 4
+                self.pinned[field.name] = end + pad - self.offsets[field.name]
+                self.codes += f"{pad}xI{length}s"
+                end += pad + 4 + length
         eight = self.align == 8 if not self.tail else reaches_eight(self.tail[0].node)
         self.fixed = end + (-end % (8 if eight else 4))
-        """The size with padding: where the first reference may lead."""
+        """The size with padding and what always follows: where the first other reference may lead."""
         self.optional = [field for field in table.fields if field.optional]
         self.full = (1 << len(self.optional)) - 1
         """The mask of a table in which nothing is absent."""
-        codes = "".join(place.code for place in self.places)
-        self.codes = f"{codes}{self.fixed - self.inline}x"
+        self.codes += f"{self.fixed - end}x"
         first = self.tail[0] if self.tail else None
         joint = first is not None and not first.optional and isinstance(first.node, Text)
         self.joint: Optional[Field] = first if joint else None
         """The text that always lies right behind the fields, so that its length is written and read with them."""
         if joint:
             self.codes += "I"
-        self.unpack = struct.Struct(f"<i{self.codes if joint else codes}")
+        self.unpack = struct.Struct(f"<i{self.codes if joint or self.pinned else codes}")
 
     def vtable(self, mask: int) -> bytes:
         """The vtable of a table with those optional fields whose bits are in *mask*."""
@@ -105,9 +117,9 @@ def _places(field: Field) -> list[Place]:
     return [Place(field, field.id, "I", 4, 4)]
 
 
-def _constant(field: Field) -> bool:
-    """Whether what *field* refers to always takes the same number of bytes."""
-    return not field.optional and getattr(field.node, "length", None) is not None
+def pinned_length(field: Field) -> int:
+    """The bytes of what *field* refers to if they are always there, and always as many; else 0."""
+    return field.node.length or 0 if isinstance(field.node, Blob) and not field.optional else 0
 
 
 def reaches_eight(node: Node) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Mapping
 from typing import Any, Callable, Optional
 
@@ -60,9 +61,39 @@ def members(cls: Any, where: str) -> tuple[list[Member], str, bool]:
 
 
 def _own_init(cls: Any) -> bool:
-    """Whether the ``__init__`` of a dataclass is the one that was made for it."""
-    parameters: Any = getattr(cls, "__dataclass_params__", None)
-    return parameters is None or bool(parameters.init)
+    """Whether the ``__init__`` of a dataclass is the one that was made for it: the same as one that is made now.
+
+    `dataclasses.dataclass` leaves an ``__init__`` that the class has alone, and a subclass may have its own.
+    """
+    copies: list[tuple[str, Any, Any]] = []
+    for field in dataclasses.fields(cls):
+        options: dict[str, Any] = {"init": field.init, "default": field.default}
+        options["default_factory"] = field.default_factory
+        if getattr(field, "kw_only", False) is True:
+            options["kw_only"] = True
+        copies.append((field.name, Any, dataclasses.field(**options)))
+    frozen = bool(cls.__dataclass_params__.frozen)
+    copy: Any = dataclasses.make_dataclass("copy", copies, frozen=frozen)
+    return bool(_body(cls) == _body(copy))
+
+
+def _body(cls: Any) -> Any:
+    code: Any = getattr(cls.__init__, "__code__", None)
+    return None if code is None else (code.co_code, code.co_names, code.co_varnames, code.co_freevars)
+
+
+def is_bare(cls: Any) -> bool:
+    """Whether an object of *cls* is made by setting its attributes, and nothing else would happen: most dataclasses."""
+    if not (hasattr(cls, "__dataclass_fields__") and _own_init(cls)) or hasattr(cls, "__post_init__"):
+        return False
+    if cls.__setattr__ is not object.__setattr__ or cls.__new__ is not object.__new__:
+        return False
+    if type(cls).__call__ is not type.__call__:
+        return False
+    fields = dataclasses.fields(cls)
+    places: list[Any] = [inspect.getattr_static(cls, field.name, None) for field in fields]
+    plain = [inspect.ismemberdescriptor(place) or not inspect.isdatadescriptor(place) for place in places]
+    return all(plain) and all(field.init for field in fields)
 
 
 def _dataclass(cls: Any) -> list[Member]:

@@ -219,6 +219,10 @@ class Table(Node):
         """In the order of the class."""
         self.call = "$"
         """The expression that makes the object of its arguments, which stand for ``$``."""
+        self.cls = ""
+        """The name of the class."""
+        self.bare = False
+        """Whether making an object is nothing but setting its attributes."""
         self.trusted = False
         """Whether its objects are made by us, when a dict or the like is taken apart."""
         self.recursive = False

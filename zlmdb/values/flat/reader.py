@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any, Callable
 
 from ..base import Decode
+from . import runtime
 from .generate import Source
 from .layout import Layout, Masks
 from .markers import BOOL, FLOATS, INTEGERS
@@ -37,9 +38,10 @@ class Reader:
         self.add, self.block = self.source.add, self.source.block
         self.schema, self.layouts = schema, layouts
         self.names: dict[str, Any] = dict(schema.names)
-        self.names["late"] = object.__setattr__
+        self.names.update(late=object.__setattr__, new=object.__new__)
         for width in (*INTEGERS, *FLOATS, BOOL):
             self.names[f"one_{width.vector}"] = struct.Struct("<" + width.code).unpack_from
+            self.names[f"few_{width.vector}"] = runtime.unpackers(width.code)
 
     def constant(self, name: str, value: Any) -> str:
         """*name*, which stands for *value* in the generated lines."""
@@ -52,6 +54,8 @@ class Reader:
             self.any_layout(table)
             self.one(table)
             self.all(table)
+            if table.trusted and len(table.fields) == 2:  # an entry of a dict
+                self.all(table, as_dict=True)
         self.root(self.schema.root)
 
     # Functions
@@ -96,36 +100,58 @@ class Reader:
             return f"{vtable} != {self.constant(f'VTABLE_{name}', layout.vtable(0))}"
         return f"(m := {self.constant(f'MASKS_{name}', Masks(layout.mask_of))}[{vtable}]) < 0"
 
-    def all(self, table: Table) -> None:
-        """``all_T``: the vector of tables at a place. Those that share a vtable have it looked at once."""
+    def all(self, table: Table, *, as_dict: bool = False) -> None:
+        """``all_T``: the vector of tables at a place. Those that share a vtable have it looked at once.
+
+        *as_dict*: ``dict_T``, the dict of the entries at a place.
+        """
         layout = self.layouts[table.fbs]
         name = table.fbs
-        leaf = all(isinstance(field.node, (Text, Blob)) for field in layout.tail)
-        other = [f"add(any_{name}(data, t, room))", "continue"]
-        if leaf:
-            other = ["room[0] = left", other[0], "left = room[0]", other[1]]
-        with self.block(f"def all_{name}(data, place, room):"):
-            self.add("found = []", "add = found.append", f"last = len(data) - {layout.unpack.size}", "seen = -1")
-            self.add("offsets = get_offsets(data, place, room)")
-            if leaf:
+        simple = all(isinstance(field.node, (Text, Blob)) for field in layout.tail)
+        # Texts that follow one another cannot be more than the buffer; others are counted.
+        lined = layout.joint is not None and layout.tail == [layout.joint]
+        left = "" if lined else "left" if simple else "room[0]"
+        other = f"any_{name}(data, t, room)"
+        others = [f"pair = {other}", "found[pair[0]] = pair[1]"] if as_dict else [f"add({other})"]
+        others.append("continue")
+        if left == "left":
+            others = ["room[0] = left", *others[:-1], "left = room[0]", "continue"]
+        with self.block(f"def {'dict' if as_dict else 'all'}_{name}(data, place, room):"):
+            self.add(*["found = {}"] if as_dict else ["found = []", "add = found.append"])
+            self.add(f"last = len(data) - {layout.unpack.size}", "seen = -1")
+            if lined and not runtime.BY_ARRAY:
+                self.add("z, = get_u32(data, place)")
+                self.add("offsets = few_u32[z](data, place + 4) if z < 33 else get_offsets(data, place, room)")
+            else:
+                self.add("offsets = get_offsets(data, place, room)")
+            if lined:
+                self.add("begin = e = place + 4 * len(offsets)")
+            elif simple:
                 self.add("left = room[0]")
             if table.recursive:
                 with self.block("if offsets:"):
                     self.deeper()
             with self.block("for offset in offsets:"):
                 self.add("place += 4", "t = place + offset")
-                with self.block("if t > last:"):
-                    self.add(*other)
+                with self.block("if not e <= t <= last:" if lined else "if t > last:"):
+                    self.add(*others)
                 self.add(f"{', '.join(['so', *self.unpacked(layout)])}, = unpack_{name}(data, t)", "w = t - so")
                 with self.block("if w != seen:"):
                     with self.block(f"if w < 0 or {self.foreign(layout)}:"):
-                        self.add(*other)
+                        self.add(*others)
                     self.add("seen = w")
-                self.elsewhere(layout, other)
-                values = self.known_fields(table, "t", 0, "left" if leaf else "room[0]")
-                self.check_room("left" if leaf else "room[0]", layout)
-                self.made(table, values, "add($)")
-            if leaf:
+                self.elsewhere(layout, others)
+                values = self.known_fields(table, "t", 0, left)
+                if left:
+                    self.check_room(left, layout)
+                if as_dict:
+                    key, value = table.declared
+                    self.add(f"found[{values[key.name]}] = {values[value.name]}")
+                else:
+                    self.made(table, values, "add($)")
+            if lined:
+                self.add("room[0] -= e - begin")
+            elif simple:
                 self.add("room[0] = left")
             if table.recursive:
                 with self.block("if offsets:"):
@@ -195,6 +221,11 @@ class Reader:
 
     def made(self, table: Table, values: dict[str, str], then: str) -> None:
         """Make the object of the expressions *values*, by field, and do what *then* says with it."""
+        if table.bare and not runtime.BY_ARRAY:
+            self.add(f"one = new({table.cls})")
+            self.add(*[f"one.{field.name} = {values[field.name]}" for field in table.declared])
+            self.add(then.replace("$", "one"))
+            return
         builds = [fill(field.build, values[field.name]) for field in table.declared if not field.late]
         keywords = {fill(field.build, values[field.name]) for field in table.declared if "=$" in field.build}
         arguments = [build for build in builds if build not in keywords] + [one for one in builds if one in keywords]
@@ -219,14 +250,38 @@ class Reader:
                 found += [f"f{number}_{part}" for part in range(len(place.field.node.gets))]
             else:
                 found.append(f"f{number}")
+        for name in layout.pinned:
+            number = self.number(layout.table, name)
+            found += [f"c{number}", f"b{number}"]
         return found if layout.joint is None else [*found, "z"]
 
+    def number(self, table: Table, name: str) -> int:
+        """The number by which the variables of the field *name* are called."""
+        return next(number for number, field in enumerate(table.fields) if field.name == name)
+
     def elsewhere(self, layout: Layout, otherwise: Sequence[str]) -> None:
-        """Do *otherwise* if the text whose length was unpacked into ``z`` is not the one that is referred to."""
-        if layout.joint is not None:
-            number = layout.table.fields.index(layout.joint)
-            with self.block(f"if f{number} != {layout.fixed - layout.offsets[layout.joint.name]}:"):
+        """Do *otherwise* if what was unpacked behind the fields is not what they refer to."""
+        tests = self.misplaced(layout)
+        if tests:
+            with self.block(f"if {' or '.join(tests)}:"):
                 self.add(*otherwise)
+
+    def misplaced(self, layout: Layout) -> list[str]:
+        """The conditions of `elsewhere`."""
+        tests: list[str] = []
+        for name, place in layout.pinned.items():
+            number = self.number(layout.table, name)
+            node = layout.table.fields[number].node
+            length = node.length if isinstance(node, Blob) else 0
+            tests.append(f"f{number} != {place} or c{number} != {length}")
+        if layout.joint is not None:
+            number = self.number(layout.table, layout.joint.name)
+            tests.append(f"f{number} != {layout.fixed - layout.offsets[layout.joint.name]}")
+        must = [field for field in layout.tail if not field.optional and field is not layout.joint]
+        if must:  # a reference to itself would be a text of no bytes
+            references = [f"f{self.number(layout.table, field.name)}" for field in must]
+            tests.append(f"not {references[0]}" if len(must) == 1 else f"not ({' and '.join(references)})")
+        return tests
 
     def known_fields(self, table: Table, base: str, start: int, left: str) -> dict[str, str]:
         """Lines that read the fields of a table unpacked at *base* + *start*; the expressions of their values.
@@ -245,6 +300,9 @@ class Reader:
             node = field.node
             if field.name in values:
                 continue
+            if isinstance(node, Blob) and field.name in layout.pinned:
+                values[field.name] = fill(node.load, f"b{number}")
+                continue
             there = f"m & {1 << layout.optional.index(field)}" if field.optional else ""
             if isinstance(node, (Scalar, Struct)):
                 if isinstance(node, Scalar):
@@ -258,6 +316,8 @@ class Reader:
             place = f"{base} + {offset}" if base else str(offset)
             if there:
                 with self.block(f"if {there}:"):
+                    with self.block(f"if not f{number}:"):
+                        self.add("raise Corrupt('a reference to itself')")
                     self.reference(node, number, place, left)
                 with self.block("else:"):
                     self.add(f"x{number} = None")
@@ -275,8 +335,18 @@ class Reader:
             self.blob(node, number, left)
         elif isinstance(node, UnionOf):
             self.union(node, number)
+        elif isinstance(node, Vector) and self.few(node) and not left:
+            self.add("z, = get_u32(data, p)")
+            width = node.item.width.vector if isinstance(node.item, Scalar) else ""
+            self.add(
+                f"x{number} = {self.made_of(node, f'few_{width}[z](data, p + 4)')} if z < 33 else {self.value(node)}"
+            )
         else:
             self.add(f"x{number} = {self.value(node)}")
+
+    def few(self, node: Vector) -> bool:
+        """Whether a short vector is read best in place."""
+        return isinstance(node.item, Scalar) and not runtime.BY_ARRAY
 
     def text_between(self, node: Node, number: int, left: str) -> None:
         """Lines that read the text from ``p`` to ``e``."""
@@ -311,18 +381,25 @@ class Reader:
             if item.load != "$":
                 found = f"[{fill(item.load, 'x')} for x in {found}]"
         elif isinstance(item, Scalar):
-            found = f"get_all_{item.width.vector}(data, p, room)"
-            if item.load != "$":
-                found = f"[{fill(item.load, 'x')} for x in {found}]"
-            elif node.make == "$":
-                found = f"list({found})"
+            return self.made_of(node, f"get_all_{item.width.vector}(data, p, room)")
         elif isinstance(item, Struct):
             form = self.constant(f"form_{item.fbs}", struct.Struct("<" + item.code))
             made = item.make([f"x[{part}]" for part in range(len(item.gets))])
             found = f"[{made} for x in get_structs(data, p, room, {form})]" if form else ""
+        elif node.make == "dict($)":
+            return f"dict_{item.fbs}(data, p, room)"
         else:
             found = f"all_{item.fbs}(data, p, room)"
         return fill(node.make, found)
+
+    def made_of(self, node: Vector, numbers: str) -> str:
+        """The expression of the vector of scalars *node* made of *numbers*, a sequence."""
+        load = node.item.load if isinstance(node.item, Scalar) else "$"
+        if load != "$":
+            numbers = f"[{fill(load, 'x')} for x in {numbers}]"
+        elif node.make == "$":
+            numbers = f"list({numbers})"
+        return fill(node.make, numbers)
 
     def union(self, node: UnionOf, number: int) -> None:
         """Lines that read the member of a union at ``p``."""

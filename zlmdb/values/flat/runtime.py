@@ -68,14 +68,16 @@ def day_time(number: int) -> time:
     return time(*divmod(minutes, 60), second, fraction)
 
 
-_new, _set, _unknown = object.__new__, object.__setattr__, SafeUUID.unknown
+_new, _unknown = object.__new__, SafeUUID.unknown
+_slots: Any = UUID  # a UUID refuses to be changed, its slots do not
+_set_int, _set_is_safe = _slots.int.__set__, _slots.is_safe.__set__
 
 
 def make_uuid(data: bytes) -> UUID:
     """The UUID of 16 bytes. Its own constructor takes three times as long."""
     value = _new(UUID)
-    _set(value, "int", int.from_bytes(data, "big"))
-    _set(value, "is_safe", _unknown)
+    _set_int(value, int.from_bytes(data, "big"))
+    _set_is_safe(value, _unknown)
     return value
 
 
@@ -96,24 +98,55 @@ BY_ARRAY = sys.implementation.name == "pypy" and sys.byteorder == "little" and a
 """Whether arrays are the fast way from numbers to bytes: PyPy is slow at formats that are no constants."""
 
 
+_pack_u32s = [struct.Struct(f"<{count}I").pack for count in range(35)]
+
+
 def put_u32s(numbers: Sequence[int]) -> bytes:
     """*numbers*, packed."""
-    return array("I", numbers).tobytes() if BY_ARRAY else struct.pack(f"<{len(numbers)}I", *numbers)
+    if BY_ARRAY:
+        return array("I", numbers).tobytes()
+    count = len(numbers)
+    return _pack_u32s[count](*numbers) if count < 35 else struct.pack(f"<{count}I", *numbers)
 
 
 def put_texts(texts: Iterable[bytes], count: int) -> bytes:
     """A vector of strings."""
-    parts = [b"", b""]
+    parts = [b""]
     add = parts.extend
-    offsets: list[int] = []
+    numbers = [count]
+    refer = numbers.append
     offset = 4 * count
     for text in texts:
         size = len(text)
-        offsets.append(offset)
+        refer(offset)
         offset += (size + 8 & -4) - 4
         add((SIZES[size] if size < 1024 else u32(size), text, PADS[size & 3]))
-    parts[0] = u32(count)
-    parts[1] = put_u32s(offsets)
+    parts[0] = put_u32s(numbers)
+    return b"".join(parts)
+
+
+_pack_texts = [struct.Struct(f"<I{size}s{4 - size % 4}x").pack for size in range(64)]
+
+
+def put_strs(texts: Sequence[Any]) -> bytes:
+    """A vector of strings, of what must be str. Raises `Misfit` for what is not."""
+    parts = [b""]
+    add, extend = parts.append, parts.extend
+    numbers = [len(texts)]
+    refer = numbers.append
+    offset = 4 * len(texts)
+    for text in texts:
+        if type(text) is not str:
+            raise Misfit
+        data = text.encode()
+        size = len(data)
+        refer(offset)
+        offset += (size + 8 & -4) - 4
+        if size < 64:
+            add(_pack_texts[size](size, data))
+        else:
+            extend((u32(size), data, PADS[size & 3]))
+    parts[0] = put_u32s(numbers)
     return b"".join(parts)
 
 
@@ -163,12 +196,6 @@ def scalar_putter(code: str, size: int) -> Callable[[Sequence[Any]], bytes]:
         return packs[count](count, *values) if count < 33 else pack(format_of(count), count, *values)
 
     return put
-
-
-def put_bytes(data: bytes) -> bytes:
-    """A vector of bytes."""
-    size = len(data)
-    return b"".join((u32(size), data, FILLS[size & 3]))
 
 
 def put_structs(blocks: Sequence[bytes], align: int) -> bytes:
@@ -239,16 +266,6 @@ def get_text(data: Any, place: int, room: list[int]) -> str:
     return str(data[place:end], "utf-8")
 
 
-def get_bytes(data: Any, place: int, room: list[int]) -> bytes:
-    """The vector of bytes at *place*."""
-    (size,) = get_u32(data, place)
-    place += 4
-    if place + size > len(data):
-        raise Corrupt("a vector beyond the end")
-    room[0] -= size
-    return bytes(data[place : place + size])
-
-
 def get_offsets(data: Any, place: int, room: list[int]) -> Sequence[int]:
     """The vector of references at *place*, as they are: relative to their own places."""
     count: int
@@ -265,12 +282,12 @@ def get_offsets(data: Any, place: int, room: list[int]) -> Sequence[int]:
     return unpack(data, place + 4)
 
 
-def _unpackers(code: str) -> Sequence[Callable[[Any, int], tuple[Any, ...]]]:
-    """By their number, what unpacks few numbers."""
+def unpackers(code: str) -> Sequence[Callable[[Any, int], tuple[Any, ...]]]:
+    """What unpacks few numbers, by how many they are."""
     return [struct.Struct(f"<{count}{code}").unpack_from for count in range(33)]
 
 
-_offsets = _unpackers("I")
+_offsets = unpackers("I")
 
 OVERGROWN = "references that lead to the same places over and over"
 
@@ -280,8 +297,16 @@ def get_texts(data: Any, place: int, room: list[int]) -> list[str]:
     if type(data) is not bytes:
         data = bytes(data)
     found: list[str] = []
-    left = room[0]
-    for offset in get_offsets(data, place, room):
+    add = found.append
+    count: int
+    (count,) = get_u32(data, place)
+    if count < 33 and not BY_ARRAY:
+        offsets: Sequence[int] = _offsets[count](data, place + 4)
+        left = room[0] - 8 * count
+    else:
+        offsets = get_offsets(data, place, room)
+        left = room[0]
+    for offset in offsets:
         place += 4
         at = place + offset
         (size,) = get_u32(data, at)
@@ -292,8 +317,8 @@ def get_texts(data: Any, place: int, room: list[int]) -> list[str]:
         left -= size
         if left < 0:
             raise Corrupt(OVERGROWN)
-        found.append(data[at:end].decode())
-    room[0] = left - 8 * len(found)
+        add(data[at:end].decode())
+    room[0] = left
     return found
 
 
@@ -317,7 +342,7 @@ def scalar_getter(code: str, size: int) -> Callable[[Any, int, list[int]], Seque
     """The function that reads a vector of numbers."""
     if BY_ARRAY and code != "?":
         return array_getter(code, size)
-    unpacks = _unpackers(code)
+    unpacks = unpackers(code)
     unpack: Callable[..., tuple[Any, ...]] = struct.unpack_from
 
     def get(data: Any, place: int, room: list[int]) -> Sequence[Any]:
@@ -361,8 +386,8 @@ def unpacked(code: str, value: Any) -> Any:
 NAMES: Mapping[str, Any] = {
     **{function.__name__: function for function in (exact, is_aware, micros, instant, day_micros, day_time, make_uuid)},
     **{cls.__name__: cls for cls in (UUID, date, datetime, time, timedelta, Decimal)},
-    **{function.__name__: function for function in (put_texts, put_tables, put_bytes, put_structs, deeper)},
-    **{function.__name__: function for function in (follow, get_text, get_bytes, get_texts, get_offsets, get_structs)},
+    **{function.__name__: function for function in (put_texts, put_strs, put_tables, put_structs, deeper)},
+    **{function.__name__: function for function in (follow, get_text, get_texts, get_offsets, get_structs)},
     **{function.__name__: function for function in (fields_of, room_of)},
     **{f"put_all_{width.vector}": scalar_putter(width.code, width.size) for width in (*INTEGERS, *FLOATS, BOOL)},
     **{f"get_all_{width.vector}": scalar_getter(width.code, width.size) for width in (*INTEGERS, *FLOATS, BOOL)},

@@ -42,7 +42,7 @@ from ..base import is_a, is_free, typename
 from ..describe import filled, renamed, unresolved
 from . import runtime
 from .markers import BOOL, F64, FLOATS, I32, I64, INTEGERS, U8, U16, Id, InStruct, Width
-from .members import Member, members
+from .members import Member, is_bare, members
 from .nodes import Blob, Field, Node, Scalar, Struct, Table, Text, UnionOf, Vector
 
 _LISTS: set[Any] = {list, abc.Sequence, abc.MutableSequence, abc.Collection, abc.Iterable}
@@ -342,6 +342,7 @@ class _Reader:
         table = self.table(typename(annotation), cls.__name__, test)
         self.seen[annotation] = table
         table.call = call.replace("cls", name, 1)
+        table.cls, table.bare = name, is_bare(cls)
         hints = self.hints(cls, where)
         given = dict(zip(getattr(cls, "__parameters__", ()), args))
         for member in found:

@@ -15,6 +15,25 @@ from .schema import Schema
 EVENS = (b"", b"\0\0\0\0")
 """What ends a block whose size must be a multiple of eight, by bit 2 of the size so far."""
 
+FEW = 64
+"""Texts of fewer bytes than these have what packs them at hand."""
+
+
+class TextPacks(dict[int, tuple[Callable[..., bytes], int]]):
+    """By the length of a text, what packs a table that it ends, and the size of that."""
+
+    def __init__(self, codes: str, align: int) -> None:
+        super().__init__()
+        self._codes, self._align = codes, align
+
+    def __missing__(self, length: int) -> tuple[Callable[..., bytes], int]:
+        codes = f"{self._codes}{length}s{4 - length % 4}x"
+        form = struct.Struct(f"{codes}{-struct.calcsize(codes) % self._align}x")
+        made: tuple[Callable[..., bytes], int] = form.pack, form.size
+        if len(self) < 1024:
+            self[length] = made
+        return made
+
 
 def make_encoder(schema: Schema, layouts: dict[str, Layout], *, checked: bool = True) -> Encode:
     """The function from a value to its bytes. It raises anything for a value that does not fit."""
@@ -39,7 +58,7 @@ class _Writer:
         self.checked = checked
         self.names: dict[str, Any] = dict(schema.names)
         self.names.update(join=b"".join, EVENS=EVENS)
-        for cls in (int, float, bool, str):
+        for cls in (int, float, bool):
             self.names[f"only_{cls.__name__}"] = frozenset({cls}).issuperset
 
     def function(self, table: Table, *, root: bool) -> None:
@@ -64,12 +83,15 @@ class _Writer:
         taken = ", ".join(number[field.name] for field in table.declared)
         add = self.source.add
         with self.source.block(f"def puts_{table.fbs}(items):"):
-            add("count = len(items)", "start = 4 + 4 * count", f"pad = -start % {layout.align}", "at = start + pad")
-            add(f"so = {len(layout.padded_vtable(layout.full))}", "offsets = []")
-            add(f"blocks = [b'', b'', b'', {vtable}]", "add = blocks.extend")
+            add("count = len(items)", "start = 4 + 4 * count", f"at = start + -start % {layout.align}")
+            add(f"so = {len(layout.padded_vtable(layout.full))}", "offsets = [count]", "place = offsets.append")
+            add(f"blocks = [b'', {vtable}]", "add, extend = blocks.append, blocks.extend")
             with self.source.block(f"for {f'{taken},' if table.trusted else 'v'} in items:"):
                 _Body(self, layout, False, loop=True).write()
-            add("blocks[0], blocks[1], blocks[2] = u32(count), put_u32s(offsets), bytes(pad)")
+            if layout.align == 8:
+                with self.source.block("if start & 4:"):
+                    add("place(0)")
+            add("blocks[0] = put_u32s(offsets)")
             add("return join(blocks)")
         add("")
 
@@ -100,6 +122,12 @@ class _Body:
         for field in self.table.fields:
             if isinstance(field.node, (Scalar, Struct)):
                 self.in_place(field)
+        for field in self.table.fields:
+            if field.name in self.layout.pinned:
+                self.inline[field.name] = [str(self.layout.pinned[field.name])]
+        if self.packed_with_text():
+            self.finish_with_text(self.layout.tail[0])
+            return
         for field in self.layout.tail:
             self.referred(field)
         self.finish()
@@ -123,8 +151,8 @@ class _Body:
             return fill(node.test, var)
         item = node.item
         test = fill(node.test, var)
-        if isinstance(item, Text) and item.plain and not runtime.BY_ARRAY:
-            return f"{test} and only_str(map(type, {var}))"
+        if isinstance(item, Text) and item.plain:
+            return test  # `put_strs` looks at each
         if isinstance(item, Scalar) and item.sure is not None and not runtime.BY_ARRAY:
             only = f"only_{item.sure.__name__}(map(type, {var}))"
             if item.sure is float:
@@ -238,14 +266,17 @@ class _Body:
         data = fill(node.dump, var)
         if node.length is not None:
             self.add(f"s{number} = {data}")
-            self.parts += [repr(struct.pack("<I", node.length)), f"s{number}"]
-            return 4 + node.length, "", ""
+            pad = bytes(-node.length % 4)
+            self.parts += [repr(struct.pack("<I", node.length)), f"s{number}", *([repr(pad)] if pad else [])]
+            return 4 + node.length + len(pad), "", ""
         self.add(f"s{number} = {data}", f"n{number} = len(s{number})")
         self.parts += [f"u32(n{number})", f"s{number}", f"FILLS[n{number} & 3]"]
         return 0, f"n{number} + 7 & -4", ""
 
     def vector(self, node: Vector, var: str) -> str:
         item, items = node.item, fill(node.items, var)
+        if isinstance(item, Text) and item.plain and self.writer.checked:
+            return f"put_strs({items})"
         if isinstance(item, Text):
             return f"put_texts([{fill(item.dump, 'x')} for x in {items}], len({var}))"
         if isinstance(item, Scalar):
@@ -302,14 +333,40 @@ class _Body:
 
     # The bytes
 
-    def finish(self) -> None:
-        layout = self.layout
+    def values(self) -> list[str]:
+        """The expressions of what is packed: the fields, and what is pinned behind them."""
         values: list[str] = []
-        for place in layout.places:
+        for place in self.layout.places:
             if place.kind:
                 values.append(f"k{self.number[place.field.name]}")
             else:
                 values += self.inline[place.field.name]
+        for field in self.table.fields:
+            if field.name in self.layout.pinned and isinstance(field.node, Blob):
+                values += [str(field.node.length), fill(field.node.dump, self.var[field.name])]
+        return values
+
+    def packed_with_text(self) -> bool:
+        """Whether a table in a loop is its fields and one text: one packing does it all, by the length of the text."""
+        layout = self.layout
+        return self.loop and layout.joint is not None and layout.tail == [layout.joint]
+
+    def finish_with_text(self, field: Field) -> None:
+        """The end of the body of a loop over tables with one text."""
+        layout, node = self.layout, field.node
+        packs = TextPacks(f"<i{layout.codes}", layout.align)
+        few = self.constant(f"PACK_{layout.table.fbs}", [packs[size] for size in range(FEW)])
+        many = self.constant(f"PACKS_{layout.table.fbs}", packs)
+        self.inline[field.name] = [str(layout.fixed - layout.offsets[field.name])]
+        dump = node.dump if isinstance(node, Text) else "$"
+        self.add(f"s = {fill(dump, self.var[field.name])}", "n = len(s)")
+        self.add(f"pack, size = {few}[n] if n < {FEW} else {many}[n]")
+        self.add(f"add(pack({', '.join(['so', *self.values(), 'n', 's'])}))")
+        self.add("at -= 4", "place(at + so)", "so += size")
+
+    def finish(self) -> None:
+        layout = self.layout
+        values = self.values()
         if layout.joint is not None:
             values.append(f"n{self.number[layout.joint.name]}")
         if self.root:
@@ -325,7 +382,8 @@ class _Body:
         whole = f"{pack}({', '.join([first, *values])})"
         if self.loop:
             extra = " + len(e)" if "e" in self.parts else ""
-            self.add(f"add(({', '.join([whole, *self.parts])},))", "at -= 4", "offsets.append(at + so)")
+            self.add(f"add({whole})" if not self.parts else f"extend(({', '.join([whole, *self.parts])}))")
+            self.add("at -= 4", "place(at + so)")
             self.add(f"so += {self.position('', 0)}{extra}")
             return
         self.add(f"return join(({', '.join([whole, *self.parts])}))" if self.parts else f"return {whole}")
