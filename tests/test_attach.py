@@ -383,6 +383,44 @@ def test_threads_open_the_same_new_file_at_once(make_db: Callable[..., Any], com
             assert dict(t[f"table{table}"]) == {key: number for key, number in rows.items() if number % 3 == table}
 
 
+@on_disk
+def test_handles_that_another_thread_opened_meanwhile_stay_as_they_are(
+    make_db: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While this thread waits to be the writer; what has begun since then would have to begin again."""
+    with make_db(Store) as db:
+        store, spaces = db.store, dict(db.store.spaces)
+        acquire = store.writer.acquire
+
+        def acquire_after_another(timeout: Any) -> None:
+            acquire(timeout)
+            store.spaces.update(spaces)
+
+        monkeypatch.setattr(store.writer, "acquire", acquire_after_another)
+        store.spaces.clear()
+        store.open_spaces(list(spaces))
+        assert store.spaces == spaces
+
+
+@on_disk
+def test_a_writer_that_waited_uses_tables_made_meanwhile(
+    make_db: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with make_db(schema(first=zlmdb.Table[int, int])) as db:
+        later = schema(later=zlmdb.Table[int, int])
+        acquire = db.store.writer.acquire
+
+        def acquire_after_another(timeout: Any) -> None:
+            monkeypatch.undo()
+            make_db(later).close()
+            acquire(timeout)
+
+        monkeypatch.setattr(db.store.writer, "acquire", acquire_after_another)
+        with db.write() as t:
+            t["later"][1] = 2
+            assert dict(t["later"]) == {1: 2}
+
+
 # -- processes --------------------------------------------------------------------------------------------------------
 
 

@@ -699,12 +699,13 @@ def test_a_read_only_directory_opens_read_only(layout: Any) -> None:
     for name in ("lock.mdb", "writer.lock"):
         (place / name).unlink()
     program = f"""if 1:
-        import os, sys, zlmdb
+        import os, sys, tempfile, zlmdb
         class Store(zlmdb.Schema):
             numbers: zlmdb.Table[str, int]
-        with zlmdb.open(None, Store, layout={layout!r}) as db, db.write() as t:  # imports what it takes
-            t.numbers["a"] = 1
-            dict(t["numbers"])
+        with tempfile.TemporaryDirectory() as scratch:
+            with zlmdb.open(scratch, Store, layout={layout!r}) as db, db.write() as t:  # imports what it takes
+                t.numbers["a"] = 1
+                dict(t["numbers"])
         if os.geteuid() == 0:
             os.setuid(65534)
         with zlmdb.open({str(place)!r}, readonly=True) as db, db.read() as t:

@@ -171,6 +171,8 @@ class Store:
             )
         if missing:
             with self.writing(timeout), self.lock:
+                # Another thread may have been here meanwhile; what began since then must find its handles unchanged.
+                missing = [name for name in missing if name not in self.spaces]
                 self._publish({name: self.engine.open_existing(self.env, name) for name in missing})
 
     def open_wanted(self, timeout: Optional[float]) -> None:

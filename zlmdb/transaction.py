@@ -115,6 +115,7 @@ class Transaction:
                 path=store.engine.path,
             )
         store.writer.acquire(self._timeout)
+        self._sequence = store.sequence  # that of before may be of before another writer made tables
         try:
             store.make_room()
             self._raw = store.begin(write=True, buffers=self._buffers)
