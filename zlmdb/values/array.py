@@ -53,6 +53,7 @@ class ArraySerializer(Serializer[Any]):
         if is_free(annotation):
             return cls()
         ndarray = library("numpy", "zlmdb[numpy]").ndarray
+        annotation = _meant(annotation)
         if annotation is ndarray:
             return cls()
         if get_origin(annotation) is ndarray:
@@ -128,6 +129,16 @@ class ArraySerializer(Serializer[Any]):
         dtype = _dtype(header[end:].rstrip(b"\0").decode("ascii"))
         self._check(dtype, shape)
         return _kept(self._layouts, header, (dtype, shape, "F" if header[3] else "C"))
+
+
+def _meant(annotation: Any) -> Any:
+    """What a type alias stands for: NumPy 2.5 writes NDArray as one, where it was an ``ndarray`` before."""
+    alias = get_origin(annotation) or annotation
+    value = getattr(alias, "__value__", None)
+    if value is None:
+        return annotation
+    arguments = get_args(annotation)
+    return value[arguments] if arguments else value
 
 
 def _kept(cache: dict[Any, V], key: Any, value: V) -> V:
