@@ -61,6 +61,7 @@ class Storage(Generic[K, V]):
         self.watch: Optional[Callable[[Any], Watched]] = None
         self.adopted: Mapping[str, Optional[str]] = {}
         self.kinds: dict[type, Any] = {}
+        self.stream: Any = None  # made by `hotpath` on first use, as the kinds are
         self.verified: Mapping[str, Any] = {}
         self.wiring: Any = None
         self.lower = prefix
@@ -122,6 +123,15 @@ class Storage(Generic[K, V]):
             )
         raise errors.EncodeError(
             f"table {self.label!r}: {text}", table=self.label, key=key, size=size, limit=self.max_key_size
+        )
+
+    def not_ascending(self, key: Any, last: bytes) -> NoReturn:
+        """Raise `EncodeError` for a *key* to be appended that is not greater than the one of the bytes *last*."""
+        raise errors.EncodeError(
+            f"table {self.label!r}: append=True needs ascending keys past the last one, "
+            f"{shortened(key)} does not come after {shortened(self.decode_key(last))}",
+            table=self.label,
+            key=key,
         )
 
     def any(self, cursor: Any) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Callable, ClassVar, Generic, NoReturn, Op
 from uuid import UUID
 
 from . import errors, upkeep
-from .hotpath import specialised
+from .hotpath import Stream, specialised, stream_of
 from .index import DeclaredIndex
 from .indexstorage import BoundIndex, IndexStorage
 from .selection import Selection
@@ -70,8 +70,8 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=_TableType):
     """
 
     __slots__ = (
-        "__weakref__", "_db", "_get", "_load", "_lookup", "_raw", "_views", "adopted", "gone", "indexes", "label",
-        "missing", "prepared", "storage", "txn", "unknown",
+        "__weakref__", "_db", "_get", "_load", "_lookup", "_put", "_raw", "_views", "adopted", "gone", "indexes",
+        "label", "missing", "prepared", "storage", "txn", "unknown", "writer",
     )  # fmt: skip
 
     txn: Transaction
@@ -82,10 +82,12 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=_TableType):
     missing: Sequence[str]  # those that the file has and this program does not keep in step
     unknown: Sequence[str]  # the declared ones among them
     adopted: Mapping[str, Optional[str]]  # the tables of zlmdb <= 26 that declared indexes are
+    writer: Optional[int]  # the thread that may write here
     prepared: Any  # of a classic map: the indexes that it had when it was made ready for them
     _raw: Any
     _db: Any
     _get: Callable[..., Any]
+    _put: Callable[..., Any]
     _lookup: Callable[[Any], bytes]
     _load: Callable[[Any], V]
     _views: dict[str, Any]
@@ -137,6 +139,7 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=_TableType):
         self._load = storage.load
         self._views = {}
         self.prepared = None
+        self.writer = txn.thread if txn.write else None
         self.use(raw if handle is not None else Nothing(storage.label))
         self.gone, self.missing, self.adopted = frozenset(), storage.missing_indexes, storage.adopted
         if storage.watch is not None and (txn.write or storage.indexes):
@@ -156,7 +159,7 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=_TableType):
         if isinstance(getattr(self, "_raw", None), Nothing):
             return
         self._raw = raw
-        self._get = raw.get
+        self._get, self._put = raw.get, raw.put
         if self.txn.buffers:
             watch = self.txn.watch
 
@@ -168,7 +171,8 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=_TableType):
     def end(self, refuse: Callable[..., NoReturn]) -> None:
         """The transaction has ended: every use calls *refuse* from now on."""
         self._raw = Ended(refuse)
-        self._get = refuse
+        self._get = self._put = refuse
+        self.writer = None
 
     # -- one record -----------------------------------------------------------------------------------------------
 
@@ -306,52 +310,34 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=_TableType):
         return self._put_stream(items, append=False)
 
     def _append(self, items: Iterable[tuple[K, V]]) -> int:
-        last = next(iter(self.select(reverse=True, limit=1).engine_keys()), None)
-        ascending = self._ascending(items, last)
+        last = next(iter(self.select(reverse=True, limit=1).engine_keys()), b"")
         # A prefixed table shares its key space: only the engine's greatest prefix could be appended to.
-        return (
-            self._put_all(ascending)
-            if self.indexes or self.storage.prefix
-            else self._put_stream(ascending, append=True)
-        )
+        if self.indexes or self.storage.prefix:
+            return self._put_all(self._ascending(items, last))
+        return self._put_stream(items, append=True, last=last)
 
-    def _ascending(self, items: Iterable[tuple[K, V]], last: Optional[bytes]) -> Iterator[tuple[K, V]]:
+    def _ascending(self, items: Iterable[tuple[K, V]], last: bytes) -> Iterator[tuple[K, V]]:
         for key, value in items:
             encoded = self.storage.encode_key(key)
-            if last is not None and encoded <= last:
-                raise errors.EncodeError(
-                    f"table {self.label!r}: append=True needs ascending keys past the last one, "
-                    f"{shortened(key)} does not come after {shortened(self.storage.decode_key(last))}",
-                    table=self.label,
-                    key=key,
-                )
+            if encoded <= last:
+                self.storage.not_ascending(key, last)
             last = encoded
             yield key, value
 
-    def _put_stream(self, items: Iterable[tuple[K, V]], *, append: bool) -> int:
+    def _put_stream(self, items: Iterable[tuple[K, V]], *, append: bool, last: Optional[bytes] = None) -> int:
+        """Store pairs by the engine's own loop; with *last* the keys must ascend from there."""
         storage = self.storage
-        encode_key, dump = storage.encode_key, storage.dump
-        count = 0
-        key: Any = None
-
-        def encoded() -> Iterator[tuple[bytes, bytes]]:
-            nonlocal count, key
-            for key, value in items:
-                raw_key = encode_key(key)
-                try:
-                    data = dump(value)
-                except Exception:
-                    data = storage.encode_value(value, key)
-                yield raw_key, data
-                count += 1
-
+        if storage.stream is None:
+            storage.stream = stream_of(storage, storage.not_ascending)
+        stream: Stream = storage.stream
+        rows, progress = stream(items, last)
         try:
-            self._raw.cursor(self._db).putmulti(encoded(), True, True, append)
+            self._raw.cursor(self._db).putmulti(rows, True, True, append)
         except Exception as error:
-            self._write_failed(key, error)
+            self._write_failed(progress()[1], error)
         finally:
-            self.txn.count(count, 0)
-        return count
+            self.txn.count(progress()[0], 0)
+        return progress()[0]
 
     def select(
         self,

@@ -66,8 +66,8 @@ class Transaction:
     """
 
     __slots__ = (
-        "__weakref__", "_buffers", "_error", "_outer", "_raw", "_sequence", "_stats", "_store",
-        "_timeout", "_views", "changes", "dels", "hooks", "puts", "tables", "thread", "write",
+        "__weakref__", "_buffers", "_error", "_outer", "_raw", "_sequence", "_store",
+        "_timeout", "_views", "changes", "dels", "hooks", "puts", "stats", "tables", "thread", "write",
     )  # fmt: skip
 
     def __init__(
@@ -76,7 +76,7 @@ class Transaction:
     ) -> None:  # fmt: skip
         self._store = store
         self._buffers = buffers
-        self._stats = stats
+        self.stats = stats
         self._timeout = timeout
         self._raw: Any = None
         self._error: Optional[Exception] = None
@@ -185,7 +185,7 @@ class Transaction:
             store.writer.release()
         if store.at_rest is not None and not store.live:
             store.at_rest()
-        stats = self._stats
+        stats = self.stats
         if stats is not None:
             stats.freeze()
 
@@ -281,7 +281,7 @@ class Transaction:
             table.use(raw)
 
     def _undo(self, counts: tuple[int, int, int]) -> None:
-        stats = self._stats
+        stats = self.stats
         if stats is not None:
             stats.puts += counts[0] - self.puts
             stats.dels += counts[1] - self.dels
@@ -346,7 +346,7 @@ class Transaction:
         self.changes += 1
         self.puts += puts
         self.dels += dels
-        stats = self._stats
+        stats = self.stats
         if stats is not None:
             stats.puts += puts
             stats.dels += dels

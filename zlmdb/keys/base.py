@@ -6,6 +6,7 @@ import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
+from struct import Struct
 from typing import Any, Callable, Generic, NamedTuple, NoReturn, Optional, TypeVar, Union
 
 from ..errors import DecodeError, EncodeError
@@ -97,6 +98,21 @@ class KeyCodec(ABC, Generic[T]):
     def lookup_source(self, prefix: bytes = b"") -> tuple[str, dict[str, Any]]:
         """`lookup` as a Python expression of ``key``, and the names in it: for generated functions of the hot path."""
         return "lookup(key)", {"lookup": self.lookup(prefix)}
+
+    def store_source(self, prefix: bytes = b"") -> tuple[str, str, dict[str, Any]]:
+        """Python expressions of ``key`` for writing: a check, ``prefix + encode(key)``, and the names in them.
+
+        Where the check is true, the second gives what `encode` would, or raises; otherwise `encode` is to be asked.
+        """
+        inline = self.inline()
+        names: dict[str, Any] = {**inline.names, "codec": self}
+        value = inline.pack.format(x="key", codec="codec")
+        if inline.format and not value.startswith("codec.encode("):
+            names["pack"] = Struct(f">{f'{len(prefix)}s' if prefix else ''}{inline.format}").pack
+            value = f"pack({f'{prefix!r}, ' if prefix else ''}{value})"
+        elif prefix:
+            value = f"{prefix!r} + {value}"
+        return inline.check.format(x="key", codec="codec"), value, names
 
     def encode_prefix(self, prefix: Any) -> bytes:
         """The bytes with which the encodings of exactly those keys begin that begin with *prefix*.

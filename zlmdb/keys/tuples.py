@@ -63,6 +63,9 @@ class TupleKey(KeyCodec[tuple[Any, ...]]):
             self._lookups[prefix] = made
         return made
 
+    def store_source(self, prefix: bytes = b"") -> tuple[str, str, dict[str, Any]]:
+        return "True", "lookup(key)", {"lookup": self.lookup(prefix)}
+
     def decoder(self) -> Callable[[Data], tuple[Any, ...]]:
         shape, _ = self._shape(itertools.count(), "key")
         return make_decoder(self.name, shape, self._forms)

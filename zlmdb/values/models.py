@@ -7,7 +7,7 @@ bytes of MessagePack and CBOR are the same on both, golden vectors in the tests 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Callable, Optional
+from typing import TYPE_CHECKING, Any, Callable, NoReturn, Optional
 
 from ..errors import EncodeError
 from .base import Decode, Encode, typename
@@ -42,13 +42,16 @@ class Model:
 
     def checked(self, encode: Encode, decode: Decode) -> Encode:
         """*encode*, refusing the values that *decode* would not give back."""
+        from .shapes import Record
+
         fits, misfit, name = self.shape.fits, self.shape.misfit, self.name
 
-        def encode_checked(value: Any) -> bytes:
-            if fits(value):
-                return encode(value)
+        def refuse(value: Any) -> NoReturn:
             raise EncodeError(misfit(value, name))
 
+        encode_checked: Encode = lambda value: encode(value) if fits(value) else refuse(value)  # noqa: E731
+        if type(self.shape) is Record:
+            encode_checked = self.shape.encoder(encode, refuse)
         if not self.recheck:
             return encode_checked
 

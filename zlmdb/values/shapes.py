@@ -235,23 +235,30 @@ class Record(Shape):
     def define(self, fields: Iterable[Field]) -> None:
         """Give it its fields. They come after the record because one may be of the record's own type."""
         self.fields = list(fields)
-        self.__dict__["fits"] = self._checker()
+        self.__dict__["fits"] = self.checker("True", "False", {})
 
     def fits(self, value: Any) -> bool:
         # Reached only by what was built before `define`: another record of a cycle.
         return bool(self.__dict__["fits"](value))
 
-    def _checker(self) -> Callable[[Any], bool]:
-        """`fits` as one flat function: it is what checked writes cost."""
-        names: dict[str, Any] = {"cls": self.cls}
-        lines = ["def fits(value):", "    if type(value) is not cls: return False"]
+    def encoder(self, encode: Callable[[Any], Any], refuse: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """The function that gives ``encode(value)`` of what fits, ``refuse(value)`` of all else, in one call less."""
+        return self.checker("encode(value)", "refuse(value)", {"encode": encode, "refuse": refuse})
+
+    def checker(self, yes: str, no: str, names: dict[str, Any]) -> Callable[[Any], Any]:
+        """`fits` as one flat function that returns *yes* or *no*: it is what checked writes cost."""
+        names["cls"] = self.cls
+        tests, loops = ["type(value) is cls"], list[str]()
         for number, field in enumerate(self.fields):
-            names[f"f{number}"] = field.shape.fits
-            lines.append(f"    x = value.{field.name}")
-            lines += [f"    {line}" for line in _test(field.shape, str(number), names)]
-        exec(compile("\n".join([*lines, "    return True"]), f"<check of {self.label}>", "exec"), names)
-        checker: Callable[[Any], bool] = names["fits"]
-        return checker
+            tests.append(_test(field.shape, f"value.{field.name}", str(number), names))
+            loops += _loop(field.shape, str(number), no, names)
+        # What the tests need are parameters with defaults, which are found faster than global names.
+        parameters = ", ".join(f"{name}={name}" for name in ("type", *names))
+        lines = [f"def check(value, {parameters}):", f"    if not ({' and '.join(tests)}): return {no}"]
+        source = "\n".join([*lines, *loops, f"    return {yes}"])
+        exec(compile(source, f"<check of {self.label}>", "exec"), names)
+        check: Callable[[Any], Any] = names["check"]
+        return check
 
     def dump(self, value: Any) -> Any:
         plain = {field.stored: field.shape.dump(getattr(value, field.name)) for field in self.fields}
@@ -276,30 +283,46 @@ class Record(Shape):
         return super().misfit(value, path)
 
 
-def _test(shape: Shape, mark: str, names: dict[str, Any]) -> list[str]:
-    """Source that returns False unless ``x`` fits *shape*, whose own ``fits`` is ``f<mark>``; adds to *names*.
-
-    Only the common cases are spelled out, the rest is left to ``fits``: scalars, and lists and dicts of scalars.
-    """
-    refuse = f"if not f{mark}(x): return False"
-    parts = list(shape.children()) if type(shape) in (ListOf, DictOf) else []
-    if not parts or any(len(part.sure) != 1 for part in parts):
-        tests = [f"type(x) is not {_bound(cls, mark, names)}" for cls in shape.sure - {type(None)}]
-        tests += ["x is not None"] if type(None) in shape.sure else []
-        return [f"if {' and '.join([*tests, ''])}not f{mark}(x): return False"]
-    lines = [f"if type(x) is {_bound(getattr(shape, 'cls', list), mark, names)}:"]
-    for part, items in zip(parts, ["x", "x.values()"]):
-        (cls,) = part.sure
-        lines += [f"    for y in {items}:", f"        if type(y) is not {_bound(cls, mark, names)}:"]
-        lines += [f"            {refuse}", "            break"]
-    return [*lines, f"el{refuse}"]
+# Only the common cases are spelled out, the rest is left to ``fits``: scalars, lists and dicts of scalars. A loop in
+# place takes 15 ns an item on CPython 3.11; what runs in C, such as ``set(map(type, x))``, takes 20 to 25.
 
 
-def _bound(cls: type, mark: str, names: dict[str, Any]) -> str:
-    """A name for *cls* in the source that *names* serve."""
-    name = f"t{mark}_{len(names)}"
-    names[name] = cls
-    return name
+def _test(shape: Shape, item: str, mark: str, names: dict[str, Any]) -> str:
+    """Source that is true if *item* fits *shape*, but for what `_loop` looks at; adds the names in it to *names*."""
+    fits, x = f"f{mark}", f"x{mark}"
+    names[fits] = shape.fits
+    if _is_of_scalars(shape):
+        names[f"t{mark}"] = getattr(shape, "cls", list)
+        return f"(type({x} := {item}) is t{mark} or {fits}({x}))"
+    classes = [cls for cls in shape.sure if cls is not type(None)]
+    if not classes:
+        return f"{fits}({item})"
+    names.update({f"t{mark}_{number}": cls for number, cls in enumerate(classes)})
+    tests = [f"type({x}) is t{mark}_{number}" for number in range(len(classes))]
+    tests[0] = tests[0].replace(x, f"{x} := {item}", 1)
+    tests += [f"{x} is None"] if type(None) in shape.sure else []
+    return f"({' or '.join(tests)} or {fits}({x}))"
+
+
+def _loop(shape: Shape, mark: str, no: str, names: dict[str, Any]) -> list[str]:
+    """Lines that return *no* unless what is in the list or dict ``x<mark>`` fits."""
+    if not _is_of_scalars(shape):
+        return []
+    tests: list[str] = []
+    for variable, part in zip("yz", shape.children()):
+        (names[f"{variable}{mark}"],) = part.sure
+        tests.append(f"type({variable}) is not {variable}{mark}")
+    items = f"y, z in x{mark}.items()" if len(tests) == 2 else f"y in x{mark}"
+    return [
+        f"    for {items}:",
+        f"        if {' or '.join(tests)}:",
+        f"            if not f{mark}(x{mark}): return {no}",
+        "            break",
+    ]
+
+
+def _is_of_scalars(shape: Shape) -> bool:
+    return type(shape) in (ListOf, DictOf) and all(len(part.sure) == 1 for part in shape.children())
 
 
 class NamedTupleRecord(Record):
