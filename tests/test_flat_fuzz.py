@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import random
 import struct
-import time
 from typing import Any
 
 import pytest
@@ -15,8 +15,8 @@ from zlmdb.values import FlatBuffers, FlatBuffersView, load, serializer
 
 from .test_flatbuffers import MODELS, Node, Optionals, Small, User, ann, chain, is_view, small
 
-BUFFERS = 100_000
-SECONDS = 20.0
+BUFFERS = int(os.environ.get("ZLMDB_FUZZ_BUFFERS", "5000"))
+"""How many mutated buffers are read; `tox -e thorough` takes 100,000."""
 
 
 def mutated(data: bytes, random: random.Random) -> bytes:
@@ -57,7 +57,6 @@ def touched(value: Any) -> None:
 
 
 def test_mutated_buffers_give_a_value_or_a_decode_error() -> None:
-    """As many as take 20 seconds, at most 100,000."""
     chooser = random.Random(7)
     pairs: list[tuple[Any, Any, bytes]] = []
     for model, value in MODELS:
@@ -65,7 +64,6 @@ def test_mutated_buffers_give_a_value_or_a_decode_error() -> None:
         data = codec.encode(value)
         if len(data) < 3000:
             pairs.append((codec, serializer(FlatBuffersView[model]), data))
-    end = time.monotonic() + SECONDS
     read = refused = 0
     for number in range(BUFFERS):
         codec, views, data = pairs[number % len(pairs)]
@@ -78,10 +76,8 @@ def test_mutated_buffers_give_a_value_or_a_decode_error() -> None:
         if number % 16 == 0:
             with contextlib.suppress(DecodeError):
                 touched(views.decode(changed))
-            if time.monotonic() > end:
-                break
-    assert read > 100
-    assert refused > 100
+    assert read + refused == BUFFERS
+    assert min(read, refused) > BUFFERS / 50
 
 
 def test_what_is_read_from_a_mutated_buffer_can_be_written() -> None:
@@ -98,12 +94,13 @@ def test_what_is_read_from_a_mutated_buffer_can_be_written() -> None:
             codec.encode(again)
 
 
-@pytest.mark.parametrize("size", [0, 1, 3, 4, 5, 8, 12])
-def test_short_buffers(size: int) -> None:
+def test_short_buffers() -> None:
     for model, value in MODELS:
         for codec in (serializer(FlatBuffers[model]), serializer(FlatBuffersView[model])):
-            with pytest.raises(DecodeError):
-                codec.decode(codec.encode(value)[:size])
+            data = codec.encode(value)
+            for size in (0, 1, 3, 4, 5, 8, 12):
+                with pytest.raises(DecodeError):
+                    codec.decode(data[:size])
 
 
 def test_every_truncation_of_a_user() -> None:
@@ -147,12 +144,10 @@ def test_tables_that_are_shared_do_not_multiply() -> None:
         data += struct.pack("<iIIq", place - 4, 0, 12, level)  # children right behind
         data += struct.pack("<III", 2, 8, 4) if level < 59 else struct.pack("<III", 0, 0, 0)
     codec = serializer(FlatBuffers[Node])
-    begin = time.monotonic()
     with pytest.raises(DecodeError, match="over and over|levels"):
         codec.decode(bytes(data))
     with pytest.raises(DecodeError):
         load(serializer(FlatBuffersView[Node]).decode(bytes(data)))
-    assert time.monotonic() - begin < 5
 
 
 def test_texts_that_are_shared_do_not_multiply() -> None:

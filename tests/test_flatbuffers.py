@@ -248,6 +248,43 @@ class Nested:
     number: Annotated[int, U8]
 
 
+class Word(enum.Enum):
+    null = 0
+    class_ = 1
+    größe = 2
+    true = 3
+
+
+@dataclass
+class string:
+    string: str
+    double: int
+
+
+@dataclass
+class Words:
+    """Names that mean something to flatc, or that it does not know."""
+
+    table: int
+    struct: string
+    namespace: Annotated[string, "as a table of its own"]
+    enum: Word
+    root_type: Word = Word.null
+    true: bool = True
+    null: Optional[int] = None
+    nan: float = 1.0
+    init: str = "x"
+    größe: list[Word] = field(default_factory=list)
+    a_b: int = 1
+    aB: int = 2
+    include: Union[string, Point, None] = None
+    include_type: int = 3
+    key: Word = Word.true
+    required: tuple[int, ...] = ()
+    None_: int = 0
+    lambda_: int = 0
+
+
 def small(text: str = "hello") -> Small:
     return Small(1, -2, 3.5, 65535, -0.25, text, "w\u00f6rld" * 3)
 
@@ -285,6 +322,8 @@ MODELS: list[tuple[Any, Any]] = [
     (Choice, Choice(Point(1, 2.0), small(), [1, 2], [Pair(5, "y")])),
     (Nested, Nested(Pair(1, "x"), Book("B", 3, ["x"], 5), {"title": "M", "year": 1931}, Frozen(1), SEGMENT, small(),
                     9)),
+    (Words, Words(1, string("a", 1), string("b", 2), Word.größe, größe=[Word.class_, Word.null])),
+    (Words, Words(1, string("a", 1), string("b", 2), Word.null, Word.true, include=Point(1, 2.0), include_type=9)),
     (Pair, Pair(1, "x")),
     (Movie, {"title": "M", "year": 1931}),
     (Book, Book("B")),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
+from operator import attrgetter
 from pathlib import Path
 from typing import Optional
 
@@ -38,3 +41,25 @@ def demo(directory: Path, limit: Optional[int]) -> None:
     except KeyboardInterrupt:
         click.echo(f"\nStopped. The tables in {directory} that were complete stay; run it again to go on.", err=True)
         raise SystemExit(130) from None
+
+
+@main.command()
+@click.argument("model", metavar="MODULE:CLASS")
+def fbs(model: str) -> None:
+    """Print the FlatBuffers schema of a model class.
+
+    From it, flatc makes readers and writers, in other languages too, of what FlatBuffers[CLASS] stores. MODULE may be
+    a file of the current directory.
+    """
+    module, _, name = model.partition(":")
+    if not (module and name):
+        raise click.UsageError(f"{model} names no class: write MODULE:CLASS, such as shop.models:User")
+    here = str(Path.cwd())
+    sys.path.insert(0, here)
+    try:
+        text = zlmdb.values.fbs(attrgetter(name)(importlib.import_module(module)))
+    except (ImportError, AttributeError, TypeError) as error:
+        raise click.ClickException(str(error)) from error
+    finally:
+        sys.path.remove(here)
+    click.echo(text, nl=False)

@@ -135,8 +135,9 @@ class Reader:
                 self.add("place += 4", "t = place + offset")
                 with self.block("if not e <= t <= last:" if lined else "if t > last:"):
                     self.add(*others)
-                self.add(f"{', '.join(['so', *self.unpacked(layout)])}, = unpack_{name}(data, t)", "w = t - so")
-                with self.block("if w != seen:"):
+                self.add(f"{', '.join(['so', *self.unpacked(layout)])}, = unpack_{name}(data, t)")
+                with self.block("if t - so != seen:"):
+                    self.add("w = t - so")
                     with self.block(f"if w < 0 or {self.foreign(layout)}:"):
                         self.add(*others)
                     self.add("seen = w")

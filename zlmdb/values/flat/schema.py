@@ -117,7 +117,7 @@ class _Reader:
         self.schema = schema
         self.localns = localns
         self.seen: dict[Any, Node] = {}
-        self.taken: set[str] = set()
+        self.taken: set[str] = set(_FLATC_TYPES)
 
     def name(self, value: Any, hint: str) -> str:
         """A name for *value* in templates."""
@@ -511,6 +511,12 @@ def _date() -> Struct:
     ]
     return Struct("date", "Date", "type($) is date", parts, "date($0, $1, $2)")
 
+
+# What a table cannot be called: flatc would take its name for one of these.
+_FLATC_TYPES = (
+    *("bool", "byte", "ubyte", "short", "ushort", "int", "uint", "long", "ulong", "float", "double", "string"),
+    *("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64"),
+)
 
 _LEAVES: dict[Any, Any] = {
     str: lambda: Text("str", "type($) is str", plain=True),

@@ -1,0 +1,80 @@
+"""The commands of ``zlmdb``, as a user types them (the demo has a file of its own)."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import zlmdb
+from zlmdb.cli import main
+
+MODELS = """
+from dataclasses import dataclass
+from typing import Annotated
+from zlmdb.values import U16
+
+@dataclass
+class City:
+    name: str
+    people: Annotated[int, U16] = 0
+
+    @dataclass
+    class Mayor:
+        name: str
+
+class Bare:
+    pass
+"""
+CITY = "table City {\n  name: string (id: 0, required);\n  people: ushort (id: 1);\n}\n\nroot_type City;\n"
+
+
+@pytest.fixture
+def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The name of a module in the current directory."""
+    name = f"models_of_{tmp_path.name}"
+    (tmp_path / f"{name}.py").write_text(MODELS, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return name
+
+
+def run(*arguments: str) -> Any:
+    return CliRunner().invoke(main, list(arguments))
+
+
+def test_fbs_prints_the_schema_of_a_class(models: str) -> None:
+    places = list(sys.path)
+    done = run("fbs", f"{models}:City")
+    assert (done.exit_code, done.output) == (0, CITY)
+    assert sys.path == places
+    assert "root_type Mayor;" in run("fbs", f"{models}:City.Mayor").output
+
+
+def test_fbs_as_a_program(models: str) -> None:
+    command = [sys.executable, "-m", "zlmdb", "fbs", f"{models}:City"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == CITY
+
+
+@pytest.mark.parametrize(
+    ("model", "code", "text"),
+    [
+        ("City", 2, "write MODULE:CLASS"),
+        ("no_such_module_at_all:City", 1, "no_such_module_at_all"),
+        ("{models}:Town", 1, "Town"),
+        ("{models}:Bare", 1, "use a dataclass"),
+    ],
+)
+def test_fbs_says_what_is_wrong(models: str, model: str, code: int, text: str) -> None:
+    done = run("fbs", model.format(models=models))
+    assert done.exit_code == code
+    assert text in done.output
+    assert "Traceback" not in done.output
+
+
+def test_the_version() -> None:
+    assert zlmdb.__version__ in run("--version").output
