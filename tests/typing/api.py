@@ -39,6 +39,11 @@ class Store(zlmdb.Schema):
     jars: zlmdb.Table[str, Annotated[User, zlmdb.PickleSerializer(allow=[UUID])]]
     blobs: zlmdb.Table[str, Annotated[zlmdb.Json[User], zlmdb.Compression("zstd", threshold=100)]]
     pickles: zlmdb.Table[str, zlmdb.Pickle[User]]
+    jsons: zlmdb.Table[str, zlmdb.Json[User]]
+    cbors: zlmdb.Table[str, zlmdb.Cbor[User]]
+    msgpacks: zlmdb.Table[str, zlmdb.Msgpack[User]]
+    flats: zlmdb.Table[str, zlmdb.FlatBuffers[User]]
+    views: zlmdb.Table[str, zlmdb.values.FlatBuffersView[User]]
     packed: zlmdb.Table[str, zlmdb.Unchecked[zlmdb.Msgpack[User]]]
 
 
@@ -77,6 +82,12 @@ def a_table_knows_its_keys_and_values(t: Store, key: UUID, when: datetime) -> No
     assert_type(t.blobs["a"], User)
     assert_type(t.pickles["a"], User)
     assert_type(t.packed["a"], User)
+    assert_type(t.jsons["a"], User)
+    assert_type(t.cbors["a"], User)
+    assert_type(t.msgpacks["a"], User)
+    assert_type(t.flats["a"], User)
+    assert_type(t.views["a"], User)
+    assert_type(zlmdb.values.load(t.views["a"]), User)
     assert_type(t.grids["a"], "np.ndarray[Any, np.dtype[np.float64]]")
     assert_type(t.squeezed["a"], "np.ndarray[Any, np.dtype[np.int32]]")
     assert_type(t.users.get(key), Optional[User])

@@ -67,7 +67,8 @@ def notes(loads: dict[str, Load], *, filled_now: bool) -> list[str]:
         f"of pieces of {BATCH:,} records.",
         "Bytes are means a record. Value: the value alone. Pages: what the table takes in the file, keys and free "
         "space included, indexes not.",
-        "pickle checks the classes it reads (allow=[City]); flatbuffers is build= and cast= over the official runtime.",
+        "pickle checks the classes it reads (allow=[City]); official is FlatBuffers, too, by build= and cast= over the "
+        "official runtime.",
     ]
     if not filled_now:
         found.insert(0, "* Fill: " + first_run(loads) + ".")

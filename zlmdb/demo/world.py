@@ -29,7 +29,8 @@ class Formats(zlmdb.Schema):
     json: Cities[zlmdb.Json[City]]
     cbor: Cities[zlmdb.Cbor[City]]
     pickle: Cities[Annotated[City, zlmdb.PickleSerializer(City, allow=[City])]]
-    flatbuffers: Cities[Annotated[City, zlmdb.FlatBuffersSerializer(City, build=build, cast=cast)]]
+    flatbuffers: Cities[zlmdb.FlatBuffers[City]]
+    official: Cities[Annotated[City, zlmdb.FlatBuffersSerializer(City, build=build, cast=cast)]]
 
 
 FORMATS = tuple(Formats.__annotations__)
