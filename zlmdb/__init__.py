@@ -17,6 +17,7 @@ from .errors import DiskError as DiskError
 from .errors import DuplicateKey as DuplicateKey
 from .errors import EncodeError as EncodeError
 from .errors import Error as Error
+from .errors import FileRequired as FileRequired
 from .errors import ForkedTransaction as ForkedTransaction
 from .errors import IndexNotAttached as IndexNotAttached
 from .errors import IndexNotBuilt as IndexNotBuilt
@@ -119,7 +120,9 @@ from .maps import MapUuidUuidUuidStringUuid as MapUuidUuidUuidStringUuid
 from .maps import MapUuidUuidUuidUuid as MapUuidUuidUuidUuid
 from .maps import MapUuidUuidUuidUuidUuid as MapUuidUuidUuidUuidUuid
 from .pmap import PersistentMap as PersistentMap
+from .progress import Progress as Progress
 from .registered import TABLES_BY_UUID as TABLES_BY_UUID
+from .report import CheckReport as CheckReport
 from .schema import Schema as Schema
 from .selection import Selection as Selection
 from .table import Table as Table
@@ -129,6 +132,7 @@ from .values import Array as Array
 from .values import ArraySerializer as ArraySerializer
 from .values import Cbor as Cbor
 from .values import CborSerializer as CborSerializer
+from .values import Checked as Checked
 from .values import Compressed as Compressed
 from .values import Compression as Compression
 from .values import FlatBuffers as FlatBuffers
@@ -153,6 +157,8 @@ __all__ = [  # open is left out: `from zlmdb import *` keeps the builtin
     "ArraySerializer",
     "Cbor",
     "CborSerializer",
+    "CheckReport",
+    "Checked",
     "Compressed",
     "Compression",
     "ConstraintError",
@@ -166,6 +172,7 @@ __all__ = [  # open is left out: `from zlmdb import *` keeps the builtin
     "DuplicateKey",
     "EncodeError",
     "Error",
+    "FileRequired",
     "FlatBuffers",
     "FlatBuffersSerializer",
     "ForkedTransaction",
@@ -266,6 +273,7 @@ __all__ = [  # open is left out: `from zlmdb import *` keeps the builtin
     "PersistentMap",
     "Pickle",
     "PickleSerializer",
+    "Progress",
     "ReadonlyDatabase",
     "Schema",
     "SchemaMismatch",

@@ -53,6 +53,11 @@ class Place(NamedTuple):
     prefix: bytes
 
 
+def uuid_of(identity: str) -> UUID:
+    """The UUID that a table or index without one gets in a classic file: made of its name."""
+    return uuid5(_NAMES, identity)
+
+
 def slot_prefix(number: int) -> bytes:
     """What the keys of slot *number* begin with.
 
@@ -82,7 +87,7 @@ class TablesCatalogue:
         rows = cursor.iternext() if cursor.set_range(b"t:") else ()
         records = {bytes(key[2:]).decode(): layout.decode(data) for key, data in rows if key[:2] == b"t:"}
         return {
-            identity: _slot(identity, {**record, "attached": self.attached(txn, identity)})
+            identity: slot_of(identity, {**record, "attached": self.attached(txn, identity)})
             for identity, record in records.items()
         }
 
@@ -156,7 +161,7 @@ class ClassicCatalogue:
     def read(self, txn: Any) -> dict[str, Slot]:
         """Every table of the file, by identity; the slots of declared indexes are not tables."""
         definitions = self._definitions(txn)
-        names = {str(uuid5(_NAMES, identity)): identity for identity in definitions}
+        names = {str(uuid_of(identity)): identity for identity in definitions}
         entries = [entry for record in definitions.values() for entry in record.get("indexes", {}).values()]
         hidden = {entry["slot"] for entry in entries if "table" not in entry}
         slots: dict[str, Slot] = {}
@@ -165,13 +170,13 @@ class ClassicCatalogue:
                 continue
             oid = str(record["oid"])
             identity = names.get(oid, oid)
-            slot = _slot(identity, {**record, "uuid": oid, **definitions.get(identity, {})})
+            slot = slot_of(identity, {**record, "uuid": oid, **definitions.get(identity, {})})
             slots[identity] = slot
         return slots
 
     def write(self, txn: Any, slot: Slot) -> None:
         """Record *slot*: its metadata as zlmdb <= 26 does, where there is none yet, and its definition."""
-        uuid = slot.uuid = slot.uuid or uuid5(_NAMES, slot.identity)
+        uuid = slot.uuid = slot.uuid or uuid_of(slot.identity)
         self._write_number(txn, slot.number, uuid, slot.title, slot.description)
         definitions = self._definitions(txn)
         definitions[slot.identity] = slot.definition()
@@ -214,7 +219,7 @@ class ClassicCatalogue:
             number = slots[adopted].number
         else:
             number = self.allocate(txn, slots)
-            self._write_number(txn, number, uuid5(_NAMES, f"{slot.identity}:{name}"), f"{slot.title}.{name}", None)
+            self._write_number(txn, number, uuid_of(f"{slot.identity}:{name}"), f"{slot.title}.{name}", None)
         slot.indexes[name] = {**definition, "slot": number}
 
     def attached(self, txn: Any, identity: str) -> dict[str, dict[str, Any]]:
@@ -253,7 +258,8 @@ def _copied(data: Any) -> Optional[bytes]:
     return None if data is None else bytes(data)
 
 
-def _slot(identity: str, record: dict[str, Any]) -> Slot:
+def slot_of(identity: str, record: dict[str, Any]) -> Slot:
+    """The slot that a catalogue *record* describes."""
     uuid = record.get("uuid")
     return Slot(
         identity=identity,

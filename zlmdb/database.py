@@ -22,6 +22,7 @@ from .facts import TableInfo
 from .keys import KeyCodec
 from .layout import Layout
 from .openstores import Opening
+from .operations import Operations
 from .pmap import PersistentMap
 from .schema import Schema, declarations
 from .storage import Storage
@@ -110,7 +111,7 @@ def open(
     )
 
 
-class Database(Generic[S_co]):
+class Database(Operations, Generic[S_co]):
     """An open database. `zlmdb.open` makes one of a schema; the constructor is that of zlmdb <= 26.
 
     *dbpath*: a directory, made if needed; None is a private temporary one. *maxsize*: bytes, a hard limit; None (the

@@ -71,6 +71,10 @@ class InvalidDatabase(Error, OSError):
     """The path holds no database of ours, or one written by a newer version."""
 
 
+class FileRequired(Error, TypeError):
+    """The operation is one on a file, and the database is in memory."""
+
+
 class DatabaseFull(Error, OSError):
     """The database has no room: its maximum size, the disk or the address space is used up."""
 

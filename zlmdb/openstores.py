@@ -86,6 +86,26 @@ def present(opening: Opening) -> Any:
     return found
 
 
+def is_open(file: str) -> bool:
+    """Whether this process has the data file *file* open, under whichever path."""
+    with lock:
+        return _file_key(file) in _stores
+
+
+def moved(store: Store) -> None:
+    """The file of *store* was replaced by another one under the same path."""
+    with lock:
+        for key, known in list(_stores.items()):
+            if known is store:
+                handle = _handles.pop(key, None)
+                del _stores[key]
+                new = _file_key(store.engine.path)
+                if new is not None:
+                    _stores[new] = store
+                    if handle is not None:
+                        _handles[new] = handle
+
+
 def _shared(opening: Opening, handle: Any) -> Store:
     if opening.path is None:
         from .engines.memory.engine import MemoryEngine  # 2 ms of importing that few need

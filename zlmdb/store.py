@@ -360,6 +360,13 @@ class Store:
                 self._opened(env)
             return self.env
 
+    def suspend(self) -> None:
+        """Close the environment for a moment, so that its file can be replaced; `reopen` opens it again."""
+        env, self.env = self.env, None
+        if env is not None:
+            env.close()
+            self.engine.closed()
+
     def close(self) -> None:
         """Close the environment. Raises `DatabaseInUse` when transactions are open."""
         open_transactions = [live for live in (ref() for ref in list(self.live.values())) if live is not None]

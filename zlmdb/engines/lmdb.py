@@ -16,6 +16,7 @@ from typing import Any, Optional
 import lmdb
 
 from .. import errors
+from .structure import check_length
 
 log = logging.getLogger("zlmdb")
 
@@ -113,6 +114,8 @@ class LmdbEngine:
                 f"no database at {path!r}: check the path, or open it writable with a schema (and create=True) "
                 "to make it"
             )
+        if not new:
+            check_length(self.file)
         keywords = self._keywords(new)
         self._size, self._reserved = _map_size(self.file, options.maxsize)
         try:

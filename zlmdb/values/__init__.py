@@ -6,6 +6,7 @@
 from .aliases import (
     Array,
     Cbor,
+    Checked,
     Compressed,
     FlatBuffers,
     FlatBuffersView,
@@ -20,6 +21,7 @@ from .aliases import (
 from .array import ArraySerializer
 from .base import FunctionSerializer, Serializer, UncheckedWrapper, Wrapper, WrapperOptions
 from .cbor import CborSerializer
+from .checked import CheckedSerializer
 from .compressed import (
     CompressedSerializer,
     Compression,
@@ -56,6 +58,8 @@ __all__ = [
     "Bytes32",
     "Cbor",
     "CborSerializer",
+    "Checked",
+    "CheckedSerializer",
     "Compressed",
     "CompressedSerializer",
     "Compression",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from .array import ArraySerializer
 from .base import UncheckedWrapper
 from .cbor import CborSerializer
+from .checked import CheckedSerializer
 from .compressed import Compression, SnappySerializer, ZlibSerializer, ZstdSerializer
 from .flatbuffers import FlatBuffersSerializer, FlatBuffersViewSerializer
 from .json import JsonSerializer
@@ -35,6 +36,7 @@ FlatBuffers = Annotated[T, FlatBuffersSerializer]
 FlatBuffersView = Annotated[T, FlatBuffersViewSerializer]
 
 Unchecked = Annotated[T, UncheckedWrapper]
+Checked = Annotated[T, CheckedSerializer]
 Zlib = Annotated[T, ZlibSerializer]
 Snappy = Annotated[T, SnappySerializer]
 Zstd = Annotated[T, ZstdSerializer]

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Optional
 from .array import ArraySerializer
 from .base import Serializer, Wrapper, WrapperOptions, is_a, is_free, typename
 from .cbor import CborSerializer
+from .checked import CheckedSerializer
 from .compressed import METHODS
 from .flatbuffers import FlatBuffersSerializer
 from .json import JsonSerializer
@@ -85,6 +86,9 @@ _BY_NAME: dict[str, Callable[[], Serializer[Any]]] = {
 }
 
 
+_WRAPPERS: dict[str, Callable[[Serializer[Any]], Serializer[Any]]] = {**METHODS, "checked": CheckedSerializer}
+
+
 def from_name(name: str) -> Serializer[Any]:
     """A serializer that reads what the one called *name* wrote, as plain data.
 
@@ -99,8 +103,8 @@ def from_name(name: str) -> Serializer[Any]:
     if name in _BY_NAME:
         return _BY_NAME[name]()
     wrapped = re.fullmatch(r"(\w+)\((.+)\)", name)
-    if wrapped is not None and wrapped[1] in METHODS:
-        return METHODS[wrapped[1]](from_name(wrapped[2]))
+    if wrapped is not None and wrapped[1] in _WRAPPERS:
+        return _WRAPPERS[wrapped[1]](from_name(wrapped[2]))
     if wrapped is not None and wrapped[1] == "array":
         return ArraySerializer.from_text(wrapped[2])
     raise ValueError(f"values of a type {name!r}, which this version does not know: written by a newer one?")

@@ -1,0 +1,309 @@
+"""Copies of a database: made while others write, restored, compacted; and everything that is refused."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections import namedtuple
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from operated import Store, child, content, data_file, fill, make, user
+
+import zlmdb
+
+here_only = pytest.mark.skipif(sys.platform == "win32", reason="by POSIX locks")
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Any:
+    with zlmdb.open(tmp_path / "db", Store, durability="none") as db:
+        fill(db)
+        yield db
+
+
+def names(directory: Path) -> set[str]:
+    return {path.name for path in directory.iterdir()}
+
+
+@pytest.mark.parametrize("compact", [True, False])
+def test_a_backup_opens_and_holds_the_same(db: Any, tmp_path: Path, compact: bool) -> None:
+    made = db.backup(tmp_path / "copy", compact=compact)
+    assert made == (str(tmp_path / "copy"), (tmp_path / "copy").stat().st_size)
+    with zlmdb.open(tmp_path / "copy", Store, readonly=True) as copy:
+        assert content(copy) == content(db)
+        assert copy.check().ok
+    assert names(tmp_path) == {"db", "copy", "copy-lock"}
+
+
+@pytest.mark.parametrize("options", [{"layout": "classic"}, {}], ids=str)
+def test_both_layouts_are_copied(options: Any, tmp_path: Path) -> None:
+    make(tmp_path / "old", 20, **options)
+    with zlmdb.open(tmp_path / "old", Store) as db:
+        db.backup(tmp_path / "copy")
+        with zlmdb.open(tmp_path / "copy", Store) as copy:
+            assert copy.layout == db.layout
+            assert content(copy) == content(db)
+
+
+def test_a_backup_goes_into_an_existing_directory(db: Any, tmp_path: Path) -> None:
+    (tmp_path / "copies").mkdir()
+    assert db.backup(tmp_path / "copies").path == str(tmp_path / "copies" / "data.mdb")
+    with zlmdb.open(tmp_path / "copies", Store) as copy:
+        assert content(copy) == content(db)
+
+
+def test_a_compact_backup_leaves_out_what_was_deleted(db: Any, tmp_path: Path) -> None:
+    with db.write() as t:
+        t.blobs.clear()
+    assert db.backup(tmp_path / "compact").bytes < db.backup(tmp_path / "whole", compact=False).bytes
+
+
+def test_every_backup_made_while_others_write_is_one_state(db: Any, tmp_path: Path) -> None:
+    stop = threading.Event()
+
+    def write() -> None:
+        n = 1000
+        while not stop.is_set():
+            with db.write() as t:
+                for number in (n, n + 1):
+                    t.users[UUID(int=number)] = user(number)
+                    t.logins[f"user {number}"] = number
+                    t.blobs[b"%06d" % (number % 7)] = os.urandom(3000)
+            n += 2
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for number in range(6):
+            db.backup(tmp_path / f"copy {number}", compact=number % 2 == 0)
+    finally:
+        stop.set()
+        writer.join()
+    for number in range(6):
+        with zlmdb.open(tmp_path / f"copy {number}", Store, readonly=True) as copy:
+            report = copy.check()
+            assert report.ok, report.problems
+            assert report.tables["users"].records == report.tables["logins"].records
+            assert report.tables["users"].records % 2 == 0
+
+
+def test_a_backup_is_made_inside_transactions_and_of_a_readonly_database(db: Any, tmp_path: Path) -> None:
+    with db.write() as t:
+        t.logins["uncommitted"] = 1
+        db.backup(tmp_path / "copy")
+    with zlmdb.open(tmp_path / "copy", Store, readonly=True) as copy:
+        with copy.read() as t:
+            assert "uncommitted" not in t.logins
+        copy.backup(tmp_path / "copy of the copy")
+    assert zlmdb.Database.verify(tmp_path / "copy of the copy") == []
+
+
+def test_progress_is_told_to_the_end(db: Any, tmp_path: Path) -> None:
+    told: list[Any] = []
+    db.backup(tmp_path / "copy", progress=told.append)
+    assert {one.stage for one in told} == {"copy", "verify"}
+    assert all(one.done <= one.total for one in told)
+    assert told[-1].done == told[-1].total
+
+
+def test_an_exception_of_the_progress_function_leaves_no_trace(db: Any, tmp_path: Path) -> None:
+    def stop(progress: Any) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        db.backup(tmp_path / "copy", progress=stop)
+    assert names(tmp_path) == {"db"}
+    db.close()  # nothing of the copying is still going on
+
+
+# -- refusals -------------------------------------------------------------------------------------------------------
+
+
+def test_an_existing_target_is_kept_unless_it_is_to_be_overwritten(db: Any, tmp_path: Path) -> None:
+    (tmp_path / "copy").write_text("mine")
+    with pytest.raises(FileExistsError, match="overwrite=True"):
+        db.backup(tmp_path / "copy")
+    assert (tmp_path / "copy").read_text() == "mine"
+    db.backup(tmp_path / "copy", overwrite=True)
+    assert zlmdb.Database.verify(tmp_path / "copy") == []
+
+
+def test_the_database_itself_is_no_target(db: Any, tmp_path: Path) -> None:
+    for target in (tmp_path / "db", tmp_path / "db" / "data.mdb"):
+        with pytest.raises(zlmdb.DatabaseInUse):
+            db.backup(target, overwrite=True)
+
+
+def test_a_missing_directory_is_not_made(db: Any, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="no directory"):
+        db.backup(tmp_path / "missing" / "copy")
+
+
+def test_a_disk_without_room_is_told_before_anything_is_written(
+    db: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(100, 99, 1))
+    for operation in (lambda: db.backup(tmp_path / "copy"), db.compact):
+        with pytest.raises(zlmdb.DatabaseFull, match="1 bytes free") as caught:
+            operation()
+        assert caught.value.limit == 1
+    assert names(tmp_path) == {"db"}
+    assert content(db)["logins"]["user 7"] == 7
+
+
+@here_only
+def test_a_disk_that_fills_up_on_the_way_leaves_no_trace(tmp_path: Path) -> None:
+    make(tmp_path / "db")
+    program = f"""
+import resource, zlmdb
+db = zlmdb.open({str(tmp_path / "db")!r}, readonly=True)
+resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536))
+try:
+    db.backup({str(tmp_path / "copy")!r})
+except zlmdb.DiskError as error:
+    with db.read() as t:
+        print("DiskError", len(t["logins"]))
+"""
+    done = subprocess.run(child(program), capture_output=True, text=True, timeout=60)
+    assert done.stdout.split() == ["DiskError", "100"], done.stderr
+    assert names(tmp_path) == {"db"}
+
+
+def test_a_database_in_memory_has_no_file(tmp_path: Path) -> None:
+    with zlmdb.open(None, Store) as db:
+        for operation in (lambda: db.backup(tmp_path / "copy"), db.compact):
+            with pytest.raises(zlmdb.errors.FileRequired, match="dump"):
+                operation()
+
+
+def test_a_damaged_copy_never_gets_its_name(db: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("zlmdb.engines.structure.check", lambda *args: ["a page is gone"])
+    with pytest.raises(zlmdb.CorruptDatabase, match="a page is gone"):
+        db.backup(tmp_path / "copy")
+    assert names(tmp_path) == {"db"}
+
+
+# -- restore --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def backup(db: Any, tmp_path: Path) -> Path:
+    db.backup(tmp_path / "backup")
+    return tmp_path / "backup"
+
+
+def test_a_backup_is_restored_to_a_new_place(db: Any, backup: Path, tmp_path: Path) -> None:
+    made = zlmdb.Database.restore(backup, tmp_path / "again")
+    assert made.path == str(tmp_path / "again" / "data.mdb")
+    with zlmdb.open(tmp_path / "again", Store) as again:
+        assert content(again) == content(db)
+        with again.write() as t:
+            t.logins["more"] = 1
+
+
+def test_restoring_in_place_brings_the_old_state_back(db: Any, backup: Path, tmp_path: Path) -> None:
+    before = content(db)
+    with db.write() as t:
+        t.logins.clear()
+    with pytest.raises(FileExistsError):
+        zlmdb.Database.restore(backup, tmp_path / "db")
+    with pytest.raises(zlmdb.DatabaseInUse, match="open in this process"):
+        zlmdb.Database.restore(backup, tmp_path / "db", overwrite=True)
+    db.close()
+    zlmdb.Database.restore(backup, tmp_path / "db", overwrite=True)
+    with zlmdb.open(tmp_path / "db", Store) as again:
+        assert content(again) == before
+
+
+def test_a_damaged_backup_is_not_restored(backup: Path, tmp_path: Path) -> None:
+    backup.write_bytes(backup.read_bytes()[:-8192])
+    with pytest.raises(zlmdb.CorruptDatabase):
+        zlmdb.Database.restore(backup, tmp_path / "again")
+    (tmp_path / "text").write_text("text")
+    with pytest.raises(zlmdb.InvalidDatabase):
+        zlmdb.Database.restore(tmp_path / "text", tmp_path / "again")
+    with pytest.raises(FileNotFoundError):
+        zlmdb.Database.restore(tmp_path / "nothing", tmp_path / "again")
+    assert not (tmp_path / "again").exists()
+
+
+@here_only
+@pytest.mark.parametrize("operation", ["restore", "compact"])
+def test_a_file_that_another_process_has_open_is_not_replaced(operation: str, backup: Path, tmp_path: Path) -> None:
+    make(tmp_path / "other")
+    program = f"""
+import sys, zlmdb
+with zlmdb.open({str(tmp_path / "other")!r}):
+    print("open", flush=True)
+    sys.stdin.read()
+"""
+    process = subprocess.Popen(child(program), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        assert process.stdout.readline() == "open\n"
+        if operation == "restore":
+            with pytest.raises(zlmdb.DatabaseInUse, match="another process"):
+                zlmdb.Database.restore(backup, tmp_path / "other", overwrite=True)
+        else:
+            with (
+                zlmdb.open(tmp_path / "other", Store) as other,
+                pytest.raises(zlmdb.DatabaseInUse, match="another process"),
+            ):
+                other.compact()
+    finally:
+        process.stdin.close()
+        process.wait(60)
+        process.stdout.close()
+    assert not [name for name in names(tmp_path / "other") if name.endswith(".tmp")]
+    with zlmdb.open(tmp_path / "other", Store) as other:
+        assert other.check().ok
+        other.compact()
+
+
+# -- compact --------------------------------------------------------------------------------------------------------
+
+
+def test_compact_makes_the_file_smaller_and_keeps_everything(db: Any, tmp_path: Path) -> None:
+    with db.write() as t:
+        t.blobs.clear()
+    before, size = content(db), data_file(tmp_path / "db").stat().st_size
+    result = db.compact()
+    assert (result.before, result.after) == (size, data_file(tmp_path / "db").stat().st_size)
+    assert result.after < result.before
+    assert content(db) == before
+    with db.write() as t:
+        t.users[UUID(int=5000)] = user(5000)
+        assert t.users.by_email["u5000@example.com"] == user(5000)
+    assert db.check().ok
+    assert names(tmp_path / "db") == {"data.mdb", "lock.mdb", "writer.lock"}
+
+
+def test_after_compact_the_path_still_leads_to_the_same_environment(db: Any, tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path / "db", Store, durability="none") as other:
+        db.compact()
+        with db.write() as t:
+            t.logins["both"] = 2
+        with other.read() as t:
+            assert t.logins["both"] == 2
+        with zlmdb.open(tmp_path / "db", Store, durability="none") as third, third.read() as t:
+            assert t.logins["both"] == 2
+
+
+def test_compact_refuses_open_transactions_and_readonly_databases(db: Any, tmp_path: Path) -> None:
+    before = content(db)
+    with db.read(), pytest.raises(zlmdb.DatabaseInUse, match="open transactions"):
+        db.compact()
+    with db.write(), pytest.raises(zlmdb.NestedTransaction):
+        db.compact()
+    db.backup(tmp_path / "copy")
+    with zlmdb.open(tmp_path / "copy", readonly=True) as copy, pytest.raises(zlmdb.ReadonlyDatabase):
+        copy.compact()
+    assert content(db) == before

@@ -1,0 +1,279 @@
+"""What a check finds: damaged pages, values, entries, catalogues and counts, each made by hand; and no false alarm."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any, Callable
+from uuid import UUID
+
+import pytest
+from operated import START, Store, User, Users, fill, flip, make, user
+
+import zlmdb
+from zlmdb.layout import encode
+
+
+def raw(db: Any, work: Callable[[Any, Callable[[str], Any]], object]) -> None:
+    """Change the file behind the back of the tables: ``work(txn, handle_of)``."""
+    store = db.store
+    store.change(lambda txn, _: work(txn, lambda name: store.space(name.encode()).handle))
+
+
+def kinds(report: zlmdb.CheckReport) -> list[tuple[str, Any, Any]]:
+    return [(one.kind, one.table, one.index) for one in report.problems]
+
+
+def test_a_sound_database_is_ok_on_every_engine_and_layout(make_db: Any) -> None:
+    db = make_db(Store)
+    fill(db)
+    report = db.check()
+    assert report.ok, report.problems
+    assert report.records == 500
+    assert report.tables["users"].indexes == {
+        "by_email": 100, "by_age": 100, "by_joined": 100, "by_boss": 32, "by_both": 100, "by_initial": 100
+    }  # fmt: skip
+    assert {table.codecs for table in report.tables.values()} == {"declared"}
+    assert report.notes == []
+    assert "ok, 5 tables, 500 records" in str(report)
+    assert report.as_dict()["ok"] is True
+
+
+@pytest.mark.parametrize("layout", ["tables", "classic"])
+def test_without_the_classes_the_file_says_enough(layout: Any, tmp_path: Path) -> None:
+    make(tmp_path / "db", layout=layout)
+    with zlmdb.open(tmp_path / "db", readonly=True) as db:
+        report = db.check()
+    assert report.ok, report.problems
+    assert report.records == 500
+    assert report.tables["users"].indexes["by_boss"] == 32
+    assert any("by_initial" in note and "made by the program" in note for note in report.notes)
+    assert any("pickle" in note for note in report.notes)
+
+
+def test_a_check_sees_one_state_while_others_write_and_tells_its_progress(tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path / "db", Store, durability="none") as db:
+        fill(db)
+        told: list[Any] = []
+
+        def write(progress: Any) -> None:
+            told.append(progress)
+            if len(told) < 50:
+                with db.write() as t:
+                    t.users[UUID(int=1000 + len(told))] = user(1000 + len(told))
+
+        report = db.check(progress=write)
+        assert report.ok, report.problems
+        assert {"pages", "users", "logins"} <= {one.stage for one in told}
+        assert db.check().ok
+
+
+# -- each kind of damage --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Any:
+    with zlmdb.open(tmp_path / "db", Store, durability="none") as db:
+        fill(db)
+        yield db
+
+
+def test_a_value_and_a_key_that_do_not_decode(db: Any) -> None:
+    def damage(txn: Any, handle: Any) -> None:
+        txn.put(UUID(int=3).bytes, b"\xc1", db=handle("t:users"))
+        txn.put(b"short", b"\x00" * 8, db=handle("t:users"))
+
+    raw(db, damage)
+    report = db.check()
+    assert kinds(report)[:2] == [("record", "users", None)] * 2
+    assert "00000003" in str(report.problems[0].key)
+    assert not report.ok
+
+
+def test_a_record_without_its_entries(db: Any) -> None:
+    raw(db, lambda txn, handle: txn.delete(b"ku7@example.com", db=handle("i:users:by_email")))
+    report = db.check()
+    assert kinds(report) == [("index", "users", "by_email")]
+    assert "has no entry" in report.problems[0].text
+    with zlmdb.open(db.dbpath, Store, durability="none"):
+        pass
+
+
+def test_an_entry_without_its_record(db: Any) -> None:
+    raw(db, lambda txn, handle: txn.delete(UUID(int=7).bytes, db=handle("t:users")))
+    report = db.check()
+    assert {index for _, _, index in kinds(report)} == {
+        "by_email",
+        "by_age",
+        "by_joined",
+        "by_boss",
+        "by_both",
+        "by_initial",
+    }
+    assert all("has no record" in one.text for one in report.problems)
+
+
+def test_an_entry_that_is_of_another_value(db: Any) -> None:
+    raw(db, lambda txn, handle: txn.put(b"kold@example.com", UUID(int=7).bytes, db=handle("i:users:by_email")))
+    report = db.check()
+    assert kinds(report) == [("index", "users", "by_email")]
+    assert "not that of its record" in report.problems[0].text
+
+
+def test_without_the_classes_the_same_entries_are_missed(db: Any, tmp_path: Path) -> None:
+    def damage(txn: Any, handle: Any) -> None:
+        txn.delete(b"ku7@example.com", db=handle("i:users:by_email"))
+        txn.put(b"kold@example.com", UUID(int=8).bytes, db=handle("i:users:by_email"))
+        txn.delete(UUID(int=9).bytes, db=handle("t:users"))
+
+    raw(db, damage)
+    db.close()
+    with zlmdb.open(tmp_path / "db", readonly=True) as plain:
+        report = plain.check()
+    found = {(index, problem.text.split()[-3:][0]) for problem in report.problems for index in [problem.index]}
+    assert {index for index, _ in found} >= {"by_email", "by_age", "by_joined", "by_initial"}
+    texts = " ".join(problem.text for problem in report.problems if problem.index == "by_email")
+    assert "has no entry" in texts
+    assert "not that of its record" in texts
+    assert "has no record" in texts
+
+
+def test_two_records_under_one_unique_key(db: Any) -> None:
+    again = zlmdb.values.serializer(User).encode(user(1))
+
+    def damage(txn: Any, handle: Any) -> None:
+        txn.put(UUID(int=7777).bytes, again, db=handle("t:users"))
+
+    raw(db, damage)
+    assert ("duplicate", "users", "by_email") in kinds(db.check())
+
+
+def test_an_index_function_that_fails_is_a_problem_and_no_crash(tmp_path: Path) -> None:
+    make(tmp_path / "db", 5)
+
+    class Broken(zlmdb.Table[UUID, User], name="users"):
+        by_email = Users.by_email
+        by_age = Users.by_age
+        by_joined = Users.by_joined
+        by_boss = Users.by_boss
+        by_both = Users.by_both
+        by_initial = zlmdb.Index[str](lambda user: user.nothing, version=1)
+
+    class Schema(zlmdb.Schema):
+        users: Broken
+
+    with zlmdb.open(tmp_path / "db", Schema, readonly=True) as db:
+        report = db.check()
+    assert kinds(report) == [("index", "users", "by_initial")]
+    assert "AttributeError" in report.problems[0].text
+
+
+def test_catalogue_and_sub_databases_that_do_not_agree(db: Any) -> None:
+    def damage(txn: Any, handle: Any) -> None:
+        txn.delete(b"t:logins", db=handle("__zlmdb__"))
+
+    raw(db, damage)
+    assert any(one.kind == "catalogue" and "t:logins" in one.text for one in db.check().problems)
+    raw(
+        db,
+        lambda txn, handle: txn.put(
+            b"t:logins", encode({"slot": 2, "name": "x", "key": "str", "value": "int64"}), db=handle("__zlmdb__")
+        ),
+    )
+    assert db.check().ok
+    raw(
+        db,
+        lambda txn, handle: txn.put(
+            b"t:absent", encode({"slot": 9, "name": "x", "key": "str", "value": "int64"}), db=handle("__zlmdb__")
+        ),
+    )
+    assert any(one.kind == "catalogue" and "missing" in one.text for one in db.check().problems)
+    raw(db, lambda txn, handle: txn.put(b"t:absent", b"\xff", db=handle("__zlmdb__")))
+    assert [one.kind for one in db.check().problems] == ["catalogue"]
+
+
+def test_rows_of_another_program_in_the_main_database(db: Any) -> None:
+    raw(db, lambda txn, handle: txn.put(b"foreign", b"row"))
+    assert any("foreign" in one.text for one in db.check().problems)
+
+
+def test_a_flipped_bit_under_a_checksum_is_found_and_without_one_may_not_be(tmp_path: Path) -> None:
+    class Blobs(zlmdb.Schema):
+        safe: zlmdb.Table[int, zlmdb.Checked[str]]
+        bare: zlmdb.Table[int, str]
+
+    with zlmdb.open(tmp_path / "db", Blobs) as db, db.write() as t:
+        for n in range(50):
+            t.safe[n] = f"safe value {n:02}"
+            t.bare[n] = f"bare value {n:02}"
+    assert flip(tmp_path / "db", b"safe value 17", 3)
+    assert flip(tmp_path / "db", b"bare value 18", 3)
+    with zlmdb.open(tmp_path / "db", Blobs) as db:
+        report = db.check()
+        assert [(one.table, one.key) for one in report.problems] == [("safe", "17")]
+        assert "checksum" in report.problems[0].text
+        with db.read() as t:
+            with pytest.raises(zlmdb.DecodeError, match="checksum"):
+                t.safe[17]
+            assert t.bare[18] != "bare value 18"
+            assert t.safe[18] == "safe value 18"
+
+
+def test_damaged_pages_end_the_check_before_records_are_read(tmp_path: Path) -> None:
+    make(tmp_path / "db", 300)
+    found = 0
+    whole = (tmp_path / "db" / "data.mdb").read_bytes()
+    rnd = random.Random(3)
+    for number in range(20):
+        image = bytearray(whole)
+        image[rnd.randrange(2, len(whole) // 4096) * 4096 :][:8] = b""
+        page = rnd.randrange(2, len(whole) // 4096) * 4096
+        image = bytearray(whole)
+        image[page : page + 8] = b"\xff" * 8  # the page's own number
+        (tmp_path / f"{number}").write_bytes(image)
+        if not zlmdb.Database.verify(tmp_path / f"{number}"):
+            continue  # a free page
+        found += 1
+        with zlmdb.open(tmp_path / f"{number}", readonly=True) as db:
+            report = db.check()
+            assert {one.kind for one in report.problems} == {"structure"}
+    assert found > 5
+
+
+# -- classic --------------------------------------------------------------------------------------------------------
+
+
+@zlmdb.table("d6a4c7f0-0000-4000-8000-000000000001")
+class People(zlmdb.MapOidPickle[Any]):
+    """People."""
+
+
+@zlmdb.table("d6a4c7f0-0000-4000-8000-000000000002")
+class PeopleByName(zlmdb.MapStringOid):
+    """Ids by name."""
+
+
+@pytest.mark.parametrize("layout", ["tables", "classic"])
+def test_attached_maps_and_slots_by_hand(layout: Any, tmp_path: Path) -> None:
+    with zlmdb.Database(tmp_path, layout=layout) as db:
+        people, names = db.attach_table(People), db.attach_table(PeopleByName)
+        people.attach_index("name", names, lambda one: one["name"])
+        by_hand, other = zlmdb.MapUuidCbor(70), zlmdb.MapStringString(71)
+        with db.begin(write=True) as txn:
+            for n in range(10):
+                people[txn, n] = {"name": f"n{n}"}
+                by_hand[txn, UUID(int=n)] = [n, str(START)]
+                other[txn, "k"] = "v"
+        report = db.check()
+        assert report.ok, report.problems
+        assert report.tables[str(People._zlmdb_oid)].indexes == {"name": 10}
+        assert report.tables["slot 70"].codecs == "declared"
+        with db.begin(write=True) as txn:
+            txn.put(b"\0\x46" + UUID(int=3).bytes, b"\xff")
+            del names[txn, "n4"]
+        assert sorted(kinds(db.check())) == [("index", str(People._zlmdb_oid), "name"), ("record", "slot 70", None)]
+    with zlmdb.open(tmp_path, readonly=True) as db:
+        report = db.check()
+        assert report.ok
+        assert report.tables["slot 71"].records == 1
+        assert any("slot 71" in note for note in report.notes)

@@ -1,0 +1,219 @@
+"""What is taken out of damaged files: all that decodes, and a list of what does not."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from operated import Store, content, data_file, fill, flip, make, mutated, user
+
+import zlmdb
+from zlmdb import layout
+
+IMAGES = int(os.environ.get("ZLMDB_TEST_IMAGES", "60"))
+LAYOUTS = pytest.mark.parametrize("layout", ["tables", "classic"])
+salvage = zlmdb.Database.salvage
+
+
+@LAYOUTS
+@pytest.mark.parametrize("version", ["0.9", "1.0"])
+def test_a_sound_database_comes_out_whole(layout: Any, version: str, tmp_path: Path) -> None:
+    zlmdb.Database(tmp_path / "db", layout=layout, lib_version=version).close()
+    make(tmp_path / "db")
+    report = salvage(tmp_path / "db", tmp_path / "out")
+    assert report.complete, report
+    assert report.records == 500
+    assert report.lost == []
+    assert any("by_email" in note or "declared indexes" in note for note in report.notes)
+    with zlmdb.open(tmp_path / "db", Store) as old, zlmdb.open(tmp_path / "out", Store) as new:
+        assert new.layout == layout
+        assert new.lib_version == version
+        assert content(new) == content(old)
+        assert new.check().ok
+        with new.read() as t:
+            assert t.users.by_email["u7@example.com"] == user(7)
+    assert {path.name for path in tmp_path.iterdir()} == {"db", "out"}
+
+
+def test_indexes_are_never_read_before_they_are_built(tmp_path: Path) -> None:
+    make(tmp_path / "db")
+    salvage(tmp_path / "db", tmp_path / "out")
+    with (
+        zlmdb.open(tmp_path / "out", Store, readonly=True) as db,
+        db.read() as t,
+        pytest.raises(zlmdb.IndexNotBuilt),
+    ):
+        t.users.by_email["u7@example.com"]
+
+
+def test_records_that_do_not_decode_are_listed(tmp_path: Path) -> None:
+    make(tmp_path / "db")
+    assert flip(tmp_path / "db", bytes([13]) * 20, 4)  # the checked blob 13
+    report = salvage(tmp_path / "db", tmp_path / "out")
+    assert [(one.table, bytes.fromhex(one.key)) for one in report.lost] == [("blobs", b"000013")]
+    assert "checksum" in report.lost[0].reason
+    assert report.copied["blobs"] == 99
+    assert not report.complete
+    with zlmdb.open(tmp_path / "out", Store) as db:
+        assert db.check().ok
+
+
+def test_a_lost_page_costs_its_records_and_no_others(tmp_path: Path) -> None:
+    make(tmp_path / "db", 2000)
+    with zlmdb.open(tmp_path / "db", Store) as db:
+        before = content(db)
+    file = data_file(tmp_path / "db")
+    data = bytearray(file.read_bytes())
+    place = data.rfind(b"u1234@example.com\xa3age") // 4096 * 4096
+    data[place : place + 4096] = bytes(4096)
+    file.write_bytes(data)
+    report = salvage(tmp_path / "db", tmp_path / "out")
+    assert report.damage
+    assert not report.complete
+    with zlmdb.open(tmp_path / "out", Store) as db:
+        after = content(db)
+        assert db.check().ok
+    lost = {name: before[name].keys() - after[name].keys() for name in before}
+    assert 0 < sum(map(len, lost.values())) < 300
+    for name, rows in after.items():
+        assert all(before[name][key] == value for key, value in rows.items())
+
+
+def test_a_truncated_file_gives_what_is_left(tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path / "db", Store, durability="none") as db:
+        fill(db, 1000)
+        for n in range(8):  # each commit writes the pages that lead to all others; only then are they not the last ones
+            with db.write() as t:
+                t.logins["more"] = n
+                t.objects[1] = t.users[UUID(int=1)] = user(1)
+    file = data_file(tmp_path / "db")
+    whole = file.read_bytes()
+    best = 0
+    for share in (0.5, 0.7, 0.9):
+        (tmp_path / "cut").write_bytes(whole[: int(len(whole) * share)])
+        try:
+            report = salvage(tmp_path / "cut", tmp_path / f"out {share}")
+        except zlmdb.CorruptDatabase:
+            continue  # the pages of the catalogue were among the last
+        assert zlmdb.Database.verify(tmp_path / f"out {share}") == []
+        best = max(best, report.records)
+    assert best > 0
+
+
+def test_a_damaged_newest_state_falls_back_to_the_one_before(tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path / "db", Store) as db:
+        fill(db, 20)
+        with db.write() as t:
+            t.logins["last"] = 1
+    file = data_file(tmp_path / "db")
+    data = bytearray(file.read_bytes())
+    newest = max((0, 1), key=lambda page: int.from_bytes(data[page * 4096 + 144 : page * 4096 + 152], "little"))
+    data[newest * 4096 + 16] ^= 0xFF  # its magic number
+    file.write_bytes(data)
+    report = salvage(tmp_path / "db", tmp_path / "out")
+    assert any("last commits may be missing" in note for note in report.notes)
+    with zlmdb.open(tmp_path / "out", Store) as db, db.read() as t:
+        assert "last" not in t.logins
+        assert t.logins["user 7"] == 7
+
+
+@LAYOUTS
+def test_no_mutation_crashes_and_what_comes_out_is_sound(layout: Any, tmp_path: Path) -> None:
+    """With checksums, what comes out also is what was stored."""
+
+    class Safe(zlmdb.Schema):
+        rows: zlmdb.Table[int, zlmdb.Checked[zlmdb.Cbor[dict[str, int]]]]
+
+    with zlmdb.open(tmp_path / "db", Safe, layout=layout, durability="none") as db, db.write() as t:
+        for n in range(600):
+            t.rows[n] = {"n": n}
+    whole = data_file(tmp_path / "db").read_bytes()
+    rnd = random.Random(7)
+    came_out = 0
+    for number in range(IMAGES):
+        (tmp_path / "image").write_bytes(mutated(whole, rnd))
+        try:
+            report = salvage(tmp_path / "image", tmp_path / f"out {number}")
+        except (zlmdb.CorruptDatabase, zlmdb.InvalidDatabase):
+            continue
+        if "rows" not in report.copied:
+            continue  # the catalogue had lost its name
+        came_out += 1
+        with zlmdb.open(tmp_path / f"out {number}", readonly=True) as db, db.read() as t:
+            assert db.check().ok
+            for key, value in t["rows"].items():
+                if 0 <= key < 600 and value != {"n": key}:
+                    # A damaged key: the checksum is of the value only.
+                    assert report.damage or layout == "classic" or key != value["n"]
+    assert came_out > IMAGES // 2
+
+
+def test_a_table_that_the_catalogue_has_lost_comes_along_without_types(tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path / "db", Store) as db:
+        fill(db, 10)
+        db.store.change(lambda txn, _: txn.delete(b"t:logins", db=db.store.space(layout.CATALOGUE).handle))
+    report = salvage(tmp_path / "db", tmp_path / "out")
+    assert any("logins" in one for one in report.damage)
+    with zlmdb.open(tmp_path / "out", Store) as db, db.read() as t:
+        assert dict(t.logins) == {f"user {n}": n for n in range(10)}
+
+
+# -- classic maps ---------------------------------------------------------------------------------------------------
+
+
+@LAYOUTS
+def test_slots_by_hand_and_registered_maps_come_along(layout: Any, tmp_path: Path) -> None:
+    @zlmdb.table("d6a4c7f0-0000-4000-8000-000000000011")
+    class People(zlmdb.MapOidPickle[Any]):
+        """People."""
+
+    @zlmdb.table("d6a4c7f0-0000-4000-8000-000000000012")
+    class Names(zlmdb.MapStringOid):
+        """Names."""
+
+    def read(path: Path) -> list[Any]:
+        with zlmdb.Database(path) as db:
+            people, names, by_hand = db.attach_table(People), db.attach_table(Names), zlmdb.MapUuidString(70)
+            people.attach_index("name", names, lambda one: one["name"])
+            with db.begin() as txn:
+                return [list(one.select(txn)) for one in (people, by_hand)]
+
+    with zlmdb.Database(tmp_path / "db", layout=layout) as db:
+        people, names, by_hand = db.attach_table(People), db.attach_table(Names), zlmdb.MapUuidString(70)
+        people.attach_index("name", names, lambda one: one["name"])
+        with db.begin(write=True) as txn:
+            for n in range(10):
+                people[txn, n] = {"name": f"n{n}"}
+                by_hand[txn, UUID(int=n)] = f"v{n}"
+    report = salvage(tmp_path / "db", tmp_path / "out")
+    assert report.complete, report
+    assert read(tmp_path / "out") == read(tmp_path / "db")
+
+
+# -- refusals -------------------------------------------------------------------------------------------------------
+
+
+def test_an_existing_target_and_a_source_that_is_none_are_refused(tmp_path: Path) -> None:
+    make(tmp_path / "db", 5)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mine").write_text("mine")
+    with pytest.raises(FileExistsError):
+        salvage(tmp_path / "db", tmp_path / "out")
+    with pytest.raises(FileNotFoundError):
+        salvage(tmp_path / "nothing", tmp_path / "new")
+    (tmp_path / "text").write_text("text" * 5000)
+    with pytest.raises(zlmdb.InvalidDatabase):
+        salvage(tmp_path / "text", tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["mine"]
+
+
+def test_progress_is_told(tmp_path: Path) -> None:
+    make(tmp_path / "db", 5)
+    told: list[Any] = []
+    salvage(tmp_path / "db", tmp_path / "out", progress=told.append)
+    assert {"users", "logins"} <= {one.stage for one in told}

@@ -1,0 +1,282 @@
+"""Taking out of a damaged file what still can be read, into a new database.
+
+The damaged file is read page by page without LMDB, which would crash on some damage; what is wrong with one page costs
+the records on it, or below it, and no others.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, NamedTuple, Optional, Union
+
+from . import errors, layout
+from .catalogue import Place, Slot, slot_of, slot_prefix, uuid_of
+from .engines.lmdb import data_file
+from .engines.pages import Meta, PageFile, Record, Tree, Walk
+from .filling import Filler, new_file
+from .keys import from_name as key_from_name
+from .layout import Layout
+from .progress import Progress, Told, silent
+from .report import KEPT
+from .storage import Storage
+from .values import from_name as value_from_name
+
+StrPath = Union[str, "os.PathLike[str]"]
+
+_EVERY = 10_000
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A record that did not come along: its table, the stored key in hexadecimal, and why."""
+
+    table: str
+    key: str
+    reason: str
+
+
+@dataclass
+class SalvageReport:
+    """What came out of a damaged file.
+
+    *copied*: records by table. *lost*: the first 1,000 of *missing* records that could be seen and not be read.
+    *damage*: what was wrong with the pages; records below a lost page are in no list, *expected* has how many the
+    file claims. *notes*: what is to be done.
+    """
+
+    source: str
+    target: str
+    layout: str = ""
+    copied: dict[str, int] = field(default_factory=dict[str, int])
+    expected: dict[str, int] = field(default_factory=dict[str, int])
+    lost: list[Lost] = field(default_factory=list[Lost])
+    missing: int = 0
+    damage: list[str] = field(default_factory=list[str])
+    notes: list[str] = field(default_factory=list[str])
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing was wrong, and every record came along."""
+        return not (self.missing or self.damage) and all(
+            self.copied.get(name) == count for name, count in self.expected.items()
+        )
+
+    @property
+    def records(self) -> int:
+        """Records copied, of all tables."""
+        return sum(self.copied.values())
+
+    def lose(self, table: str, key: bytes, reason: str) -> None:
+        """Count a lost record, and keep it if it is one of the first."""
+        self.missing += 1
+        if len(self.lost) < KEPT:
+            self.lost.append(Lost(table, key.hex(), reason))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as plain data, for JSON."""
+        return {"complete": self.complete, "records": self.records, **asdict(self)}
+
+
+def salvage(source: StrPath, target: StrPath, told: Optional[Told] = None) -> SalvageReport:
+    """Copy what can be read of the database at *source* into a new one at *target*."""
+    path = data_file(os.fspath(source))
+    report = SalvageReport(path, os.path.abspath(os.fspath(target)))
+    with open(path, "rb") as data:
+        file = PageFile(data, path)
+        state = _state(file)
+        report.layout = state.layout
+        if state.meta is not file.metas[0] or file.faults:
+            report.notes.append(
+                "the last commits may be missing: a meta page, or the tables it leads to, cannot be read"
+            )
+        report.damage += file.faults
+        with new_file(target, state.layout, file.format) as store, Filler(store) as filler:
+            salvaging = _Salvage(file, state, filler, report, told or silent)
+            salvaging.tables() if state.layout == "tables" else salvaging.classic()
+        report.damage += salvaging.walk.problems
+    return report
+
+
+class _State(NamedTuple):
+    """A committed state of the file that has tables: its records of the main database."""
+
+    meta: Meta
+    layout: Layout
+    main: list[Record]
+
+
+def _state(file: PageFile) -> _State:
+    """The newest state in which tables are found. Raises `CorruptDatabase`, `InvalidDatabase`."""
+    for meta in file.metas:
+        main = list(Walk(file, meta).records("main database", meta.main))
+        if any(_name(record) == layout.CATALOGUE for record in main):
+            return _State(meta, "tables", main)
+        if any(record.tree is not None for record in main):
+            continue
+        if any(len(record.key) >= 2 for record in main):
+            return _State(meta, "classic", main)
+    raise errors.CorruptDatabase(f"{file.path!r}: no tables of zlmdb are found in it", path=file.path)
+
+
+def _name(record: Record) -> Optional[bytes]:
+    """The name of a sub-database, which LMDB 1.0 ends with a NUL."""
+    return None if record.tree is None else record.key.rstrip(b"\0")
+
+
+class _Salvage:
+    """One run over one state."""
+
+    def __init__(self, file: PageFile, state: _State, filler: Filler, report: SalvageReport, told: Told) -> None:
+        self.walk = Walk(file, state.meta)
+        self.filler = filler
+        self.report = report
+        self.told = told
+        # Walked once more, so that its pages and what is wrong with them are known.
+        self.main = list(self.walk.records("main database", state.meta.main))
+
+    # -- the tables layout ----------------------------------------------------------------------------------------
+
+    def tables(self) -> None:
+        """Copy the tables that the catalogue names, and those that it has lost."""
+        trees = {name: record.tree for record in self.main if (name := _name(record)) and record.tree is not None}
+        definitions = self._definitions(trees.pop(layout.CATALOGUE))
+        adopted = {entry.get("table") for slot in definitions.values() for entry in slot.indexes.values()}
+        for identity, slot in definitions.items():
+            tree = trees.pop(b"t:" + identity.encode(), None)
+            self._table(slot, tree, empty=identity in adopted)
+        for name, tree in trees.items():
+            if name.startswith(b"t:"):
+                identity = name[2:].decode(errors="replace")
+                self.report.damage.append(f"table {identity}: its types are not found in the catalogue")
+                self._table(Slot(identity, 0), tree)
+            elif name == layout.SLOTS:
+                self._records("slots", tree, Place(layout.SLOTS, b""), None)
+
+    def _definitions(self, tree: Tree) -> dict[str, Slot]:
+        found: dict[str, Slot] = {}
+        for record in self.walk.records("catalogue", tree):
+            if record.key[:2] != b"t:":
+                continue
+            try:
+                identity = record.key[2:].decode()
+                found[identity] = slot_of(identity, layout.decode(record.value or b""))
+            except (ValueError, TypeError, AttributeError) as error:
+                self.report.lose("catalogue", record.key, str(error))
+        return found
+
+    def _table(self, slot: Slot, tree: Optional[Tree], *, empty: bool = False) -> None:
+        if slot.indexes:
+            names = ", ".join(slot.indexes)
+            self.report.notes.append(
+                f"the indexes of {slot.identity} ({names}) are built again when a program that has them opens the file"
+            )
+        slot.indexes = {}
+        place = self.filler.table(slot)
+        if tree is None:
+            self.report.damage.append(f"table {slot.identity}: its pages are not found")
+            self.report.copied[slot.identity] = 0
+        elif not empty:
+            self._records(slot.identity, tree, place, self._codecs(slot, place))
+
+    def _codecs(self, slot: Slot, place: Place) -> Optional[Storage[Any, Any]]:
+        if slot.key is None or slot.value is None:
+            return None
+        try:
+            key, value = key_from_name(slot.key), value_from_name(slot.value)
+        except ValueError as error:
+            self.report.notes.append(f"the records of {slot.identity} are copied as they are: {error}")
+            return None
+        return Storage(slot.identity, place.space, b"", key, value, 1 << 16)
+
+    def _records(self, name: str, tree: Tree, place: Place, storage: Optional[Storage[Any, Any]]) -> None:
+        self.report.copied[name] = 0
+        self.report.expected[name] = tree.entries
+        for count, record in enumerate(self.walk.records(name, tree), 1):
+            self._record(name, record.key, record.value, place, storage)
+            if count % _EVERY == 0:
+                self.told(Progress(name, count, tree.entries))
+        self.told(Progress(name, self.report.copied[name], tree.entries))
+
+    def _record(
+        self, name: str, key: bytes, data: Optional[bytes], place: Place, storage: Optional[Storage[Any, Any]]
+    ) -> None:
+        """Copy a record, if it decodes."""
+        if data is None:
+            self.report.lose(name, key, "its value cannot be read")
+            return
+        if storage is not None:
+            try:
+                storage.decode_value(data, storage.decode_key(key))
+            except Exception as error:
+                self.report.lose(name, key, str(error))
+                return
+        try:
+            stored = self.filler.put(place, key, data)
+        except errors.EncodeError as error:
+            self.report.lose(name, key, str(error))
+            return
+        if stored:
+            self.report.copied[name] = self.report.copied.get(name, 0) + 1
+        else:
+            self.report.lose(name, key, "another record has the key already")
+
+    # -- the classic layout ---------------------------------------------------------------------------------------
+
+    def classic(self) -> None:
+        """Copy the slots, except those of the indexes that are built again."""
+        records = {record.key: record.value for record in self.main if record.key[:2] == b"\0\0"}
+        definitions = self._classic_definitions(records)
+        hidden = {entry.get("slot") for one in definitions.values() for entry in one.get("indexes", {}).values()}
+        names, storages = self._slots(records, definitions)
+        for record in self.main:
+            number = int.from_bytes(record.key[:2], "big")
+            if number == 0 or number in hidden or len(record.key) < 2:
+                continue
+            place, name = Place(None, slot_prefix(number)), names.get(number, f"slot {number}")
+            self._record(name, record.key[2:], record.value, place, storages.get(number))
+        if any(one.get("indexes") for one in definitions.values()):
+            self.report.notes.append("declared indexes are built again when a program opens the database writable")
+        self.report.notes.append(
+            "indexes attached to classic maps are copied as they were: rebuild them with m.rebuild_indexes(txn)"
+        )
+
+    def _classic_definitions(self, records: Mapping[bytes, Optional[bytes]]) -> dict[str, dict[str, Any]]:
+        data = records.get(layout.DEFINITIONS_KEY)
+        if data is None:
+            return {}
+        try:
+            return dict(layout.decode(data))
+        except (ValueError, TypeError) as error:
+            self.report.lose("catalogue", layout.DEFINITIONS_KEY, str(error))
+            return {}
+
+    def _slots(
+        self, records: Mapping[bytes, Optional[bytes]], definitions: Mapping[str, dict[str, Any]]
+    ) -> tuple[dict[int, str], dict[int, Storage[Any, Any]]]:
+        """The tables by slot, entered into the new catalogue: names, and codecs where the file names them."""
+        by_uuid = {str(uuid_of(identity)): identity for identity in definitions}
+        entries = [entry for one in definitions.values() for entry in one.get("indexes", {}).values()]
+        hidden = {entry.get("slot") for entry in entries if "table" not in entry}
+        names: dict[int, str] = {}
+        storages: dict[int, Storage[Any, Any]] = {}
+        for key, data in records.items():
+            number = int.from_bytes(key[2:], "big")
+            if len(key) != 4 or number in hidden:
+                continue
+            try:
+                record = dict(layout.decode(data or b""))
+                identity = by_uuid.get(str(record["oid"]), str(record["oid"]))
+                definition = definitions.get(identity, {})
+                slot = slot_of(identity, {**record, "uuid": str(record["oid"]), **definition, "slot": number})
+            except (ValueError, TypeError, KeyError, AttributeError) as error:
+                self.report.lose("catalogue", key, str(error))
+                continue
+            slot.indexes = {}
+            place = self.filler.table(slot)
+            names[number] = identity
+            codecs = self._codecs(slot, place)
+            if codecs is not None:
+                storages[number] = codecs
+        return names, storages

@@ -1,0 +1,82 @@
+"""Indexes of tables that the program does not declare, from what the file says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from .attach import EMPTY_KEY_PREFIX
+from .catalogue import Place
+from .errors import EncodeError
+from .indexstorage import IndexStorage
+from .keys import KeyCodec, TupleKey
+from .keys import from_name as key_from_name
+from .keytext import from_plain
+from .storage import Storage
+from .store import Store
+
+_BLIND = ", so that only the owners of its entries were looked up"
+
+
+class NotComputable(Exception):
+    """The index key of a record cannot be told from its plain data: only the class that declares the index knows it."""
+
+
+def index_storage(
+    store: Store, place: Place, name: str, definition: Mapping[str, Any], table: Storage[Any, Any]
+) -> IndexStorage:
+    """Where the entries of an index are, and how they are made of the plain data of a record.
+
+    Raises ValueError for a key type that this version does not know. Asked for the entry of a record, it raises
+    `NotComputable` where the plain data do not say.
+    """
+    key = key_from_name(str(definition.get("key")))
+    unique, adopted = bool(definition.get("unique")), definition.get("table") is not None
+    prefix = place.prefix
+    if unique and key.width is None and not adopted:
+        prefix = prefix or EMPTY_KEY_PREFIX
+    label = f"{table.label}.{name}"
+    entries = Storage(label, place.space, prefix, key, table.value, store.env.max_key_size())
+    return IndexStorage(
+        name,
+        entries,
+        unique=unique,
+        get_key=_getter(key, definition.get("fields")),
+        primary=None if unique else table.key,
+        adopted=adopted,
+    )
+
+
+def _getter(codec: KeyCodec[Any], fields: Any) -> Callable[[Any], Any]:
+    """The function that takes the index key from plain data."""
+    names: list[str] = list(fields or [])
+
+    def get(value: Any) -> Any:
+        if not names or not isinstance(value, Mapping):
+            raise NotComputable(f"its keys are made by the program{_BLIND}")
+        taken: list[Any] = []
+        for name in names:
+            if name not in value:
+                raise NotComputable(f"a record has no field {name!r}{_BLIND}")
+            taken.append(value[name])
+        if len(names) == 1:
+            return None if taken[0] is None else _key(codec, taken[0])
+        if None in taken or not isinstance(codec, TupleKey):
+            return None
+        return tuple(_key(part, one) for part, one in zip(codec.parts, taken))
+
+    return get
+
+
+def _key(codec: KeyCodec[Any], plain: Any) -> Any:
+    """The key that *plain* data mean: as it is where it fits, else what its text says (a UUID, a date)."""
+    try:
+        codec.encode(plain)
+    except EncodeError:
+        pass
+    else:
+        return plain
+    try:
+        return from_plain(codec, plain)
+    except EncodeError as error:
+        raise NotComputable(f"{error}{_BLIND}") from error
