@@ -14,7 +14,7 @@ from operated import Store, data_file, make, mutated
 
 import zlmdb
 from zlmdb.engines import structure
-from zlmdb.engines.pages import PageFile, Walk
+from zlmdb.engines.pages import PageFile, Walk, copy_pages
 
 IMAGES = int(os.environ.get("ZLMDB_TEST_IMAGES", "60"))
 FORMATS = (0, 1)  # py-lmdb's numbers of LMDB 0.9 and 1.0
@@ -135,3 +135,24 @@ def test_verify_reads_a_directory_or_a_file_and_tells_its_progress(tmp_path: Pat
     assert told[-1].done == told[-1].total > 2
     with pytest.raises(FileNotFoundError):
         zlmdb.Database.verify(tmp_path / "nothing")
+
+
+def test_a_copy_of_the_pages_passes_lmdbs_verifier_too(tmp_path: Path) -> None:
+    rnd = random.Random(1)
+    for version in FORMATS:
+        expected = random_file(tmp_path / f"{version}", version, rnd)
+        image = tmp_path / f"copy {version}"
+        told: list[tuple[int, int]] = []
+        with image.open("wb") as target:
+            copy_pages(str(tmp_path / f"{version}" / "data.mdb"), target, lambda *done, told=told: told.append(done))
+        assert read(image) == expected
+        assert [
+            one for one in verifier(image) if "OVPAGES" not in one and "overflow" not in one and "neither" not in one
+        ] == []
+        assert told[-1] == (image.stat().st_size, image.stat().st_size)
+        env = lmdb.open(str(image), subdir=False, max_dbs=4)
+        with env.begin(db=env.open_db(b"db0"), write=True) as txn:
+            assert dict(txn.cursor()) == expected[b"db0"]
+            txn.put(b"more", b"1")
+        env.close()
+        assert problems(image) == []

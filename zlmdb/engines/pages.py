@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import BinaryIO, NamedTuple, Optional
 
 from .. import errors
@@ -27,6 +27,7 @@ BIG, SUBTREE = 0x01, 0x02
 _ORDER = sys.byteorder
 _KEEP = 200  # problems kept in words; the others are counted
 _DEEPEST = 32
+_BLOCK = 1 << 20
 _PAGE_SIZES = tuple(1 << bits for bits in range(8, 17))
 _NODE = struct.Struct("=HHHH")
 _U64 = struct.Struct("=Q")
@@ -378,3 +379,36 @@ class _TreeWalk:
             return None
         data = file.read(first, needed)
         return None if data is None else data[file.header : file.header + length]
+
+
+def copy_pages(path: str, target: BinaryIO, told: Callable[[int, int], object]) -> None:
+    """Write the newest committed state of the data file *path* to *target*, page by page, unused ones too.
+
+    A read transaction has to be open meanwhile. LMDB's own copy of this kind waits for the writer, and on PyPy with a
+    lock held that the writer needs.
+    """
+    with open(path, "rb") as data:
+        file = PageFile(data, path)
+        meta = file.metas[0]
+        first = file.read(meta.number) or b""
+        size = file.page_size
+        pages = [_blank(file, first, 1 - meta.number), first]
+        target.write(b"".join(pages if meta.number else pages[::-1]))
+        total = (meta.last + 1) * size
+        data.seek(2 * size)
+        done = 2 * size
+        while block := data.read(min(_BLOCK, total - done)):
+            target.write(block)
+            done += len(block)
+            told(done, total)
+
+
+def _blank(file: PageFile, page: bytes, number: int) -> bytes:
+    """The other meta page of a copy: that of an empty database, which LMDB never chooses."""
+    blank, start = bytearray(page), file.header + 24
+    _U64.pack_into(blank, 0, number)
+    for tree in (start, start + 48):
+        pad, flags, *_ = _TREE.unpack_from(page, tree)
+        _TREE.pack_into(blank, tree, pad, flags, 0, 0, 0, 0, 0, NO_PAGE)
+    struct.pack_into("=QQ", blank, start + 96, 1, 0)
+    return bytes(blank)
