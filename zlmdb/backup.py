@@ -195,8 +195,8 @@ def flush(path: str) -> None:
 def _copy(source: Store, temporary: str, compact: bool, told: Told) -> None:
     """Write a copy of one snapshot."""
     if not compact:
-        with source.reading(), open(temporary, "xb") as writer:  # keeps the pages of the snapshot from being used again
-            copy_pages(_file_of(source), writer, lambda done, total: told(Progress("copy", done, total)))
+        with source.reading(), open(temporary, "xb") as copy:  # keeps the pages of the snapshot from being used again
+            copy_pages(_file_of(source), copy, lambda done, total: told(Progress("copy", done, total)))
         return
     total = _size(source)
     descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
