@@ -1,0 +1,1 @@
+"""What zlmdb costs, beside other stores, on the workloads of five published benchmarks: see docs/performance.rst."""

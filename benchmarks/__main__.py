@@ -1,0 +1,81 @@
+"""Runs the comparison and prints its tables: ``python -m benchmarks --help``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from time import monotonic
+
+from rich.console import Console
+
+from .compare import Pool, select
+from .report import show
+from .results import DEFAULT, Results, run
+from .workloads import ALL, INSIDE, WORKLOADS
+
+LEFT_OUT = "did not fit the time this run was given; `python -m benchmarks --size full` measures it"
+ROUNDS = {"tiny": 1, "small": 3, "window": 5, "full": 5}
+BUDGET = {"tiny": 5.0, "small": 10.0, "window": 6.0, "full": 600.0}
+LIMIT = {"tiny": 60.0, "small": 60.0, "window": 30.0, "full": 600.0}
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser("python -m benchmarks", description=__doc__)
+    parser.add_argument("--size", choices=list(ROUNDS), default="small", help="small: minutes; window: half an hour")
+    parser.add_argument("--results", type=Path, default=DEFAULT, help="directory of the JSON files")
+    parser.add_argument("--resume", action="store_true", help="leave sizes that are saved already")
+    parser.add_argument("--print", action="store_true", help="print the tables of what is saved, and run nothing")
+    parser.add_argument("--rounds", type=int, help="repetitions of each contender")
+    parser.add_argument("--limit", type=float, help="seconds for a contender at one size; beyond, it is told as such")
+    parser.add_argument("--budget", type=float, help="seconds after which a contender repeats no more")
+    parser.add_argument("--minutes", type=float, help="start no further size after so many minutes")
+    parser.add_argument("--max-records", type=int, help="leave out larger sizes")
+    parser.add_argument("-k", default="", help="workloads whose name contains this")
+    parser.add_argument("-c", default="", help="contenders whose label contains this, and the raw ones")
+    return parser.parse_args()
+
+
+def main() -> None:
+    options = arguments()
+    console = Console(width=150)
+    results = Results(options.results)
+    names = [name for name in ALL if options.k in name]
+    if not options.print:
+        measure(options, results, names, console)
+    for name in names:
+        if results.path(name).exists():
+            show(console, results.load(name))
+
+
+def measure(options: argparse.Namespace, results: Results, names: list[str], console: Console) -> None:
+    size_name, began = options.size, monotonic()
+    pool = Pool()
+    work = [(name, size) for name in names for size in ALL[name].sizes[size_name]]
+    # The largest last: when time runs out, it is they that are missing.
+    work.sort(key=lambda pair: pair[1] > 200_000)
+    for name, size in work:
+        if options.resume and results.has(name, size):
+            continue
+        if options.max_records is not None and size > options.max_records:
+            continue
+        if options.minutes is not None and (monotonic() - began) / 60 > options.minutes:
+            continue
+        labels = None
+        if options.c and name not in INSIDE:
+            labels = [one for one in select(WORKLOADS[name]) if options.c in one or one.startswith("raw")]
+        with console.status("") as status:
+            rows = run(
+                name, size, labels, rounds=options.rounds or ROUNDS[size_name], limit=options.limit or LIMIT[size_name],
+                budget=options.budget or BUDGET[size_name], progress=status.update, pool=pool,
+            )  # fmt: skip
+        results.save(name, size, rows, command=" ".join(["python -m benchmarks", *sys.argv[1:]]), kind=size_name)
+        console.print(f"{name} {size:,}: {(monotonic() - began) / 60:.1f} minutes since the start")
+    pool.close()
+    for name in names:
+        wanted = set(ALL[name].sizes["full"]) | set(ALL[name].sizes[size_name])
+        results.leave_out(name, {size: LEFT_OUT for size in sorted(wanted) if not results.has(name, size)})
+
+
+if __name__ == "__main__":
+    main()

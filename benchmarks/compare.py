@@ -1,0 +1,232 @@
+"""Contenders take turns, round by round (A B C, A B C, ...), each in a process of its own."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from time import monotonic, perf_counter_ns
+from typing import Any, Optional
+
+from .contenders import contenders
+from .remote import Absent, Deadline, Remote, Skipped, predecessor
+from .workloads import Step, Workload
+
+KEPT_ALIVE = 200_000
+"""Up to so many records the process of a contender lives through all rounds; beyond, memory is worth more."""
+
+OFFICIAL_LIMIT = 600.0
+"""Seconds for a contender at one size."""
+
+Result = dict[str, Any]
+"""``steps``: by name the ``count``, and ``wall`` and ``cpu`` in nanoseconds a round; ``absent``: the reason, if any."""
+
+
+def takes_part(label: str, workload: Workload) -> bool:
+    """Whether a contender has a row. One that holds bytes has a row for each codec, or for bytes as they are."""
+    if not label.startswith(workload.only):
+        return False
+    if workload.name not in getattr(contenders()[label], "WORKLOADS", (workload.name,)):
+        return False
+    if label in OF_BYTES:
+        return workload.shape.is_bytes or label == "zlmdb 26 Pickle"
+    if label.startswith(("zlmdb ", "raw lmdb", "RocksDB", "LevelDB")):
+        return not workload.shape.is_bytes
+    return True
+
+
+OF_BYTES = ("raw lmdb + bytes", "RocksDB + bytes", "LevelDB + bytes", "zlmdb 26 Pickle")
+
+
+def select(workload: Workload) -> list[str]:
+    """The labels of the contenders that have a row."""
+    return [label for label in contenders() if takes_part(label, workload)]
+
+
+class Pool:
+    """Idle processes by contender, so that many small comparisons need not start them anew."""
+
+    def __init__(self) -> None:
+        self.idle: dict[str, Remote] = {}
+
+    def close(self) -> None:
+        for remote in self.idle.values():
+            remote.close()
+        self.idle.clear()
+
+
+class Contender:
+    """One contender at one size of one workload. *spent* are the seconds that all of its rounds took."""
+
+    def __init__(
+        self, label: str, workload: Workload, size: int, place: Path, limit: float, pool: Optional[Pool]
+    ) -> None:
+        self.label, self.workload, self.size, self.limit = label, workload, size, limit
+        self.place, self.pool = place, pool
+        self.spent = 0.0
+        self.rounds = 0
+        self.finished = False
+        self.result: Result = {"steps": {}, "skipped": {}, "note": "", "versions": {}}
+        self.remote: Optional[Remote] = None
+
+    def round(self, warm_up: bool, check: bool) -> None:
+        """All steps once, in a fresh directory. Notes what cannot be done; the contender may become absent."""
+        began = monotonic()
+        try:
+            self._round(Deadline(max(0.0, self.limit - self.spent)), warm_up, check)
+            self.rounds += not warm_up
+        except Absent as error:
+            self._give_up(str(error))
+        finally:
+            self.spent += monotonic() - began
+
+    def _give_up(self, reason: str) -> None:
+        if reason == "time limit":
+            reason = f"not finished in {self.limit:.0f} seconds"
+        if self.rounds == 0:
+            self.result["absent"] = reason
+        else:
+            self.result["note"] = "; ".join(filter(None, [self.result["note"], f"round {self.rounds + 1}: {reason}"]))
+        self.finished = True
+        self.stop(keep=False)
+
+    def _start(self, pool: Optional[Pool], limit: float) -> Remote:
+        """A process with the contender imported and the data made."""
+        remote = pool.idle.pop(self.label, None) if pool is not None else None
+        if remote is None:
+            remote = Remote(predecessor() if getattr(contenders()[self.label], "PREDECESSOR", False) else None)
+        try:
+            reply = remote.call(
+                limit, do="prepare", contender=self.label, workload=self.workload.name, size=self.size,
+                path=str(self.place / "db"),
+            )  # fmt: skip
+        except Absent:
+            remote.close()
+            raise
+        self.result["versions"] = reply["versions"]
+        return remote
+
+    def _round(self, deadline: Deadline, warm_up: bool, check: bool) -> None:
+        self.place.mkdir(parents=True, exist_ok=True)
+        if self.remote is None:
+            self.remote = self._start(self.pool, deadline.left)
+        remote = self.remote
+        opened = remote.call(deadline.left, do="open")
+        self.result["note"] = opened["note"]
+        is_open = True
+        for step in self.workload.steps:
+            elsewhere = step.fresh or step.processes > 1
+            if elsewhere and (warm_up or self._cannot_elsewhere(step, opened)):
+                continue
+            if is_open is elsewhere:
+                remote.call(deadline.left, **({"do": "close", "remove": False} if elsewhere else {"do": "open"}))
+                is_open = not elsewhere
+            reply = self._elsewhere(step, deadline) if elsewhere else self._here(remote, step, deadline, check)
+            if reply is not None and not warm_up:
+                self._note(step, reply)
+        closed = remote.call(deadline.left, do="close", remove=True)
+        self.result["bytes"] = closed["bytes"]
+        if self.pool is None:
+            self.result["rss"] = closed["rss"]
+        if self.size > KEPT_ALIVE:
+            self.stop(keep=False)
+
+    def _cannot_elsewhere(self, step: Step, opened: dict[str, Any]) -> bool:
+        if opened["in_memory"]:
+            self.result["skipped"][step.name] = "in memory: another process has none of it"
+        elif step.processes > 1 and not opened["processes"]:
+            self.result["skipped"][step.name] = "one process at a time only"
+        return step.name in self.result["skipped"]
+
+    def _here(self, remote: Remote, step: Step, deadline: Deadline, check: bool) -> Optional[Result]:
+        if step.name in self.result["skipped"]:
+            return None
+        try:
+            return remote.call(deadline.left, do="step", step=step.name, check=check)
+        except Skipped as error:
+            self.result["skipped"][step.name] = str(error)
+            return None
+
+    def _elsewhere(self, step: Step, deadline: Deadline) -> Result:
+        """The step in new processes, which open the same database."""
+        with ExitStack() as stack:
+            others = []
+            for _ in range(step.processes):
+                other = self._start(None, deadline.left)
+                stack.callback(other.close)
+                others.append(other)
+                if not step.fresh:
+                    other.call(deadline.left, do="open")
+            at = perf_counter_ns() + 50_000_000 if step.processes > 1 else 0
+            for other in others:
+                other.send(do="step", step=step.name, check=False, at=at)
+            replies = [other.receive(deadline.left) for other in others]
+            for other in others:
+                other.call(deadline.left, do="close", remove=False)
+        if len(replies) == 1:
+            return replies[0]
+        return {
+            "wall": max(reply["ended"] for reply in replies) - min(reply["began"] for reply in replies),
+            "cpu": sum(reply["cpu"] for reply in replies),
+            "count": sum(reply["count"] for reply in replies),
+        }
+
+    def _note(self, step: Step, reply: Result) -> None:
+        new = {"unit": step.unit, "count": reply["count"], "wall": [], "cpu": []}
+        seen = self.result["steps"].setdefault(step.name, new)
+        seen["wall"].append(reply["wall"])
+        seen["cpu"].append(reply["cpu"])
+
+    def stop(self, keep: bool = True) -> None:
+        """End the process, or *keep* it for the next comparison."""
+        if self.remote is None:
+            return
+        if keep and self.pool is not None:
+            self.pool.idle[self.label] = self.remote
+        else:
+            self.remote.close()
+        self.remote = None
+
+
+def compare(
+    workload: Workload,
+    size: int,
+    labels: list[str],
+    *,
+    rounds: int,
+    limit: float = OFFICIAL_LIMIT,
+    budget: float = OFFICIAL_LIMIT,
+    progress: Callable[[str], None] = lambda text: None,
+    pool: Optional[Pool] = None,
+) -> dict[str, Result]:
+    """What each contender did. After *budget* seconds a contender repeats no more: its rounds say how often it did.
+
+    Up to `KEPT_ALIVE` records a first round warms up and is not told. Everything read is checked in the first round.
+    """
+    with tempfile.TemporaryDirectory(prefix="zlmdb-bench-") as directory, ExitStack() as stack:
+        taking = [
+            Contender(label, workload, size, Path(directory) / str(number), limit, pool)
+            for number, label in enumerate(labels)
+        ]
+        for one in taking:
+            stack.callback(one.stop)
+        warm = size <= KEPT_ALIVE
+        for number in range(rounds + warm):
+            for one in active(taking, number, budget):
+                progress(f"{workload.name} {size:,}: round {number + 1 - warm} of {rounds}, {one.label}")
+                one.round(warm_up=warm and number == 0, check=number == 0)
+    return {one.label: one.result for one in taking}
+
+
+def active(taking: list[Contender], number: int, budget: float) -> Iterator[Contender]:
+    """Those that still repeat: at least once beyond the warm-up, and until their budget is spent."""
+    for one in taking:
+        if not one.finished and (one.rounds == 0 or one.spent < budget):
+            yield one
+
+
+def interpreter() -> str:
+    """``cpython-3.11``, ``pypy-3.9``: the name of the directory that results of this interpreter go to."""
+    return f"{sys.implementation.name}-{sys.version_info.major}.{sys.version_info.minor}"

@@ -1,0 +1,109 @@
+"""What every contender offers. A contender overrides what its own documents have a better way for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+from ..records import Shape
+
+DURABILITIES = ("none", "commit", "full")
+"""From "the end of the process loses nothing, a power loss may" to "fsync before every commit returns"."""
+
+
+class Cannot(Exception):
+    """The contender has no way to do this; the text says why."""
+
+
+class Store:
+    """One open database. *data* are pairs of a key and what `native` made of a record."""
+
+    processes: ClassVar[bool] = False
+    """Whether several processes may have it open at once."""
+
+    in_memory: ClassVar[bool] = False
+    """Whether closing loses the records."""
+
+    note: str = ""
+    """What a reader of its figures must know."""
+
+    def __init__(self, path: Path, shape: Shape, durability: str) -> None:
+        self.path = path
+        self.shape = shape
+        self.durability = durability
+
+    def native(self, pairs: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+        """The pairs with each record as what a program that uses this store has in hand. Not timed."""
+        return list(pairs)
+
+    # -- to be given by each ----------------------------------------------------------------------------------------
+
+    def put_many(self, pairs: list[tuple[Any, Any]]) -> None:
+        """Insert or replace all of them, in one transaction where there are transactions."""
+        raise NotImplementedError
+
+    def get_many(self, keys: list[Any]) -> list[Any]:
+        """The records of these keys, in this order, from one snapshot where there are snapshots."""
+        raise NotImplementedError
+
+    def scan(self) -> Iterator[Any]:
+        """Every record, decoded."""
+        raise NotImplementedError
+
+    def delete_many(self, keys: list[Any]) -> None:
+        """Delete the records of these keys, those that are there, in one transaction."""
+        raise NotImplementedError
+
+    def count(self) -> int:
+        """The number of records."""
+        return sum(1 for _ in self.scan())
+
+    def flush(self) -> None:
+        """Give what is written to the operating system."""
+
+    def close(self) -> None:
+        """Close the database."""
+
+    # -- one operation, one transaction -----------------------------------------------------------------------------
+
+    def put(self, key: Any, record: Any) -> None:
+        self.put_many([(key, record)])
+
+    def get(self, key: Any) -> Any:
+        return self.get_many([key])[0]
+
+    def delete(self, key: Any) -> None:
+        self.delete_many([key])
+
+    # -- queries; a store without a query language scans --------------------------------------------------------------
+
+    def where(self, field: str, value: Any) -> list[Any]:
+        """The records with this value in a field, decoded; there is no index on it."""
+        return [record for record in self.scan() if getattr(record, field) == value]
+
+    def project(self, field: str) -> list[Any]:
+        """One field of every record."""
+        return [getattr(record, field) for record in self.scan()]
+
+    def first(self) -> Any:
+        """Some record."""
+        return next(iter(self.scan()))
+
+    def clear(self) -> None:
+        """Delete every record."""
+        raise Cannot("no way to delete all records but one by one")
+
+
+Open = Callable[[Path, Shape, str], Store]
+
+
+class Bytes(Store):
+    """A store that holds bytes: *dumps* and *loads* make values of records, *pack* makes keys."""
+
+    def __init__(self, path: Path, shape: Shape, durability: str, codec: str) -> None:
+        from ..codecs import CODECS, key_encoder
+
+        super().__init__(path, shape, durability)
+        self.pack = key_encoder(shape)
+        self.dumps, self.loads = CODECS[codec](shape)

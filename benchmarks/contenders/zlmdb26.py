@@ -1,0 +1,117 @@
+"""zlmdb 26.10.1, the predecessor, in an interpreter of its own: its maps, with the callables that its README shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+from functools import partial
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from ..records import Shape, User
+from .base import Cannot, Open, Store
+
+NEEDS = {"zlmdb": "zlmdb==26.10.1"}
+PREDECESSOR = True
+"""Runs in the interpreter of ``ZLMDB_INTEROP_PYTHON``."""
+
+KEYS: dict[type, str] = {int: "Oid", str: "String", UUID: "Uuid"}
+
+
+class Zlmdb26(Store):
+    processes = True
+
+    def __init__(self, path: Path, shape: Shape, durability: str, codec: str) -> None:
+        import zlmdb
+
+        if durability == "commit":
+            raise Cannot("it has sync on and sync off, nothing between")
+        if shape.key not in KEYS:
+            raise Cannot("it has no map of such keys to bytes")
+        super().__init__(path, shape, durability)
+        key = KEYS[shape.key]
+        if shape.model is str:
+            self.map: Any = getattr(zlmdb, f"Map{key}String")(1)
+        elif shape.is_bytes:
+            self.map = zlmdb.MapOidPickle(1)
+        elif codec == "FlatBuffers":
+            self.map = self.flatbuffers(zlmdb, shape)
+        elif codec == "Pickle":
+            self.map = getattr(zlmdb, f"Map{key}Pickle")(1)
+        elif not isinstance(shape.model, type):
+            self.map = getattr(zlmdb, f"Map{key}{codec}")(1, marshal=lambda value: value, unmarshal=lambda value: value)
+        else:
+            marshal, unmarshal = plain(shape)
+            self.map = getattr(zlmdb, f"Map{key}{codec}")(1, marshal=marshal, unmarshal=unmarshal)
+        self.db: Any = zlmdb.Database(str(path), maxsize=1 << 36, sync=durability == "full")
+        self.db.__enter__()
+
+    @staticmethod
+    def flatbuffers(zlmdb: Any, shape: Shape) -> Any:
+        from .. import official_flatbuffers as official
+
+        if shape.model is User:
+            return zlmdb.MapOidFlatBuffers(1, build=official.build_user, cast=official.read_user)
+        if shape.name == "six_fields":
+            return zlmdb.MapOidFlatBuffers(1, build=official.build_six_fields, cast=official.SixFieldsView)
+        raise Cannot("no FlatBuffers schema was written for these records")
+
+    def put_many(self, pairs: list[tuple[Any, Any]]) -> None:
+        records = self.map
+        with self.db.begin(write=True) as txn:
+            for key, record in pairs:
+                records[txn, key] = record
+
+    def get_many(self, keys: list[Any]) -> list[Any]:
+        records = self.map
+        with self.db.begin() as txn:
+            return [records[txn, key] for key in keys]
+
+    def scan(self) -> Iterator[Any]:
+        with self.db.begin() as txn:
+            yield from self.map.select(txn, return_keys=False)
+
+    def delete_many(self, keys: list[Any]) -> None:
+        with self.db.begin(write=True) as txn:
+            for key in keys:
+                if (txn, key) in self.map:
+                    del self.map[txn, key]
+
+    def count(self) -> int:
+        with self.db.begin() as txn:
+            return int(self.map.count(txn))
+
+    def clear(self) -> None:
+        with self.db.begin(write=True) as txn:
+            self.map.truncate(txn)
+
+    def close(self) -> None:
+        self.db.__exit__(None, None, None)
+
+
+def plain(shape: Shape) -> tuple[Any, Any]:
+    """What marshals a record to plain data for JSON and CBOR, and back, as its example programs write it by hand."""
+    names = list(shape.columns)
+    write = {"uuid": lambda value: value.hex, "date": lambda value: [value.year, value.month, value.day]}
+    read = {"uuid": lambda value: UUID(hex=value), "date": lambda value: date(*value)}
+    special = [(name, write[kind], read[kind]) for name, kind in shape.columns.items() if kind in write]
+    model = shape.model
+
+    def marshal(record: Any) -> Any:
+        data = {name: getattr(record, name) for name in names}
+        for name, dump, _ in special:
+            data[name] = dump(data[name])
+        return data
+
+    def unmarshal(data: Any) -> Any:
+        for name, _, load in special:
+            data[name] = load(data[name])
+        return model(**data)
+
+    return marshal, unmarshal
+
+
+VARIANTS: dict[str, Open] = {
+    f"zlmdb 26 {codec}": partial(Zlmdb26, codec=codec) for codec in ("FlatBuffers", "Cbor", "Json", "Pickle")
+}

@@ -1,0 +1,89 @@
+"""This zlmdb: a table in a schema, with the codec of each variant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ..records import Document, Shape
+from .base import Cannot, Open, Store
+
+NEEDS = {"zlmdb": "zlmdb"}
+
+
+class Zlmdb(Store):
+    processes = True
+
+    def __init__(self, path: Path, shape: Shape, durability: str, codec: str) -> None:
+        import zlmdb
+
+        super().__init__(path, shape, durability)
+        value = shape.model
+        if codec == "unchecked":
+            value = zlmdb.Unchecked[zlmdb.Msgpack[shape.model]]
+        elif codec != "default":
+            value = getattr(zlmdb, codec)[shape.model]
+        if codec == "FlatBuffers" and shape.model is Document:
+            raise Cannot("FlatBuffers has no dict of anything: the types of all members must be declared")
+        annotations = {"records": zlmdb.Table[shape.key, value]}
+        schema = type("Schema", (zlmdb.Schema,), {"__annotations__": annotations})
+        self.db: Any = zlmdb.open(path, schema, durability=durability)
+
+    def put_many(self, pairs: list[tuple[Any, Any]]) -> None:
+        with self.db.write() as t:
+            t.records.put_many(pairs)
+
+    def get_many(self, keys: list[Any]) -> list[Any]:
+        with self.db.read() as t:
+            records = t.records
+            return [records[key] for key in keys]
+
+    def scan(self) -> Iterator[Any]:
+        with self.db.read() as t:
+            yield from t.records.select().values()
+
+    def delete_many(self, keys: list[Any]) -> None:
+        with self.db.write() as t:
+            records = t.records
+            for key in keys:
+                if key in records:
+                    del records[key]
+
+    def put(self, key: Any, record: Any) -> None:
+        with self.db.write() as t:
+            t.records[key] = record
+
+    def get(self, key: Any) -> Any:
+        with self.db.read() as t:
+            return t.records[key]
+
+    def delete(self, key: Any) -> None:
+        with self.db.write() as t:
+            t.records.pop(key, None)
+
+    def first(self) -> Any:
+        with self.db.read() as t:
+            return t.records.select(limit=1).first()[1]
+
+    def count(self) -> int:
+        with self.db.read() as t:
+            return len(t.records)
+
+    def clear(self) -> None:
+        with self.db.write() as t:
+            t.records.clear()
+
+    def close(self) -> None:
+        self.db.close()
+
+
+VARIANTS: dict[str, Open] = {
+    "zlmdb": partial(Zlmdb, codec="default"),
+    "zlmdb Unchecked": partial(Zlmdb, codec="unchecked"),
+    "zlmdb Pickle": partial(Zlmdb, codec="Pickle"),
+    "zlmdb Json": partial(Zlmdb, codec="Json"),
+    "zlmdb Cbor": partial(Zlmdb, codec="Cbor"),
+    "zlmdb FlatBuffers": partial(Zlmdb, codec="FlatBuffers"),
+}

@@ -1,0 +1,112 @@
+"""The runner's side of a worker process, with a limit on how long it may take."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+from pathlib import Path
+from time import monotonic
+from typing import Any, Optional
+
+HERE = Path(__file__).resolve().parent
+PREDECESSOR = HERE.parent / ".benchmarks" / "zlmdb26" / "bin" / "python"
+
+
+class Absent(Exception):
+    """The contender does not take part; the text says why."""
+
+
+class Skipped(Absent):
+    """It cannot do what it was asked, and goes on with the rest."""
+
+
+def predecessor() -> str:
+    """The interpreter that has zlmdb 26. Raises `Absent`, saying how to get one."""
+    given = os.environ.get("ZLMDB_INTEROP_PYTHON") or (str(PREDECESSOR) if PREDECESSOR.exists() else "")
+    if not given:
+        raise Absent(
+            "not installed: python3.11 -m venv .benchmarks/zlmdb26 && "
+            ".benchmarks/zlmdb26/bin/pip install zlmdb==26.10.1"
+        )
+    return given
+
+
+class Remote:
+    """A worker process. Every call is a command and its answer; *limit* seconds, then it is killed."""
+
+    def __init__(self, python: Optional[str] = None) -> None:
+        own = python is None
+        environment = dict(os.environ)
+        if not own:
+            environment.pop("PYTHONPATH", None)
+        environment.update(PYTHONHASHSEED="0", PYTHONDONTWRITEBYTECODE="1", HF_HUB_OFFLINE="1", TQDM_DISABLE="1")
+        self.errors = os.path.join(os.environ.get("TMPDIR", "/tmp"), f"zlmdb-bench-{os.getpid()}-{id(self)}.err")
+        with open(self.errors, "wb") as errors:
+            self.process = subprocess.Popen(
+                [python or sys.executable, str(HERE / "worker.py")],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, env=environment,
+            )  # fmt: skip
+
+    def send(self, **command: Any) -> None:
+        stdin: Any = self.process.stdin
+        try:
+            stdin.write(json.dumps(command).encode() + b"\n")
+            stdin.flush()
+        except BrokenPipeError:
+            pass  # the answer will say so
+
+    def receive(self, limit: float) -> dict[str, Any]:
+        """The answer. Raises `Absent` when there is none in *limit* seconds, or it says that it cannot or failed."""
+        stdout: Any = self.process.stdout
+        ready, _, _ = select.select([stdout], [], [], max(0.0, limit))
+        if not ready:
+            self.kill()
+            raise Absent("time limit")
+        line = stdout.readline()
+        if not line:
+            self.kill()
+            raise Absent(f"the process ended with code {self.process.returncode}: {self.last_words()}")
+        reply: dict[str, Any] = json.loads(line)
+        if "absent" in reply:
+            raise Skipped(reply["absent"])
+        if "failed" in reply:
+            raise Absent(f"failed: {reply['failed']}")
+        return reply
+
+    def call(self, limit: float, **command: Any) -> dict[str, Any]:
+        self.send(**command)
+        return self.receive(limit)
+
+    def last_words(self) -> str:
+        return Path(self.errors).read_text(encoding="utf-8", errors="replace").strip()[-200:]
+
+    def kill(self) -> None:
+        """End the process, whatever it is doing."""
+        self.process.kill()
+        self.process.wait()
+
+    def close(self) -> None:
+        stdin: Any = self.process.stdin
+        try:
+            stdin.close()
+            self.process.wait(20)
+        except (OSError, subprocess.TimeoutExpired):
+            self.kill()
+        stdout: Any = self.process.stdout
+        stdout.close()
+        Path(self.errors).unlink(missing_ok=True)
+
+
+class Deadline:
+    """A number of seconds, from now."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.end = monotonic() + seconds
+
+    @property
+    def left(self) -> float:
+        return self.end - monotonic()

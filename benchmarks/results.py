@@ -1,0 +1,136 @@
+"""The saved results: one JSON file a workload and interpreter, written after every size, so that a run can resume."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from statistics import median
+from typing import Any, Optional
+
+from . import machine
+from .compare import OFFICIAL_LIMIT, Pool, compare, interpreter, select
+from .remote import Absent, Remote
+from .workloads import INSIDE, WORKLOADS
+
+ROOT = Path(__file__).resolve().parent.parent
+DEFAULT = ROOT / ".benchmarks" / "results"
+POOLED = 10_000
+PYPY = sys.implementation.name == "pypy"
+
+
+class Results:
+    """The results of one interpreter in a directory."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory / interpreter()
+
+    def path(self, workload: str) -> Path:
+        return self.directory / f"{workload}.json"
+
+    def load(self, workload: str) -> dict[str, Any]:
+        """What is saved, or the frame of a new file."""
+        path = self.path(workload)
+        if path.exists():
+            found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            return found
+        title = (INSIDE.get(workload) or WORKLOADS[workload]).title
+        return {"workload": workload, "title": title, "sizes": {}}
+
+    def save(self, workload: str, size: int, rows: dict[str, Any], **facts: Any) -> None:
+        """Add a size, with the machine it was measured on."""
+        data = self.load(workload)
+        for row in rows.values():
+            row.pop("trace", None)
+        data["sizes"][str(size)] = {"rows": rows, "machine": machine.describe(), **facts}
+        data["sizes"] = dict(sorted(data["sizes"].items(), key=lambda item: int(item[0])))
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self.path(workload).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+
+    def leave_out(self, workload: str, left_out: dict[int, str]) -> None:
+        """Record which sizes were not run, and why."""
+        data = self.load(workload)
+        data["left_out"] = {str(size): reason for size, reason in left_out.items() if str(size) not in data["sizes"]}
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self.path(workload).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+
+    def has(self, workload: str, size: int) -> bool:
+        return str(size) in self.load(workload)["sizes"]
+
+
+def run(
+    workload: str,
+    size: int,
+    labels: Optional[Iterable[str]] = None,
+    *,
+    rounds: int,
+    limit: float = OFFICIAL_LIMIT,
+    budget: float = OFFICIAL_LIMIT,
+    progress: Callable[[str], None] = lambda text: None,
+    pool: Optional[Pool] = None,
+) -> dict[str, Any]:
+    """The rows of one workload at one size; *labels* are the contenders, by default all."""
+    if workload in INSIDE:
+        progress(f"{workload} {size:,}: {rounds} rounds")
+        remote = Remote()
+        try:
+            rows: dict[str, Any] = remote.call(limit, do="inside", workload=workload, size=size, rounds=rounds)["rows"]
+        except Absent as error:
+            reason = f"not finished in {limit:.0f} seconds" if str(error) == "time limit" else str(error)
+            return {"zlmdb": {"steps": {}, "skipped": {}, "note": "", "versions": {}, "absent": reason}}
+        finally:
+            remote.close()
+        return rows
+    chosen = WORKLOADS[workload]
+    return compare(
+        chosen, size, list(select(chosen) if labels is None else labels), rounds=rounds, limit=limit, budget=budget,
+        progress=progress, pool=pool if size <= POOLED else None,
+    )  # fmt: skip
+
+
+# -- reading results ---------------------------------------------------------------------------------------------------
+
+
+def per_operation(step: dict[str, Any], clock: str = "wall") -> list[float]:
+    """Nanoseconds an operation, a round each."""
+    return [time / step["count"] for time in step[clock]]
+
+
+def spread(figures: list[float]) -> float:
+    """Half the distance between the quartiles, or of the extremes where there are fewer than four, over the median."""
+    ordered = sorted(figures)
+    if len(ordered) < 2:
+        return 0.0
+    cut = len(ordered) // 4
+    low, high = ordered[cut], ordered[-1 - cut]
+    return (high - low) / 2 / median(ordered)
+
+
+def ratios(row: dict[str, Any], base: dict[str, Any], step: str) -> list[float]:
+    """How many times the rate of *base*, round by round: those beside each other in time are compared."""
+    if step not in row["steps"] or step not in base["steps"]:
+        return []
+    ours, theirs = per_operation(row["steps"][step]), per_operation(base["steps"][step])
+    return [their / our for our, their in zip(ours, theirs)]
+
+
+def same_codec(label: str, rows: dict[str, Any]) -> Optional[str]:
+    """The raw lmdb row with the codec of *label*: that of zlmdb's default is msgspec where there is msgspec."""
+    choices = {
+        "zlmdb": ("raw lmdb + msgspec", "raw lmdb + zlmdb codec", "raw lmdb + bytes"),
+        "zlmdb Unchecked": ("raw lmdb + msgspec",),
+        "zlmdb Pickle": ("raw lmdb + pickle",),
+        "zlmdb 26 Pickle": ("raw lmdb + pickle", "raw lmdb + bytes"),
+    }.get(label)
+    if choices is None and " + " in label and not label.startswith(("raw", "dict")):
+        choices = (f"raw lmdb + {label.partition(' + ')[2]}",)
+    return next((one for one in choices or () if rows.get(one, {}).get("steps")), None)
+
+
+def common_base(rows: dict[str, Any], step: str) -> Optional[str]:
+    """The row that all ratios of a table are to."""
+    for label in ("raw lmdb + pickle", "raw lmdb + bytes", "raw lmdb", "official FlatBuffers"):
+        if step in rows.get(label, {}).get("steps", {}):
+            return label
+    return None

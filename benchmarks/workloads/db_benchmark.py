@@ -1,0 +1,151 @@
+"""db_benchmark: insert, query, update and delete on a store of many records of 128 random bytes.
+
+Two variants of each operation. "seed-faithful": 100 operations, and the update draws its random bytes inside the clock,
+as published; mostly the price of drawing. "corrected": thousands of operations on data drawn before. An operation is a
+transaction of its own where it says so, else 100 share one.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import Any
+
+from ..clock import Clock
+from ..contenders.base import Store
+from ..records import BLOBS_16, BLOBS_INT
+from .base import Outcome, Step, Workload, fill
+
+SEEDED, MANY, GROUP = 100, 2_000, 100
+
+
+class Data:
+    def __init__(self, size: int, text: bool) -> None:
+        dice = self.dice = random.Random(size)
+        many, few = min(MANY, size // 2), min(SEEDED, size // 10)
+        draw: Any = (
+            (lambda: dice.getrandbits(128).to_bytes(16, "big")) if text else (lambda: dice.randrange(1, 1 << 53))
+        )
+        found: dict[Any, None] = {}
+        while len(found) < size + 2 * many + few:
+            found[draw()] = None
+        keys = list(found)
+        self.keys, spare = keys[:size], keys[size:]
+        kept, self.gone_seeded = self.keys[few:], self.keys[:few]
+        self.pairs = [(key, dice.randbytes(128)) for key in self.keys]
+        new = [(key, dice.randbytes(128)) for key in spare]
+        self.new, self.new_grouped, self.new_seeded = new[:many], new[many : 2 * many], sorted(new[2 * many :])
+        self.asked = dice.choices(kept, k=many)
+        self.asked_seeded = self.asked[:few]
+        self.changed = [(key, dice.randbytes(128)) for key in dice.choices(kept, k=many)]
+        self.gone = dice.sample(kept, many)
+        self.left = size + 2 * many - many  # after every step: the seeded inserts and deletes cancel each other
+
+
+def prefill(store: Store, data: Data, clock: Clock) -> Outcome:
+    fill(store, data.pairs, clock, 10_000)
+    return Outcome(len(data.pairs))
+
+
+def insert(store: Store, pairs: list[Any], clock: Clock) -> Outcome:
+    native = store.native(pairs)
+    with clock:
+        for key, record in native:
+            store.put(key, record)
+    return Outcome(len(native), lambda: same(store, pairs))
+
+
+def query(store: Store, keys: list[Any], clock: Clock) -> Outcome:
+    with clock:
+        for key in keys:
+            store.get(key)
+    return Outcome(len(keys))
+
+
+def update(store: Store, pairs: list[Any], clock: Clock) -> Outcome:
+    native = store.native(pairs)
+    with clock:
+        for key, record in native:
+            store.get(key)
+            store.put(key, record)
+    return Outcome(len(native), lambda: same(store, list(dict(pairs).items())))
+
+
+def update_seeded(store: Store, data: Data, clock: Clock) -> Outcome:
+    with clock:
+        for key in data.asked_seeded:
+            store.get(key)
+            store.put(*store.native([(key, data.dice.randbytes(128))])[0])
+    return Outcome(len(data.asked_seeded))
+
+
+def delete(store: Store, keys: list[Any], clock: Clock) -> Outcome:
+    with clock:
+        for key in keys:
+            store.delete(key)
+    return Outcome(len(keys))
+
+
+def delete_last(store: Store, data: Data, clock: Clock) -> Outcome:
+    return replace(delete(store, data.gone, clock), check=lambda: count(store, data.left))
+
+
+def insert_grouped(store: Store, data: Data, clock: Clock) -> Outcome:
+    fill(store, data.new_grouped, clock, GROUP)
+    return Outcome(len(data.new_grouped), lambda: same(store, data.new_grouped))
+
+
+def query_grouped(store: Store, data: Data, clock: Clock) -> Outcome:
+    with clock:
+        for start in range(0, len(data.asked), GROUP):
+            store.get_many(data.asked[start : start + GROUP])
+    return Outcome(len(data.asked))
+
+
+def same(store: Store, pairs: list[tuple[Any, Any]]) -> None:
+    store.shape.check_all(store.get_many([key for key, _ in pairs]), [record for _, record in pairs])
+
+
+def count(store: Store, expected: int) -> None:
+    if store.count() != expected:
+        raise AssertionError(f"{store.count()} records after the deletes, expected {expected}")
+
+
+class DbBenchmark(Workload):
+    name = "db_benchmark"
+    title = "db_benchmark: 8-byte integer keys, 128-byte values"
+    shape = BLOBS_INT
+    text = False
+    sizes = {
+        "tiny": (200,), "small": (5_000,), "window": (100_000, 1_000_000), "full": (100_000, 1_000_000, 10_000_000),
+    }  # fmt: skip
+    steps = (
+        Step("prefill", prefill),
+        Step("seed-faithful insert", lambda store, data, clock: insert(store, data.new_seeded, clock)),
+        Step("seed-faithful query", lambda store, data, clock: query(store, data.asked_seeded, clock)),
+        Step("seed-faithful update", update_seeded),
+        Step("seed-faithful delete", lambda store, data, clock: delete(store, data.gone_seeded, clock)),
+        Step("insert", lambda store, data, clock: insert(store, data.new, clock)),
+        Step("query", lambda store, data, clock: query(store, data.asked, clock)),
+        Step("update", lambda store, data, clock: update(store, data.changed, clock)),
+        Step("insert, 100 a transaction", insert_grouped),
+        Step("query, 100 a transaction", query_grouped),
+        Step("delete", delete_last),
+    )
+
+    def prepare(self, size: int) -> Data:
+        return Data(size, self.text)
+
+
+class DbBenchmark16(DbBenchmark):
+    name = "db_benchmark_16"
+    title = "db_benchmark: 16-byte string keys, 128-byte values"
+    shape = BLOBS_16
+    text = True
+
+
+class DbBenchmarkDurable(DbBenchmark):
+    name = "db_benchmark_durable"
+    title = "db_benchmark: 8-byte integer keys, every commit synced"
+    durability = "full"
+    sizes = {"tiny": (200,), "small": (2_000,), "window": (100_000,), "full": (100_000, 1_000_000)}

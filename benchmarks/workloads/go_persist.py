@@ -1,0 +1,123 @@
+"""go-persist: reads and writes mixed, one transaction an operation, by one thread, many threads, several processes.
+
+Operations are dealt evenly; keys are uniform, drawn before. Threads of CPython share one lock, the GIL: many threads
+do not make it faster, and the figures say what they cost. Processes share the file, where the store allows it.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from functools import partial
+from typing import Any
+
+from ..clock import Clock
+from ..contenders.base import Cannot, Store
+from ..records import STRINGS, STRUCTS, Example
+from .base import Outcome, Step, Workload, fill
+
+TEXT = "gq2ip4;9209;4fm2d1d3DJ138D2L38<TAB>2FP2938FP238HFP2H  FDAUWF1<TAB>2"
+PROCESSES = 2
+
+
+class Data:
+    def __init__(self, size: int, strings: bool, operations: int) -> None:
+        dice = random.Random(size)
+        before: Any = (lambda i: TEXT) if strings else (lambda i: Example(i, "example struct"))
+        after: Any = (lambda i: TEXT + " updated") if strings else (lambda i: Example(i, "updated struct"))
+        self.pairs = [(str(i), before(i)) for i in range(size)]
+        self.keys = [dice.randrange(size) for _ in range(operations)]
+        self.dice = [dice.randrange(100) for _ in range(operations)]
+        self.after = after
+
+
+def prefill(store: Store, data: Data, clock: Clock) -> Outcome:
+    fill(store, data.pairs, clock, 10_000)
+    return Outcome(len(data.pairs), lambda: store.shape.check_all(store.get_many(["0"]), [data.pairs[0][1]]))
+
+
+def mix(store: Store, data: Data, clock: Clock, writes: int, threads: int) -> Outcome:
+    """*writes* per cent of the operations put a record, the others get one, which must be there."""
+    made = [(key, data.after(key) if die < writes else None) for key, die in zip(data.keys, data.dice)]
+    put = {i for i, (_, record) in enumerate(made) if record is not None}
+    native = store.native([(str(key), record) for key, record in made if record is not None])
+    queue = iter(native)
+    operations = [next(queue) if i in put else (str(key), None) for i, (key, _) in enumerate(made)]
+    shares = [operations[at::threads] for at in range(threads)]
+    failed: list[BaseException] = []
+
+    def work(share: list[tuple[str, Any]]) -> None:
+        get, put = store.get, store.put
+        try:
+            for key, record in share:
+                if record is not None:
+                    put(key, record)
+                elif get(key) is None:
+                    raise AssertionError(f"the record {key} is not there")
+        except BaseException as error:
+            failed.append(error)
+
+    if threads == 1:
+        with clock:
+            work(shares[0])
+    else:
+        workers = [threading.Thread(target=work, args=(share,)) for share in shares]
+        with clock:
+            for worker in workers:
+                worker.start()
+            for worker in workers:
+                worker.join()
+    if failed:
+        raise Cannot(f"an operation failed: {type(failed[0]).__name__}: {failed[0]}") from failed[0]
+    return Outcome(len(operations))
+
+
+def steps(threads: tuple[int, ...], writes: int, processes: bool) -> tuple[Step, ...]:
+    mixes = [
+        Step(
+            f"{100 - writes}/{writes}, {count} thread{'s' * (count > 1)}",
+            partial(mix, writes=writes, threads=count),
+            "op",
+        )
+        for count in threads
+    ]
+    if processes:
+        mixed = partial(mix, writes=writes, threads=1)
+        mixes.append(Step(f"{100 - writes}/{writes}, {PROCESSES} processes", mixed, "op", processes=PROCESSES))
+    return (Step("prefill", prefill), *mixes)
+
+
+class GoPersist(Workload):
+    name = "go_persist"
+    title = "go-persist: 80/20 mix, structs, no sync"
+    shape = STRUCTS
+    strings = False
+    operations = 20_000
+    sizes = {"tiny": (50,), "small": (2_000,), "window": (10_000, 100_000), "full": (10_000, 100_000, 5_000_000)}
+    steps = (*steps((1, 10, 150), 20, True), *steps((10,), 10, False)[1:])
+
+    def prepare(self, size: int) -> Data:
+        return Data(size, self.strings, max(200, min(self.operations, size)))
+
+
+class GoPersistStrings(GoPersist):
+    name = "go_persist_strings"
+    title = "go-persist: 80/20 mix, strings, no sync"
+    shape = STRINGS
+    strings = True
+    sizes = {"tiny": (50,), "small": (2_000,), "window": (100_000,), "full": (100_000, 5_000_000)}
+
+
+class GoPersistCommit(GoPersist):
+    name = "go_persist_commit"
+    title = 'go-persist: 80/20 mix, structs, durability "commit"'
+    durability = "commit"
+    operations = 2_000
+    sizes = {"tiny": (50,), "small": (2_000,), "window": (10_000,), "full": (10_000, 100_000)}
+    steps = steps((1, 10), 20, False)
+
+
+class GoPersistFull(GoPersistCommit):
+    name = "go_persist_full"
+    title = "go-persist: 80/20 mix, structs, fsync on every write"
+    durability = "full"

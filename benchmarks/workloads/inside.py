@@ -1,0 +1,70 @@
+"""Workloads measured inside one process: differences too small to be told across processes.
+
+A question is a context manager that yields what to time, by label; the labels take turns within each round.
+"""
+
+from __future__ import annotations
+
+import gc
+import tempfile
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from ..clock import Clock
+
+Timed = dict[str, Callable[[], int]]
+"""By label what is timed, and returns how many operations it did."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """*ask* is handed a directory and the size; *raw* is the label that ratios are taken to."""
+
+    name: str
+    ask: Callable[[Path, int], AbstractContextManager[Timed]]
+    raw: str
+    unit: str = "record"
+
+
+class Inside:
+    """A workload of questions."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    sizes: ClassVar[dict[str, tuple[int, ...]]]
+    questions: ClassVar[tuple[Question, ...]]
+    labels: ClassVar[tuple[str, ...]]
+    """All that any question may yield."""
+
+    def measure(self, size: int, rounds: int) -> dict[str, Any]:
+        """Rows by label, as `benchmarks.compare.compare` gives them. A first round warms up."""
+        rows: dict[str, Any] = {}
+        for question in self.questions:
+            with tempfile.TemporaryDirectory(prefix="zlmdb-bench-") as directory:
+                try:
+                    with question.ask(Path(directory), size) as timed:
+                        self._interleave(question, timed, rounds, rows)
+                except ImportError as error:
+                    row(rows, question.raw)["skipped"][question.name] = f"not installed: {error}"
+        return rows
+
+    def _interleave(self, question: Question, timed: Timed, rounds: int, rows: dict[str, Any]) -> None:
+        for number in range(rounds + 1):
+            for label, run in timed.items():
+                clock = Clock()
+                gc.collect()
+                with clock:
+                    count = run()
+                if number > 0:
+                    new: dict[str, Any] = {"unit": question.unit, "count": count, "wall": [], "cpu": []}
+                    seen = row(rows, label)["steps"].setdefault(question.name, new)
+                    seen["wall"].append(clock.wall)
+                    seen["cpu"].append(clock.cpu)
+
+
+def row(rows: dict[str, Any], label: str) -> dict[str, Any]:
+    found: dict[str, Any] = rows.setdefault(label, {"steps": {}, "skipped": {}, "note": "", "versions": {}})
+    return found

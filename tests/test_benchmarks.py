@@ -1,0 +1,272 @@
+"""The contenders agree on what they store, and the runner says honestly who did not take part and why.
+
+Every contender that is installed takes part; ``tox -e bench`` installs all of them.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks import remote
+from benchmarks.compare import Contender, compare, select, takes_part
+from benchmarks.contenders import base, contenders
+from benchmarks.records import BLOBS_16, DOCUMENTS, PERSONS, USERS, Shape, documents, persons, users
+from benchmarks.report import duration, notes, rate, step_table
+from benchmarks.results import Results, common_base, ratios, run, same_codec, spread
+from benchmarks.workloads import ALL, INSIDE, WORKLOADS
+
+HEAVY = {"datasets", "pandas"}  # seconds to import: `tox -e bench` runs them, in processes of their own
+COUNT = 40
+BLOBS = [(bytes([i]) * 16, bytes([i, 0, 255]) * 40) for i in range(COUNT)]
+RECORDS: dict[str, tuple[Shape, list[Any]]] = {
+    "persons": (PERSONS, list(persons(COUNT))),
+    "users": (USERS, list(users(COUNT))),
+    "documents": (DOCUMENTS, list(documents(COUNT))),
+    "blobs": (BLOBS_16, BLOBS),
+}
+
+
+def labels() -> Iterator[tuple[str, str]]:
+    workloads = {"persons": "zippondb", "users": "fill_read", "documents": "zds", "blobs": "db_benchmark_16"}
+    for label, module in contenders().items():
+        if not getattr(module, "PREDECESSOR", False) and not HEAVY & set(module.NEEDS):
+            for kind, workload in workloads.items():
+                if takes_part(label, WORKLOADS[workload]):
+                    yield label, kind
+
+
+@pytest.fixture
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[base.Store]:
+    label, kind = request.param
+    module = contenders()[label]
+    for name in [*module.NEEDS, *(["msgspec"] if label.endswith("msgspec") else [])]:
+        pytest.importorskip(name)
+    try:
+        found = module.VARIANTS[label](tmp_path / "db", RECORDS[kind][0], "none")
+    except base.Cannot as error:
+        pytest.skip(str(error))
+    yield found
+    found.close()
+
+
+def facts(store: base.Store, records: Any) -> Counter[str]:
+    return Counter(repr(store.shape.values(record)) for record in records)
+
+
+@pytest.mark.filterwarnings("ignore")  # those of the contenders are theirs
+@pytest.mark.parametrize("store", list(labels()), indirect=True, ids=lambda pair: f"{pair[1]}-{pair[0]}")
+def test_every_contender_gives_back_what_was_put(store: base.Store) -> None:
+    pairs = RECORDS[store.shape.name if store.shape.name in RECORDS else "blobs"][1]
+    store.put_many(store.native(pairs[:30]))
+    for key, record in store.native(pairs[30:]):
+        store.put(key, record)
+    expected = dict(pairs)
+
+    assert store.count() == COUNT
+    assert facts(store, store.scan()) == facts(store, expected.values())
+    keys = [key for key, _ in reversed(pairs)]
+    store.shape.check_all(store.get_many(keys), [expected[key] for key in keys])
+    store.shape.check_same(store.get(keys[3]), expected[keys[3]])
+
+    replaced = [(keys[0], pairs[1][1])]
+    for key, record in store.native(replaced):
+        store.put(key, record)
+    if store.shape.key_field is None:
+        store.shape.check_same(store.get(keys[0]), pairs[1][1])
+    assert store.count() == COUNT
+
+    store.delete(keys[1])
+    store.delete_many(keys[2:5])
+    assert store.count() == COUNT - 4
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "store", [pair for pair in labels() if pair[1] == "persons"], indirect=True, ids=lambda pair: pair[0]
+)
+def test_every_contender_answers_the_queries(store: base.Store) -> None:
+    pairs = RECORDS["persons"][1]
+    store.put_many(store.native(pairs))
+    charlies = [person for _, person in pairs if person.name == "Charlie"]
+    assert facts(store, store.where("name", "Charlie")) == facts(store, charlies)
+    assert store.where("name", "asd") == []
+    assert Counter(store.project("name")) == Counter(person.name for _, person in pairs)
+    assert store.first().name in {person.name for _, person in pairs}
+    if type(store).clear is base.Store.clear:
+        with pytest.raises(base.Cannot, match="no way to delete all"):
+            store.clear()
+    else:
+        store.clear()
+        assert store.count() == 0
+
+
+def test_a_comparison_has_times_and_what_was_stored_for_each_step() -> None:
+    workload = WORKLOADS["zippondb"]
+    rows = compare(workload, 60, ["zlmdb", "raw lmdb + pickle", "dict + lock"], rounds=2)
+    assert list(rows) == ["zlmdb", "raw lmdb + pickle", "dict + lock"]
+    for label, row in rows.items():
+        assert "absent" not in row, (label, row)
+        assert list(row["steps"]) == [step.name for step in workload.steps]
+        assert all(len(step["wall"]) == len(step["cpu"]) == 2 for step in row["steps"].values())
+    assert rows["zlmdb"]["bytes"] > 0
+    assert common_base(rows, "populate") == "raw lmdb + pickle"
+    assert len(ratios(rows["zlmdb"], rows["raw lmdb + pickle"], "populate")) == 2
+    assert step_table(rows, "populate").row_count == 3
+
+
+def test_steps_in_other_processes_find_the_records(tmp_path: Path) -> None:
+    rows = compare(WORKLOADS["zds"], 50, ["zlmdb Json", "dict + lock"], rounds=1)
+    assert rows["zlmdb Json"]["steps"]["random, new process"]["count"] == 50
+    assert rows["dict + lock"]["skipped"]["random, new process"] == "in memory: another process has none of it"
+
+
+@pytest.fixture
+def pretend(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Makes a comparison of a contender whose worker answers as the test says."""
+
+    def run(*replies: Any) -> dict[str, Any]:
+        class Pretended:
+            def __init__(self, python: Any = None) -> None:
+                self.replies = list(replies)
+
+            def call(self, limit: float, **command: Any) -> dict[str, Any]:
+                reply = self.replies.pop(0)
+                if isinstance(reply, Exception):
+                    raise reply
+                found: dict[str, Any] = reply
+                return found
+
+            def close(self) -> None:
+                pass
+
+        monkeypatch.setattr("benchmarks.compare.Remote", Pretended)
+        return compare(WORKLOADS["growth"], 10, ["zlmdb"], rounds=1, limit=7)["zlmdb"]
+
+    return run
+
+
+def test_what_is_not_installed_is_told_so(pretend: Any) -> None:
+    row = pretend(remote.Absent("not installed (No module named 'x'): pip install x"))
+    assert row["absent"].startswith("not installed")
+    assert notes({"zlmdb": row}) == ["zlmdb: does not take part: not installed (No module named 'x'): pip install x"]
+
+
+def test_what_takes_too_long_is_told_so(pretend: Any) -> None:
+    row = pretend({"versions": {}}, {"note": "", "processes": True, "in_memory": False}, remote.Absent("time limit"))
+    assert row["absent"] == "not finished in 7 seconds"
+
+
+def test_a_step_that_cannot_be_done_leaves_the_others(pretend: Any) -> None:
+    step = {"wall": 10, "cpu": 9, "count": 1}
+    opened = {"note": "", "processes": True, "in_memory": False}
+    closed = {"bytes": 1, "rss": 1}
+    warm_up = [{"versions": {}}, opened, step, remote.Skipped("no such query"), step, step, step, closed]
+    row = pretend(*warm_up, opened, step, step, step, step, closed)
+    assert row["skipped"] == {"get": "no such query"}
+    assert list(row["steps"]) == ["insert in order", "scan", "insert at random places", "count"]
+
+
+def test_a_wrong_answer_is_a_failure_and_no_figure(pretend: Any) -> None:
+    opened = {"note": "", "processes": True, "in_memory": False}
+    row = pretend({"versions": {}}, opened, remote.Absent("failed: Wrong: expected 1, found 2"))
+    assert row["absent"] == "failed: Wrong: expected 1, found 2"
+    assert row["steps"] == {}
+
+
+def test_a_worker_that_is_silent_is_ended(tmp_path: Path) -> None:
+    process = remote.Remote()
+    try:
+        with pytest.raises(remote.Absent, match="time limit"):
+            process.receive(0.2)  # nothing was asked, nothing comes
+        assert process.process.poll() is not None
+    finally:
+        process.close()
+
+
+def test_without_the_predecessor_the_commands_that_install_it_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ZLMDB_INTEROP_PYTHON", raising=False)
+    monkeypatch.setattr(remote, "PREDECESSOR", Path("nowhere"))
+    contender = Contender("zlmdb 26 Cbor", WORKLOADS["zds"], 10, Path("unused"), 5, None)
+    with pytest.raises(remote.Absent, match=r"not installed: .* pip install zlmdb==26\.10\.1|not installed"):
+        contender._start(None, 5)
+
+
+def test_an_uninstalled_contender_is_absent_in_a_real_worker(tmp_path: Path) -> None:
+    missing = [name for name in ("plyvel", "rocksdict", "objectbox") if importlib.util.find_spec(name) is None]
+    chosen = {"plyvel": "LevelDB + pickle", "rocksdict": "RocksDB + pickle", "objectbox": "ObjectBox"}
+    rows = compare(WORKLOADS["zippondb"], 60, list(chosen.values()), rounds=1)
+    absent = {label for label, row in rows.items() if "not installed" in row.get("absent", "")}
+    assert absent == {chosen[name] for name in missing}
+
+
+@pytest.mark.parametrize("name", list(INSIDE))
+def test_what_is_measured_inside_one_process_has_every_label(name: str) -> None:
+    rows = run(name, INSIDE[name].sizes["tiny"][0], rounds=1)
+    assert set(rows) <= set(INSIDE[name].labels)
+    steps = {step for row in rows.values() for step in row["steps"]}
+    skipped = {step for row in rows.values() for step in row["skipped"]}
+    assert steps | skipped == {question.name for question in INSIDE[name].questions}
+
+
+def test_results_are_saved_with_the_machine_and_resumed(tmp_path: Path) -> None:
+    results = Results(tmp_path)
+    results.save("zds", 50, {"zlmdb": {"steps": {}}}, command="a command")
+    assert results.has("zds", 50)
+    assert not results.has("zds", 100)
+    saved = results.load("zds")["sizes"]["50"]
+    assert {"cpu", "cores", "ram", "kernel", "interpreter", "packages", "date"} <= set(saved["machine"])
+    assert saved["machine"]["packages"]["lmdb"]
+    results.leave_out("zds", {100: "no time", 50: "never shown: it was run"})
+    assert results.load("zds")["left_out"] == {"100": "no time"}
+
+
+def test_the_same_seed_gives_the_same_data() -> None:
+    for name, workload in WORKLOADS.items():
+        first, second = workload.prepare(20), workload.prepare(20)
+        for fact in ("pairs", "keys", "asked", "lookups", "new", "gone", "charlies"):
+            if hasattr(first, fact):
+                assert getattr(first, fact) == getattr(second, fact), (name, fact)
+
+
+def test_the_data_are_the_published_ones() -> None:
+    key, document = next(documents(1))
+    assert key == "record_00000000"
+    assert (document["age"], document["score"], document["active"]) == (58, 11.13, False)
+    assert (document["tags"], document["metadata"]["source"]) == (["b"], "web")
+    chosen = WORKLOADS["zds"].prepare(100_000).lookups[0]
+    assert chosen[:3] == ["record_00006863", "record_00035084", "record_00011427"]
+
+
+def test_every_ratio_has_its_base() -> None:
+    rows: dict[str, Any] = {label: {"steps": {"get": 1}} for label in contenders()}
+    assert same_codec("zlmdb", rows) == "raw lmdb + msgspec"
+    assert same_codec("RocksDB + pickle", rows) == "raw lmdb + pickle"
+    assert same_codec("peewee", rows) is None
+    del rows["raw lmdb + msgspec"]
+    assert same_codec("zlmdb", rows) == "raw lmdb + zlmdb codec"
+
+
+def test_figures_are_told_in_three_digits() -> None:
+    assert [duration(ns) for ns in (1.234, 12_345, 2.5e6, 7.2e10)] == ["1.23 ns", "12.3 us", "2.5 ms", "72 s"]
+    assert [rate(ns) for ns in (1e9, 1e6, 250)] == ["1", "1k", "4M"]
+    assert spread([1.0, 1.0, 1.0, 1.0]) == 0
+
+
+def test_each_workload_has_all_its_sizes() -> None:
+    assert all(set(workload.sizes) == {"tiny", "small", "window", "full"} for workload in ALL.values())
+    assert all(select(workload) for workload in WORKLOADS.values())
+
+
+def test_pytest_benchmarks_replays_the_samples() -> None:
+    from benchmarks.test_comparison import Replay
+
+    replay = Replay()
+    replay.load([0.5, 0.25])
+    readings = [replay() for _ in range(4)]
+    assert [readings[1] - readings[0], readings[3] - readings[2]] == [0.5, 0.25]
