@@ -141,6 +141,10 @@ def _stored_key(store: Store, declared: Declaration) -> KeyCodec[Any]:
     return declared.key.classic() if store.layout == "classic" else declared.key
 
 
+def _stored_value(store: Store, declared: Declaration) -> Serializer[Any]:
+    return declared.value.classic() if store.layout == "classic" else declared.value
+
+
 def _compare(store: Store, slot: Optional[Slot], declared: Declaration) -> None:
     """Raise `SchemaMismatch` naming both sides when the file's types are not those declared."""
     if slot is None:
@@ -288,7 +292,7 @@ def _storage(store: Store, catalogue: Catalogue, slots: Mapping[str, Slot], decl
     absent = declared.identity not in slots
     known = _known(slot, declared)
     space = b"t:" + declared.identity.encode() if absent else place.space
-    storage = Storage(declared.identity, space, place.prefix, key, declared.value, size)
+    storage = Storage(declared.identity, space, place.prefix, key, _stored_value(store, declared), size)
     storage.number = 0 if absent else slot.number
     storage.alone = not place.prefix
     for name, index in declared.indexes.items():

@@ -137,7 +137,8 @@ class PersistentMap(Generic[K, V]):
         if self._slot is None:
             raise TypeError(f"{label} has no slot: make it with a number, {label}(1), or with db.attach_table({label})")
         key, value = self.codecs()
-        key = key.classic() if store.layout == "classic" else key
+        if store.layout == "classic":
+            key, value = key.classic(), value.classic()
         place = catalogue_of(store).slot_place(self._slot)
         storage = Storage(f"{label}({self._slot})", place.space, place.prefix, key, value, store.env.max_key_size())
         storage.number = self._slot

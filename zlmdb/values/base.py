@@ -6,7 +6,7 @@ import importlib
 import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, Callable, ClassVar, Generic, Optional, TypeVar, Union
+from typing import Any, Callable, Generic, Optional, TypeVar, Union
 
 from ..errors import DecodeError, EncodeError, Error
 
@@ -38,7 +38,7 @@ class Serializer(ABC, Generic[T]):
     examples: Sequence[T] = ()
     """Values that fit. The tests run over them."""
 
-    takes_type: ClassVar[bool] = False
+    takes_type: bool = False
     """Whether an instance in an annotation still has to be told, by `of_type`, what it stands beside."""
 
     @classmethod
@@ -99,6 +99,10 @@ class Serializer(ABC, Generic[T]):
 
         A serializer of the latter kind says so by ``takes_type = True``.
         """
+        return self
+
+    def classic(self) -> Serializer[T]:
+        """The serializer that the classic layout stores these values with: itself, but for pickles of model classes."""
         return self
 
     def unchecked(self) -> Serializer[T]:

@@ -71,6 +71,10 @@ class CompressedSerializer(FunctionSerializer[T], Wrapper):
         """A copy whose inner serializer is unchecked."""
         return type(self)(self.inner.unchecked())
 
+    def classic(self) -> Serializer[T]:
+        """A copy whose inner serializer is the classic one."""
+        return type(self)(self.inner.classic())
+
 
 class ZlibSerializer(CompressedSerializer[T]):
     """Compressed by zlib (RFC 1950) at its default level."""
@@ -193,6 +197,10 @@ class MixedSerializer(FunctionSerializer[T]):
     def unchecked(self) -> Serializer[T]:
         """A copy whose inner serializer is unchecked."""
         return MixedSerializer(self.inner.unchecked(), self.options)
+
+    def classic(self) -> Serializer[T]:
+        """A copy whose inner serializer is the classic one."""
+        return MixedSerializer(self.inner.classic(), self.options)
 
 
 def _mixed_encode(inner: Serializer[Any], options: Compression) -> Callable[[Any], bytes]:

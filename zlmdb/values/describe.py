@@ -29,9 +29,9 @@ from .shapes import (
     walk,
 )
 
-_LISTS: set[Any] = {list, abc.Sequence, abc.MutableSequence, abc.Collection, abc.Iterable}
-_SETS: set[Any] = {set, frozenset, abc.Set, abc.MutableSet}
-_DICTS: set[Any] = {dict, abc.Mapping, abc.MutableMapping}
+LISTS: set[Any] = {list, abc.Sequence, abc.MutableSequence, abc.Collection, abc.Iterable}
+SETS: set[Any] = {set, frozenset, abc.Set, abc.MutableSet}
+DICTS: set[Any] = {dict, abc.Mapping, abc.MutableMapping}
 _UNIONS: set[Any] = {Union, getattr(types, "UnionType", Union)}
 _QUALIFIERS = {"Required", "NotRequired", "ReadOnly", "Final"}
 
@@ -44,10 +44,10 @@ def describe(
     *localns*: names that the annotations of model classes use and that are not in their modules, such as classes
     defined inside a function.
     """
-    return _Reader(form, pack, localns).shape(annotation, typename(annotation))
+    return Reader(form, pack, localns).shape(annotation, typename(annotation))
 
 
-class _Reader:
+class Reader:
     """Reads the annotations of one type. Each class is read once, so that a class may hold itself."""
 
     def __init__(self, form: Form, pack: Callable[[Any], bytes], localns: Optional[Mapping[str, Any]]) -> None:
@@ -75,7 +75,7 @@ class _Reader:
         if origin in _UNIONS:
             return self.union(annotation, args, where)
         if origin is Literal:
-            return literal_choice(typename(annotation), args)
+            return self.literal(typename(annotation), args)
         if getattr(origin, "_name", None) in _QUALIFIERS:
             return self.shape(args[0], where)
         return self.container(annotation, origin or annotation, args, where) or self.model(
@@ -83,34 +83,38 @@ class _Reader:
         )
 
     def free(self, annotation: Any) -> Shape:
+        """What an annotation that says nothing, such as Any, asks for."""
         data = PlainData(self.form)
         # A type variable that only msgspec can resolve: let it read back what is written.
         data.recheck = isinstance(annotation, TypeVar)
         return data
 
     def annotated(self, args: tuple[Any, ...], where: str) -> Shape:
+        """The shape of an Annotated."""
         shape = self.shape(args[0], where)
         if any(type(extra).__module__.startswith("msgspec") for extra in args[1:]):
             return Constrained(shape)
         return shape
 
     def container(self, annotation: Any, origin: Any, args: tuple[Any, ...], where: str) -> Optional[Shape]:
+        """The shape of a list, set, tuple or dict; None for any other class."""
         label = typename(annotation)
         items = [*args, Any, Any]
-        if origin in _LISTS:
+        if origin in LISTS:
             return ListOf(label, self.shape(items[0], f"{where}[]"))
-        if origin in _SETS:
+        if origin in SETS:
             cls: type[Any] = frozenset if origin is frozenset else set
             return SetOf(label, self.shape(items[0], f"{where}[]"), cls, self.pack)
         if origin is tuple:
             if args and args[-1] is not Ellipsis:
                 return TupleOf(label, [self.shape(part, f"{where}[]") for part in args if part != ()])
             return ListOf(label, self.shape(items[0], f"{where}[]"), tuple)
-        if origin in _DICTS:
+        if origin in DICTS:
             return DictOf(label, self.key(items[0], f"a key of {where}"), self.shape(items[1], f"{where}[]"))
         return None
 
     def key(self, annotation: Any, where: str) -> Shape:
+        """The shape of the keys of a dict."""
         shape = self.shape(annotation, where)
         if self.form == "json" and not shape.loose:
             if shape.kind not in ("text", "int"):
@@ -120,7 +124,12 @@ class _Reader:
             raise TypeError(f"{where}: {shape.label} cannot be a key: keys are single values, such as str or int")
         return shape
 
+    def literal(self, label: str, args: tuple[Any, ...]) -> Shape:
+        """The shape of a Literal."""
+        return literal_choice(label, args)
+
     def union(self, annotation: Any, args: Sequence[Any], where: str) -> Shape:
+        """The shape of a Union."""
         members = [self.shape(member, where) for member in args]
         check_union(typename(annotation), members, where)
         return UnionOf(typename(annotation), members)
@@ -128,24 +137,30 @@ class _Reader:
     # Model classes
 
     def model(self, annotation: Any, cls: Any, args: tuple[Any, ...], where: str) -> Shape:
+        """The shape of any other class: an Enum, or a model class."""
         if annotation in self.records:
             return self.records[annotation]
         if not is_a(cls, type):
             raise TypeError(f"{where}: {typename(annotation)} is no type that can be stored")
         if issubclass(cls, enum.Enum):
             return enum_choice(cls)
-        record, names = _record(cls, where)
+        record, names = model_record(cls, where)
         record.annotation = annotation
         self.records[annotation] = record
         hints = self.hints(cls)
         if any(isinstance(hint, dataclasses.InitVar) for hint in hints.values()):
             raise TypeError(f"{where}: {typename(cls)} has an InitVar, which is not there any more when it is stored")
+        self.define(record, names, hints, args, where)
+        return record
+
+    def define(self, record: Record, names: Names, hints: Mapping[str, Any], args: tuple[Any, ...], where: str) -> None:
+        """Give *record* the fields *names* of the types *hints*, with *args* for the type variables of its class."""
+        cls = typing.get_origin(record.annotation) or record.annotation
         given = dict(zip(getattr(cls, "__parameters__", ()), args))
         record.define(
             Field(name, stored, self.shape(filled(hints.get(name, Any), given), f"{where}.{name}"), required)
             for name, stored, required in _qualified(names, hints)
         )
-        return record
 
     def hints(self, cls: Any) -> dict[str, Any]:
         """The annotations of *cls*, resolved."""
@@ -203,10 +218,10 @@ def check_union(label: str, members: Sequence[Shape], where: str) -> None:
 
 
 # A field as its class lists it: name, name when stored, whether it must be given.
-_Names = list[tuple[str, str, bool]]
+Names = list[tuple[str, str, bool]]
 
 
-def _record(cls: Any, where: str) -> tuple[Record, _Names]:
+def model_record(cls: Any, where: str) -> tuple[Record, Names]:
     """What kind of model class *cls* is, and its fields."""
     if hasattr(cls, "__dataclass_fields__"):
         record = Record(cls, recheck=hasattr(cls, "__post_init__"))
@@ -237,7 +252,7 @@ def _required(field: dataclasses.Field[Any]) -> bool:
     return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
 
 
-def _struct(cls: Any) -> tuple[Record, _Names]:
+def _struct(cls: Any) -> tuple[Record, Names]:
     config = cls.__struct_config__
     tag = None if config.tag is None else (config.tag_field, config.tag)
     shape = NamedTupleRecord if config.array_like else Record
@@ -246,7 +261,7 @@ def _struct(cls: Any) -> tuple[Record, _Names]:
     return record, [(name, stored, False) for name, stored in names]
 
 
-def _qualified(names: _Names, hints: Mapping[str, Any]) -> Iterable[tuple[str, str, bool]]:
+def _qualified(names: Names, hints: Mapping[str, Any]) -> Iterable[tuple[str, str, bool]]:
     """*names*, with what Required and NotRequired say about them."""
     for name, stored, required in names:
         qualifier = getattr(typing.get_origin(hints.get(name)), "_name", None)

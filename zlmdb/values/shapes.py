@@ -221,6 +221,8 @@ class Record(Shape):
     """An object with named fields: a dataclass, an attrs class or a msgspec.Struct, stored as a map."""
 
     kind: Kind = "map"
+    is_one = "type(value) is cls"
+    """A test whether ``value`` is of the class: as nothing else, or (for pickles) as a subclass as well."""
 
     def __init__(self, cls: type[Any], *, tag: Optional[tuple[str, Any]] = None, recheck: bool = False) -> None:
         """*tag*: field and value that tell this class from others in a Union."""
@@ -235,7 +237,7 @@ class Record(Shape):
     def define(self, fields: Iterable[Field]) -> None:
         """Give it its fields. They come after the record because one may be of the record's own type."""
         self.fields = list(fields)
-        self.__dict__["fits"] = self.checker("True", "False", {})
+        self.__dict__["fits"] = self.checker("True", "False", {}, self.is_one)
 
     def fits(self, value: Any) -> bool:
         # Reached only by what was built before `define`: another record of a cycle.
@@ -245,10 +247,12 @@ class Record(Shape):
         """The function that gives ``encode(value)`` of what fits, ``refuse(value)`` of all else, in one call less."""
         return self.checker("encode(value)", "refuse(value)", {"encode": encode, "refuse": refuse})
 
-    def checker(self, yes: str, no: str, names: dict[str, Any]) -> Callable[[Any], Any]:
+    def checker(
+        self, yes: str, no: str, names: dict[str, Any], is_one: str = "type(value) is cls"
+    ) -> Callable[[Any], Any]:
         """`fits` as one flat function that returns *yes* or *no*: it is what checked writes cost."""
         names["cls"] = self.cls
-        tests, loops = ["type(value) is cls"], list[str]()
+        tests, loops = [is_one], list[str]()
         for number, field in enumerate(self.fields):
             tests.append(_test(field.shape, f"value.{field.name}", str(number), names))
             loops += _loop(field.shape, str(number), no, names)
@@ -273,7 +277,7 @@ class Record(Shape):
         return [field.shape for field in self.fields]
 
     def misfit(self, value: Any, path: str) -> str:
-        if type(value) is self.cls:
+        if isinstance(value, self.cls):
             for field in self.fields:
                 if not hasattr(value, field.name):
                     return f"{path}.{field.name} is not set"
@@ -344,6 +348,10 @@ class NamedTupleRecord(Record):
 
 class TypedDictRecord(Record):
     """A TypedDict: a dict with certain keys."""
+
+    def __init__(self, cls: type[Any]) -> None:
+        super().__init__(cls)
+        self.cls = dict  # of a TypedDict nothing is an instance
 
     def define(self, fields: Iterable[Field]) -> None:
         """Give it its keys."""

@@ -1,0 +1,138 @@
+"""What a type asks of a value that is pickled: less than of other formats, as pickles keep the class of every object.
+
+Subclasses fit, so do types that no other format can hold, Unions of any types, keys of any type. An annotation that
+says nothing that can be tested (a Protocol, a name that is not there at run time) fits everything.
+"""
+
+from __future__ import annotations
+
+import collections.abc as abc
+import enum
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime, time, timedelta, timezone
+from typing import Any, Optional
+
+from .base import is_a, typename
+from .describe import DICTS, SETS, Reader, model_record
+from .leaves import Shape
+from .shapes import DictOf, ListOf, Record, TupleOf, TypedDictRecord, UnionOf, walk
+
+_COMPANIONS: dict[Any, tuple[type[Any], ...]] = {
+    datetime: (timezone, timedelta),
+    time: (timezone, timedelta),
+    uuid.UUID: (uuid.SafeUUID,),
+}
+"""What pickles of a type name besides it."""
+
+
+class InstanceOf(Shape):
+    """Instances of a class and its subclasses; but no bool for an int, no datetime for a date."""
+
+    def __init__(self, cls: type[Any]) -> None:
+        self.cls = cls
+        self.label = "None" if cls is type(None) else typename(cls)
+        self.sure = frozenset({cls})
+
+    def fits(self, value: Any) -> bool:
+        if not isinstance(value, self.cls):
+            return self.cls is float and type(value) is int
+        return not ((self.cls is int and isinstance(value, bool)) or (self.cls is date and isinstance(value, datetime)))
+
+
+class Anything(Shape):
+    """What every value fits."""
+
+    label = "any object"
+
+    def fits(self, value: Any) -> bool:
+        return True
+
+
+class OneOf(Shape):
+    """The values of a Literal, by type and value."""
+
+    def __init__(self, label: str, values: tuple[Any, ...]) -> None:
+        self.label = label
+        self.values: set[tuple[type[Any], Any]] = {(type(value), value) for value in values}
+
+    def fits(self, value: Any) -> bool:
+        return (type(value), value) in self.values
+
+
+class PickleReader(Reader):
+    """Reads the annotations of one type, for pickles. It raises for none of them."""
+
+    def __init__(self, localns: Optional[Mapping[str, Any]]) -> None:
+        super().__init__("msgpack", bytes, localns)
+        self.scalars = {cls: InstanceOf(cls) for cls in self.scalars}
+        self.unfinished: set[Any] = set()
+        self.recursive: set[Any] = set()
+        """Classes whose objects may hold others of the same class, or themselves."""
+
+    def free(self, annotation: Any) -> Shape:
+        return Anything()
+
+    def literal(self, label: str, args: tuple[Any, ...]) -> Shape:
+        return OneOf(label, args)
+
+    def key(self, annotation: Any, where: str) -> Shape:
+        return self.shape(annotation, where)
+
+    def union(self, annotation: Any, args: Sequence[Any], where: str) -> Shape:
+        return UnionOf(typename(annotation), [self.shape(member, where) for member in args])
+
+    def container(self, annotation: Any, origin: Any, args: tuple[Any, ...], where: str) -> Optional[Shape]:
+        found: Optional[Shape] = super().container(annotation, origin, args, where)
+        if found is None or not hasattr(origin, "__abstractmethods__"):
+            return found
+        if origin not in (abc.Sequence, abc.MutableSequence) and origin not in SETS and origin not in DICTS:
+            return InstanceOf(origin)  # an Iterable, which looking at may use up
+        vars(found)["cls"] = origin
+        return found
+
+    def model(self, annotation: Any, cls: Any, args: tuple[Any, ...], where: str) -> Shape:
+        if not is_a(cls, type) or getattr(cls, "_is_protocol", False):
+            return Anything()
+        if annotation in self.unfinished:
+            self.recursive.add(cls)
+            return InstanceOf(cls)
+        if annotation in self.records:
+            return self.records[annotation]
+        try:
+            record, names = model_record(cls, where)
+        except TypeError:
+            return InstanceOf(cls)
+        try:
+            hints = self.hints(cls)
+        except TypeError:
+            hints = {}
+        record.annotation = annotation
+        if not isinstance(record, TypedDictRecord):
+            record.is_one = "isinstance(value, cls)"
+        self.unfinished.add(annotation)
+        self.define(record, names, hints, args, where)
+        self.unfinished.discard(annotation)
+        self.records[annotation] = record
+        return record
+
+
+def classes_in(shape: Shape) -> Iterable[type[Any]]:
+    """The classes that pickles of values of *shape* may name, as far as its annotations say."""
+    for part in walk(shape):
+        if isinstance(part, (InstanceOf, Record)):
+            yield part.cls
+            yield from _COMPANIONS.get(part.cls, ())
+        elif isinstance(part, (ListOf, TupleOf, DictOf)) and part.cls.__module__ == "builtins":
+            yield part.cls
+        elif isinstance(part, OneOf):
+            yield from (cls for cls, _ in part.values if issubclass(cls, enum.Enum))
+
+
+def structure(shape: Shape) -> str:
+    """All that *shape* asks for, in one text: equal for equal types."""
+    lines: list[str] = []
+    for part in walk(shape):
+        names = [f"{field.name}:{field.shape.label}" for field in part.fields] if isinstance(part, Record) else []
+        lines.append(" ".join([type(part).__name__, part.label, *names]))
+    return "\n".join(lines)
