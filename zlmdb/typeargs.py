@@ -68,10 +68,13 @@ def resolved(argument: Any, globalns: Mapping[str, Any], localns: Optional[Mappi
 
 def _is_open(annotated: Any) -> bool:
     """Whether the type in an Annotated must be known: no codec in it is made already."""
-    return not any(
-        hasattr(part, "raw_decode") and not isinstance(part, type) and not getattr(part, "takes_type", False)
-        for part in annotated.__metadata__
-    )
+    return not any(_is_made(part) for part in annotated.__metadata__)
+
+
+def _is_made(part: object) -> bool:
+    """Whether *part* is a codec that needs to be told no type."""
+    # The class is asked: there are codecs that make their methods when they are first touched.
+    return hasattr(type(part), "raw_decode") and not getattr(part, "takes_type", False)
 
 
 def field_types(model: Any, localns: Optional[Mapping[str, Any]] = None) -> dict[str, Any]:

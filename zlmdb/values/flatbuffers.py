@@ -57,6 +57,7 @@ class FlatBuffersSerializer(Serializer[T]):
         self.name = "flatbuffers"
         self.model = None if is_free(annotation) else typename(annotation)
         self._codec: Optional[Codec] = None
+        vars(self).update(takes_type=is_free(annotation) and build is None and cast is None)
 
     @classmethod
     def for_type(cls, annotation: Any, *, localns: Optional[Mapping[str, Any]] = None) -> Serializer[Any]:
@@ -65,6 +66,14 @@ class FlatBuffersSerializer(Serializer[T]):
         The type is looked at when it is first used, so that any class may still be given ``build=`` and ``cast=``.
         """
         return cls(annotation, localns=localns)
+
+    def of_type(self, annotation: Any, localns: Optional[Mapping[str, Any]] = None) -> Serializer[Any]:
+        """Itself, or if it has neither a type nor callables a copy for values of type *annotation*."""
+        if not self.takes_type:
+            return self
+        given = dict(self._given)
+        given.update(annotation=annotation, localns=localns if given["localns"] is None else given["localns"])
+        return type(self)(**given)
 
     if TYPE_CHECKING:
 

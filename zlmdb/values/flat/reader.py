@@ -330,8 +330,7 @@ class Reader:
         """Lines that read what the reference unpacked from *place* leads to."""
         self.add(f"p = f{number} + {place}")
         if isinstance(node, Text):
-            self.add("z, = get_u32(data, p)", "p += 4", "e = p + z")
-            self.text_between(node, number, left)
+            self.text_at(node, number, left)
         elif isinstance(node, Blob):
             self.blob(node, number, left)
         elif isinstance(node, UnionOf):
@@ -342,12 +341,38 @@ class Reader:
             self.add(
                 f"x{number} = {self.made_of(node, f'few_{width}[z](data, p + 4)')} if z < 33 else {self.value(node)}"
             )
+        elif isinstance(node, Vector) and isinstance(node.item, Text) and not left and not runtime.BY_ARRAY:
+            self.few_texts(node, number)
         else:
             self.add(f"x{number} = {self.value(node)}")
+
+    def few_texts(self, node: Vector, number: int) -> None:
+        """Lines that read a short vector of texts in place, if they follow one another as we write them."""
+        self.add(f"x{number} = []", "z, = get_u32(data, p)", "q = p", "e = p + 4 + 4 * z")
+        with self.block("for offset in few_u32[z](data, p + 4) if z < 33 else (0,):"):  # 0: not in line, so all at once
+            self.add("q += 4", "at = q + offset")
+            with self.block("if at < e:"):
+                self.add(f"x{number} = get_texts(data, p, room)", "break")
+            self.add("z, = get_u32(data, at)", "at += 4", "e = at + z")
+            with self.block("if data[e]:"):
+                self.add("raise Corrupt('a string without its end')")
+            self.add(f"x{number}.append(data[at:e].decode())")
+        made = self.value_of_texts(node, f"x{number}")
+        self.add(*[f"x{number} = {made}"] if made != f"x{number}" else [])
+
+    def value_of_texts(self, node: Vector, texts: str) -> str:
+        """The expression of the vector *node* made of the list *texts*."""
+        load = node.item.load if isinstance(node.item, Text) else "$"
+        return fill(node.make, texts if load == "$" else f"[{fill(load, 'x')} for x in {texts}]")
 
     def few(self, node: Vector) -> bool:
         """Whether a short vector is read best in place."""
         return isinstance(node.item, Scalar) and not runtime.BY_ARRAY
+
+    def text_at(self, node: Node, number: int, left: str) -> None:
+        """Lines that read the text at ``p``."""
+        self.add("z, = get_u32(data, p)", "p += 4", "e = p + z")
+        self.text_between(node, number, left)
 
     def text_between(self, node: Node, number: int, left: str) -> None:
         """Lines that read the text from ``p`` to ``e``."""
@@ -378,9 +403,7 @@ class Reader:
             return "None"  # the callers have the others
         item = node.item
         if isinstance(item, Text):
-            found = "get_texts(data, p, room)"
-            if item.load != "$":
-                found = f"[{fill(item.load, 'x')} for x in {found}]"
+            return self.value_of_texts(node, "get_texts(data, p, room)")
         elif isinstance(item, Scalar):
             return self.made_of(node, f"get_all_{item.width.vector}(data, p, room)")
         elif isinstance(item, Struct):

@@ -125,7 +125,8 @@ def put_texts(texts: Iterable[bytes], count: int) -> bytes:
     return b"".join(parts)
 
 
-_pack_texts = [struct.Struct(f"<I{size}s{4 - size % 4}x").pack for size in range(64)]
+PACK_TEXT = [struct.Struct(f"<I{size}s{4 - size % 4}x").pack for size in range(64)]
+"""What packs a short text, by its length."""
 
 
 def put_strs(texts: Sequence[Any]) -> bytes:
@@ -143,7 +144,7 @@ def put_strs(texts: Sequence[Any]) -> bytes:
         refer(offset)
         offset += (size + 8 & -4) - 4
         if size < 64:
-            add(_pack_texts[size](size, data))
+            add(PACK_TEXT[size](size, data))
         else:
             extend((u32(size), data, PADS[size & 3]))
     parts[0] = put_u32s(numbers)
@@ -397,6 +398,7 @@ NAMES: Mapping[str, Any] = {
     "EPOCH": EPOCH,
     "SIZES": SIZES,
     "PADS": PADS,
+    "PACK_TEXT": PACK_TEXT,
     "FILLS": FILLS,
     "Misfit": Misfit,
     "Corrupt": Corrupt,

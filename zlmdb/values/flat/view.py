@@ -8,7 +8,7 @@ from ...errors import DecodeError
 from ..base import Decode, show
 from . import runtime
 from .layout import Layout
-from .nodes import Field, Node, Scalar, Table, UnionOf, Vector
+from .nodes import Field, Node, Scalar, Struct, Table, Text, UnionOf, Vector
 from .reader import Reader
 from .schema import Schema
 
@@ -88,11 +88,14 @@ def _root_viewer(cls: type[View], layout: Layout) -> Decode:
         fields[place.id] = place.offset
     known = tuple(fields)
     follow = runtime.follow
+    new = object.__new__
 
     def view(data: Any) -> View:
         # Compared, not looked up: PyPy is slow at hashing slices.
         if data[:size] == head and len(data) >= least:
-            return cls(data, table, known)
+            one = new(cls)  # not by calling the class: that takes twice as long
+            one._data, one._table, one._fields = data, table, known  # pyright: ignore[reportPrivateUsage]
+            return one
         return cls(data, follow(data, 0))
 
     return view
@@ -142,9 +145,16 @@ class _Views:
         if lazy:
             self.add("p = follow(data, p)", f"return {lazy}")
             return
-        if not isinstance(node, Scalar):
-            self.add("room = room_of(data)")
-        self.reader.any_value(node, number)
+        if isinstance(node, Text):
+            self.add("offset, = get_u32(data, p)")  # `follow`, without the call
+            with self.block("if not offset:"):
+                self.add("raise Corrupt('a reference to itself')")
+            self.add("p += offset")
+            self.reader.text_at(node, number, "")
+        else:
+            if not isinstance(node, (Scalar, Struct)):
+                self.add("room = room_of(data)")
+            self.reader.any_value(node, number)
         self.add(f"return x{number}")
 
     def lazy(self, node: Node) -> str:

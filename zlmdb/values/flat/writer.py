@@ -111,6 +111,8 @@ class _Body:
         """Whether the place of the next thing is ``p`` and `past`, or `past` alone."""
         self.past = layout.fixed
         self.parts: list[str] = []
+        self.texts: list[tuple[int, str, bool]] = []
+        """Where in the parts those of texts begin, the number of the field, and whether its length is elsewhere."""
         self.inline: dict[str, list[str]] = {}
 
     def write(self) -> None:
@@ -188,7 +190,8 @@ class _Body:
         if not field.optional:
             constant, growth, skip = self.bytes_of(field.node, number, var)
             self.add(f"o{number} = {self.position(skip, -place)}")
-            self.advance(constant, growth)
+            if not (self.root and field is self.layout.tail[-1]):
+                self.advance(constant, growth)
             return
         self.settle()
         with self.block(f"if {var} is None:"):
@@ -258,6 +261,7 @@ class _Body:
     def text(self, data: str, number: str, joint: bool) -> tuple[int, str, str]:
         self.add(f"s{number} = {data}", f"n{number} = len(s{number})")
         size = f"n{number}"
+        self.texts.append((len(self.parts), number, joint))
         self.parts += [] if joint else [f"SIZES[{size}] if {size} < 1024 else u32({size})"]
         self.parts += [f"s{number}", f"PADS[{size} & 3]"]
         return 0, f"{size} + 8 & -4", ""
@@ -371,10 +375,13 @@ class _Body:
             values.append(f"n{self.number[layout.joint.name]}")
         if self.root:
             head = layout.head(layout.full)
-            pack = self.constant("pack_root", struct.Struct(f"<{len(head)}s{layout.codes}").pack)
+            codes = f"<{len(head)}s{layout.codes}"
+            pack = self.constant("pack_root", struct.Struct(codes).pack)
             self.constant("HEAD", head)
             self.constant("HEADS", ByMask(layout.head))
             first = "HEADS[m]" if layout.optional else "HEAD"
+            if self.texts and not layout.optional and not runtime.BY_ARRAY:
+                self.finish_short(codes, ", ".join([first, *values]))
         else:
             pack = self.constant(f"pack_{layout.table.fbs}", struct.Struct(f"<i{layout.codes}").pack)
             first = "so"
@@ -387,6 +394,28 @@ class _Body:
             self.add(f"so += {self.position('', 0)}{extra}")
             return
         self.add(f"return join(({', '.join([whole, *self.parts])}))" if self.parts else f"return {whole}")
+
+    def finish_short(self, codes: str, values: str) -> None:
+        """The end of the root's function if all texts are short: each is packed at once, one together with the fields.
+
+        Not on PyPy, which is slow at packing by what is no constant.
+        """
+        whole = f"pack_root({values})"
+        parts: list[str] = list(self.parts)
+        for start, number, joint in reversed(self.texts):
+            length, text = f"n{number}", f"s{number}"
+            if joint:
+                packs = TextPacks(codes, 4)
+                few = self.constant("PACK_ROOT", [packs[size][0] for size in range(FEW)])
+                whole = f"{few}[{length}]({values}, {text})"
+                del parts[start : start + 2]
+            else:
+                parts[start : start + 3] = [f"PACK_TEXT[{length}]({length}, {text})"]
+        with self.block(f"if {' and '.join(f'n{number} < {FEW}' for _, number, _ in self.texts)}:"):
+            if len(parts) < 2:
+                self.add(f"return {' + '.join([whole, *parts])}")
+            else:
+                self.add(f"return join(({', '.join([whole, *parts])}))")
 
     def close_block(self) -> None:
         """Padding, and the vtable of a table that cannot share the common one: behind it."""
