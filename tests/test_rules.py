@@ -35,7 +35,7 @@ ROWS = [
     ["openstores", "facts", "undeclared"],
     ["backup", "checker"],
     ["filling"],
-    ["salvage"],
+    ["salvage", "stream"],
     ["operations"],
     ["database"],
     ["flatbuffers"],

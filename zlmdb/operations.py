@@ -7,7 +7,8 @@ of it.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Optional, Union
+from collections.abc import Sequence
+from typing import IO, TYPE_CHECKING, Any, Optional, Union
 
 from .progress import Told
 from .storage import Storage
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from .backup import Backup, Compaction
     from .report import CheckReport
     from .salvage import SalvageReport
+    from .stream import Streamed
     from .table import Table
 
 StrPath = Union[str, "os.PathLike[str]"]
@@ -88,6 +90,31 @@ class Operations:
         from .checker import check
 
         return check(self.store, {storage.label: storage for _, storage in self._storages.values()}, progress)
+
+    def dump(
+        self, file: IO[bytes], *, tables: Optional[Sequence[str]] = None, progress: Optional[Told] = None
+    ) -> Streamed:  # fmt: skip
+        """Write the database, or the *tables* named, to the open binary *file* as a portable stream of JSON lines.
+
+        The stream holds the schema, typed keys, the stored bytes of the values, and checksums; it is one snapshot.
+        It can be loaded into the other layout, another LMDB version or engine, on another machine. Never unpickles.
+        Raises `KeyError` for a table that is not there, `DecodeError` for a key that does not decode.
+        """
+        from .stream import dump
+
+        return dump(self.store, file, tables, progress)
+
+    def load(self, file: IO[bytes], *, progress: Optional[Told] = None) -> Streamed:
+        """Store the tables of a stream that `dump` wrote, none of which this database has yet.
+
+        The whole stream is checked first. Declared indexes are built when a program that declares them opens the
+        database. Raises `DecodeError` when the stream was cut off or has changed, `ConstraintError` when a table is
+        there already, `SchemaMismatch` for a table without types from the other layout, `ReadonlyDatabase`,
+        `NestedTransaction`.
+        """
+        from .stream import load
+
+        return load(self.store, file, progress)
 
     @staticmethod
     def salvage(source: StrPath, target: StrPath, *, progress: Optional[Told] = None) -> SalvageReport:

@@ -33,5 +33,6 @@ from .registry import Uint64 as Uint64
 from .registry import Uuid as Uuid
 from .registry import from_name as from_name
 from .registry import key_codec as key_codec
+from .registry import tables_codec as tables_codec
 from .timestamp import TimestampKey as TimestampKey
 from .tuples import TupleKey as TupleKey

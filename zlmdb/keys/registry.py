@@ -12,7 +12,7 @@ from .atoms import BytesKey, StringKey, UintKey, UuidKey
 from .bare import BlobKey, BoolKey, DateKey, DatetimeKey, FloatKey, IntKey, StrKey
 from .base import KeyCodec
 from .timestamp import TimestampKey
-from .tuples import CLASSIC_PARTS, TupleKey
+from .tuples import CLASSIC_NAMES, CLASSIC_PARTS, TupleKey
 
 if TYPE_CHECKING:
     import numpy
@@ -107,6 +107,16 @@ def from_name(name: str) -> KeyCodec[Any]:
     if codec is None:
         raise ValueError(f"there is no key type named {name!r}; there are {', '.join(_BY_NAME)} and tuple(...) of them")
     return codec
+
+
+def tables_codec(codec: KeyCodec[Any]) -> KeyCodec[Any]:
+    """The codec that the tables layout has for the keys of *codec*: itself, but for what `KeyCodec.classic` gives.
+
+    >>> tables_codec(key_codec(tuple[Oid, Timestamp]).classic())
+    <key codec tuple(oid,timestamp)>
+    """
+    plain = (from_name(name) for name in CLASSIC_NAMES)
+    return next((one for one in plain if one.classic().name == codec.name), codec)
 
 
 def _split(names: str) -> list[str]:

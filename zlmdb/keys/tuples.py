@@ -160,6 +160,9 @@ _CLASSIC: dict[str, tuple[int, Key]] = {  # the types that the classic layout st
     "tuple(string,timestamp)": (0, _OPEN_STRING),
 }
 
+CLASSIC_NAMES: Sequence[str] = tuple(_CLASSIC)
+"""The names of the types that the classic layout stores otherwise."""
+
 
 def _spread(examples: Sequence[Any], count: int) -> list[Any]:
     """About *count* of the examples, spread over all of them, the first and the last included."""

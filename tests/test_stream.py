@@ -1,0 +1,190 @@
+"""Dump and load: across layouts, LMDB versions and engines; streams that were cut off or changed."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any, Optional
+from uuid import UUID
+
+import numpy
+import pytest
+from operated import Store, content, fill, make
+
+import zlmdb
+
+LAYOUTS = ("tables", "classic")
+
+
+def dumped(path: Path) -> bytes:
+    file = io.BytesIO()
+    with zlmdb.open(path, readonly=True) as db:
+        db.dump(file)
+    return file.getvalue()
+
+
+def loaded(data: bytes, path: Optional[Path], layout: Any = "tables", version: str = "0.9") -> zlmdb.Database[Any]:
+    if path is None:
+        db: zlmdb.Database[Any] = zlmdb.open(None, zlmdb.Schema, layout=layout)
+    else:
+        db = zlmdb.Database(path, layout=layout, lib_version=version)
+    db.load(io.BytesIO(data))
+    return db
+
+
+@pytest.mark.parametrize("to", LAYOUTS)
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("version", ["0.9", "1.0"])
+def test_a_database_crosses_layouts_versions_and_engines(layout: Any, to: Any, version: str, tmp_path: Path) -> None:
+    make(tmp_path / "db", layout=layout)
+    stream = dumped(tmp_path / "db")
+    with zlmdb.open(tmp_path / "db", readonly=True) as db:
+        expected = content(db)
+    with loaded(stream, None, to) as memory:
+        assert content(memory) == expected
+        again = io.BytesIO()
+        memory.dump(again)
+    with loaded(again.getvalue(), tmp_path / "new", to, version) as db:
+        assert (db.layout, db.lib_version) == (to, version)
+    with zlmdb.open(tmp_path / "db", Store) as old, zlmdb.open(tmp_path / "new", Store) as new:
+        assert content(new) == content(old)
+        report = new.check()
+        assert report.ok, report.problems
+        assert report.tables["users"].indexes["by_email"] == 100
+    assert sorted(dumped(tmp_path / "new").splitlines()[:-1]) == sorted(stream.splitlines()[:-1])
+
+
+def test_the_stream_is_lines_of_json_with_typed_keys(tmp_path: Path) -> None:
+    make(tmp_path / "db", 3)
+    lines = [json.loads(line) for line in dumped(tmp_path / "db").splitlines()]
+    assert lines[0] == {"zlmdb": "dump", "version": 1}
+    assert lines[-1] == {"end": None, "tables": 5, "records": 15}
+    users = next(line for line in lines if line.get("table") == "users")
+    assert (users["key"], users["value"]) == ("uuid", "msgpack")
+    keys = [line["k"] for line in lines if "k" in line]
+    assert "00000000-0000-0000-0000-000000000001" in keys
+    assert ["Lima", "2024-01-02T00:00:00+00:00"] in keys
+
+
+@zlmdb.table("d6a4c7f0-0000-4000-8000-000000000021")
+class Points(zlmdb.MapOidTimestampOid):
+    """Keys that the classic layout stores little-endian."""
+
+
+@zlmdb.table("d6a4c7f0-0000-4000-8000-000000000022")
+class Names(zlmdb.MapStringTimestampCbor[Any]):
+    """Keys that the classic layout stores without an end of the text."""
+
+
+@pytest.mark.parametrize(("layout", "to"), [("classic", "tables"), ("tables", "classic")])
+def test_keys_that_the_layouts_store_differently_are_converted(layout: Any, to: Any, tmp_path: Path) -> None:
+    with zlmdb.Database(tmp_path / "db", layout=layout) as db:
+        points, names = db.attach_table(Points), db.attach_table(Names)
+        with db.begin(write=True) as txn:
+            for n in (1, 256, 65536):
+                points[txn, (n, numpy.datetime64(n, "ns"))] = n
+                names[txn, (f"n{n}", numpy.datetime64(n, "ns"))] = [n]
+    with loaded(dumped(tmp_path / "db"), tmp_path / "new", to) as db:
+        points, names = db.attach_table(Points), db.attach_table(Names)
+        with db.begin() as txn:
+            assert sorted((oid, int(at.astype(int)), value) for (oid, at), value in points.select(txn)) == [
+                (n, n, n) for n in (1, 256, 65536)
+            ]
+            assert names[txn, ("n256", numpy.datetime64(256, "ns"))] == [256]
+
+
+def test_slots_by_hand_go_into_the_same_layout_only(tmp_path: Path) -> None:
+    with zlmdb.Database(tmp_path / "db", layout="classic") as db, db.begin(write=True) as txn:
+        zlmdb.MapUuidString(70)[txn, UUID(int=1)] = "one"
+        txn.put(b"\0\0\0\x09", b"\xa2coidx$00000000-0000-4000-8000-000000000009dslot\x09")  # so that it opens by itself
+    stream = dumped(tmp_path / "db")
+    with loaded(stream, tmp_path / "new", "classic") as db, db.begin() as txn:
+        assert zlmdb.MapUuidString(70)[txn, UUID(int=1)] == "one"
+    with pytest.raises(zlmdb.SchemaMismatch, match="classic layout"):
+        loaded(stream, None)
+
+
+def test_attached_indexes_are_known_after_loading(tmp_path: Path) -> None:
+    @zlmdb.table("d6a4c7f0-0000-4000-8000-000000000023")
+    class People(zlmdb.MapOidPickle[Any]):
+        """People."""
+
+    @zlmdb.table("d6a4c7f0-0000-4000-8000-000000000024")
+    class ByName(zlmdb.MapStringOid):
+        """Ids by name."""
+
+    with zlmdb.Database(tmp_path / "db") as db:
+        people = db.attach_table(People)
+        people.attach_index("name", db.attach_table(ByName), lambda one: one["name"])
+        with db.begin(write=True) as txn:
+            people[txn, 1] = {"name": "Ann"}
+    with loaded(dumped(tmp_path / "db"), tmp_path / "new") as db:
+        people = db.attach_table(People)
+        with db.begin(write=True) as txn, pytest.raises(zlmdb.IndexNotAttached):
+            people[txn, 2] = {"name": "Bob"}
+
+
+def test_chosen_tables_only(tmp_path: Path) -> None:
+    make(tmp_path / "db", 3)
+    file = io.BytesIO()
+    with zlmdb.open(tmp_path / "db", readonly=True) as db:
+        assert db.dump(file, tables=["logins"]) == (1, 3)
+        with pytest.raises(KeyError, match="logings"):
+            db.dump(file, tables=["logings"])
+    with loaded(file.getvalue(), None) as db:
+        assert list(db.tables()) == ["logins"]
+
+
+# -- refusals -------------------------------------------------------------------------------------------------------
+
+
+def test_a_stream_that_was_cut_off_or_changed_stores_nothing(tmp_path: Path) -> None:
+    make(tmp_path / "db", 20)
+    stream = dumped(tmp_path / "db")
+    lines = stream.splitlines(keepends=True)
+    swapped = [*lines[:3], lines[4], lines[3], *lines[5:]]
+    cases = [
+        b"", b"text\n", b"{}\n", b'{"zlmdb": "dump", "version": 99}\n', b"".join(lines[:-1]),
+        stream[: len(stream) // 2],
+        b"".join(swapped), stream.replace(b'"k": "user 7"', b'"k": "user 8"'), b"".join(lines[:5] + lines[6:]),
+    ]  # fmt: skip
+    for case in cases:
+        db = zlmdb.open(None, zlmdb.Schema)
+        with pytest.raises(zlmdb.DecodeError):
+            db.load(io.BytesIO(case))
+        assert db.tables() == {}
+        db.close()
+
+
+def test_a_table_that_is_there_already_is_kept(tmp_path: Path) -> None:
+    make(tmp_path / "db", 5)
+    stream = dumped(tmp_path / "db")
+    with zlmdb.open(tmp_path / "db", Store) as db:
+        before = content(db)
+        with pytest.raises(zlmdb.ConstraintError, match="already"):
+            db.load(io.BytesIO(stream))
+        assert content(db) == before
+        with db.write(), pytest.raises(zlmdb.NestedTransaction):
+            db.load(io.BytesIO(stream))
+    with zlmdb.open(tmp_path / "db", readonly=True) as db, pytest.raises(zlmdb.ReadonlyDatabase):
+        db.load(io.BytesIO(stream))
+
+
+def test_a_stream_from_a_pipe_is_loaded(tmp_path: Path) -> None:
+    make(tmp_path / "db", 5)
+
+    class Pipe(io.BytesIO):
+        def seekable(self) -> bool:
+            return False
+
+    with zlmdb.open(None, zlmdb.Schema) as db:
+        assert db.load(Pipe(dumped(tmp_path / "db"))) == (5, 25)
+
+
+def test_progress_is_told(tmp_path: Path) -> None:
+    told: list[Any] = []
+    with zlmdb.open(None, Store) as db:
+        fill(db, 3)
+        db.dump(io.BytesIO(), progress=told.append)
+    assert {one.stage for one in told} == {"users", "logins", "weather", "objects", "blobs"}

@@ -1,0 +1,324 @@
+r"""A database as one portable stream of text: schema, typed keys, values and checksums, each a line of JSON.
+
+It does not depend on the layout of the file, the LMDB version, the engine or the machine, and never unpickles. The
+lines:
+
+* ``{"zlmdb": "dump", "version": 1}``
+* for each table ``{"table": name, "uuid": ..., "name": ..., "key": "uuid", "value": "cbor", ...}``, what the catalogue
+  says of it, with the key type of the tables layout; for a slot given by hand ``{"slot": 7, "layout": "classic"}``
+* for each record ``{"k": key, "v": value}``: the key as `zlmdb.keytext` writes it, the stored bytes of the value in
+  base64. Where the file names no types it is ``{"r": ...}``, the stored bytes of the key in hexadecimal.
+* after the records of a table ``{"end": name, "records": 2, "sha256": ...}``, of the lines of its records
+* ``{"end": null, "tables": 1, "records": 2}``
+
+Entries of declared indexes are not in it: they are built again when a program that declares them opens the database.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from typing import IO, Any, NamedTuple, Optional
+from uuid import UUID
+
+from . import errors, layout
+from .catalogue import Place, Slot, catalogue_of, slot_prefix, uuid_of
+from .filling import Filler
+from .keys import KeyCodec, tables_codec
+from .keys import from_name as key_from_name
+from .keytext import from_plain, to_plain
+from .progress import Progress, Told, silent
+from .store import Store
+
+VERSION = 1
+_EVERY = 10_000
+
+
+class Streamed(NamedTuple):
+    """What went through a stream: the number of tables, and of their records."""
+
+    tables: int
+    records: int
+
+
+class Section(NamedTuple):
+    """A table of a stream: its name, what is said of it, and the codec of its keys (None: they are raw bytes)."""
+
+    name: str
+    facts: dict[str, Any]
+    codec: Optional[KeyCodec[Any]]
+
+
+# -- writing --------------------------------------------------------------------------------------------------------
+
+
+def dump(
+    source: Store, target: IO[bytes], tables: Optional[Sequence[str]] = None, told: Optional[Told] = None
+) -> Streamed:
+    """Write the tables of *source*, all or those named, in one snapshot."""
+    catalogue = catalogue_of(source)
+    with source.reading() as txn:
+        slots = catalogue.read(txn)
+    unknown = [name for name in tables or () if name not in slots]
+    if unknown:
+        raise KeyError(f"no table {unknown[0]!r} in the file; there are {', '.join(map(repr, slots)) or 'none'}")
+    chosen = [slot for slot in slots.values() if tables is None or slot.identity in tables]
+    source.open_spaces([place.space for slot in chosen if (place := catalogue.place(slot)).space is not None])
+    _line(target, {"zlmdb": "dump", "version": VERSION})
+    done = 0
+    with source.reading() as txn:
+        writer = _Writer(source, target, txn, told or silent)
+        for slot in chosen:
+            done += writer.table(slot, catalogue.place(slot))
+        by_hand = [] if tables is not None else _numbers(source, txn, slots)
+        for number in by_hand:
+            done += writer.section(f"slot {number}", {"slot": number}, catalogue.slot_place(number), None)
+    count = len(chosen) + len(by_hand)
+    _line(target, {"end": None, "tables": count, "records": done})
+    return Streamed(count, done)
+
+
+class _Writer:
+    """Writes sections, all from one transaction."""
+
+    def __init__(self, source: Store, target: IO[bytes], txn: Any, told: Told) -> None:
+        self._source = source
+        self._target = target
+        self._txn = txn
+        self._told = told
+
+    def table(self, slot: Slot, place: Place) -> int:
+        """Write a table; the number of its records."""
+        codec = None if slot.key is None else key_from_name(slot.key)
+        facts: dict[str, Any] = {
+            "table": slot.identity,
+            "uuid": None if slot.uuid is None else str(slot.uuid),
+            "name": slot.title,
+            "description": slot.description,
+            "key": None if codec is None else tables_codec(codec).name,
+            "value": slot.value,
+            "model": slot.model,
+            "attached": slot.attached or None,
+        }
+        if self._source.layout == "classic" and slot.uuid == uuid_of(slot.identity):
+            del facts["uuid"]
+        return self.section(slot.identity, facts, place, codec)
+
+    def section(self, name: str, facts: dict[str, Any], place: Place, codec: Optional[KeyCodec[Any]]) -> int:
+        """Write the records of one place; how many."""
+        facts = {key: fact for key, fact in facts.items() if fact is not None}
+        if codec is None:
+            facts["layout"] = self._source.layout  # in which the keys, whose type is not known, are as they are
+        _line(self._target, facts)
+        count, digest = 0, hashlib.sha256()
+        for count, (key, data) in enumerate(_rows(self._source, self._txn, place), 1):
+            line = _record(key, data, codec)
+            digest.update(line)
+            self._target.write(line)
+            if count % _EVERY == 0:
+                self._told(Progress(name, count))
+        _line(self._target, {"end": name, "records": count, "sha256": digest.hexdigest()})
+        self._told(Progress(name, count, count))
+        return count
+
+
+def _record(key: bytes, data: bytes, codec: Optional[KeyCodec[Any]]) -> bytes:
+    value = base64.b64encode(data)
+    if codec is None:
+        return b'{"r": "%s", "v": "%s"}\n' % (key.hex().encode(), value)
+    return b'{"k": %s, "v": "%s"}\n' % (json.dumps(to_plain(codec, codec.decode(key))).encode(), value)
+
+
+def _line(target: IO[bytes], facts: dict[str, Any]) -> None:
+    target.write(json.dumps(facts, ensure_ascii=False).encode() + b"\n")
+
+
+def _rows(source: Store, txn: Any, place: Place) -> Iterator[tuple[bytes, bytes]]:
+    """The keys, without the prefix, and values at a place."""
+    space = source.space(place.space)
+    if space is None:
+        return
+    cursor, skip = txn.cursor(space.handle), len(place.prefix)
+    found = cursor.set_range(place.prefix) if skip else cursor.first()
+    for key, data in cursor.iternext() if found else ():
+        if key[:skip] != place.prefix:
+            return
+        yield bytes(key[skip:]), bytes(data)
+
+
+def _numbers(source: Store, txn: Any, slots: dict[str, Slot]) -> list[int]:
+    """The slots given by hand that have records."""
+    catalogue = catalogue_of(source)
+    places = [catalogue.place(slot) for slot in slots.values()]
+    places += [catalogue.index_place(slot, name) for slot in slots.values() for name in slot.indexes]
+    taken = {place.prefix for place in places if place.space is None} | {b"\0\0"}
+    space = source.space(None if source.layout == "classic" else layout.SLOTS)
+    if space is None:
+        return []
+    found: list[int] = []
+    cursor = txn.cursor(space.handle)
+    more = cursor.first()
+    while more:
+        prefix = bytes(cursor.key()[:2])
+        number = int.from_bytes(prefix, "big")
+        if prefix not in taken and number <= 65534:
+            found.append(number)
+        more = number < 65535 and cursor.set_range((number + 1).to_bytes(2, "big"))
+    return found
+
+
+# -- reading --------------------------------------------------------------------------------------------------------
+
+
+def load(target: Store, source: IO[bytes], told: Optional[Told] = None) -> Streamed:
+    """Store the tables of the stream *source* in *target*, which has none of them. The stream is checked first."""
+    if target.readonly:
+        raise errors.ReadonlyDatabase(f"{target.engine.path!r} is open read-only: open it writable to load into it")
+    with target.writing(None):
+        pass  # raises inside a transaction of this thread
+    with tempfile.TemporaryFile() as copy:
+        if not source.seekable():
+            shutil.copyfileobj(source, copy)
+            copy.seek(0)
+            source = copy
+        start = source.tell()
+        streamed, names = _verify(source)
+        _refuse_present(target, names)
+        source.seek(start)
+        _load(target, source, told or silent)
+    return streamed
+
+
+def _refuse_present(target: Store, names: Sequence[str]) -> None:
+    with target.reading() as txn:
+        present = catalogue_of(target).read(txn).keys() & set(names)
+    for name in sorted(present):
+        raise errors.ConstraintError(
+            f"table {name!r} is in the database already: load into one that does not have it", table=name
+        )
+
+
+def _verify(source: IO[bytes]) -> tuple[Streamed, list[str]]:
+    """Read a stream to its end: what is in it, and the names. Raises `DecodeError` when it is none, was cut off, or has changed."""
+    tables = records = 0
+    names: list[str] = []
+    digest, count, name = hashlib.sha256(), 0, ""
+    facts = _facts(source.readline())
+    if facts.get("zlmdb") != "dump":
+        raise errors.DecodeError("this is no stream of zlmdb: its first line is not that of a dump")
+    if facts.get("version") != VERSION:
+        raise errors.DecodeError(
+            f"a stream of version {facts.get('version')}, this zlmdb reads {VERSION}: use a newer one"
+        )
+    for line in source:
+        if line.startswith((b'{"k"', b'{"r"')):
+            digest.update(line)
+            count += 1
+            continue
+        facts = _facts(line)
+        if "end" not in facts:
+            name, digest, count = _section_name(facts), hashlib.sha256(), 0
+            names.append(name)
+        elif facts["end"] is None:
+            if (tables, records) != (facts.get("tables"), facts.get("records")):
+                raise errors.DecodeError(f"the stream has {tables} tables and {records} records, its end says {facts}")
+            return Streamed(tables, records), names
+        else:
+            if (facts["end"], facts.get("records"), facts.get("sha256")) != (name, count, digest.hexdigest()):
+                raise errors.DecodeError(f"table {name!r} of the stream has changed: its checksum does not match")
+            tables, records = tables + 1, records + count
+    raise errors.DecodeError("the stream was cut off: its end is missing")
+
+
+def _section_name(facts: dict[str, Any]) -> str:
+    return str(facts.get("table", f"slot {facts.get('slot')}"))
+
+
+def _facts(line: bytes) -> dict[str, Any]:
+    try:
+        facts: Any = json.loads(line)
+    except ValueError as error:
+        raise errors.DecodeError(f"a line of the stream is not JSON: {line[:60]!r}") from error
+    found: dict[str, Any] = facts if isinstance(facts, dict) else {}
+    return found
+
+
+def _load(target: Store, source: IO[bytes], told: Told) -> None:
+    attached: dict[str, Any] = {}
+    with Filler(target) as filler:
+        for section, records in _sections(source):
+            place = _place(filler, section)
+            codec = section.codec
+            if codec is not None and target.layout == "classic":
+                codec = codec.classic()
+            count = 0
+            for count, (key, data) in enumerate(records, 1):
+                if not filler.put(place, _key(section, codec, key), data):
+                    raise errors.DuplicateKey(f"table {section.name!r}: the stream has the key {key!r} twice", key=key)
+                if count % _EVERY == 0:
+                    told(Progress(section.name, count))
+            told(Progress(section.name, count, count))
+            if section.facts.get("attached"):
+                attached[section.name] = section.facts["attached"]
+        for name, indexes in attached.items():
+            filler.attached(name, indexes)
+
+
+def _sections(source: IO[bytes]) -> Iterator[tuple[Section, Iterator[tuple[Any, bytes]]]]:
+    """The tables of a verified stream, each with its records."""
+    source.readline()
+    for line in source:
+        facts = _facts(line)
+        if "end" in facts:
+            return
+        name = _section_name(facts)
+        key = facts.get("key")
+        try:
+            codec = None if key is None else key_from_name(str(key))
+        except ValueError as error:
+            raise errors.DecodeError(f"table {name!r}: {error}") from error
+        yield Section(name, facts, codec), _records(source)
+
+
+def _records(source: IO[bytes]) -> Iterator[tuple[Any, bytes]]:
+    for line in source:
+        facts = _facts(line)
+        if "end" in facts:
+            return
+        yield facts.get("k", facts.get("r")), base64.b64decode(facts["v"])
+
+
+def _key(section: Section, codec: Optional[KeyCodec[Any]], key: Any) -> bytes:
+    if codec is None:
+        return bytes.fromhex(key)
+    return codec.encode(from_plain(codec, key))
+
+
+def _place(filler: Filler, section: Section) -> Place:
+    """Where the records of a section go, after entering the table into the catalogue."""
+    facts, store = section.facts, filler.store
+    if section.codec is None and facts.get("layout") != store.layout:
+        raise errors.SchemaMismatch(
+            f"{section.name!r} was dumped from the {facts.get('layout')} layout, and its types are not known: load "
+            f"it into that layout, or migrate the database with its maps first",
+            table=section.name,
+        )
+    if "slot" in facts:
+        slot_prefix(facts["slot"])
+        return filler.catalogue.slot_place(facts["slot"])
+    codec = section.codec
+    slot = Slot(
+        section.name,
+        0,
+        UUID(facts["uuid"]) if "uuid" in facts else None,
+        str(facts.get("name", "")),
+        facts.get("description"),
+        None if codec is None else (codec.classic() if store.layout == "classic" else codec).name,
+        facts.get("value"),
+        facts.get("model"),
+    )
+    return filler.table(slot)
