@@ -35,7 +35,7 @@ ROWS = [
     ["openstores", "facts", "undeclared"],
     ["backup", "checker"],
     ["filling"],
-    ["salvage", "stream"],
+    ["salvage", "stream", "conversion", "migrations"],
     ["operations"],
     ["database"],
     ["flatbuffers"],

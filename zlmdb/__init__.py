@@ -119,6 +119,7 @@ from .maps import MapUuidUuidUuid as MapUuidUuidUuid
 from .maps import MapUuidUuidUuidStringUuid as MapUuidUuidUuidStringUuid
 from .maps import MapUuidUuidUuidUuid as MapUuidUuidUuidUuid
 from .maps import MapUuidUuidUuidUuidUuid as MapUuidUuidUuidUuidUuid
+from .migrations import Migration as Migration
 from .pmap import PersistentMap as PersistentMap
 from .progress import Progress as Progress
 from .registered import TABLES_BY_UUID as TABLES_BY_UUID
@@ -266,6 +267,7 @@ __all__ = [  # open is left out: `from zlmdb import *` keeps the builtin
     "MapUuidUuidUuidStringUuid",
     "MapUuidUuidUuidUuid",
     "MapUuidUuidUuidUuidUuid",
+    "Migration",
     "Msgpack",
     "MsgpackSerializer",
     "NestedTransaction",

@@ -147,12 +147,7 @@ def _replacing(final: str, overwrite: bool, needed: int) -> Generator[str, None,
     directory = os.path.dirname(final)
     if not os.path.isdir(directory):
         raise FileNotFoundError(f"no directory {directory!r}: make it first")
-    free = shutil.disk_usage(directory).free
-    if free < needed:
-        raise errors.DatabaseFull(
-            f"{directory!r} has {free} bytes free, the copy may take {needed}: make room, or choose another place",
-            path=directory, size=needed, limit=free,
-        )  # fmt: skip
+    check_room(directory, needed)
     temporary = f"{final}.{os.getpid()}.{secrets.token_hex(4)}.tmp"
     try:
         yield temporary
@@ -167,6 +162,18 @@ def _replacing(final: str, overwrite: bool, needed: int) -> Generator[str, None,
     finally:
         with suppress(FileNotFoundError):
             os.unlink(temporary)
+
+
+def check_room(directory: str, needed: int) -> None:
+    """Raise `DatabaseFull` unless the disk has *needed* bytes free."""
+    free = shutil.disk_usage(directory).free
+    if free < needed:
+        raise errors.DatabaseFull(
+            f"{directory!r} has {free} bytes free, the copy may take {needed}: make room, or choose another place",
+            path=directory,
+            size=needed,
+            limit=free,
+        )
 
 
 def _publish(temporary: str, final: str, overwrite: bool) -> None:

@@ -145,6 +145,19 @@ class TablesCatalogue:
         """Record the attached indexes of a map."""
         txn.put(b"a:" + identity.encode(), layout.encode(indexes), db=self._handle())
 
+    def migrations(self, txn: Any) -> list[dict[str, Any]]:
+        """The steps applied to the schema, in order: their version, name and time."""
+        space = self._store.space(layout.CATALOGUE)
+        if space is None:
+            return []
+        cursor = txn.cursor(space.handle)
+        rows = cursor.iternext() if cursor.set_range(b"m:") else ()
+        return [dict(layout.decode(data)) for key, data in rows if key[:2] == b"m:"]
+
+    def write_migration(self, txn: Any, record: dict[str, Any]) -> None:
+        """Record a step."""
+        txn.put(b"m:" + int(record["version"]).to_bytes(8, "big"), layout.encode(record), db=self._handle())
+
     def _handle(self) -> Any:
         space = self._store.space(layout.CATALOGUE)
         return None if space is None else space.handle
@@ -232,6 +245,16 @@ class ClassicCatalogue:
 
     def write_attached(self, txn: Any, identity: str, indexes: dict[str, dict[str, Any]]) -> None:
         """Record nothing, as zlmdb <= 26 would not keep it in step."""
+
+    def migrations(self, txn: Any) -> list[dict[str, Any]]:
+        """The steps applied to the schema, in order: their version, name and time."""
+        data = txn.get(layout.MIGRATIONS_KEY)
+        return [] if data is None else [dict(record) for record in layout.decode(data)["migrations"]]
+
+    def write_migration(self, txn: Any, record: dict[str, Any]) -> None:
+        """Record a step."""
+        records = [*self.migrations(txn), record]
+        txn.put(layout.MIGRATIONS_KEY, layout.encode({"migrations": records}))
 
     def _definitions(self, txn: Any) -> dict[str, Any]:
         data = txn.get(layout.DEFINITIONS_KEY)

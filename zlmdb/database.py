@@ -187,6 +187,8 @@ class Database(Operations, Generic[S_co]):
                 create=self._opening.create,
                 timeout=self._opening.timeout,
             )
+            if hasattr(self._schema, "migrations"):
+                self._check_migrations()
         except BaseException:
             self.close()
             raise

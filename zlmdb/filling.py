@@ -6,12 +6,12 @@ import os
 import secrets
 import shutil
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, Optional, Union
 
 from . import errors
-from .backup import flush
+from .backup import check_room, flush
 from .catalogue import Place, Slot, catalogue_of
 from .engines import structure
 from .engines.lmdb import LmdbEngine, Options
@@ -24,15 +24,18 @@ _BATCH = 10_000  # records in a transaction
 
 
 @contextmanager
-def new_file(target: StrPath, layout: Layout, lib_version: Optional[str] = None) -> Generator[Store, None, None]:
+def new_file(
+    target: StrPath, layout: Layout, lib_version: Optional[str] = None, needed: int = 0
+) -> Generator[Store, None, None]:
     """A block that fills a new database, which at its clean end is the directory *target*. No trace is left otherwise.
 
     It is made beside *target*, checked, flushed to the disk and renamed. Raises FileExistsError when there is
-    something.
+    something, `DatabaseFull` when the disk has less than *needed* bytes free.
     """
     final: str = os.path.abspath(os.fspath(target))
     if os.path.lexists(final) and not (os.path.isdir(final) and not os.listdir(final)):
         raise FileExistsError(f"{final!r} exists: remove it, or choose another place")
+    check_room(os.path.dirname(final), needed)
     temporary = f"{final}.{os.getpid()}.{secrets.token_hex(4)}.tmp"
     engine: Any = LmdbEngine(temporary, Options(sync=False, metasync=False, lib_version=lib_version), create=True)
     try:
@@ -100,6 +103,17 @@ class Filler:
         """Record the indexes that a classic program attached to a map."""
         self._commit()
         self.store.change(lambda txn, _: self.catalogue.write_attached(txn, identity, indexes))
+
+    def copy_migrations(self, records: Sequence[dict[str, Any]]) -> None:
+        """Record the steps of the schema that were applied to the source."""
+        self._commit()
+
+        def write(txn: Any, _: Any) -> None:
+            for record in records:
+                self.catalogue.write_migration(txn, record)
+
+        if records:
+            self.store.change(write)
 
     def put(self, place: Place, key: bytes, data: bytes) -> bool:
         """Store a record under the engine's *key*, without the prefix of *place*; False where there is one already."""

@@ -26,6 +26,9 @@ GUARD = (b"\x00\x00\xff\xff", b"\xffzlmdb tables layout")
 DEFINITIONS_KEY = b"\x00\x00z"
 """Key of our definitions in a classic file. zlmdb <= 26 ignores records of slot 0 with keys shorter than 4 bytes."""
 
+MIGRATIONS_KEY = b"\x00\x00m"
+"""Key of the list of migrations in a classic file; as short as `DEFINITIONS_KEY`, for the same reason."""
+
 _SAMPLE = 1024  # a file of named sub-databases has fewer entries than this in its main database
 
 

@@ -7,7 +7,7 @@ of it.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any, Optional, Union
 
 from .progress import Told
@@ -16,6 +16,9 @@ from .store import Store
 
 if TYPE_CHECKING:
     from .backup import Backup, Compaction
+    from .conversion import ConversionReport
+    from .migrations import Applied
+    from .pmap import PersistentMap
     from .report import CheckReport
     from .salvage import SalvageReport
     from .stream import Streamed
@@ -115,6 +118,56 @@ class Operations:
         from .stream import load
 
         return load(self.store, file, progress)
+
+    @staticmethod
+    def convert(
+        source: StrPath,
+        target: Optional[StrPath],
+        *,
+        maps: Sequence[type[PersistentMap[Any, Any]]] = (),
+        slots: Optional[Mapping[int, Any]] = None,
+        skip: bool = False,
+        lib_version: Optional[str] = None,
+        progress: Optional[Told] = None,
+    ) -> ConversionReport:
+        """Write the classic database *source*, of zlmdb <= 26, as a new one of the tables layout at *target*.
+
+        zlmdb <= 26 stores no types: *maps* are the classes, decorated by `table`, of its tables, and *slots* the
+        maps, or classes, of the slots given by hand. Little-endian keys become ones that sort, sets are written
+        whole. Every record is compared afterwards with the one it was made of. Nothing is unpickled. *source* is not
+        changed; *target* None only tries.
+
+        A record that cannot be converted is an error, and there is no *target* then; with *skip* it is left out and
+        reported. Raises `SchemaMismatch` when types are missing, FileExistsError, `InvalidDatabase` when *source*
+        has the tables layout, `DatabaseFull`, `DiskError`.
+        """
+        from .conversion import convert
+
+        return convert(source, target, maps, slots, skip=skip, lib_version=lib_version, told=progress)
+
+    def migrate(self, *, dry_run: bool = False, progress: Optional[Told] = None) -> list[Applied]:
+        """Apply the `migrations` of the schema that the file lacks, in order: what was applied.
+
+        Each is one transaction, committed with the record that it was applied; one that raises leaves the file at the
+        version before it. With *dry_run* all are run in one transaction, which is aborted. Raises `SchemaMismatch`
+        when the file is newer than the program.
+        """
+        from .migrations import migrate
+
+        return migrate(self, vars(self)["_schema"], dry_run=dry_run, told=progress)
+
+    def _check_migrations(self) -> None:
+        """Raise `SchemaMismatch` when the file is newer than the schema."""
+        from .migrations import check
+
+        check(self.store, vars(self)["_schema"])
+
+    @property
+    def schema_version(self) -> int:
+        """The version of the schema of the file: that of the last migration applied, or 0."""
+        from .migrations import recorded
+
+        return max(recorded(self.store), default=0)
 
     @staticmethod
     def salvage(source: StrPath, target: StrPath, *, progress: Optional[Told] = None) -> SalvageReport:

@@ -92,7 +92,7 @@ def salvage(source: StrPath, target: StrPath, told: Optional[Told] = None) -> Sa
                 "the last commits may be missing: a meta page, or the tables it leads to, cannot be read"
             )
         report.damage += file.faults
-        with new_file(target, state.layout, file.format) as store, Filler(store) as filler:
+        with new_file(target, state.layout, file.format, file.size) as store, Filler(store) as filler:
             salvaging = _Salvage(file, state, filler, report, told or silent)
             salvaging.tables() if state.layout == "tables" else salvaging.classic()
         report.damage += salvaging.walk.problems
@@ -157,6 +157,8 @@ class _Salvage:
     def _definitions(self, tree: Tree) -> dict[str, Slot]:
         found: dict[str, Slot] = {}
         for record in self.walk.records("catalogue", tree):
+            if record.key[:2] == b"m:":
+                self._migration(record)
             if record.key[:2] != b"t:":
                 continue
             try:
@@ -165,6 +167,12 @@ class _Salvage:
             except (ValueError, TypeError, AttributeError) as error:
                 self.report.lose("catalogue", record.key, str(error))
         return found
+
+    def _migration(self, record: Record) -> None:
+        try:
+            self.filler.copy_migrations([dict(layout.decode(record.value or b""))])
+        except (ValueError, TypeError, KeyError) as error:
+            self.report.lose("catalogue", record.key, str(error))
 
     def _table(self, slot: Slot, tree: Optional[Tree], *, empty: bool = False) -> None:
         if slot.indexes:
@@ -228,6 +236,7 @@ class _Salvage:
         """Copy the slots, except those of the indexes that are built again."""
         records = {record.key: record.value for record in self.main if record.key[:2] == b"\0\0"}
         definitions = self._classic_definitions(records)
+        self._classic_migrations(records)
         hidden = {entry.get("slot") for one in definitions.values() for entry in one.get("indexes", {}).values()}
         names, storages = self._slots(records, definitions)
         for record in self.main:
@@ -251,6 +260,14 @@ class _Salvage:
         except (ValueError, TypeError) as error:
             self.report.lose("catalogue", layout.DEFINITIONS_KEY, str(error))
             return {}
+
+    def _classic_migrations(self, records: Mapping[bytes, Optional[bytes]]) -> None:
+        data = records.get(layout.MIGRATIONS_KEY)
+        if data is not None:
+            try:
+                self.filler.copy_migrations(layout.decode(data)["migrations"])
+            except (ValueError, TypeError, KeyError) as error:
+                self.report.lose("catalogue", layout.MIGRATIONS_KEY, str(error))
 
     def _slots(
         self, records: Mapping[bytes, Optional[bytes]], definitions: Mapping[str, dict[str, Any]]

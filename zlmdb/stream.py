@@ -3,7 +3,7 @@ r"""A database as one portable stream of text: schema, typed keys, values and ch
 It does not depend on the layout of the file, the LMDB version, the engine or the machine, and never unpickles. The
 lines:
 
-* ``{"zlmdb": "dump", "version": 1}``
+* ``{"zlmdb": "dump", "version": 1}``, with ``"migrations"`` where steps of the schema were applied
 * for each table ``{"table": name, "uuid": ..., "name": ..., "key": "uuid", "value": "cbor", ...}``, what the catalogue
   says of it, with the key type of the tables layout; for a slot given by hand ``{"slot": 7, "layout": "classic"}``
 * for each record ``{"k": key, "v": value}``: the key as `zlmdb.keytext` writes it, the stored bytes of the value in
@@ -33,6 +33,7 @@ from .keys import from_name as key_from_name
 from .keytext import from_plain, to_plain
 from .progress import Progress, Told, silent
 from .store import Store
+from .values.base import is_a
 
 VERSION = 1
 _EVERY = 10_000
@@ -68,7 +69,9 @@ def dump(
         raise KeyError(f"no table {unknown[0]!r} in the file; there are {', '.join(map(repr, slots)) or 'none'}")
     chosen = [slot for slot in slots.values() if tables is None or slot.identity in tables]
     source.open_spaces([place.space for slot in chosen if (place := catalogue.place(slot)).space is not None])
-    _line(target, {"zlmdb": "dump", "version": VERSION})
+    with source.reading() as txn:
+        applied = catalogue.migrations(txn)
+    _line(target, {"zlmdb": "dump", "version": VERSION, **({"migrations": applied} if applied else {})})
     done = 0
     with source.reading() as txn:
         writer = _Writer(source, target, txn, told or silent)
@@ -203,7 +206,7 @@ def _refuse_present(target: Store, names: Sequence[str]) -> None:
 
 
 def _verify(source: IO[bytes]) -> tuple[Streamed, list[str]]:
-    """Read a stream to its end: what is in it, and the names. Raises `DecodeError` when it is none, was cut off, or has changed."""
+    """Read a stream to its end: what is in it, and the names. Raises `DecodeError` when it is none or is damaged."""
     tables = records = 0
     names: list[str] = []
     digest, count, name = hashlib.sha256(), 0, ""
@@ -240,16 +243,16 @@ def _section_name(facts: dict[str, Any]) -> str:
 
 def _facts(line: bytes) -> dict[str, Any]:
     try:
-        facts: Any = json.loads(line)
+        facts: dict[str, Any] = json.loads(line)
     except ValueError as error:
         raise errors.DecodeError(f"a line of the stream is not JSON: {line[:60]!r}") from error
-    found: dict[str, Any] = facts if isinstance(facts, dict) else {}
-    return found
+    return facts if is_a(facts, dict) else {}
 
 
 def _load(target: Store, source: IO[bytes], told: Told) -> None:
     attached: dict[str, Any] = {}
     with Filler(target) as filler:
+        filler.copy_migrations(_facts(source.readline()).get("migrations", []))
         for section, records in _sections(source):
             place = _place(filler, section)
             codec = section.codec
@@ -270,7 +273,6 @@ def _load(target: Store, source: IO[bytes], told: Told) -> None:
 
 def _sections(source: IO[bytes]) -> Iterator[tuple[Section, Iterator[tuple[Any, bytes]]]]:
     """The tables of a verified stream, each with its records."""
-    source.readline()
     for line in source:
         facts = _facts(line)
         if "end" in facts:

@@ -1,0 +1,181 @@
+"""From the classic layout to the tables layout: files of ours, and of the real predecessor with every map."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import shutil
+import sys
+from collections import namedtuple
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import numpy
+import pytest
+from operated import Store, content, make
+
+import zlmdb
+
+sys.path.insert(0, str(Path(__file__).parent / "interop"))
+catalogue: Any = importlib.import_module("catalogue")
+predecessor: Any = importlib.import_module("predecessor")
+convert = zlmdb.Database.convert
+
+
+@zlmdb.table("d6a4c7f0-0000-4000-8000-000000000031")
+class Points(zlmdb.MapOidTimestampOid):
+    """Keys that the classic layout stores little-endian."""
+
+
+@zlmdb.table("d6a4c7f0-0000-4000-8000-000000000032", compress=1)
+class Members(zlmdb.MapUuidUuidSet):
+    """Compressed sets."""
+
+
+@zlmdb.table("d6a4c7f0-0000-4000-8000-000000000033")
+class Objects(zlmdb.MapOidPickle[Any]):
+    """Pickles."""
+
+
+MAPS = [Points, Members, Objects]
+NUMBERS = (1, 255, 256, 65536)
+
+
+def make_classic(path: Path) -> None:
+    with zlmdb.Database(path, layout="classic") as db:
+        points, members, objects = (db.attach_table(cls) for cls in MAPS)
+        with db.begin(write=True) as txn:
+            for n in NUMBERS:
+                points[txn, (n, numpy.datetime64(n, "ns"))] = n
+                members[txn, UUID(int=n)] = {UUID(int=one) for one in range(20)}
+                objects[txn, n] = {"n": n}
+                zlmdb.MapStringOidOid(70)[txn, (f"n{n}", n)] = n
+    forget(path)
+
+
+def forget(path: Path) -> None:
+    """Make it a file that zlmdb 26 could have written: without the definitions, which it does not store."""
+    import lmdb
+
+    with lmdb.open(str(path)) as env, env.begin(write=True) as txn:
+        txn.delete(b"\0\0z")
+
+
+def test_every_record_arrives_and_keys_sort_afterwards(tmp_path: Path) -> None:
+    make_classic(tmp_path / "old")
+    report = convert(tmp_path / "old", tmp_path / "new", maps=MAPS, slots={70: zlmdb.MapStringOidOid})
+    oids = {cls: str(cls._zlmdb_oid) for cls in MAPS}
+    assert report.records == {**dict.fromkeys(oids.values(), 4), "slot 70": 4}
+    assert report.keys[oids[Points]] == 4
+    assert report.keys[oids[Objects]] == 0
+    assert report.verified == 16
+    with zlmdb.Database(tmp_path / "new") as db:
+        assert db.layout == "tables"
+        points, members, objects = (db.attach_table(cls) for cls in MAPS)
+        with db.begin() as txn:
+            assert [oid for oid, _ in points.select(txn, return_values=False)] == list(NUMBERS)
+            assert points.count_range(txn, (2, numpy.datetime64(0, "ns")), (257, numpy.datetime64(0, "ns"))) == 2
+            assert members[txn, UUID(int=255)] == {UUID(int=one) for one in range(20)}
+            assert objects[txn, 256] == {"n": 256}
+            assert zlmdb.MapStringOidOid(70)[txn, ("n1", 1)] == 1
+        assert db.check().ok
+    assert {path.name for path in tmp_path.iterdir()} == {"old", "new"}
+
+
+def test_declared_tables_and_indexes_of_a_classic_file_are_known(tmp_path: Path) -> None:
+    make(tmp_path / "old", layout="classic")
+    report = convert(tmp_path / "old", tmp_path / "new")
+    assert report.verified == 500
+    with zlmdb.open(tmp_path / "old", Store) as old, zlmdb.open(tmp_path / "new", Store) as new:
+        assert new.layout == "tables"
+        assert content(new) == content(old)
+        assert new.check().ok
+
+
+def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
+    make_classic(tmp_path / "old")
+    report = convert(tmp_path / "old", None, maps=MAPS, slots={70: zlmdb.MapStringOidOid(70)})
+    assert sum(report.records.values()) == 16
+    assert report.target is None
+    assert {path.name for path in tmp_path.iterdir()} == {"old"}
+
+
+def test_types_that_are_not_given_are_all_named(tmp_path: Path) -> None:
+    make_classic(tmp_path / "old")
+    with pytest.raises(zlmdb.SchemaMismatch, match=r"000000000031.*000000000033.*slot 70"):
+        convert(tmp_path / "old", tmp_path / "new", maps=[Members])
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_record_that_cannot_be_converted_stops_it_unless_skipped(tmp_path: Path) -> None:
+    make_classic(tmp_path / "old")
+    with zlmdb.Database(tmp_path / "old") as db, db.begin(write=True) as txn:
+        txn.put(b"\0\x46" + b"\xff", b"bad")
+    slots = {70: zlmdb.MapStringOidOid}
+    with pytest.raises(zlmdb.DecodeError, match="1 records cannot be converted"):
+        convert(tmp_path / "old", tmp_path / "new", maps=MAPS, slots=slots)
+    assert not (tmp_path / "new").exists()
+    report = convert(tmp_path / "old", tmp_path / "new", maps=MAPS, slots=slots, skip=True)
+    assert (report.failed, report.skipped[0].table, report.skipped[0].key) == (1, "slot 70", "ff")
+    assert report.verified == 16
+
+
+def test_no_pickle_is_loaded(tmp_path: Path) -> None:
+    class Bomb:
+        def __reduce__(self) -> Any:
+            return os.mkdir, (str(tmp_path / "exploded"),)
+
+    make_classic(tmp_path / "old")
+    with zlmdb.Database(tmp_path / "old") as db:
+        objects = db.attach_table(Objects)
+        with db.begin(write=True) as txn:
+            objects[txn, 7] = Bomb()
+    convert(tmp_path / "old", tmp_path / "new", maps=MAPS, slots={70: zlmdb.MapStringOidOid})
+    zlmdb.Database.salvage(tmp_path / "new", tmp_path / "salvaged")
+    with zlmdb.open(tmp_path / "new", readonly=True) as db:
+        assert db.check().ok
+    assert not (tmp_path / "exploded").exists()
+
+
+def test_refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_classic(tmp_path / "old")
+    make(tmp_path / "tables", 2)
+    with pytest.raises(zlmdb.InvalidDatabase, match="tables layout already"):
+        convert(tmp_path / "tables", tmp_path / "new")
+    with pytest.raises(FileExistsError):
+        convert(tmp_path / "old", tmp_path / "tables", maps=MAPS, slots={70: zlmdb.MapStringOidOid})
+    with pytest.raises(FileNotFoundError):
+        convert(tmp_path / "nothing", tmp_path / "new")
+    with zlmdb.Database(tmp_path / "old"), pytest.raises(zlmdb.DatabaseInUse):
+        convert(tmp_path / "old", tmp_path / "new")
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(100, 99, 1))
+    with pytest.raises(zlmdb.DatabaseFull, match="1 bytes free"):
+        convert(tmp_path / "old", tmp_path / "new", maps=MAPS, slots={70: zlmdb.MapStringOidOid})
+    assert not (tmp_path / "new").exists()
+
+
+# -- the real predecessor -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.interop
+@pytest.mark.parametrize("version", ["default", "0.9"])
+def test_a_file_of_the_predecessor_with_every_map_is_converted(
+    version: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
+) -> None:
+    predecessor.find(request.config, tmp_path_factory).run("write_all.py", tmp_path / "old", version)
+    slots = {slot: catalogue.make(zlmdb, name, slot) for name, slot in catalogue.SLOTS.items()}
+    report = convert(tmp_path / "old", tmp_path / "new", slots=slots)
+    assert report.verified == sum(len(catalogue.records(name)) for name in catalogue.SLOTS)
+    converted = {name for name, slot in catalogue.SLOTS.items() if report.keys[f"slot {slot}"]}
+    kinds = {catalogue.MAPS[name][0] for name in converted}
+    assert set(catalogue.LITTLE_ENDIAN) <= kinds
+    with zlmdb.Database(tmp_path / "new") as db, db.begin() as txn:
+        for name, slot in catalogue.SLOTS.items():
+            table = catalogue.make(zlmdb, name, slot).bind(txn)
+            expected = {
+                catalogue.python_key(key): catalogue.python_value(value) for key, value in catalogue.records(name)
+            }
+            assert dict(table) == expected, name
+            assert list(table) == sorted(table), name

@@ -1,0 +1,191 @@
+"""Steps of a schema: each applied once, in order, whole or not at all, and recorded."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from operated import Store, child, fill
+
+import zlmdb
+from zlmdb import Migration
+
+LAYOUTS = pytest.mark.parametrize("layout", ["tables", "classic"])
+
+
+def upper(t: Any) -> None:
+    for key, user in list(t.users.items()):
+        t.users[key] = replace(user, email=user.email.upper())
+
+
+def count(t: Any) -> None:
+    t.logins["total"] = len(t.users)
+
+
+class First(Store):
+    migrations = (Migration(1, "addresses in upper case", upper),)
+
+
+class Second(Store):
+    migrations = (*First.migrations, Migration(2, "count the users", count))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "db"
+
+
+def start(path: Path, layout: Any = "tables") -> None:
+    with zlmdb.open(path, Store, layout=layout, durability="none") as db:
+        fill(db, 10)
+
+
+@LAYOUTS
+def test_steps_are_applied_in_order_and_once(layout: Any, path: Path) -> None:
+    start(path, layout)
+    with zlmdb.open(path, First) as db:
+        assert db.schema_version == 0
+        assert [(one.version, one.name) for one in db.migrate()] == [(1, "addresses in upper case")]
+        assert db.schema_version == 1
+        assert db.migrate() == []
+    with zlmdb.open(path, Second) as db:
+        told: list[Any] = []
+        [applied] = db.migrate(progress=told.append)
+        assert (applied.version, applied.puts) == (2, 1)
+        assert told[-1].done == told[-1].total == 2
+        with db.read() as t:
+            assert t.logins["total"] == 10
+            assert t.users.by_email["U7@EXAMPLE.COM"].name == "user 7"
+        assert db.check().ok
+
+
+@LAYOUTS
+def test_a_dry_run_says_what_would_be_done_and_does_nothing(layout: Any, path: Path) -> None:
+    start(path, layout)
+    with zlmdb.open(path, Second) as db:
+        tried = db.migrate(dry_run=True)
+        assert [one.version for one in tried] == [1, 2]
+        assert tried[0].puts == 20  # a record and an entry each
+        assert db.schema_version == 0
+        with db.read() as t:
+            assert "total" not in t.logins
+            assert "u7@example.com" in t.users.by_email
+
+
+def test_a_step_that_raises_leaves_the_version_before_it(path: Path) -> None:
+    def fail(t: Any) -> None:
+        t.logins.clear()
+        raise RuntimeError("no")
+
+    class Broken(Store):
+        migrations = (*First.migrations, Migration(2, "broken", fail), Migration(3, "never", count))
+
+    start(path)
+    with zlmdb.open(path, Broken) as db:
+        with pytest.raises(RuntimeError, match="no"):
+            db.migrate()
+        assert db.schema_version == 1
+        with db.read() as t:
+            assert len(t.logins) == 10
+
+
+def test_a_file_that_is_newer_than_the_program_is_refused(path: Path) -> None:
+    start(path)
+    with zlmdb.open(path, Second) as db:
+        db.migrate()
+    with pytest.raises(zlmdb.SchemaMismatch, match="use a newer program"):
+        zlmdb.open(path, First)
+    with zlmdb.open(path, Store) as db:  # a schema without steps says nothing about them
+        assert db.schema_version == 2
+        assert db.migrate() == []
+
+
+def test_a_step_that_was_renamed_or_left_out_is_refused(path: Path) -> None:
+    class Renamed(Store):
+        migrations = (Migration(1, "something else", upper),)
+
+    class LeftOut(Store):
+        migrations = (Migration(2, "count the users", count),)
+
+    start(path)
+    with zlmdb.open(path, Second) as db:
+        db.migrate()
+    for schema in (Renamed, LeftOut):
+        with pytest.raises(zlmdb.SchemaMismatch):
+            zlmdb.open(path, schema)
+
+
+def test_steps_out_of_order_are_a_mistake_of_the_program(path: Path) -> None:
+    class Unordered(Store):
+        migrations = (Migration(2, "b", count), Migration(1, "a", count))
+
+    class NoStep(Store):
+        migrations = (count,)
+
+    with pytest.raises(ValueError, match="not after 2"):
+        zlmdb.open(path, Unordered)
+    with pytest.raises(TypeError, match="expected zlmdb.Migration"):
+        zlmdb.open(path, NoStep)
+
+
+def test_a_readonly_database_and_an_open_transaction_are_refused(path: Path) -> None:
+    start(path)
+    with zlmdb.open(path, First, readonly=True) as db, pytest.raises(zlmdb.ReadonlyDatabase):
+        db.migrate()
+    with zlmdb.open(path, First) as db, db.write(), pytest.raises(zlmdb.NestedTransaction):
+        db.migrate()
+
+
+def test_a_database_in_memory_is_migrated(tmp_path: Path) -> None:
+    with zlmdb.open(None, Second) as db:
+        fill(db, 3)
+        assert len(db.migrate()) == 2
+        assert db.schema_version == 2
+
+
+def test_processes_that_migrate_at_once_apply_each_step_once(path: Path) -> None:
+    start(path)
+    program = f"""
+import zlmdb
+def step(t):
+    t.counts["n"] = t.counts.get("n", 0) + 1
+class Store(zlmdb.Schema):
+    counts: zlmdb.Table[str, int]
+    migrations = tuple([zlmdb.Migration(n, f"step {{n}}", step) for n in range(1, 21)])
+with zlmdb.open({str(path)!r}, Store) as db:
+    db.migrate()
+"""
+    processes = [subprocess.Popen(child(program), stderr=subprocess.PIPE, text=True) for _ in range(3)]
+    for process in processes:
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == 0, errors
+    with zlmdb.open(path, readonly=True) as db, db.read() as t:
+        assert t["counts"]["n"] == 20
+        assert db.schema_version == 20
+
+
+@LAYOUTS
+def test_the_version_goes_along_with_every_copy(layout: Any, path: Path, tmp_path: Path) -> None:
+    start(path, layout)
+    with zlmdb.open(path, Second) as db:
+        db.migrate()
+        db.backup(tmp_path / "copy")
+        stream = io.BytesIO()
+        db.dump(stream)
+    zlmdb.Database.salvage(path, tmp_path / "salvaged")
+    with zlmdb.open(None, zlmdb.Schema) as db:
+        stream.seek(0)
+        db.load(stream)
+        assert db.schema_version == 2
+    names = ["copy", "salvaged"]
+    if layout == "classic":
+        zlmdb.Database.convert(path, tmp_path / "converted")
+        names.append("converted")
+    for name in names:
+        with zlmdb.open(tmp_path / name, Second) as db:
+            assert db.schema_version == 2
+            assert db.migrate() == []

@@ -1,0 +1,264 @@
+"""From the classic layout, that of zlmdb <= 26, to the tables layout: every record converted, and compared."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, NamedTuple, Optional, Union
+
+from . import errors, openstores
+from .catalogue import Place, Slot, catalogue_of, slot_prefix, uuid_of
+from .engines.lmdb import Options
+from .filling import Filler, new_file
+from .keys import KeyCodec, tables_codec
+from .keys import from_name as key_from_name
+from .layout import SLOTS
+from .pmap import PersistentMap
+from .progress import Progress, Told, silent
+from .report import KEPT
+from .store import Store
+from .values import from_name as value_from_name
+from .values.base import Serializer, is_a
+
+StrPath = Union[str, "os.PathLike[str]"]
+Maps = Union[Sequence[type[PersistentMap[Any, Any]]], Mapping[Any, Any]]
+
+_EVERY = 10_000
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A record that cannot be converted: its table, the stored key in hexadecimal, and why."""
+
+    table: str
+    key: str
+    reason: str
+
+
+@dataclass
+class ConversionReport:
+    """What a conversion did: the *records* by table, of how many the *keys* or the *values* have other bytes now.
+
+    *skipped* are the first 1,000 of *failed* records that could not be converted.
+    """
+
+    source: str
+    target: Optional[str]
+    records: dict[str, int] = field(default_factory=dict[str, int])
+    keys: dict[str, int] = field(default_factory=dict[str, int])
+    values: dict[str, int] = field(default_factory=dict[str, int])
+    verified: int = 0
+    failed: int = 0
+    skipped: list[Skipped] = field(default_factory=list[Skipped])
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as plain data, for JSON."""
+        return asdict(self)
+
+
+class _Plan(NamedTuple):
+    """A table to convert: the slot that it gets, where it is, and the codecs of its keys there and in the new file."""
+
+    name: str
+    slot: Optional[Slot]
+    place: Place
+    old: KeyCodec[Any]
+    new: KeyCodec[Any]
+    value: Serializer[Any]
+
+
+def convert(
+    source: StrPath,
+    target: Optional[StrPath],
+    maps: Sequence[type[PersistentMap[Any, Any]]] = (),
+    slots: Optional[Mapping[int, Any]] = None,
+    *,
+    skip: bool = False,
+    lib_version: Optional[str] = None,
+    told: Optional[Told] = None,
+) -> ConversionReport:
+    """Write the classic database *source* as a new one of the tables layout at *target*; None only tries."""
+    opening = openstores.Opening(os.fspath(source), Options(readonly=True), create=False, slots_expected=True)
+    store = openstores.acquire(opening, _Handle())
+    try:
+        if store.layout != "classic":
+            raise errors.InvalidDatabase(
+                f"{opening.path!r} has the tables layout already: there is nothing to convert", path=opening.path
+            )
+        report = ConversionReport(str(opening.path), None if target is None else os.path.abspath(os.fspath(target)))
+        plans = _plans(store, {cls._zlmdb_oid: cls for cls in maps}, slots or {})  # pyright: ignore[reportPrivateUsage]
+        conversion = _Conversion(store, report, told or silent, skip)
+        if target is None:
+            conversion.run(plans, None)
+        else:
+            with new_file(target, "tables", lib_version, os.path.getsize(store.engine.file or "")) as made:
+                with Filler(made) as filler:
+                    conversion.run(plans, filler)
+                conversion.verify(plans, made)
+        return report
+    finally:
+        openstores.release(store)
+
+
+class _Handle:
+    """Stands for the one who has the source open."""
+
+    is_open = False
+
+
+def _plans(store: Store, maps: Mapping[Any, Any], slots: Mapping[int, Any]) -> list[_Plan]:
+    """What is to be converted, and how. Raises `SchemaMismatch` naming the tables whose types nobody knows."""
+    catalogue = catalogue_of(store)
+    with store.reading() as txn:
+        found = catalogue.read(txn)
+        places = [catalogue.place(slot) for slot in found.values()]
+        places += [catalogue.index_place(slot, name) for slot in found.values() for name in slot.indexes]
+        by_hand = _numbers(txn, {int.from_bytes(place.prefix, "big") for place in places})
+    plans: list[_Plan] = []
+    unknown: list[str] = []
+    for slot in found.values():
+        codecs = _codecs(slot, maps.get(slot.uuid))
+        if codecs is None:
+            unknown.append(f"{slot.identity} ({slot.title})")
+            continue
+        old, new, value = codecs  # the name of the value type, which is pickle where its codec here is bytes
+        uuid = None if slot.uuid == uuid_of(slot.identity) else slot.uuid
+        made = Slot(slot.identity, slot.number, uuid, slot.title, slot.description, new.name, value, slot.model)
+        plans.append(_Plan(slot.identity, made, catalogue.place(slot), old, new, value_from_name(value)))
+    for number in by_hand:
+        if number not in slots:
+            unknown.append(f"slot {number}")
+            continue
+        key, value = _of_map(slots[number], number)
+        place = Place(None, slot_prefix(number))
+        plans.append(_Plan(f"slot {number}", None, place, key.classic(), key, value_from_name(value.name)))
+    if unknown:
+        raise errors.SchemaMismatch(
+            f"zlmdb <= 26 stores no types, and those of {', '.join(unknown)} are not given: name the map of each"
+        )
+    return plans
+
+
+def _codecs(slot: Slot, cls: Any) -> Optional[tuple[KeyCodec[Any], KeyCodec[Any], str]]:
+    """The codec of the keys in the classic file and in the new one, and the name of that of the values."""
+    if cls is not None:
+        key, value = _of_map(cls, slot.number)
+        if slot.key is not None and slot.key != key.classic().name:
+            raise errors.SchemaMismatch(f"table {slot.identity} has keys of type {slot.key}, the map {key.name}")
+        return key.classic(), key, value.name
+    if slot.key is None or slot.value is None:
+        return None
+    stored = key_from_name(slot.key)
+    return stored, tables_codec(stored), slot.value
+
+
+def _of_map(given: Any, number: int) -> tuple[KeyCodec[Any], Serializer[Any]]:
+    """The codecs of a map, or of a class of maps."""
+    made: PersistentMap[Any, Any] = given.in_slot(number) if is_a(given, type) else given
+    return made.codecs()
+
+
+def _numbers(txn: Any, taken: set[int]) -> list[int]:
+    """The slots in use that are not *taken*."""
+    found: list[int] = []
+    cursor, number = txn.cursor(), 0
+    while number < 65535 and cursor.set_range((number + 1).to_bytes(2, "big")):
+        number = int.from_bytes(cursor.key()[:2], "big")
+        if number not in taken and number <= 65534:
+            found.append(number)
+    return found
+
+
+class _Conversion:
+    """One pass that writes, and one that compares."""
+
+    def __init__(self, source: Store, report: ConversionReport, told: Told, skip: bool) -> None:
+        self._source = source
+        self._report = report
+        self._told = told
+        self._skip = skip
+
+    def run(self, plans: Sequence[_Plan], filler: Optional[Filler]) -> None:
+        """Convert every record; without a *filler* nothing is written."""
+        report = self._report
+        with self._source.reading() as txn:
+            if filler is not None:
+                filler.copy_migrations(catalogue_of(self._source).migrations(txn))
+            for plan in plans:
+                place = None if filler is None else self._place(filler, plan)
+                report.records[plan.name] = report.keys[plan.name] = report.values[plan.name] = 0
+                for key, data in _rows(txn, plan.place.prefix):
+                    converted = self._converted(plan, key, data)
+                    if converted is None:
+                        continue
+                    report.records[plan.name] += 1
+                    report.keys[plan.name] += converted[0] != key
+                    report.values[plan.name] += converted[1] != data
+                    if filler is not None and place is not None:
+                        filler.put(place, *converted)
+                    if report.records[plan.name] % _EVERY == 0:
+                        self._told(Progress(plan.name, report.records[plan.name]))
+                self._told(Progress(plan.name, report.records[plan.name], report.records[plan.name]))
+        if report.failed and not self._skip:
+            first = report.skipped[0]
+            raise errors.DecodeError(
+                f"{report.failed} records cannot be converted, first {first.key} of {first.table}: {first.reason}. "
+                f"Delete them, or say that they are to be skipped",
+                table=first.table,
+            )
+
+    def _place(self, filler: Filler, plan: _Plan) -> Place:
+        if plan.slot is None:
+            return Place(SLOTS, plan.place.prefix)
+        return filler.table(plan.slot)
+
+    def _converted(self, plan: _Plan, key: bytes, data: bytes) -> Optional[tuple[bytes, bytes]]:
+        """The key and value of the new file; None where the record is skipped."""
+        try:
+            decoded = plan.old.decode(key)
+            made = plan.new.encode(decoded)
+            if plan.new.decode(made) != decoded:
+                raise ValueError(f"the key {decoded!r} would come back as another one")
+            value = plan.value.decode(data)
+            # Sets are written in another order, without what was there twice. Other bytes stay: they hold the same.
+            return made, plan.value.encode(value) if "set" in plan.value.name else data
+        except ValueError as error:
+            self._report.failed += 1
+            if len(self._report.skipped) < KEPT:
+                self._report.skipped.append(Skipped(plan.name, key.hex(), str(error)))
+            return None
+
+    def verify(self, plans: Sequence[_Plan], made: Store) -> None:
+        """Compare the new file with the old one, record by record. Raises `CorruptDatabase`."""
+        report = self._report
+        with self._source.reading() as old, made.reading() as new:
+            for plan in plans:
+                place = self._new_place(plan, made)
+                handle = getattr(made.space(place.space), "handle", None)
+                for key, data in _rows(old, plan.place.prefix):
+                    try:
+                        decoded, value = plan.old.decode(key), plan.value.decode(data)
+                        made_key = plan.new.encode(decoded)
+                    except ValueError:
+                        continue  # reported when it was skipped
+                    stored = new.get(place.prefix + made_key, None, handle)
+                    if stored is None or plan.value.decode(stored) != value:
+                        raise errors.CorruptDatabase(f"the record {decoded!r} of {plan.name} did not arrive as it was")
+                    report.verified += 1
+                    if report.verified % _EVERY == 0:
+                        self._told(Progress("verify", report.verified, sum(report.records.values())))
+        if report.verified != sum(report.records.values()):
+            raise errors.CorruptDatabase(f"{report.verified} of {sum(report.records.values())} records arrived")
+        self._told(Progress("verify", report.verified, report.verified))
+
+    def _new_place(self, plan: _Plan, made: Store) -> Place:
+        return Place(SLOTS, plan.place.prefix) if plan.slot is None else catalogue_of(made).place(plan.slot)
+
+
+def _rows(txn: Any, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
+    cursor = txn.cursor()
+    for key, data in cursor.iternext() if cursor.set_range(prefix) else ():
+        if key[: len(prefix)] != prefix:
+            return
+        yield bytes(key[len(prefix) :]), bytes(data)
