@@ -130,9 +130,9 @@ def _plans(store: Store, maps: Mapping[Any, Any], slots: Mapping[int, Any]) -> l
         if number not in slots:
             unknown.append(f"slot {number}")
             continue
-        key, value = _of_map(slots[number], number)
+        key, serializer = _of_map(slots[number], number)
         place = Place(None, slot_prefix(number))
-        plans.append(_Plan(f"slot {number}", None, place, key.classic(), key, value_from_name(value.name)))
+        plans.append(_Plan(f"slot {number}", None, place, key.classic(), key, value_from_name(serializer.name)))
     if unknown:
         raise errors.SchemaMismatch(
             f"zlmdb <= 26 stores no types, and those of {', '.join(unknown)} are not given: name the map of each"
