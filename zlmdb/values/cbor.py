@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from .base import Data, Decode, Encode
 from .documents import DocumentSerializer
+from .models import Model
 
 T = TypeVar("T")
 
@@ -25,6 +26,13 @@ class CborSerializer(DocumentSerializer[T]):
     """Values of a type, or plain data, as CBOR."""
 
     form = "cbor"
+
+    def typed_codec(self, model: Model) -> tuple[Encode, Decode]:
+        """A generated encoder for records, cbor2's and a converter for others."""
+        from .cborwriter import writer  # model classes only
+
+        encode, decode = super().typed_codec(model)
+        return writer(model.shape, self.codec()[0]) or encode, decode
 
     @classmethod
     def codec(cls) -> tuple[Encode, Decode]:

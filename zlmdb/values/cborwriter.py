@@ -1,0 +1,214 @@
+"""CBOR of a model class by a generated function: what cbor2 would write, in two thirds of the time on CPython.
+
+The names of the fields are constants in it, and lists of numbers are written by one `struct` call. Types that it has no
+expression for are left to cbor2, field by field. The tests compare every byte with cbor2's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+from math import isfinite
+from struct import Struct
+from typing import Any, Callable, Optional
+from uuid import UUID
+
+from .base import Encode
+from .leaves import Choice, Float, Leaf, Shape
+from .models import find_msgspec
+from .shapes import DictOf, ListOf, Record, UnionOf, walk
+
+_NUMBERS = tuple(bytes([n]) if n < 24 else bytes([0x18, n]) for n in range(256))
+_TEXTS = tuple(bytes([0x60 + n]) if n < 24 else bytes([0x78, n]) for n in range(256))
+_uint64 = Struct(">BQ").pack
+_float64 = Struct(">Bd").pack
+_MOST_AT_ONCE = 64
+
+
+def writer(shape: Shape, pack: Encode) -> Optional[Encode]:
+    """The function that writes values of *shape*, which fit it; *pack* is cbor2's. None where that does as well.
+
+    That is so for anything but a record of a fixed depth: how deep plain data may be is for cbor2 to say.
+    """
+    if type(shape) is not Record or any(part.loose for part in walk(shape)) or _is_deep(shape, ()):
+        return None
+    return _Writer(pack).record(shape)
+
+
+def _is_deep(shape: Shape, above: tuple[Shape, ...]) -> bool:
+    """Whether *shape* holds itself."""
+    return shape in above or any(_is_deep(part, (*above, shape)) for part in shape.children())
+
+
+def head(major: int, size: int) -> bytes:
+    """The first bytes of an item of the type *major* (0 to 7): its *size*, or the number itself."""
+    first = major << 5
+    if size < 24:
+        return bytes([first | size])
+    width, code = next((width, code) for width, code in ((1, 24), (2, 25), (4, 26), (8, 27)) if size < 256**width)
+    return bytes([first | code]) + size.to_bytes(width, "big")
+
+
+def write_text(value: str) -> bytes:
+    """A text."""
+    data = value.encode()
+    size = len(data)
+    return (_TEXTS[size] if size < 256 else head(3, size)) + data
+
+
+def write_bytes(value: bytes) -> bytes:
+    """Bytes."""
+    return head(2, len(value)) + value
+
+
+class _Writer:
+    """Makes the functions for one type."""
+
+    def __init__(self, pack: Encode) -> None:
+        self.pack = pack
+
+    def record(self, record: Record) -> Encode:
+        names: dict[str, Any] = {"join": b"".join}
+        items: list[str] = []
+        before = head(5, len(record.fields) + (record.tag is not None))
+        if record.tag is not None:
+            before += self.pack(record.tag[0]) + self.pack(record.tag[1])
+        for number, field in enumerate(record.fields):
+            before += write_text(field.stored)
+            expression = self.expression(field.shape, f"value.{field.name}", str(number), names)
+            items += [repr(before), expression]
+            before = b""
+        if before:
+            items.append(repr(before))
+        source = f"lambda value: join(({', '.join(items)},))"
+        made: Encode = eval(compile(source, f"<CBOR of {record.label}>", "eval"), names)
+        return made
+
+    def expression(self, shape: Shape, item: str, mark: str, names: dict[str, Any]) -> str:
+        """Source for the bytes of *item*, which fits *shape*; adds to *names* what it uses."""
+        if isinstance(shape, UnionOf) and len(shape.members) == 2:
+            others = [one for one in shape.members if one.kind != "null"]
+            if len(others) == 1:
+                x = f"x{mark}"
+                return f"({_NULL!r} if ({x} := {item}) is None else {self.expression(others[0], x, mark, names)})"
+        if isinstance(shape, Leaf) and shape.cls is bool:
+            return f"({_TRUE!r} if {item} else {_FALSE!r})"
+        names[f"w{mark}"] = self.function(shape)
+        return f"w{mark}({item})"
+
+    def function(self, shape: Shape) -> Encode:
+        """What writes values of *shape*."""
+        if type(shape) is Record:
+            return self.record(shape)
+        if isinstance(shape, Leaf):
+            return self.leaf(shape)
+        if isinstance(shape, Float):
+            return self.number
+        if isinstance(shape, Choice):
+            stored, pack = shape.dump, self.pack
+            return lambda value: pack(stored(value))
+        if type(shape) is ListOf:
+            return self.list_of(shape)
+        if type(shape) is DictOf and isinstance(shape.key, Leaf) and shape.key.cls is str:
+            return self.dict_of(shape)
+        pack, dump = self.pack, shape.dump
+        return lambda value: pack(dump(value))
+
+    def leaf(self, shape: Leaf) -> Encode:
+        known: dict[Any, Encode] = {str: write_text, int: self.integer, bytes: write_bytes}
+        found = known.get(shape.cls)
+        if found is not None:
+            return found
+        msgspec = find_msgspec()
+        if msgspec is not None and shape.cls in _FIXED_TEXTS:
+            # msgspec has these texts in C. Its MessagePack is one or two bytes of head, and then the text as here.
+            begin, skip = _FIXED_TEXTS[shape.cls]
+            encode: Encode = msgspec.msgpack.Encoder().encode
+            return lambda value: begin + encode(value)[skip:]
+        dump = shape.dump
+        if shape.kind == "text":
+            return lambda value: write_text(dump(value))
+        pack = self.pack
+        return lambda value: pack(dump(value))
+
+    def integer(self, value: int) -> bytes:
+        if 0 <= value < 256:
+            return _NUMBERS[value]
+        if value > 0xFFFFFFFF and value < 2**64:
+            return _uint64(0x1B, value)
+        if 0 <= value < 2**64:
+            return head(0, value)
+        return self.pack(value)
+
+    def number(self, value: Any) -> bytes:
+        """A float; an int in its place stays one. The infinities and NaN have a short form, which cbor2 knows."""
+        if type(value) is float and isfinite(value):
+            return _float64(0xFB, value)
+        return self.pack(value)
+
+    def list_of(self, shape: ListOf) -> Encode:
+        write = self.function(shape.item)
+
+        def write_list(value: Any) -> bytes:
+            return head(4, len(value)) + b"".join(list(map(write, value)))
+
+        if not isinstance(shape.item, Leaf) or shape.item.cls is not int:
+            return write_list
+        packers = [Struct(">" + "BQ" * size).pack for size in range(_MOST_AT_ONCE + 1)]
+
+        def write_integers(value: Any) -> bytes:
+            size = len(value)
+            if not 1 < size <= _MOST_AT_ONCE or min(value) < 2**32 or max(value) >= 2**64:
+                return write_list(value)
+            items = [0x1B] * (2 * size)
+            items[1::2] = value
+            return _LISTS[size] + packers[size](*items)
+
+        return write_integers
+
+    def dict_of(self, shape: DictOf) -> Encode:
+        write = self.function(shape.value)
+
+        def items(value: Any) -> Iterator[bytes]:
+            yield head(5, len(value))
+            for key, item in value.items():
+                yield write_text(key)
+                yield write(item)
+
+        def write_dict(value: Any) -> bytes:
+            return b"".join(items(value))
+
+        return self.dict_of_floats(write_dict) if isinstance(shape.value, Float) else write_dict
+
+    def dict_of_floats(self, write_dict: Encode) -> Encode:
+        # Such dicts mostly have the same keys in every record: then all between the numbers is known.
+        known: dict[tuple[str, ...], tuple[list[Any], Callable[..., bytes]]] = {}
+
+        def write_floats(value: Any) -> bytes:
+            keys = tuple(value)
+            found = known.get(keys)
+            if found is None:
+                if not 0 < len(keys) <= _MOST_AT_ONCE:
+                    return write_dict(value)
+                if len(known) >= 64:
+                    known.clear()
+                texts = [write_text(key) + b"\xfb" for key in keys]
+                texts[0] = head(5, len(keys)) + texts[0]
+                blanks: list[Any] = [part for text in texts for part in (text, 0.0)]
+                found = known[keys] = (blanks, Struct(">" + "".join(f"{len(text)}sd" for text in texts)).pack)
+            blanks, pack = found
+            numbers = list(value.values())
+            if not _FLOATS.issuperset(map(type, numbers)) or not isfinite(sum(numbers)):
+                return write_dict(value)
+            blanks = blanks[:]
+            blanks[1::2] = numbers
+            return pack(*blanks)
+
+        return write_floats
+
+
+_FLOATS = frozenset({float})
+_NULL, _TRUE, _FALSE = b"\xf6", b"\xf5", b"\xf4"
+_LISTS = tuple(head(4, size) for size in range(_MOST_AT_ONCE + 1))
+_FIXED_TEXTS: dict[type, tuple[bytes, int]] = {UUID: (b"\x78\x24", 2), date: (b"\x6a", 1)}
+"""Types whose texts are always of one length: what begins them in CBOR, and how long their head is in MessagePack."""
