@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from datetime import date
 from math import isfinite
 from struct import Struct
+from struct import error as StructError
 from typing import Any, Callable, Optional
 from uuid import UUID
 
@@ -23,6 +24,7 @@ _TEXTS = tuple(bytes([0x60 + n]) if n < 24 else bytes([0x78, n]) for n in range(
 _uint64 = Struct(">BQ").pack
 _float64 = Struct(">Bd").pack
 _MOST_AT_ONCE = 64
+_SMALL = [[bytes([(major << 5) | size]) for size in range(24)] for major in range(8)]
 
 
 def writer(shape: Shape, pack: Encode) -> Optional[Encode]:
@@ -42,9 +44,9 @@ def _is_deep(shape: Shape, above: tuple[Shape, ...]) -> bool:
 
 def head(major: int, size: int) -> bytes:
     """The first bytes of an item of the type *major* (0 to 7): its *size*, or the number itself."""
-    first = major << 5
     if size < 24:
-        return bytes([first | size])
+        return _SMALL[major][size]
+    first = major << 5
     width, code = next((width, code) for width, code in ((1, 24), (2, 25), (4, 26), (8, 27)) if size < 256**width)
     return bytes([first | code]) + size.to_bytes(width, "big")
 
@@ -56,9 +58,21 @@ def write_text(value: str) -> bytes:
     return (_TEXTS[size] if size < 256 else head(3, size)) + data
 
 
+def _text_head(size: int) -> bytes:
+    return head(3, size)
+
+
 def write_bytes(value: bytes) -> bytes:
     """Bytes."""
     return head(2, len(value)) + value
+
+
+def _write_texts(value: list[str]) -> bytes:
+    parts = [_TEXTS[len(text)] + text if len(text) < 256 else head(3, len(text)) + text for text in map(_utf8, value)]
+    return head(4, len(value)) + b"".join(parts)
+
+
+_utf8 = str.encode
 
 
 class _Writer:
@@ -85,7 +99,7 @@ class _Writer:
         return made
 
     def expression(self, shape: Shape, item: str, mark: str, names: dict[str, Any]) -> str:
-        """Source for the bytes of *item*, which fits *shape*; adds to *names* what it uses."""
+        """Source for the bytes of *item*, which fits *shape*, in one part or several; adds to *names* what it uses."""
         if isinstance(shape, UnionOf) and len(shape.members) == 2:
             others = [one for one in shape.members if one.kind != "null"]
             if len(others) == 1:
@@ -93,6 +107,11 @@ class _Writer:
                 return f"({_NULL!r} if ({x} := {item}) is None else {self.expression(others[0], x, mark, names)})"
         if isinstance(shape, Leaf) and shape.cls is bool:
             return f"({_TRUE!r} if {item} else {_FALSE!r})"
+        if isinstance(shape, Leaf) and shape.cls is str:
+            names.update(texts=_TEXTS, text_head=_text_head)
+            size, data = f"n{mark}", f"d{mark}"
+            head_of = f"texts[{size}] if ({size} := len({data} := {item}.encode())) < 256 else text_head({size})"
+            return f"({head_of}), {data}" if item.startswith("value.") else f"({head_of}) + {data}"
         names[f"w{mark}"] = self.function(shape)
         return f"w{mark}({item})"
 
@@ -148,6 +167,8 @@ class _Writer:
 
     def list_of(self, shape: ListOf) -> Encode:
         write = self.function(shape.item)
+        if isinstance(shape.item, Leaf) and shape.item.cls is str:
+            return _write_texts
 
         def write_list(value: Any) -> bytes:
             return head(4, len(value)) + b"".join(list(map(write, value)))
@@ -158,11 +179,14 @@ class _Writer:
 
         def write_integers(value: Any) -> bytes:
             size = len(value)
-            if not 1 < size <= _MOST_AT_ONCE or min(value) < 2**32 or max(value) >= 2**64:
+            if not 1 < size <= _MOST_AT_ONCE or min(value) < 2**32:
                 return write_list(value)
             items = [0x1B] * (2 * size)
             items[1::2] = value
-            return _LISTS[size] + packers[size](*items)
+            try:
+                return _LISTS[size] + packers[size](*items)
+            except (StructError, ValueError, OverflowError):  # one of more than 64 bits; PyPy raises the others
+                return write_list(value)
 
         return write_integers
 
