@@ -6,14 +6,31 @@ import contextlib
 import os
 import random
 import struct
-from typing import Any
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Optional
 
 import pytest
 
 from zlmdb.errors import DecodeError
-from zlmdb.values import FlatBuffers, FlatBuffersView, load, serializer
+from zlmdb.values import FlatBuffers, FlatBuffersView, FunctionSerializer, load, serializer
+from zlmdb.values.flat import plans, runtime
+from zlmdb.values.flat.codec import Codec
+from zlmdb.values.flat.reader import Reader
 
-from .test_flatbuffers import MODELS, Node, Optionals, Small, User, ann, chain, is_view, small
+from .test_flatbuffers import (
+    MODELS,
+    Node,
+    Optionals,
+    Small,
+    User,
+    ann,
+    chain,
+    is_view,
+    needs_flatc,
+    rewritten_by_flatc,
+    small,
+)
 
 BUFFERS = int(os.environ.get("ZLMDB_FUZZ_BUFFERS", "5000"))
 """How many mutated buffers are read; `tox -e thorough` takes 100,000."""
@@ -78,6 +95,91 @@ def test_mutated_buffers_give_a_value_or_a_decode_error() -> None:
                 touched(views.decode(changed))
     assert read + refused == BUFFERS
     assert min(read, refused) > BUFFERS / 50
+
+
+def outcome(codec: Any, data: bytes) -> Any:
+    """The value of *data*, as text because NaN is unequal to itself, or the class of the error."""
+    try:
+        return repr(codec.decode(data))
+    except DecodeError:
+        return DecodeError
+
+
+@needs_flatc
+def test_layouts_of_others_read_alike_at_once_and_field_by_field(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What flatc's builder wrote, mutated: a vtable gets a function of its own when it has been met often."""
+    chooser = random.Random(9)
+    for model, value in MODELS:
+        data = rewritten_by_flatc(model, value, tmp_path)
+        slow, fast = serializer(FlatBuffers[model]), serializer(FlatBuffers[model])
+        for number in range(max(20, BUFFERS // 100)):
+            changed = mutated(data, chooser) if number else data
+            monkeypatch.setattr(plans, "MANY", 0)
+            expected = outcome(slow, changed)
+            monkeypatch.undo()
+            monkeypatch.setattr(plans, "OFTEN", 1)
+            monkeypatch.setattr(plans, "MANY", 8)
+            assert outcome(fast, changed) == expected
+            monkeypatch.undo()
+        assert fast.decode(data) == value
+
+
+def field_by_field(model: Any) -> Any:
+    """The decoder that expects no layout, for tables inside either."""
+    codec = Codec(model)
+    reader = Reader(codec.schema, codec.layouts)
+    reader.functions()
+    space = reader.source.run("field by field", reader.names)
+    for table in codec.schema.tables:
+        space[f"read_{table.fbs}"] = space[f"any_{table.fbs}"]
+    read = space[f"any_{codec.schema.root.fbs}"]
+
+    def decode(data: bytes) -> Any:
+        value = read(data, runtime.follow(data, 0), runtime.room_of(data))
+        return value[0] if codec.schema.boxed else value
+
+    return FunctionSerializer("flatbuffers", bytes, decode)
+
+
+def test_our_layout_reads_alike_at_once_and_field_by_field(monkeypatch: pytest.MonkeyPatch) -> None:
+    chooser = random.Random(10)
+    monkeypatch.setattr(plans, "MANY", 0)
+    for model, value in MODELS:
+        slow, fast = field_by_field(model), serializer(FlatBuffers[model])
+        data = fast.encode(value)
+        for number in range(max(20, BUFFERS // 100)):
+            changed = mutated(data, chooser) if number else data
+            assert outcome(fast, changed) == outcome(slow, changed)
+
+
+def test_records_of_an_older_class_are_read_alike_every_time() -> None:
+    @dataclass
+    class Old:
+        name: str
+        size: int
+        tags: list[str]
+
+    @dataclass
+    class New:
+        name: str
+        size: int
+        tags: list[str]
+        note: Optional[str] = None
+        more: list[int] = field(default_factory=lambda: [1])
+
+    old, new = serializer(FlatBuffers[list[Old]]), serializer(FlatBuffers[list[New]])
+    data = old.encode([Old(f"n{size}", size, ["t"] * size) for size in range(3)])
+    for _ in range(3 * plans.OFTEN):
+        again = new.decode(data)
+        assert again == [New(f"n{size}", size, ["t"] * size) for size in range(3)]
+        assert again[0].more is not again[1].more
+    one, newer = serializer(FlatBuffers[Old]).encode(Old("n", 1, [])), serializer(FlatBuffers[New])
+    for _ in range(plans.OFTEN):
+        assert newer.decode(one) == New("n", 1, [])
+    made = newer.raw_decode.__globals__["plans_New"]
+    assert [plan is not None for plan in made.values()] == [True]
 
 
 def test_what_is_read_from_a_mutated_buffer_can_be_written() -> None:

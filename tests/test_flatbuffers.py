@@ -519,17 +519,21 @@ def root_name(model: Any) -> str:
     return fbs(model).rpartition("root_type ")[2].split(";")[0]
 
 
+def rewritten_by_flatc(model: Any, value: Any, at: Path) -> bytes:
+    """*value* as flatc writes it: our bytes, made JSON and then a buffer again."""
+    (at / "model.fbs").write_text(fbs(model))
+    (at / "data.bin").write_bytes(serializer(FlatBuffers[model]).encode(value))
+    flatc("--json", "--raw-binary", "--strict-json", "model.fbs", "--", "data.bin", at=at)
+    assert isinstance(json.loads((at / "data.json").read_text()), dict)
+    flatc("--binary", "model.fbs", "data.json", at=at)
+    return (at / "data.bin").read_bytes()
+
+
 @needs_flatc
 @each
 def test_flatc_prints_our_bytes_and_we_read_what_it_makes_of_that(model: Any, value: Any, tmp_path: Path) -> None:
     codec = serializer(FlatBuffers[model])
-    (tmp_path / "model.fbs").write_text(fbs(model))
-    (tmp_path / "data.bin").write_bytes(codec.encode(value))
-    flatc("--json", "--raw-binary", "--strict-json", "model.fbs", "--", "data.bin", at=tmp_path)
-    text = (tmp_path / "data.json").read_text()
-    assert isinstance(json.loads(text), dict)
-    flatc("--binary", "model.fbs", "data.json", at=tmp_path)
-    again = (tmp_path / "data.bin").read_bytes()
+    again = rewritten_by_flatc(model, value, tmp_path)
     assert codec.decode(again) == value
     view = serializer(FlatBuffersView[model]).decode(again)
     assert (load(view) if is_view(view) else view) == value

@@ -20,11 +20,11 @@ class Codec:
     def __init__(self, annotation: Any, localns: Optional[Mapping[str, Any]] = None) -> None:
         """Raises TypeError for a type that FlatBuffers cannot hold."""
         self.schema = Schema(annotation, localns)
-        self._layouts = {table.fbs: Layout(table) for table in self.schema.tables}
+        self.layouts = {table.fbs: Layout(table) for table in self.schema.tables}
 
     def encoder(self, decode: Decode, *, checked: bool) -> Encode:
         """From values to bytes. *decode* is what reads them again, where only that tells whether they can be read."""
-        encode = make_encoder(self.schema, self._layouts, checked=checked)
+        encode = make_encoder(self.schema, self.layouts, checked=checked)
         if not (checked and self.schema.recheck):
             return encode
 
@@ -37,11 +37,11 @@ class Codec:
 
     def decoder(self) -> Decode:
         """From bytes to values."""
-        return make_decoder(self.schema, self._layouts)
+        return make_decoder(self.schema, self.layouts)
 
     def viewer(self) -> Decode:
         """From bytes to views."""
-        return make_viewer(self.schema, self._layouts)
+        return make_viewer(self.schema, self.layouts)
 
     def misfit(self, value: Any, error: Exception) -> Optional[str]:
         """Why *value*, which raised *error*, cannot be written, with the path inside it; None if that is not known."""

@@ -21,6 +21,12 @@ class Place:
         self.field, self.id, self.code, self.size, self.align, self.kind = field, id, code, size, align, kind
         self.offset = 0
 
+    def moved(self, offset: int) -> Place:
+        """The same at *offset*."""
+        place = Place(self.field, self.id, self.code, self.size, self.align, self.kind)
+        place.offset = offset
+        return place
+
 
 class Layout:
     """The layout of one table."""
@@ -31,7 +37,7 @@ class Layout:
         places = [place for field in table.fields for place in _places(field)]
         self.count = 1 + max((place.id for place in places), default=-1)
         """Entries of the vtable."""
-        self.places = sorted(places, key=lambda place: (-place.align, place.size, place.id))
+        self.places: list[Place] = sorted(places, key=lambda place: (-place.align, place.size, place.id))
         self.offsets: dict[str, int] = {}
         """Where each reference lies."""
         end = 4
@@ -42,7 +48,7 @@ class Layout:
                 self.offsets[place.field.name] = place.offset
         self.inline = end
         codes = "".join(place.code for place in self.places)
-        references = [field for field in table.fields if not isinstance(field.node, (Scalar, Struct))]
+        references = [field for field in table.fields if not field.in_place]
         self.tail = [field for field in references if not pinned_length(field)]
         self.tail.sort(key=lambda field: (not reaches_eight(field.node), field.id))
         self.pinned: dict[str, int] = {}
@@ -58,6 +64,8 @@ class Layout:
         eight = self.align == 8 if not self.tail else reaches_eight(self.tail[0].node)
         self.fixed = end + (-end % (8 if eight else 4))
         """The size with padding and what always follows: where the first other reference may lead."""
+        self.absent: set[str] = set()
+        """The fields that are never there."""
         self.optional = [field for field in table.fields if field.optional]
         self.full = (1 << len(self.optional)) - 1
         """The mask of a table in which nothing is absent."""

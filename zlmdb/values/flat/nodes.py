@@ -206,6 +206,8 @@ class Field:
         """Its part in the call that makes the object."""
         self.late = False
         """Whether it is set after the object is made."""
+        self.in_place = isinstance(node, (Scalar, Struct))
+        """Whether it lies in the table itself, and not behind a reference."""
 
 
 class Table(Node):

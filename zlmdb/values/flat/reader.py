@@ -1,14 +1,15 @@
 """The generated eager decoder.
 
-A buffer that begins with our own head, or a table with our own vtable, is read by one `unpack_from` at constant places;
-any other layout field by field (``any_`` functions).
+A buffer that begins with our own head, or a table with our own vtable, is read by one `unpack_from` at constant places.
+Any other layout is read field by field (``any_`` functions), until it has a function of its own (see `plans`).
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from typing import Any, Callable
+from functools import partial
+from typing import Any, Callable, Optional
 
 from ..base import Decode
 from . import runtime
@@ -16,6 +17,7 @@ from .generate import Source
 from .layout import Layout, Masks
 from .markers import BOOL, FLOATS, INTEGERS
 from .nodes import Blob, Field, Node, Scalar, Struct, Table, Text, UnionOf, Vector, fill
+from .plans import Plan, Plans, read_vtable
 from .runtime import SHARING, SLACK
 from .schema import Schema
 
@@ -24,7 +26,8 @@ def make_decoder(schema: Schema, layouts: dict[str, Layout]) -> Decode:
     """The function from bytes to a value. It raises anything, but MemoryError, for bytes that do not fit."""
     reader = Reader(schema, layouts)
     reader.functions()
-    decode: Callable[[Any], Any] = reader.source.run(f"reader of {schema.label}", reader.names)["decode"]
+    reader.space = reader.source.run(f"reader of {schema.label}", reader.names)
+    decode: Callable[[Any], Any] = reader.space["decode"]
     return (lambda data: decode(data)[0]) if schema.boxed else decode
 
 
@@ -34,6 +37,9 @@ class Reader:
     def __init__(self, schema: Schema, layouts: dict[str, Layout], *, views: bool = False) -> None:
         """*views*: what is read may be a memoryview."""
         self.text = 'str(data[p:e], "utf-8")' if views else "data[p:e].decode()"
+        self.views = views
+        self.space: dict[str, Any] = {}
+        """What the lines have defined, once they have been run."""
         self.source = Source()
         self.add, self.block = self.source.add, self.source.block
         self.schema, self.layouts = schema, layouts
@@ -65,18 +71,50 @@ class Reader:
         layout = self.layouts[table.fbs]
         known = self.constant(f"known_{table.fbs}", {})
         with self.block(f"def any_{table.fbs}(data, t, room):"):
+            if not self.views:
+                plans = self.constant(f"plans_{table.fbs}", Plans(partial(self.plan, layout)))
+                self.add("so, = get_i32(data, t)", "w = t - so")
+                with self.block("if w >= 0:"):
+                    self.add("size, = get_u16(data, w)", f"plan = {plans}[data[w:w + size]]")
+                    with self.block("if plan is not None:"):
+                        self.add("return plan(data, t, room)")
             self.add(f"fields = fields_of(data, t, {layout.count}, {known})")
             self.enter(table)
             values = {field.name: self.any_field(field, number) for number, field in enumerate(table.fields)}
             self.leave(table, values)
         self.add("")
 
+    def plan(self, own: Layout, vtable: bytes) -> Optional[Plan]:
+        """The function for tables with *vtable*, made now; None if they have to be read field by field."""
+        layout = read_vtable(vtable, own)
+        if layout is None:
+            return None
+        more = Reader(self.schema, self.layouts)
+        more.planned(layout)
+        name = f"{layout.table.fbs} in {self.schema.label}, {vtable.hex()}"
+        plan: Plan = more.source.run(f"reader of {name}", {**self.space, **more.names})["plan"]
+        return plan
+
+    def planned(self, layout: Layout) -> None:
+        """``plan``: the table at a place, which has *layout*."""
+        table = layout.table
+        with self.block("def plan(data, t, room):"):
+            with self.block(f"if t + {layout.inline} > len(data):"):
+                self.add("raise Corrupt('a table beyond the end')")
+            if layout.places:
+                unpack = self.constant("unpack_plan", layout.unpack.unpack_from)
+                self.add(f"{', '.join(self.unpacked(layout))}, = {unpack}(data, t)")
+            self.elsewhere(layout, ["raise Corrupt('a reference to itself')"])
+            self.enter(table)
+            self.leave(table, self.known_fields(layout, "t", 0, "room[0]" if table.shared else ""))
+
     def one(self, table: Table) -> None:
         """``read_T``: the table at a place, at once if it has our layout."""
+        layout = self.layouts[table.fbs]
         with self.block(f"def read_{table.fbs}(data, t, room):"):
             self.known_or(table, f"return any_{table.fbs}(data, t, room)")
             self.enter(table)
-            values = self.known_fields(table, "t", 0, "room[0]" if table.shared else "")
+            values = self.known_fields(layout, "t", 0, "room[0]" if table.shared else "")
             self.leave(table, values)
         self.add("")
 
@@ -142,7 +180,7 @@ class Reader:
                         self.add(*others)
                     self.add("seen = w")
                 self.elsewhere(layout, others)
-                values = self.known_fields(table, "t", 0, left)
+                values = self.known_fields(layout, "t", 0, left)
                 if left:
                     self.check_room(left, layout)
                 if as_dict:
@@ -196,7 +234,7 @@ class Reader:
                 self.add(f"room = [{SHARING} * len(data) + {SLACK}, 0]")
             if table.recursive:
                 self.add("room[1] = 1")
-            values = self.known_fields(table, "", start, "")
+            values = self.known_fields(layout, "", start, "")
             self.made(table, values, "return $")
 
     def enter(self, table: Table) -> None:
@@ -278,18 +316,18 @@ class Reader:
         if layout.joint is not None:
             number = self.number(layout.table, layout.joint.name)
             tests.append(f"f{number} != {layout.fixed - layout.offsets[layout.joint.name]}")
-        must = [field for field in layout.tail if not field.optional and field is not layout.joint]
+        must = [field for field in layout.tail if field not in layout.optional and field is not layout.joint]
         if must:  # a reference to itself would be a text of no bytes
             references = [f"f{self.number(layout.table, field.name)}" for field in must]
             tests.append(f"not {references[0]}" if len(must) == 1 else f"not ({' and '.join(references)})")
         return tests
 
-    def known_fields(self, table: Table, base: str, start: int, left: str) -> dict[str, str]:
+    def known_fields(self, layout: Layout, base: str, start: int, left: str) -> dict[str, str]:
         """Lines that read the fields of a table unpacked at *base* + *start*; the expressions of their values.
 
         *left*: what counts the bytes that are still allowed; without it none are counted.
         """
-        layout = self.layouts[table.fbs]
+        table = layout.table
         values: dict[str, str] = {}
         if layout.joint is not None:  # before ``z`` is used for others
             number = table.fields.index(layout.joint)
@@ -304,7 +342,11 @@ class Reader:
             if isinstance(node, Blob) and field.name in layout.pinned:
                 values[field.name] = fill(node.load, f"b{number}")
                 continue
-            there = f"m & {1 << layout.optional.index(field)}" if field.optional else ""
+            if field.name in layout.absent:
+                values[field.name] = f"x{number}"
+                self.add(self.absent(field, number))
+                continue
+            there = f"m & {1 << layout.optional.index(field)}" if field in layout.optional else ""
             if isinstance(node, (Scalar, Struct)):
                 if isinstance(node, Scalar):
                     made = fill(node.load, f"f{number}")
@@ -312,6 +354,8 @@ class Reader:
                     made = node.make([f"f{number}_{part}" for part in range(len(node.gets))])
                 values[field.name] = f"({made} if {there} else None)" if there else made
                 continue
+            if there and isinstance(node, UnionOf):
+                there = f"{there} and k{number}"
             values[field.name] = f"x{number}"
             offset = start + layout.offsets[field.name]
             place = f"{base} + {offset}" if base else str(offset)
@@ -438,9 +482,6 @@ class Reader:
     def any_field(self, field: Field, number: int) -> str:
         """Lines that read *field* of the table at ``t`` whose fields are at ``fields``; the name of its value."""
         node = field.node
-        absent = f"x{number} = {field.default}"
-        if field.default is None:
-            absent = f"raise Corrupt({f'the field {field.name} is not there'!r})"
         if isinstance(node, UnionOf):
             self.add(f"k{number} = fields[{field.id - 1}]")
             self.add(f"k{number} = k{number} and one_u8(data, t + k{number})[0]")
@@ -451,8 +492,14 @@ class Reader:
             self.add("p += t")
             self.any_value(node, number)
         with self.block("else:"):
-            self.add(absent)
+            self.add(self.absent(field, number))
         return f"x{number}"
+
+    def absent(self, field: Field, number: int) -> str:
+        """The line that says what *field* is when it is not there."""
+        if field.default is None:
+            return f"raise Corrupt({f'the field {field.name} is not there'!r})"
+        return f"x{number} = {field.default}"
 
     def any_value(self, node: Node, number: int) -> None:
         """Lines that read what a table has at ``p``."""

@@ -217,6 +217,7 @@ def deeper(depth: int) -> int:
 
 get_u32 = struct.Struct("<I").unpack_from
 get_i32 = struct.Struct("<i").unpack_from
+get_u16 = struct.Struct("<H").unpack_from
 get_u16s = struct.Struct("<HH").unpack_from
 
 
@@ -395,6 +396,8 @@ NAMES: Mapping[str, Any] = {
     "u32": u32,
     "put_u32s": put_u32s,
     "get_u32": get_u32,
+    "get_i32": get_i32,
+    "get_u16": get_u16,
     "EPOCH": EPOCH,
     "SIZES": SIZES,
     "PADS": PADS,

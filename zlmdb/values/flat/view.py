@@ -71,7 +71,7 @@ def make_viewer(schema: Schema, layouts: dict[str, Layout]) -> Decode:
         cls.__name__ = cls.__qualname__ = f"{table.fbs}View"
         cls._count, cls._known = layout.count, {}
         cls._names = tuple(field.name for field in table.declared)
-        cls._eager = space[f"any_{table.fbs}"]
+        cls._eager = space[f"read_{table.fbs}"]
     if schema.boxed:
         decode = space["decode"]
         return lambda data: decode(data)[0]

@@ -1,0 +1,94 @@
+"""Layouts that others chose, and functions to read each: of older and newer classes, of the official builder.
+
+A table whose vtable is not ours is read field by field. When the same vtable has been met a few times, it gets a
+function of its own, which reads the fields at once as with our own layout.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any, Callable, Optional
+
+from .layout import Layout
+from .nodes import UnionOf
+
+OFTEN = 64
+"""How many times a vtable is met before it gets a function: making one takes as long as reading some hundred tables."""
+
+MANY = 64
+"""How many vtables of one table get functions."""
+
+Plan = Callable[[Any, int, list[int]], Any]
+
+
+class Foreign(Layout):
+    """A layout read from a vtable."""
+
+    def __init__(self, own: Layout, inline: int, offsets: tuple[int, ...]) -> None:
+        """*offsets* of the fields by their ids, in a table of *inline* bytes. Raises ValueError if they overlap."""
+        self.table = own.table
+        self.inline = inline
+        self.offsets = {}
+        self.optional = []
+        self.pinned = {}
+        self.joint = None
+        self.absent = set()
+        self.places = []
+        for place in own.places:
+            field = place.field
+            offset = offsets[place.id] if place.id < len(offsets) else 0
+            if isinstance(field.node, UnionOf):
+                raise ValueError("a union may be absent though the vtable has it")
+            if offset:
+                self.places.append(place.moved(offset))
+                self.offsets[field.name] = offset
+            else:
+                self.absent.add(field.name)
+        self.places.sort(key=lambda place: place.offset)
+        self.tail = [field for field in own.table.fields if field.name in self.offsets and not field.in_place]
+        self.unpack = struct.Struct(self._codes())
+
+    def _codes(self) -> str:
+        codes, end = "<4x", 4
+        for place in self.places:
+            if place.offset < end:
+                raise ValueError("fields that overlap")
+            codes += f"{place.offset - end}x{place.code}"
+            end = place.offset + place.size
+        if end > self.inline:
+            raise ValueError("a field outside of its table")
+        return codes
+
+
+def read_vtable(vtable: bytes, own: Layout) -> Optional[Foreign]:
+    """The layout that *vtable* describes; None if it is to be read field by field, or not at all."""
+    if len(vtable) < 4 or len(vtable) % 2:
+        return None
+    size, inline, *offsets = struct.unpack(f"<{len(vtable) // 2}H", vtable)
+    if size != len(vtable):
+        return None
+    try:
+        return Foreign(own, inline, tuple(offsets))
+    except ValueError:
+        return None
+
+
+class Plans(dict[bytes, Optional[Plan]]):
+    """By vtable, the function that reads such tables; None while there is none."""
+
+    def __init__(self, make: Callable[[bytes], Optional[Plan]]) -> None:
+        super().__init__()
+        self._make = make
+        self._met: dict[bytes, int] = {}
+
+    def __missing__(self, vtable: bytes) -> Optional[Plan]:
+        if len(self) >= MANY:
+            return None
+        met = self._met.get(vtable, 0) + 1
+        if met < OFTEN:
+            if len(self._met) >= 1024:  # vtables that come once are not worth the memory
+                self._met.clear()
+            self._met[vtable] = met
+            return None
+        plan = self[vtable] = self._make(vtable)
+        return plan
