@@ -255,6 +255,19 @@ def _verify(file: str, told: Told) -> None:
 # -- who else has it open -------------------------------------------------------------------------------------------
 
 
+def in_use(file: str) -> bool:
+    """Whether this process or another one has the data file *file* open; False where nobody can tell."""
+    if openstores.is_open(file):
+        return True
+    try:
+        with _alone(file):
+            return False
+    except errors.DatabaseInUse:
+        return True
+    except OSError:  # a directory where nothing can be written
+        return False
+
+
 @contextmanager
 def _alone(final: str) -> Generator[None, None, None]:
     """A block in which no other process has the database *final* open. Raises `DatabaseInUse`.

@@ -1,0 +1,376 @@
+"""The commands: what they print, in words and in JSON, their exit codes, what they refuse, and the page about them."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+from operated import Store, child, content, data_file, flip, make
+
+import zlmdb
+from zlmdb.cli import main
+
+PAGE = Path(__file__).parent.parent / "docs" / "cli.rst"
+ID = str(UUID(int=7))
+
+
+def run(*arguments: object, **options: Any) -> Result:
+    return CliRunner().invoke(main, [str(one) for one in arguments], **options)
+
+
+def ok(*arguments: object, **options: Any) -> str:
+    result = run(*arguments, **options)
+    assert result.exit_code == 0, result.output
+    return str(result.stdout)
+
+
+def answer(*arguments: object) -> Any:
+    return json.loads(ok(*arguments, "--json"))
+
+
+def rows(*arguments: object) -> list[Any]:
+    return [json.loads(line) for line in ok(*arguments).splitlines()]
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Path:
+    make(tmp_path / "db", 20)
+    return tmp_path / "db"
+
+
+# -- looking --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("layout", ["tables", "classic"])
+def test_info_and_tables(layout: Any, tmp_path: Path) -> None:
+    make(tmp_path / "db", 20, layout=layout)
+    facts = answer("info", tmp_path / "db")
+    assert (facts["layout"], facts["lmdb_format"], facts["tables"], facts["records"]) == (layout, "0.9", 5, 100)
+    assert "lmdb format" in ok("info", tmp_path / "db")
+    by_name = {one["table"]: one for one in answer("tables", tmp_path / "db")}
+    assert by_name["users"]["key"] == "uuid"
+    assert by_name["users"]["indexes"][0] == "by_email"
+    assert by_name["weather"]["value"] == "zlib(json)"
+    assert re.search(r"logins +str +int64 +20 ", ok("tables", tmp_path / "db"))
+
+
+def test_get_takes_and_gives_typed_keys_and_values(db: Path) -> None:
+    assert json.loads(ok("get", db, "users", ID))["email"] == "u7@example.com"
+    assert ok("get", db, "logins", "user 7") == "7\n"
+    assert json.loads(ok("get", db, "weather", '["Lima", "2024-01-03T00:00:00Z"]')) == {"degrees": 2.5}
+    assert list(json.loads(ok("get", db, "blobs", b"000007".hex()))) == ["$bytes"]
+
+
+def test_get_of_no_record_has_an_exit_code_of_its_own(db: Path) -> None:
+    assert run("get", db, "logins", "nobody").exit_code == 4
+    assert run("delete", db, "logins", "nobody").exit_code == 4
+    assert run("get", db, "logins", "nobody", "--json").stdout == "null\n"
+
+
+def test_select_gives_ranges_as_lines_of_json(db: Path) -> None:
+    assert [row["key"] for row in rows("select", db, "objects", "--from", 3, "--to", 6)] == [3, 4, 5]
+    assert [row["key"] for row in rows("select", db, "objects", "--reverse", "--limit", 2, "--keys")] == [19, 18]
+    assert [row["value"] for row in rows("select", db, "logins", "--prefix", "user 1", "--limit", 3)] == [1, 10, 11]
+    assert len(rows("select", db, "weather", "--prefix", '["Lima"]')) == 20
+    assert ok("select", db, "users", "--count") == "20\n"
+    assert rows("select", db, "users", "--limit", 1)[0]["key"] == str(UUID(int=0))
+
+
+def test_nothing_is_unpickled_unless_asked(db: Path, tmp_path: Path) -> None:
+    class Bomb:
+        def __reduce__(self) -> Any:
+            return os.mkdir, (str(tmp_path / "exploded"),)
+
+    with zlmdb.open(db, Store) as store, store.write() as t:
+        t.objects[99] = Bomb()
+    assert list(rows("select", db, "objects", "--limit", 1)[0]["value"]) == ["$pickle"]
+    for command in (["select", db, "objects"], ["get", db, "objects", 99], ["check", db], ["dump", db], ["tables", db]):
+        ok(*command)
+    ok("salvage", db, tmp_path / "salvaged")
+    assert not (tmp_path / "exploded").exists()
+    assert json.loads(ok("get", db, "objects", 7, "--unpickle")) == {"n": 7}
+    run("get", db, "objects", 99, "--unpickle")
+    assert (tmp_path / "exploded").exists()
+
+
+def test_put_and_delete(db: Path) -> None:
+    ok("put", db, "logins", "new", "5")
+    assert ok("get", db, "logins", "new") == "5\n"
+    ok("put", db, "weather", '["Oslo", "2024-01-03T00:00:00Z"]', '{"degrees": -3.5}')
+    assert answer("put", db, "blobs", "ff", "00ff") == {"stored": 1}
+    assert answer("delete", db, "logins", "new") == {"deleted": 1}
+    with zlmdb.open(db, Store) as store, store.read() as t:
+        assert "new" not in t.logins
+        assert t.blobs[b"\xff"] == b"\x00\xff"
+        assert t.weather.select(prefix=("Oslo",)).count() == 1
+
+
+def test_put_refuses_what_only_a_program_can_write(db: Path) -> None:
+    assert "does not declare or attach" in run("put", db, "users", ID, "{}").output
+    assert run("put", db, "users", ID, "{}").exit_code == 1
+    assert run("put", db, "objects", "1", "1").exit_code == 2
+    assert run("put", db, "logins", "a", "not json").exit_code == 2
+    assert run("put", db, "logins", "a", '"text"').exit_code == 1
+    assert run("put", db, "users", "one", "{}").exit_code == 1
+
+
+def test_readers_lists_other_processes(db: Path) -> None:
+    program = f"""
+import sys, zlmdb
+with zlmdb.open({str(db)!r}) as db, db.read() as t:
+    t["logins"]["user 7"]
+    print("open", flush=True)
+    sys.stdin.read()
+"""
+    process = subprocess.Popen(child(program), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        assert process.stdout.readline() == "open\n"
+        [reader] = [
+            one for one in answer("readers", db) if one["process"] == str(process.pid) and one["transaction"] != "-"
+        ]
+        assert reader["alive"] == "yes"
+        assert "process" in ok("readers", db)
+        assert answer("check", db)["ok"]
+    finally:
+        process.kill()
+        process.communicate()
+    assert "freed" in ok("readers", db, "--clear")
+    assert answer("readers", db) == []
+
+
+# -- the file as a whole --------------------------------------------------------------------------------------------
+
+
+def test_backup_restore_and_compact(db: Path, tmp_path: Path) -> None:
+    assert answer("backup", db, tmp_path / "copy")["bytes"] == (tmp_path / "copy").stat().st_size
+    assert run("backup", db, tmp_path / "copy").exit_code == 1
+    ok("backup", db, tmp_path / "copy", "--overwrite", "--no-compact")
+    assert "path" in ok("restore", tmp_path / "copy", tmp_path / "again")
+    assert run("restore", tmp_path / "copy", tmp_path / "again").exit_code == 1
+    ok("restore", tmp_path / "copy", tmp_path / "again", "--overwrite")
+    sizes = answer("compact", tmp_path / "again")
+    assert sizes["bytes_after"] <= sizes["bytes_before"]
+    with zlmdb.open(db, Store) as old, zlmdb.open(tmp_path / "again", Store) as new:
+        assert content(new) == content(old)
+
+
+def test_check_says_what_is_wrong_with_an_exit_code(db: Path) -> None:
+    assert "ok, 5 tables, 100 records" in ok("check", db)
+    assert flip(db, bytes([13]) * 20, 4)
+    result = run("check", db)
+    assert result.exit_code == 3
+    assert "record: blobs" in result.output
+    assert "checksum" in result.output
+    report = json.loads(run("check", db, "--json").stdout)
+    assert (report["ok"], report["problems"][0]["table"]) == (False, "blobs")
+
+
+def test_check_does_not_open_a_file_with_damaged_pages(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = bytearray(data_file(db).read_bytes())
+    page = data.rfind(b"u7@example.com\xa3age") // 4096 * 4096
+    data[page : page + 8] = b"\xff" * 8
+    data_file(db).write_bytes(data)
+    monkeypatch.setattr(zlmdb, "open", None)
+    result = run("check", db)
+    assert result.exit_code == 3
+    assert "structure: " in result.output
+    monkeypatch.undo()
+    result = run("salvage", db, db.parent / "salvaged")
+    assert result.exit_code == 3
+    assert re.search(r"logins +20 +20", result.output)
+    assert json.loads(run("salvage", db, db.parent / "again", "--json").stdout)["complete"] is False
+
+
+def test_dump_and_load(db: Path, tmp_path: Path) -> None:
+    result = run("dump", db, tmp_path / "stream")
+    assert result.exit_code == 0
+    assert "5 tables, 100 records" in result.output
+    assert answer("load", tmp_path / "stream", tmp_path / "new", "--layout", "classic", "--lmdb", "1.0") == {
+        "tables": 5, "records": 100
+    }  # fmt: skip
+    with zlmdb.open(db, Store) as old, zlmdb.open(tmp_path / "new", Store) as new:
+        assert (new.layout, new.lib_version) == ("classic", "1.0")
+        assert content(new) == content(old)
+    assert run("load", tmp_path / "stream", tmp_path / "new").exit_code == 1
+    only = run("dump", db, "--table", "logins").stdout
+    assert '"table": "users"' not in only
+    ok("load", "-", tmp_path / "piped", input="\n".join(line for line in only.splitlines() if line.startswith("{")))
+    (tmp_path / "bad").write_text(only[:100])
+    assert run("load", tmp_path / "bad", tmp_path / "none").exit_code == 1
+    assert not (tmp_path / "none").exists()
+
+
+# -- from old to new ------------------------------------------------------------------------------------------------
+
+TABLE = "d6a4c7f0-0000-4000-8000-000000000041"
+
+
+@pytest.fixture
+def classic(tmp_path: Path) -> Path:
+    import lmdb
+
+    @zlmdb.table(TABLE, compress=1)
+    class Objects(zlmdb.MapOidPickle[Any]):
+        """Objects."""
+
+    with zlmdb.Database(tmp_path / "old", layout="classic") as db:
+        objects = db.attach_table(Objects)
+        with db.begin(write=True) as txn:
+            for n in range(5):
+                objects[txn, n] = {"n": n}
+                zlmdb.MapStringString(70)[txn, f"k{n}"] = f"v{n}"
+    del zlmdb.TABLES_BY_UUID[UUID(TABLE)]
+    with lmdb.open(str(tmp_path / "old")) as env, env.begin(write=True) as txn:
+        txn.delete(b"\0\0z")  # what zlmdb 26 does not store
+    return tmp_path / "old"
+
+
+def test_tables_without_types_are_read_as_a_named_map(classic: Path) -> None:
+    assert answer("tables", classic)[0]["key"] is None
+    assert run("select", classic, TABLE).exit_code == 1
+    [first, *_] = rows("select", classic, TABLE, "--map", "MapOidPickle:zlib")
+    assert first["key"] == 0
+    assert list(first["value"]) == ["$pickle"]
+    assert rows("select", classic, TABLE, "--map", "MapOidPickle:zlib", "--unpickle")[3]["value"] == {"n": 3}
+    assert ok("get", classic, "slot:70", "k3", "--map", "MapStringString") == '"v3"\n'
+    assert run("get", classic, "slot:70", "k3", "--map", "MapNothing").exit_code == 2
+
+
+def test_migrate(classic: Path, tmp_path: Path) -> None:
+    types = ["--map", f"{TABLE}=MapOidPickle:zlib", "--slot", "70=MapStringString"]
+    assert "are not given" in run("migrate", classic, tmp_path / "new").output
+    assert "nothing was written" in ok("migrate", classic, tmp_path / "new", *types, "--dry-run")
+    assert not (tmp_path / "new").exists()
+    assert "10 records compared, all equal" in ok("migrate", classic, tmp_path / "new", *types)
+    assert answer("migrate", classic, tmp_path / "newer", *types, "--lmdb", "1.0")["verified"] == 10
+    with zlmdb.open(tmp_path / "new", readonly=True) as db:
+        assert db.layout == "tables"
+        assert db.tables()[TABLE].value == "zlib(pickle)"
+    assert rows("select", tmp_path / "new", TABLE, "--unpickle")[3]["value"] == {"n": 3}
+
+
+def test_migrate_imports_the_classes_of_a_program(
+    classic: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "shop_maps.py").write_text(
+        f"import zlmdb\n@zlmdb.table('{TABLE}', compress=1)\nclass Objects(zlmdb.MapOidPickle):\n    '''Objects.'''\n"
+    )
+    ok("migrate", classic, tmp_path / "new", "--import", "shop_maps", "--slot", "70=MapStringString")
+    zlmdb.TABLES_BY_UUID.pop(UUID(TABLE), None)
+
+
+def test_upgrade_applies_the_steps_of_a_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "shop_steps.py").write_text(
+        "import zlmdb\n"
+        "def step(t):\n    t.logins['n'] = 1\n"
+        "class Store(zlmdb.Schema):\n"
+        "    logins: zlmdb.Table[str, int]\n"
+        "    migrations = (zlmdb.Migration(1, 'count', step),)\n"
+    )
+    make(tmp_path / "db", 2)
+    assert run("upgrade", tmp_path / "db", "shop_steps").exit_code == 2
+    assert run("upgrade", tmp_path / "db", "shop_steps:Missing").exit_code == 2
+    assert answer("upgrade", tmp_path / "db", "shop_steps:Store", "--dry-run")["version"] == 0
+    assert "version 1" in ok("upgrade", tmp_path / "db", "shop_steps:Store")
+    assert ok("get", tmp_path / "db", "logins", "n") == "1\n"
+    assert answer("info", tmp_path / "db")["schema_version"] == 1
+
+
+# -- errors ---------------------------------------------------------------------------------------------------------
+
+
+def test_errors_are_a_line_and_no_traceback(db: Path, tmp_path: Path) -> None:
+    for arguments in (["info", tmp_path / "nothing"], ["get", db, "logings", "a"], ["get", db, "users", "no uuid"]):
+        result = run(*arguments)
+        assert result.exit_code == 1
+        assert isinstance(result.exception, SystemExit)
+        assert result.output.startswith("Error: ")
+        assert len(result.output.splitlines()) == 1
+        error = json.loads(run(*arguments, "--json").output)
+        assert set(error) == {"error", "type"}
+    assert "did you mean 'logins'" in run("get", db, "logings", "a").output
+    (tmp_path / "text").write_text("text" * 2000)
+    for name in ("info", "check"):
+        assert "no LMDB" in run(name, tmp_path / "text").output
+
+
+def test_the_installed_program_works_without_rich(db: Path) -> None:
+    program = f"""
+import sys
+sys.modules["rich"] = None
+sys.argv = ["zlmdb", "tables", {str(db)!r}]
+import runpy
+runpy.run_module("zlmdb", run_name="__main__")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "logins" in done.stdout
+
+
+def test_ctrl_c_ends_without_a_traceback(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*arguments: Any, **options: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(zlmdb.Database, "check", stop)
+    assert run("check", db).exit_code == 130
+
+
+# -- the page -------------------------------------------------------------------------------------------------------
+
+
+def described(name: str, command: click.Command) -> str:
+    """The section of a command: its usage, its docstring, its options."""
+    arguments = " ".join(_metavar(one, command) for one in command.params if isinstance(one, click.Argument))
+    lines = [name, "-" * len(name), "", f"``zlmdb {name} {arguments} [OPTIONS]``", ""]
+    lines += [inspect.cleandoc(command.help or "").replace("*", "\\*"), ""]
+    for option in command.params:
+        if isinstance(option, click.Option):
+            value = "" if option.is_flag else f" {option.metavar or _choices(option)}"
+            lines += [f"``{', '.join(option.opts)}{value}``", f"    {option.help}", ""]
+    return "\n".join(lines)
+
+
+def _metavar(argument: click.Argument, command: click.Command) -> str:
+    make: Any = argument.make_metavar
+    return str(make(click.Context(command)) if inspect.signature(make).parameters else make())  # click 8.2 or older
+
+
+def _choices(option: click.Option) -> str:
+    return "|".join(getattr(option.type, "choices", [option.name or ""]))
+
+
+def test_every_command_has_help_and_is_on_the_page() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    sections = "\n".join(described(name, command) for name, command in sorted(main.commands.items()))
+    marker = "\n.. The rest is written by tests/test_commands.py, with ZLMDB_WRITE_DOCS=1.\n\n"
+    before, _, after = page.partition(marker)
+    if os.environ.get("ZLMDB_WRITE_DOCS"):
+        PAGE.write_text(before + marker + sections, encoding="utf-8")
+    else:
+        assert after == sections
+    assert all(command.help for command in main.commands.values())
+    wanted = "info tables get put delete select check backup restore compact salvage migrate readers dump load upgrade demo fbs"
+    assert set(wanted.split()) <= main.commands.keys()
+
+
+def test_every_command_but_two_has_json() -> None:
+    without = {
+        name
+        for name, command in main.commands.items()
+        if not any(option.name == "as_json" for option in command.params)
+    }
+    assert without == {"demo", "fbs"}

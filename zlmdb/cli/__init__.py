@@ -1,0 +1,12 @@
+"""The commands of ``python -m zlmdb``, also installed as ``zlmdb``: a file each, or for a few that belong together."""
+
+from . import contents as contents
+from . import copies as copies
+from . import demo as demo
+from . import fbs as fbs
+from . import inspect as inspect
+from . import migrate as migrate
+from . import records as records
+from . import repair as repair
+from . import streams as streams
+from .group import main as main

@@ -1,0 +1,163 @@
+"""A table for a command: opened by its name, or as one of the named maps, with its values as JSON."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import re
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple, Optional
+from uuid import UUID
+
+import click
+
+import zlmdb
+
+from ..keytext import from_plain, parse
+from ..values.base import is_a
+from .output import to_json
+
+COMPRESSION = {"zlib": 1, "snappy": 2}
+
+
+class Contents(NamedTuple):
+    """A table in a transaction; *value* names the type of its values, *unpickle* whether pickles may be loaded."""
+
+    table: Any
+    value: str
+    unpickle: bool
+
+    def shown(self, value: Any) -> Any:
+        """A value as JSON. Pickles are their bytes, unless they may be loaded."""
+        if self.pickled and is_a(value, (bytes, memoryview)):
+            if not self.unpickle:
+                return {"$pickle": to_json(value)["$bytes"]}
+            value = pickle.loads(value)
+        return to_json(value)
+
+    @property
+    def pickled(self) -> bool:
+        """Whether the values are pickles."""
+        return innermost(self.value) == "pickle"
+
+    def key(self, text: str) -> Any:
+        """The key that *text* means."""
+        return parse(self.table.storage.key, text)
+
+    def prefix(self, text: str) -> Any:
+        """What the keys of a range begin with: text, hexadecimal bytes, or a JSON list of leading parts."""
+        codec = self.table.storage.key
+        if not isinstance(codec, zlmdb.keys.TupleKey):
+            return parse(codec, text)
+        try:
+            parts: list[Any] = list(json.loads(text))
+        except (ValueError, TypeError) as error:
+            raise click.UsageError(f"--prefix {text}: expected a JSON list of leading parts") from error
+        return tuple(from_plain(part, one) for part, one in zip(codec.parts, parts))
+
+    def parsed(self, text: str) -> Any:
+        """The value that *text* means: JSON for documents and numbers, itself for texts, hexadecimal for bytes."""
+        kind = innermost(self.value)
+        if kind == "string":
+            return text
+        if kind in ("uuid", "timestamp") or re.fullmatch(r"bytes\d*", kind):
+            return _scalar(kind, text)
+        if kind not in ("json", "cbor", "msgpack", "int64", "oid", "float64", "bool"):
+            raise click.UsageError(f"values of type {self.value} are written by programs only")
+        try:
+            return json.loads(text)
+        except ValueError as error:
+            raise click.UsageError(f"{text!r} is not JSON: {error}") from error
+
+
+def _scalar(kind: str, text: str) -> Any:
+    try:
+        if kind == "uuid":
+            return UUID(text)
+        if kind == "timestamp":
+            import numpy
+
+            return numpy.datetime64(int(text), "ns")
+        return bytes.fromhex(text)
+    except ValueError as error:
+        raise click.UsageError(f"{text!r} is no {kind}: {error}") from error
+
+
+def innermost(name: str) -> str:
+    """The format inside what is put around it: of ``zlib(checked(cbor))`` it is ``cbor``."""
+    found = re.fullmatch(r"(?:\w+\()*([\w-]+)\)*", name)
+    return name if found is None else found[1]
+
+
+@contextmanager
+def opened(
+    path: Path, name: str, *, write: bool = False, as_map: Optional[str] = None, unpickle: bool = False
+) -> Generator[Contents, None, None]:
+    """A block with the table *name* of the database at *path*; *as_map* is the named map of a table without types."""
+    if as_map is not None:
+        with zlmdb.Database(path, readonly=not write, create=False) as db:
+            pmap = _attached(db, name, as_map)
+            with db.begin(write=write) as txn:
+                table = pmap.bind(txn)
+                yield Contents(table, table.storage.value.name, unpickle)
+        return
+    with zlmdb.open(path, readonly=not write) as db:
+        infos = db.tables()
+        with db.write() if write else db.read() as t:
+            table = t[name]
+            yield Contents(table, infos[table.label].value or "bytes", unpickle)
+
+
+def _attached(db: Any, name: str, as_map: str) -> Any:
+    number = re.fullmatch(r"slot[ :](\d+)", name)
+    if number is not None:
+        cls, compress = map_class(as_map)
+        return _plain(cls)(int(number[1]), compress)
+    infos = db.tables()
+    uuid = next((one.uuid for one in infos.values() if name in (one.name, str(one.uuid))), None)
+    if uuid is None:
+        raise KeyError(f"no table {name!r} in the file; there are {', '.join(map(repr, infos)) or 'none'}")
+    return db.attach_table(registered(as_map, uuid))
+
+
+def registered(as_map: str, uuid: UUID) -> Any:
+    """A class of the named map *as_map* for the table *uuid*. Pickles are read as bytes."""
+    cls, compress = map_class(as_map)
+    made: Any = type(as_map.partition(":")[0], (_plain(cls),), {"__doc__": cls.__doc__})
+    known = zlmdb.TABLES_BY_UUID.get(uuid)
+    try:
+        return zlmdb.table(uuid, compress=compress)(made)
+    finally:
+        if known is not None:
+            zlmdb.TABLES_BY_UUID[uuid] = known
+        else:
+            zlmdb.TABLES_BY_UUID.pop(uuid, None)
+
+
+class _AsBytes(zlmdb.values.FunctionSerializer[Any]):
+    """Pickles as the bytes they are: a command loads none unless it was asked to."""
+
+    def __init__(self) -> None:
+        super().__init__("pickle", bytes, bytes)
+
+
+def _plain(cls: Any) -> Any:
+    """*cls*, or where its values are pickles a subclass that reads them as bytes."""
+    if not cls.__name__.endswith("Pickle"):
+        return cls
+
+    def codecs(self: Any) -> Any:
+        return cls.codecs(self)[0], zlmdb.values.compressed(_AsBytes(), self._compress)
+
+    return type(cls.__name__, (cls,), {"__doc__": cls.__doc__, "codecs": codecs})
+
+
+def map_class(text: str) -> tuple[Any, Optional[int]]:
+    """The class and the compression of ``MapUuidCbor`` or ``MapUuidCbor:zlib``."""
+    name, _, method = text.partition(":")
+    cls = getattr(zlmdb, name, None) if name.startswith("Map") else None
+    if cls is None or (method and method not in COMPRESSION):
+        raise click.UsageError(f"{text!r} is no named map: expected one such as MapUuidCbor, or MapUuidCbor:zlib")
+    return cls, COMPRESSION.get(method)

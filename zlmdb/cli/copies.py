@@ -1,0 +1,49 @@
+"""Copies of a database: `backup`, `restore` and `compact`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+import zlmdb
+
+from . import output
+from .group import command
+
+_OVERWRITE = click.option("--overwrite", is_flag=True, help="Replace what is there.")
+
+
+@command
+@click.argument("path", type=click.Path(path_type=Path))
+@click.argument("target", type=click.Path(path_type=Path))
+@click.option("--no-compact", is_flag=True, help="Copy unused pages, too: faster, and a larger file.")
+@_OVERWRITE
+def backup(path: Path, target: Path, no_compact: bool, overwrite: bool, as_json: bool) -> None:
+    """Copy the database at PATH to the file TARGET, while others write.
+
+    The copy is checked, flushed to the disk and then renamed. It is a database in one file.
+    """
+    with zlmdb.open(path, readonly=True) as db, output.progress(as_json) as told:
+        made = db.backup(target, compact=not no_compact, overwrite=overwrite, progress=told)
+    output.facts({"path": made.path, "bytes": made.bytes}, as_json)
+
+
+@command
+@click.argument("copy", type=click.Path(path_type=Path))
+@click.argument("path", type=click.Path(path_type=Path))
+@_OVERWRITE
+def restore(copy: Path, path: Path, overwrite: bool, as_json: bool) -> None:
+    """Put the backup COPY where the database at PATH is kept. Nobody may have that open."""
+    with output.progress(as_json) as told:
+        made = zlmdb.Database.restore(copy, path, overwrite=overwrite, progress=told)
+    output.facts({"path": made.path, "bytes": made.bytes}, as_json)
+
+
+@command
+@click.argument("path", type=click.Path(path_type=Path))
+def compact(path: Path, as_json: bool) -> None:
+    """Make the file of the database at PATH smaller, without its unused pages. Nobody else may have it open."""
+    with zlmdb.open(path) as db, output.progress(as_json) as told:
+        done = db.compact(progress=told)
+    output.facts({"bytes_before": done.before, "bytes_after": done.after}, as_json)

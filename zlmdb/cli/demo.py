@@ -1,0 +1,36 @@
+"""The demonstration: `demo`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Optional
+
+import click
+
+import zlmdb
+
+from .group import main
+
+
+@main.command()
+@click.argument("directory", type=click.Path(path_type=Path), default=Path("cities-data"))
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Load only the N largest cities.")
+def demo(directory: Path, limit: Optional[int]) -> None:
+    """Load the world's cities, ask about them, and measure each serializer.
+
+    The database is made in DIRECTORY (cities-data if left out); a second run finds it there and reads it. The figures
+    are saved there, too, as the picture cities.png.
+    """
+    try:
+        from rich.console import Console
+
+        from ..demo import DemoError, run
+    except ModuleNotFoundError as error:
+        raise click.ClickException(f"The demonstration needs {error.name}: pip install 'zlmdb[demo]'") from error
+    try:
+        run(directory, Console(highlight=False), limit)
+    except (DemoError, zlmdb.Error, OSError) as error:
+        raise click.ClickException(str(error)) from error
+    except KeyboardInterrupt:
+        click.echo(f"\nStopped. The tables in {directory} that were complete stay; run it again to go on.", err=True)
+        raise SystemExit(130) from None

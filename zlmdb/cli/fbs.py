@@ -1,0 +1,36 @@
+"""The FlatBuffers schema of a model class: `fbs`."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from operator import attrgetter
+from pathlib import Path
+
+import click
+
+import zlmdb
+
+from .group import main
+
+
+@main.command()
+@click.argument("model", metavar="MODULE:CLASS")
+def fbs(model: str) -> None:
+    """Print the FlatBuffers schema of a model class.
+
+    From it, flatc makes readers and writers, in other languages too, of what FlatBuffers[CLASS] stores. MODULE may be
+    a file of the current directory.
+    """
+    module, _, name = model.partition(":")
+    if not (module and name):
+        raise click.UsageError(f"{model} names no class: write MODULE:CLASS, such as shop.models:User")
+    here = str(Path.cwd())
+    sys.path.insert(0, here)
+    try:
+        text = zlmdb.values.fbs(attrgetter(name)(importlib.import_module(module)))
+    except (ImportError, AttributeError, TypeError) as error:
+        raise click.ClickException(str(error)) from error
+    finally:
+        sys.path.remove(here)
+    click.echo(text, nl=False)

@@ -1,0 +1,94 @@
+"""What is in a file: `info`, `tables` and `readers`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+import zlmdb
+
+from . import output
+from .group import command
+
+
+@command
+@click.argument("path", type=click.Path(path_type=Path))
+def info(path: Path, as_json: bool) -> None:
+    """Show the layout, the LMDB format, the sizes and the version of the database at PATH."""
+    with zlmdb.open(path, readonly=True) as db:
+        stats, tables = db.stats(), db.tables()
+        output.facts(
+            {
+                "path": str(path),
+                "layout": db.layout,
+                "lmdb_format": db.lib_version,
+                "lmdb_library": stats["lmdb_version"],
+                "zlmdb": zlmdb.__version__,
+                "schema_version": db.schema_version,
+                "tables": len(tables),
+                "records": sum(table.count for table in tables.values()),
+                "indexes": sum(len(table.indexes) for table in tables.values()),
+                "file_bytes": stats["current_size"],
+                "page_bytes": stats["page_size"],
+                "last_transaction": stats["last_txnid"],
+                "readers": stats["num_readers"],
+                "reader_slots": stats["max_readers"],
+            },
+            as_json,
+        )
+
+
+@command
+@click.argument("path", type=click.Path(path_type=Path))
+def tables(path: Path, as_json: bool) -> None:
+    """List the tables of the database at PATH: types, records, bytes and indexes.
+
+    The types are missing where zlmdb 26 made the table, which does not store them.
+    """
+    with zlmdb.open(path, readonly=True) as db:
+        rows = [
+            {
+                "table": one.name, "key": one.key, "value": one.value, "records": one.count, "bytes": one.bytes,
+                "indexes": one.indexes,
+            }
+            for one in db.tables().values()
+        ]  # fmt: skip
+    output.table(rows, as_json)
+
+
+@command
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--clear", is_flag=True, help="Free the slots of processes that have died.")
+def readers(path: Path, clear: bool, as_json: bool) -> None:
+    """List the read transactions on the database at PATH, of all processes.
+
+    A reader that stays keeps the pages of its snapshot from being used again, so that the file grows.
+    """
+    with zlmdb.open(path, readonly=True) as db:
+        env = db.store.env
+        cleared = env.reader_check() if clear else 0
+        rows = [
+            {"process": process, "thread": thread, "transaction": txn, "alive": _alive(process)}
+            for process, thread, txn in _slots(env.readers())
+        ]
+    if clear and not as_json:
+        click.echo(f"{cleared} slots of dead processes freed")
+    output.table(rows, as_json)
+
+
+def _slots(text: str) -> list[list[str]]:
+    """The lines of LMDB's report: process, thread and transaction ("-" for a slot that reads nothing)."""
+    lines = [words for words in (line.split() for line in text.splitlines()) if len(words) == 3]
+    return [words for words in lines if words[0].isdigit() and words[0] != str(os.getpid())]
+
+
+def _alive(process: str) -> str:
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return "no"
+    except OSError:  # of another user
+        return "yes"
+    return "yes"

@@ -1,0 +1,102 @@
+"""What commands write: facts, tables and JSON on standard output, progress on standard error."""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import json
+import math
+import sys
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from ..progress import Progress, Told, silent
+from ..values.base import is_a
+
+
+def facts(found: Mapping[str, Any], as_json: bool) -> None:
+    """Names and values, one a line, or one JSON object."""
+    if as_json:
+        click.echo(json.dumps(to_json(dict(found))))
+        return
+    width = max((len(name) for name in found), default=0)
+    for name, fact in found.items():
+        click.echo(f"{name.replace('_', ' '):{width}}  {_text(fact)}")
+
+
+def table(rows: Sequence[Mapping[str, Any]], as_json: bool) -> None:
+    """Rows under their column names, numbers to the right, or a JSON list of objects."""
+    if as_json:
+        click.echo(json.dumps(to_json([dict(row) for row in rows])))
+        return
+    if not rows:
+        return
+    names = list(rows[0])
+    cells = [[_text(row[name]) for name in names] for row in rows]
+    widths = [max(len(name), *(len(line[place]) for line in cells)) for place, name in enumerate(names)]
+    numbers = [all(type(row[name]) in (int, float) for row in rows) for name in names]
+    for line in (names, *cells):
+        padded = [
+            cell.rjust(width) if right else cell.ljust(width) for cell, width, right in zip(line, widths, numbers)
+        ]
+        click.echo("  ".join(padded).rstrip())
+
+
+def line(data: Any) -> None:
+    """One line of JSON."""
+    click.echo(json.dumps(to_json(data), ensure_ascii=False))
+
+
+def to_json(value: Any) -> Any:
+    """*value* as what JSON holds: bytes as ``{"$bytes": base64}``, sets as lists, times by ISO 8601, else text."""
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if is_a(value, Mapping):
+        return {key if isinstance(key, str) else str(key): to_json(one) for key, one in value.items()}
+    if is_a(value, (bytes, bytearray, memoryview)):
+        return {"$bytes": base64.b64encode(value).decode()}
+    if is_a(value, (set, frozenset)):
+        return [to_json(one) for one in sorted(value, key=repr)]
+    if is_a(value, (list, tuple)):
+        return [to_json(one) for one in value]
+    if isinstance(value, (dt.date, dt.time)):
+        return value.isoformat()
+    return str(value)
+
+
+def _text(fact: Any) -> str:
+    if fact is None or fact == ():
+        return "-"
+    if isinstance(fact, bool):
+        return "yes" if fact else "no"
+    if isinstance(fact, int):
+        return f"{fact:,}"
+    return ", ".join(map(str, fact)) if is_a(fact, (list, tuple)) else str(fact)
+
+
+@contextmanager
+def progress(as_json: bool) -> Generator[Told, None, None]:
+    """A function that shows how far long work is: a bar of rich's on a terminal, else nothing."""
+    if as_json or not sys.stderr.isatty():
+        yield silent
+        return
+    try:
+        from rich.console import Console
+        from rich.progress import Progress as Bars
+    except ModuleNotFoundError:
+        yield silent
+        return
+    with Bars(console=Console(stderr=True), transient=True) as bars:
+        tasks: dict[str, Any] = {}
+
+        def told(one: Progress) -> None:
+            if one.stage not in tasks:
+                tasks[one.stage] = bars.add_task(one.stage, total=one.total)
+            bars.update(tasks[one.stage], completed=one.done, total=one.total)
+
+        yield told

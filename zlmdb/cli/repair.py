@@ -1,0 +1,92 @@
+"""Damaged files: `check` and `salvage`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+import zlmdb
+
+from ..backup import in_use
+from ..engines.lmdb import data_file
+from ..progress import Told
+from ..report import CheckReport, Problem
+from . import output
+from .group import FOUND, command
+
+
+@command
+@click.argument("path", type=click.Path(path_type=Path))
+def check(path: Path, as_json: bool) -> None:
+    """Check the database at PATH: pages, records, indexes, catalogue and counts.
+
+    The pages are looked at first, without LMDB, so that a file from elsewhere is safe to check. Records are read by the
+    types that the file names; nothing is unpickled. Others may write meanwhile. Exit code 3: something is wrong.
+    """
+    with output.progress(as_json) as told:
+        # While somebody has it open its pages may change, and LMDB has trusted them already.
+        wrong = [] if in_use(data_file(str(path))) else _wrong(path, told)
+        if wrong:
+            report = CheckReport(str(path))
+            for text in wrong:
+                report.add(Problem("structure", text))
+            report.note("the file was not opened: salvage it, or restore a backup")
+        else:
+            with zlmdb.open(path, readonly=True) as db:
+                report = db.check(progress=told)
+    if as_json:
+        output.line(report.as_dict())
+    else:
+        _show(report)
+    if not report.ok:
+        click.get_current_context().exit(FOUND)
+
+
+def _wrong(path: Path, told: Told) -> list[str]:
+    try:
+        return zlmdb.Database.verify(path, progress=told)
+    except zlmdb.CorruptDatabase as error:
+        return [str(error)]
+
+
+def _show(report: CheckReport) -> None:
+    rows = [
+        {"table": one.name, "records": one.records, "types": one.codecs, "index entries": sum(one.indexes.values())}
+        for one in report.tables.values()
+    ]
+    output.table(rows, False)
+    for note in report.notes:
+        click.echo(f"note: {note}")
+    for problem in report.problems:
+        where = ".".join(part for part in (problem.table, problem.index) if part is not None)
+        key = "" if problem.key is None else f" {problem.key}"
+        click.echo(f"{problem.kind}: {where}{key}{': ' * bool(where or key)}{problem.text}")
+    click.echo(str(report))
+
+
+@command
+@click.argument("source", type=click.Path(path_type=Path))
+@click.argument("target", type=click.Path(path_type=Path))
+def salvage(source: Path, target: Path, as_json: bool) -> None:
+    """Copy all that still decodes from the damaged database SOURCE into a new one at TARGET.
+
+    What did not come along is listed. SOURCE is read without LMDB, and not changed. Indexes are built again when a
+    program that declares them opens TARGET. Exit code 3: something did not come along.
+    """
+    with output.progress(as_json) as told:
+        report = zlmdb.Database.salvage(source, target, progress=told)
+    if as_json:
+        output.line(report.as_dict())
+    else:
+        rows = [
+            {"table": name, "copied": count, "expected": report.expected.get(name)}
+            for name, count in report.copied.items()
+        ]
+        output.table(rows, False)
+        for text in (*report.damage, *(f"note: {note}" for note in report.notes)):
+            click.echo(text)
+        for lost in report.lost:
+            click.echo(f"lost: {lost.table} {lost.key}: {lost.reason}")
+    if not report.complete:
+        click.get_current_context().exit(FOUND)

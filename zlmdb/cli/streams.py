@@ -1,0 +1,46 @@
+"""A database as a portable stream: `dump` and `load`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import IO, Any, Optional
+
+import click
+
+import zlmdb
+
+from ..filling import new_file
+from ..stream import load as load_stream
+from . import output
+from .group import command
+
+
+@command
+@click.argument("path", type=click.Path(path_type=Path))
+@click.argument("file", type=click.File("wb", atomic=True), default="-")
+@click.option("--table", "tables", multiple=True, metavar="TABLE", help="Only this table; may be given several times.")
+def dump(path: Path, file: IO[bytes], tables: tuple[str, ...], as_json: bool) -> None:
+    """Write the database at PATH to FILE, or standard output, as a portable stream of JSON lines.
+
+    It holds the schema, typed keys, values and checksums, and can be loaded into another layout, LMDB version or
+    engine, on another machine. Nothing is unpickled.
+    """
+    with zlmdb.open(path, readonly=True) as db, output.progress(as_json) as told:
+        streamed = db.dump(file, tables=tables or None, progress=told)
+    text = f"{streamed.tables} tables, {streamed.records} records"
+    click.echo(text if not as_json else f'{{"tables": {streamed.tables}, "records": {streamed.records}}}', err=True)
+
+
+@command
+@click.argument("file", type=click.File("rb"))
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--layout", type=click.Choice(["tables", "classic"]), default="tables", help="Of the new file.")
+@click.option("--lmdb", type=click.Choice(["0.9", "1.0"]), help="The LMDB format of the new file.")
+def load(file: IO[bytes], path: Path, layout: Any, lmdb: Optional[str], as_json: bool) -> None:
+    """Make a new database at PATH of the stream FILE that dump wrote; - is standard input.
+
+    The whole stream is checked first. Indexes are built when a program that declares them opens the database.
+    """
+    with output.progress(as_json) as told, new_file(path, layout, lmdb) as store:
+        streamed = load_stream(store, file, told)
+    output.facts({"tables": streamed.tables, "records": streamed.records}, as_json)
