@@ -41,6 +41,7 @@ from zlmdb.values import (
     load,
     serializer,
 )
+from zlmdb.values.flat.members import is_bare
 
 attrs = pytest.importorskip("attrs")
 try:
@@ -426,6 +427,25 @@ def test_what_a_class_does_when_an_object_is_made_is_done() -> None:
         again = codec.decode(data)
         assert seen == traces
         assert (type(again), vars(again)) == (model, {"a": 5, "b": 6})
+
+
+def test_plain_dataclasses_are_made_without_calling_them() -> None:
+    """The fast way; what a class would do besides is in the test before this."""
+
+    @dataclass
+    class Derived(Optionals):
+        more: list[int] = field(default_factory=list)
+
+    @dataclass
+    class Slotted:
+        __slots__ = ("a", "b")
+        a: int
+        b: str
+
+    assert [is_bare(model) for model in (User, Small, Optionals, Words, Derived, Slotted)] == [True] * 6
+    assert [is_bare(model) for model in (Frozen, Pair, Movie, Book)] == [False] * 4
+    codec = serializer(FlatBuffers[Slotted])
+    assert codec.decode(codec.encode(Slotted(1, "x"))) == Slotted(1, "x")
 
 
 def test_fields_set_late_and_keywords() -> None:

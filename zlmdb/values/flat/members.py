@@ -72,8 +72,11 @@ def _own_init(cls: Any) -> bool:
         if getattr(field, "kw_only", False) is True:
             options["kw_only"] = True
         copies.append((field.name, Any, dataclasses.field(**options)))
-    frozen = bool(cls.__dataclass_params__.frozen)
-    copy: Any = dataclasses.make_dataclass("copy", copies, frozen=frozen)
+    frozen = bool(getattr(getattr(cls, "__dataclass_params__", None), "frozen", False))
+    try:
+        copy: Any = dataclasses.make_dataclass("copy", copies, frozen=frozen)
+    except (TypeError, ValueError):  # a field that `dataclasses` would not take
+        return False
     return bool(_body(cls) == _body(copy))
 
 
