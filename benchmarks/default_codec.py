@@ -259,6 +259,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, help="how often each contender takes its turn")
     given = parser.parse_args()
     size = SMOKE if given.smoke else FULL
+    size = size._replace(rounds=given.rounds or size.rounds)
     console = Console(width=110)
     console.print(
         f"{platform.python_implementation()} {platform.python_version()}, zlmdb {zlmdb.__version__}, "
@@ -268,7 +269,7 @@ def main() -> None:
         rng = random.Random(7)
         rows: Rows = [(number, make(number, rng)) for number in range(size.records)]
         with tempfile.TemporaryDirectory() as directory:
-            show(console, model, size.records, measure(model, rows, given.rounds or size.rounds, Path(directory)))
+            show(console, model, size.records, measure(model, rows, size.rounds, Path(directory)))
 
 
 if __name__ == "__main__":

@@ -236,3 +236,15 @@ def test_a_class_in_quotes_is_resolved(tmp_path: Any) -> None:
         t.notes[1] = Note("a", LONG)
         assert t.notes[1] == Note("a", LONG)
         assert t.notes.storage.value.name == "compressed(msgpack)"
+
+
+def test_a_timestamp_needs_no_numpy_in_the_module_that_names_it(tmp_path: Any) -> None:
+    pytest.importorskip("numpy")
+
+    class Store(zlmdb.Schema):
+        times: zlmdb.Table[int, zlmdb.Compressed[values.Timestamp]]
+        plain: zlmdb.Table[zlmdb.keys.Timestamp, values.Timestamp]  # type: ignore[type-var]
+
+    with zlmdb.open(tmp_path, Store) as db:
+        assert db.tables()["times"].value == "compressed(timestamp)"
+        assert db.tables()["plain"].value == "timestamp"

@@ -319,10 +319,16 @@ NAMED = [STRING, OID, NAMED_UUID, TIMESTAMP, BYTES16, BYTES20, BYTES32, OID_SET,
 String = Annotated[str, STRING]
 Oid = Annotated[int, OID]
 Uuid = Annotated[UUID, NAMED_UUID]
-Timestamp = Annotated["numpy.datetime64", TIMESTAMP]
 Bytes16 = Annotated[bytes, BYTES16]
 Bytes20 = Annotated[bytes, BYTES20]
 Bytes32 = Annotated[bytes, BYTES32]
 OidSet = Annotated[set[int], OID_SET]
 UuidSet = Annotated[set[UUID], UUID_SET]
-Bytes20Timestamp = Annotated["tuple[bytes, numpy.datetime64]", BYTES20_TIMESTAMP]
+
+if TYPE_CHECKING:
+    Timestamp = Annotated[numpy.datetime64, TIMESTAMP]
+    Bytes20Timestamp = Annotated[tuple[bytes, numpy.datetime64], BYTES20_TIMESTAMP]
+else:
+    # Nothing here imports numpy, and a name in quotes would be looked up in the user's module.
+    Timestamp = Annotated[Any, TIMESTAMP]
+    Bytes20Timestamp = Annotated[tuple[bytes, Any], BYTES20_TIMESTAMP]
