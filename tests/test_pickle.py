@@ -502,6 +502,25 @@ def test_the_classes_of_the_type_need_not_be_listed() -> None:
     assert codec.decode(pickle.dumps(value, 5)) == value
 
 
+def test_a_getattr_gives_members_of_allowed_enums_only() -> None:
+    """As CPython 3.11.0 to 3.11.3 pickle them."""
+
+    class Getattr:
+        def __init__(self, *arguments: Any) -> None:
+            self.arguments = arguments
+
+        def __reduce__(self) -> Any:
+            return getattr, self.arguments
+
+    codec = serializer(Annotated[Color, PickleSerializer(allow=[])])
+    assert codec.decode(pickle.dumps(Getattr(Color, "RED"))) is Color.RED
+    for arguments in ((Color, "__subclasses__"), (Color, "mro"), (1, "real"), ("", "format")):
+        with pytest.raises(DecodeError, match="no enum with such a member"):
+            codec.decode(pickle.dumps(Getattr(*arguments)))
+    with pytest.raises(DecodeError, match="names"):
+        serializer(Annotated[int, PickleSerializer(allow=[])]).decode(pickle.dumps(Getattr(Color, "RED")))
+
+
 def test_with_allow_no_fingerprint_is_believed() -> None:
     trusting, careful = serializer(Pickle[Point]), serializer(Annotated[Point, PickleSerializer(allow=[])])
     fingerprint = pickle.loads(trusting.encode(Point(1)))[0]
