@@ -22,7 +22,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 # written against it. A package without its modules listed beside it counts as one ("values" holds values/json.py).
 ROWS = [
     ["_version", "errors", "typeargs", "progress", "report"],
-    ["keys", "values", "engines", "gate", "layout", "writerlock"],
+    ["keys", "values", "engines", "gate", "layout", "readers", "writerlock"],
     ["engines.lmdb", "engines.memory", "store", "keytext"],
     ["transaction", "catalogue", "storage"],
     ["selection", "hotpath", "indexstorage"],

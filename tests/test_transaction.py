@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
-from typing import Any, Callable
+from typing import Any, Callable, NamedTuple
 
 import pytest
 
@@ -363,6 +363,63 @@ def test_hooks_do_not_outlive_an_aborted_transaction(db: Any) -> None:
     assert True not in told
 
 
+def test_after_commit_runs_once_stored_and_not_when_undone(db: Any) -> None:
+    done: list[Any] = []
+    with db.write() as t:
+        t.txn.after_commit(lambda: done.append(numbers(db)))
+        with suppress(Boom), t.txn.savepoint():
+            t.txn.after_commit(lambda: done.append("undone"))
+            raise Boom
+        with t.txn.savepoint():
+            t.txn.after_commit(lambda: done.append("kept"))
+        t.numbers["a"] = 1
+        assert done == []
+    assert done == [{"a": 1}, "kept"]
+    with suppress(Boom), db.write() as t:
+        t.txn.after_commit(lambda: done.append("aborted"))
+        raise Boom
+    db.run(lambda t: t.txn.after_commit(lambda: done.append("run")))
+    assert done == [{"a": 1}, "kept", "run"]
+    with db.read() as t, pytest.raises(zlmdb.ReadonlyDatabase):
+        t.txn.after_commit(done.clear)
+
+
+def test_what_runs_after_the_commit_may_write_and_may_fail(db: Any) -> None:
+    done: list[Any] = []
+
+    def write() -> None:
+        with db.write() as t:
+            t.numbers["after"] = 2
+
+    def fail() -> None:
+        raise Boom
+
+    with pytest.raises(Boom), db.write() as t:
+        t.numbers["a"] = 1
+        for work in (fail, write, fail, lambda: done.append("last")):
+            t.txn.after_commit(work)
+    assert done == ["last"]
+    assert numbers(db) == {"a": 1, "after": 2}
+
+
+def test_run_does_not_repeat_what_is_stored(db: Any) -> None:
+    runs = []
+
+    def full() -> None:
+        raise zlmdb.DatabaseFull("of another database", size=1)
+
+    def work(t: Any) -> None:
+        runs.append(1)
+        t.numbers["a"] = 1
+        t.txn.after_commit(full)
+        t.txn.store.full = True
+
+    with pytest.raises(zlmdb.DatabaseFull, match="another"):
+        db.run(work)
+    assert runs == [1]
+    assert numbers(db) == {"a": 1}
+
+
 def test_hooks_run_after_the_end(db: Any) -> None:
     seen: list[dict[str, int]] = []
     with db.write() as t:
@@ -714,6 +771,80 @@ def test_a_poisoned_savepoint_poisons_the_transaction(make_db: Callable[..., Any
                     t.numbers["b"] = 2
             assert dict(t.numbers) == {}
     assert numbers(db) == {}
+
+
+class Person(NamedTuple):
+    name: str
+    age: int
+
+
+class People(zlmdb.Table[int, Person]):
+    by_name = zlmdb.UniqueIndex[str]("name")
+    by_age = zlmdb.Index[int]("age")
+
+
+class Interrupting(Failing):
+    """The second call fails: between a record and its index entry, where a signal may come."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name == self._method:
+            self._method += " "
+            return getattr(self._raw, name)
+        return Failing(self._raw, self._method.strip(), self._error).__getattr__(name)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), MemoryError(), TimeoutError()], ids=repr)
+@pytest.mark.parametrize("method", ["put", "delete"])
+def test_a_statement_that_was_interrupted_is_not_committed(
+    make_db: Callable[..., Any], error: Any, method: str
+) -> None:  # fmt: skip
+    class Peopled(zlmdb.Schema):
+        people: People
+
+    db = make_db(Peopled)
+    with db.write() as t:
+        t.people[1] = Person("Ann", 30)
+    with pytest.raises(zlmdb.TransactionPoisoned), db.write() as t:  # noqa: PT012
+        t.people[2] = Person("Ben", 40)
+        t.people._raw = Interrupting(t.txn.raw, method, error)
+        with suppress(type(error)):
+            if method == "put":
+                t.people[3] = Person("Cid", 50)
+            else:
+                del t.people[1]
+    with db.read() as t:
+        assert dict(t.people) == {1: Person("Ann", 30)}
+    assert db.check().ok
+
+
+@on_disk
+def test_after_a_fatal_error_the_database_is_opened_anew(
+    make_db: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, combo: str
+) -> None:
+    """LMDB stops an environment when it could not write its last page; py-lmdb closes one that could not be resized."""
+    db = make_db(Store)
+    with db.write() as t:
+        t.numbers["a"] = 1
+
+    class Stopped:
+        def __init__(self, env: Any) -> None:
+            self.env = env
+
+        def begin(self, **options: Any) -> Any:
+            raise zlmdb.lmdb.PanicError("MDB_PANIC: Update of meta page failed")
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.env, name)
+
+    with db.read() as reader:
+        db.store.env = Stopped(db.store.env)
+        with pytest.raises(zlmdb.DatabaseInUse, match="1 open"), db.write():
+            pass
+        assert dict(reader.numbers) == {"a": 1}
+    with db.write() as t:
+        t.numbers["b"] = 2
+    db.store.env.close()
+    assert numbers(db) == {"a": 1, "b": 2}
 
 
 @on_disk

@@ -24,6 +24,7 @@ from .layout import Layout
 from .openstores import Opening
 from .operations import Operations
 from .pmap import PersistentMap
+from .readers import Reader, readers
 from .schema import Schema, declarations
 from .storage import Storage
 from .store import Store
@@ -299,6 +300,8 @@ class Database(Operations, Generic[S_co]):
             raise errors.DatabaseClosed(
                 f"the database {self.dbpath!r} is not open: open it again, or use it in its with block"
             )
+        if self._store.env is None:  # in a forked child
+            self._store.reopen()
         return self._store
 
     # -- transactions ---------------------------------------------------------------------------------------------
@@ -322,11 +325,15 @@ class Database(Operations, Generic[S_co]):
         The engine does so when the map had to grow, so *fn* must not have effects outside the transaction.
         """
         while True:
+            stored: list[bool] = []
             try:
                 with self.write() if write else self.read() as tables:
+                    tables.txn.hooks.append(stored.append)
+                    tables.txn.opener = getattr(fn, "__code__", tables.txn.opener)  # the program's part of it
+                    tables.txn.instruction = 0
                     return fn(tables)
-            except errors.DatabaseFull:
-                if not (write and self.store.grow(self._opening.timeout)):
+            except errors.DatabaseFull:  # also from another transaction, in what runs after the commit
+                if True in stored or not (write and self.store.grow(self._opening.timeout)):
                     raise
 
     def begin(
@@ -386,6 +393,33 @@ class Database(Operations, Generic[S_co]):
                     f"{klass.__name__} cannot be attached inside a transaction of this thread: attach "
                     "tables before you begin one"
                 )
+
+    # -- readers --------------------------------------------------------------------------------------------------
+
+    def readers(self) -> list[Reader]:
+        """Who reads the file now, in all processes; of this process also for how long, and where it began."""
+        store = self.store
+        return readers(store.env, store.live)
+
+    def clear_readers(self) -> int:
+        """Free the slots of readers that were killed, and with them the pages they held back; how many.
+
+        This is also done by every opening, every 1,000 write transactions, and when the table of readers is full.
+        """
+        return self.store.clear_readers()
+
+    @property
+    def long_read(self) -> float:
+        """Seconds after which a read transaction that is still open is logged as a warning, once: 60.
+
+        The warning names the line that began it. It comes with the next transaction that begins in this process, up to
+        a quarter of the time late, or else when the long one ends. ``math.inf`` turns it off.
+        """
+        return self.store.ages.limit
+
+    @long_read.setter
+    def long_read(self, seconds: float) -> None:
+        self.store.ages.limit = seconds
 
     # -- facts ----------------------------------------------------------------------------------------------------
 

@@ -42,6 +42,16 @@ class Opening:
     timeout: Optional[float] = None
 
 
+def _in_child() -> None:
+    """In a forked child: another thread of the parent may have held the lock, and is not here to release it."""
+    global lock
+    lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
+
+
 def checked_options(*, maxsize: Optional[int], **others: Any) -> Options:
     """The engine's options. Raises TypeError or ValueError where *maxsize* is no number of bytes."""
     if maxsize is not None and (type(maxsize) is bool or not hasattr(maxsize, "__index__")):

@@ -12,12 +12,13 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Generator, Iterable
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any, NamedTuple, Optional, Protocol, TypeVar
 
 from . import errors, layout
 from .gate import Gate
 from .layout import Layout
+from .readers import Ages
 from .writerlock import WriterLock
 
 R = TypeVar("R")
@@ -73,6 +74,10 @@ class Engine(Protocol):
         """The process was forked; the environment must not be closed, and is opened again on its next use."""
         ...
 
+    def fatal(self, error: Exception) -> bool:
+        """Whether after *error* the environment is of no use, and has to be opened anew."""
+        ...
+
 
 class Live(Protocol):
     """A transaction as its store sees it."""
@@ -90,6 +95,8 @@ class Space(NamedTuple):
 
 
 MAIN = Space(None, 0)
+
+_CLEAR_EVERY = 1000  # write transactions
 
 
 class Store:
@@ -109,6 +116,8 @@ class Store:
         self.live: dict[int, weakref.ref[Live]] = {}
         self.maps: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self.full = False
+        self.ages = Ages()
+        self._written = 0
         self._main_entries = -1
         self._wanted: set[bytes] = set()
         self._lock_path = lock_path
@@ -118,11 +127,13 @@ class Store:
         _stores.add(self)
 
     def _reset_locks(self) -> None:
+        self.gate: Optional[Gate] = None
         self.lock = threading.RLock()
         self.writer = WriterLock(self._lock_path)
 
     def _opened(self, env: Any) -> None:
-        self.gate = Gate() if self.engine.moves else None
+        # The same one for the same transactions: a thread may wait at it while the environment is opened anew.
+        self.gate = (self.gate or Gate()) if self.engine.moves else None
         self.env = env
 
     # -- the layout -----------------------------------------------------------------------------------------------
@@ -132,7 +143,9 @@ class Store:
         found: Optional[Layout] = None
         if self.engine.persistent:
             with self.writing(timeout):
-                found = layout.recognise(self.engine, self.env, self.engine.path, slots_expected=slots_expected)
+                found = self._following(
+                    lambda env: layout.recognise(self.engine, env, self.engine.path, slots_expected=slots_expected)
+                )
         if found is not None:
             self.layout = found
             if found == "tables":
@@ -173,7 +186,7 @@ class Store:
             with self.writing(timeout), self.lock:
                 # Another thread may have been here meanwhile; what began since then must find its handles unchanged.
                 missing = [name for name in missing if name not in self.spaces]
-                self._publish({name: self.engine.open_existing(self.env, name) for name in missing})
+                self._publish(self._following(lambda env: self._existing(env, missing)))
 
     def open_wanted(self, timeout: Optional[float]) -> None:
         """Before a write transaction begins: open what one before it could not."""
@@ -187,8 +200,17 @@ class Store:
         """Run ``work(txn, open_space)`` in a write transaction of its own and commit it.
 
         Spaces that *work* opens are created where they are missing, and published once the commit has succeeded.
-        Raises `DatabaseInUse` when this thread is inside a write transaction.
+        Run again when the map had to grow. Raises `DatabaseInUse` when this thread is inside a write transaction.
         """
+        while True:
+            try:
+                return self._change(work, timeout)
+            except errors.DatabaseFull as error:
+                self.full = error.size is not None
+                if not self.grow(timeout):
+                    raise
+
+    def _change(self, work: Callable[[Any, Callable[[bytes], Any]], R], timeout: Optional[float]) -> R:
         opened: dict[bytes, Any] = {}
 
         def open_space(name: bytes) -> Any:
@@ -214,6 +236,20 @@ class Store:
             self._publish(opened)
         return result
 
+    def _existing(self, env: Any, names: Iterable[bytes]) -> dict[bytes, Any]:
+        return {name: self.engine.open_existing(env, name) for name in names}
+
+    def _following(self, work: Callable[[Any], R]) -> R:
+        """The result of ``work(environment)``, which begins transactions of its own; again when the map has to move."""
+        while True:
+            env = self.env or self.reopen()
+            try:
+                return work(env)
+            except Exception as error:
+                if not self.engine.resized(error):
+                    raise self.engine.translate(error) from error.__cause__
+                self._make_good(env, error)
+
     def _publish(self, handles: dict[bytes, Any]) -> None:
         self.sequence += 1
         for name, handle in handles.items():
@@ -231,16 +267,16 @@ class Store:
 
         For a write, the thread must be the writer (see `writing`).
         """
-        env = self.env
-        if env is None:
-            env = self.reopen()
         if self.gate is not None:
             self.gate.enter()
+        env = self.env
         try:
+            if env is None:
+                env = self.reopen()
             return env.begin(write=write, buffers=buffers)
         except Exception as error:
             self.ended(threading.get_ident())
-            self._make_good(error)
+            self._make_good(env, error)
         return self._begin_again(write, buffers)
 
     def ended(self, thread: int) -> None:
@@ -258,7 +294,7 @@ class Store:
             txn.abort()
             self.ended(threading.get_ident())
 
-    def _make_good(self, error: Exception) -> None:
+    def _make_good(self, env: Any, error: Exception) -> None:
         """Do what a beginning that failed with *error* asks for, or raise it as ours."""
         ours = self.engine.translate(error)
         if self.engine.resized(error):
@@ -268,9 +304,11 @@ class Store:
                         f"another process has made {self.engine.path!r} larger, which this one follows only while it "
                         f"has no transactions open: end them, and begin again"
                     ) from error
-                self.engine.adopt_size(self.env)
-        elif isinstance(ours, errors.DatabaseFull) and hasattr(self.env, "reader_check"):
-            self.env.reader_check()  # slots of readers that were killed
+                self._resize(self.engine.adopt_size)
+        elif isinstance(ours, errors.DatabaseFull):
+            self.clear_readers()
+        elif self.engine.fatal(error):
+            self._renew(env, ours)
         else:
             raise ours from error
 
@@ -278,7 +316,7 @@ class Store:
         if self.gate is not None:
             self.gate.enter()
         try:
-            return self.env.begin(write=write, buffers=buffers)
+            return (self.env or self.reopen()).begin(write=write, buffers=buffers)
         except Exception as again:
             self.ended(threading.get_ident())
             raise self.engine.translate(again) from again
@@ -335,10 +373,44 @@ class Store:
         with self._alone() as alone:
             if alone:
                 self.full = False
-                self.engine.grow(self.env)
+                self._resize(self.engine.grow)
             else:
                 log.warning("%s cannot grow while transactions of this process are open", self.engine.path)
         return alone
+
+    def _resize(self, resize: Callable[[Any], None]) -> None:
+        """Move the map; where there is no address space for it, LMDB has closed the environment, and it is reopened."""
+        try:
+            resize(self.env)
+        except Exception as error:
+            self.suspend()
+            with suppress(errors.Error):  # else with the next transaction
+                self.reopen()
+            raise self.engine.translate(error) from error
+
+    def _renew(self, env: Any, error: Exception) -> None:
+        """Open the environment *env* anew, which met a fatal error; another thread may have done so."""
+        with self.lock:
+            if self.env is env:
+                if self.live:
+                    raise errors.DatabaseInUse(
+                        f"{self.engine.path!r} met a fatal error and is opened anew once its {len(self.live)} open "
+                        f"transactions have ended: end them, and begin again"
+                    ) from error
+                log.warning("%s met a fatal error, and is opened anew: %s", self.engine.path, error)
+                self.suspend()
+                self.reopen()
+
+    def clear_readers(self) -> int:
+        """Free the slots of readers whose processes were killed; how many."""
+        env = self.env or self.reopen()
+        return int(env.reader_check()) if hasattr(env, "reader_check") else 0
+
+    def clear_readers_at_times(self) -> None:
+        """Before a write: what dead readers hold back must not make the file grow for as long as it is open."""
+        self._written += 1
+        if self._written % _CLEAR_EVERY == 0:
+            self.clear_readers()
 
     def grow(self, timeout: Optional[float]) -> bool:
         """As `make_room`, for a thread that is not the writer yet."""
@@ -356,7 +428,14 @@ class Store:
                 env = self.engine.open()
                 names, self.spaces = list(self.spaces), {}
                 # Without the writer lock, which another thread may hold while it waits for this one.
-                self._publish({name: self.engine.open_existing(env, name) for name in names})
+                try:
+                    found = self._existing(env, names)
+                except Exception as error:
+                    if not self.engine.resized(error):
+                        raise self.engine.translate(error) from error
+                    self.engine.adopt_size(env)
+                    found = self._existing(env, names)
+                self._publish(found)
                 self._opened(env)
             return self.env
 
@@ -389,6 +468,7 @@ class Store:
                 live.forked()
         self.live.clear()
         self.env = None
+        self.ages = Ages()
         self._reset_locks()
         self.engine.in_child()
 
@@ -409,17 +489,23 @@ class _Writing:
 
 _stores: weakref.WeakSet[Store] = weakref.WeakSet()
 _held: list[Any] = []
+_entered: list[Gate] = []
 
 
 def _before_fork() -> None:
     for store in list(_stores):
         if store.env is not None:
+            if store.gate is not None:  # no other thread may move the map under what is held
+                store.gate.enter()
+                _entered.append(store.gate)
             _held.extend(store.engine.before_fork(store.env))
 
 
 def _after_in_parent() -> None:
     while _held:
         _held.pop().abort()
+    while _entered:
+        _entered.pop().leave(threading.get_ident())
 
 
 def _after_in_child() -> None:
@@ -427,6 +513,7 @@ def _after_in_child() -> None:
         if store.env is not None:
             store.in_child()
     _held.clear()
+    _entered.clear()
 
 
 if hasattr(os, "register_at_fork"):

@@ -393,8 +393,12 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=_TableType):
     def truncate(self) -> int:
         """Delete every record and index entry; how many of both."""
         self._check_write()
-        deleted = self._drop(self.storage, self._db)
-        return deleted + sum(self._drop(index.storage.storage, index.handle) for index in self.indexes)
+        try:
+            deleted = self._drop(self.storage, self._db)
+            return deleted + sum(self._drop(index.storage.storage, index.handle) for index in self.indexes)
+        except BaseException as error:
+            self.txn.poison(error)
+            raise
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.label!r}: {self.select(limit=4)!r}>"
@@ -451,7 +455,11 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=_TableType):
             self._raw.put(encoded, data, True, True, False, self._db)
             puts, dels = upkeep.apply(changes, self._raw, key, primary)
         except Exception as error:
+            self.txn.poison(error)
             self._write_failed(key, error)
+        except BaseException as error:  # such as a KeyboardInterrupt between the record and an entry
+            self.txn.poison(error)
+            raise
         self.txn.count(1 + puts, dels)
 
     def _stored(self, encoded: bytes, key: K) -> Optional[tuple[V]]:
@@ -467,7 +475,7 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=_TableType):
         txn, raw = self.txn, self._raw
         self._check_write()
         key: Any = None
-        dels = 0
+        dels, begun = 0, False
         try:
             if self.indexes:
                 key = self.storage.decode_key(encoded)
@@ -476,12 +484,17 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=_TableType):
                     return 0
                 primary = encoded[len(self.storage.prefix) :]
                 entries = [(bound, bound.storage.entry(old[0], primary, stored=True)) for bound in self.indexes]
+                begun = True
                 for (index, handle), entry in entries:
                     if entry is not None:
                         dels += upkeep.delete_entry(index, handle, entry, raw, key, primary)
             deleted = int(raw.delete(encoded, db=self._db))
-        except Exception as error:
-            self._write_failed(key, error)
+        except BaseException as error:
+            if begun:
+                txn.poison(error)
+            if isinstance(error, Exception):
+                self._write_failed(key, error)
+            raise
         txn.count(0, dels + deleted)
         return deleted
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import sys
 import threading
 import time
 import warnings
@@ -15,8 +17,12 @@ from . import errors
 from .layout import SLOTS
 from .store import Store
 
-_POISON = (errors.DatabaseFull, errors.DiskError, errors.CorruptDatabase)
+_POISON = (errors.DatabaseFull, errors.DiskError, errors.CorruptDatabase, MemoryError)
 _get_ident = threading.get_ident
+_clock = time.monotonic
+_getframe = sys._getframe  # pyright: ignore[reportPrivateUsage]  # it has no other name
+
+log = logging.getLogger("zlmdb")
 
 
 class TransactionStats:
@@ -66,8 +72,8 @@ class Transaction:
     """
 
     __slots__ = (
-        "__weakref__", "_buffers", "_error", "_outer", "_raw", "_sequence", "_store",
-        "_timeout", "_views", "changes", "dels", "hooks", "puts", "stats", "tables", "thread", "write",
+        "__weakref__", "_buffers", "_error", "_outer", "_raw", "_sequence", "_store", "_timeout", "_views",
+        "changes", "dels", "hooks", "instruction", "opener", "puts", "since", "stats", "tables", "thread", "write",
     )  # fmt: skip
 
     def __init__(
@@ -79,7 +85,7 @@ class Transaction:
         self.stats = stats
         self._timeout = timeout
         self._raw: Any = None
-        self._error: Optional[Exception] = None
+        self._error: Optional[BaseException] = None
         self._outer: list[Any] = []  # the engine's transactions around the present savepoint
         self.write = write
         self.tables: dict[Any, Any] = {}
@@ -92,8 +98,9 @@ class Transaction:
         if self._raw is not None:
             raise errors.DatabaseInUse(f"{self!r} has begun already: use a new transaction, or txn.savepoint()")
         store = self._store
-        if store.env is None:
-            store.reopen()
+        env = store.env
+        if env is None:
+            env = store.reopen()
         if self.write:
             store.open_wanted(self._timeout)
         self._sequence = store.sequence
@@ -101,6 +108,15 @@ class Transaction:
             self._begin_write(store)
         else:
             self._raw = store.begin(buffers=self._buffers)
+            if store.env is not env:  # opened anew, with new handles
+                self._sequence = store.sequence
+        self.since = now = _clock()
+        # Of db.read() or the with statement. A line number takes longer to find than a transaction to begin.
+        caller = _getframe(2)
+        self.opener = caller.f_code
+        self.instruction = caller.f_lasti
+        if now >= store.ages.look_at:
+            store.ages.look(now, store.live)
         self.thread = _get_ident()
         self._error = None
         self._views: list[memoryview] = []
@@ -115,10 +131,11 @@ class Transaction:
                 path=store.engine.path,
             )
         store.writer.acquire(self._timeout)
-        self._sequence = store.sequence  # that of before may be of before another writer made tables
         try:
             store.make_room()
+            store.clear_readers_at_times()
             self._raw = store.begin(write=True, buffers=self._buffers)
+            self._sequence = store.sequence  # that of before may be of before another writer made tables
             store.check_main(self._raw)
         except BaseException:
             if self._raw is not None:
@@ -134,7 +151,8 @@ class Transaction:
         if self._error is not None:
             self.abort()
             raise errors.TransactionPoisoned(
-                f"the transaction met an engine error and can only be aborted, nothing was stored: {self._error}"
+                f"the transaction met an error in the midst of a write and can only be aborted, nothing was stored: "
+                f"{self._error!r}"
             ) from self._error
         try:
             raw.commit()
@@ -146,9 +164,32 @@ class Transaction:
             raise ours from error
         self._end()
         if self.hooks:
-            hooks, self.hooks = self.hooks, []
-            for hook in hooks:
+            self._committed()
+
+    def _committed(self) -> None:
+        hooks, self.hooks = self.hooks, []
+        failed: Optional[Exception] = None
+        for hook in hooks:
+            try:
                 hook(True)
+            except Exception as error:  # what is stored is stored: the others are told so, too
+                if failed is not None:
+                    log.exception("another hook failed after the commit")
+                failed = failed or error
+        if failed is not None:
+            raise failed
+
+    def after_commit(self, fn: Callable[[], object], /) -> None:
+        """Call *fn* once this transaction is stored, in the order of the calls; never when it is aborted.
+
+        It runs at the end of the block, after the writer lock has been given back, so that it may begin a transaction.
+        What was asked for inside a savepoint that is undone does not run. All of them run, though one raises; the first
+        exception then leaves the block, and everything is stored all the same.
+
+        Raises `ReadonlyDatabase` in a read transaction.
+        """
+        self.check_write()
+        self.hooks.append(lambda kept: fn() if kept else None)
 
     def abort(self) -> None:
         """Forget everything written and end. An ended transaction stays as it is."""
@@ -183,6 +224,8 @@ class Transaction:
         store.ended(self.thread)
         if self.write:
             store.writer.release()
+        elif _clock() - self.since > store.ages.limit:
+            store.ages.ended(self)
         if store.at_rest is not None and not store.live:
             store.at_rest()
         stats = self.stats
@@ -234,7 +277,7 @@ class Transaction:
         """
         parent = self.raw
         self.check_write()
-        child = self._store.env.begin(parent=parent, write=True, buffers=self._buffers)
+        child = self._nested(parent)
         counts = self.puts, self.dels, len(self.hooks)
         self._outer.append(parent)
         self._switch(child)
@@ -248,6 +291,12 @@ class Transaction:
             raise
         if self._raw is child:
             self._leave(child, counts)
+
+    def _nested(self, parent: Any) -> Any:
+        try:
+            return self._store.env.begin(parent=parent, write=True, buffers=self._buffers)
+        except Exception as error:
+            raise self.translate(error) from error
 
     def _merge(self, child: Any) -> None:
         try:
@@ -358,6 +407,11 @@ class Transaction:
             self._error = ours
             self._store.full = _needs_room(ours)
         return ours
+
+    def poison(self, error: BaseException) -> None:
+        """Half of a statement was written when *error* came: refuse to commit."""
+        if self.write and self._error is None:
+            self._error = error
 
     def watch(self, data: Any) -> Any:
         """Remember *data*, a memoryview just read, so that it is released at the end of the transaction."""

@@ -6,10 +6,12 @@ processes an advisory lock on a small file beside the data file, in which the ho
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import threading
 import time
+from contextlib import suppress
 from typing import Optional
 
 from . import errors
@@ -24,6 +26,7 @@ log = logging.getLogger("zlmdb")
 PATIENCE = 1.0
 """Seconds after which a wait for another writer is logged."""
 
+_READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.05
 
 
@@ -85,7 +88,7 @@ class WriterLock:
 
     def _lock_file(self, start: float, timeout: Optional[float]) -> None:
         if self._file is None:
-            self._file = os.open(str(self.path), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._file = self._opened(str(self.path))
         pause, logged = _FIRST_PAUSE, False
         while not self._try_file():
             waited = time.monotonic() - start
@@ -96,7 +99,20 @@ class WriterLock:
                 logged = True
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
-        os.pwrite(self._file, b"%-20d" % os.getpid(), 0)
+        with suppress(OSError):  # on a full disk, others do not learn who holds it
+            os.pwrite(self._file, b"%-20d" % os.getpid(), 0)
+
+    @staticmethod
+    def _opened(path: str) -> int:
+        try:
+            return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            ours = errors.ReadonlyDatabase if error.errno in _READ_ONLY else errors.DiskError
+            raise ours(
+                f"the lock file {path!r} of the writers cannot be opened ({error.strerror}): make its directory "
+                f"writable, give the disk some room, or open the database with readonly=True",
+                path=path,
+            ) from error
 
     def _try_file(self) -> bool:
         if self._file is None or fcntl is None:

@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import sys
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,6 +18,7 @@ from typing import Any, Optional
 import lmdb
 
 from .. import errors
+from .place import look_at, no_space
 from .structure import check_length
 
 log = logging.getLogger("zlmdb")
@@ -29,6 +32,10 @@ BUDGET = 16 * TIB
 
 FIRST_SIZE = 64 << 20
 """The first map size, in bytes, where no address space can be reserved; it then doubles as the data grow."""
+
+_LEAST_SIZE = 1 << 16
+_LOCK_PAUSES = (0.02, 0.1, 0.5)  # seconds
+_looked_at: set[str] = set()  # places that were warned of, if need be
 
 MAX_TABLES = 1024
 MAX_READERS = 1024
@@ -116,6 +123,9 @@ class LmdbEngine:
             )
         if not new:
             check_length(self.file)
+        if self._place not in _looked_at:
+            _looked_at.add(self._place)
+            look_at(self.file)
         keywords = self._keywords(new)
         self._size, self._reserved = _map_size(self.file, options.maxsize)
         try:
@@ -151,22 +161,46 @@ class LmdbEngine:
 
     def _open(self, keywords: dict[str, Any]) -> lmdb.Environment:
         try:
-            return lmdb.open(self._place, map_size=self._size, **keywords)
-        except (lmdb.MemoryError, MemoryError):
-            smaller = _growable(self.file)
-            if self.options.maxsize is not None or self._size <= smaller:
-                raise
-            self.closed()
-            self._size = smaller
-            return lmdb.open(self._place, map_size=smaller, **keywords)
+            return self._fitting(keywords)
         except (lmdb.ReadonlyError, lmdb.LockError) as error:
             # Read-only media: without a lock file there is no table of readers, which only matters beside a writer.
             if not (keywords["readonly"] and keywords["lock"]):
                 raise self.translate(error) from error
             log.warning("%s opens read-only without a lock file: no other process may write to it", self.path)
-            return lmdb.open(self._place, map_size=self._size, **{**keywords, "lock": False})
+            return self._fitting({**keywords, "lock": False})
+        except lmdb.DiskError as error:
+            raise no_space(self.file, error) or self.translate(error) from error
         except lmdb.Error as error:
             raise self.translate(error) from error
+
+    def _fitting(self, keywords: dict[str, Any]) -> lmdb.Environment:
+        """An environment with the map size that is wanted; where the address space is short, with a smaller one."""
+        growable, least = _growable(self.file), max(_used(self.file), _LEAST_SIZE)
+        while True:
+            try:
+                return self._patient(keywords)
+            except lmdb.MemoryError:
+                size = self._size
+                if self.options.maxsize is not None or size <= least:
+                    raise
+                self.closed()
+                self._size = growable if growable < size else max(size // 2, least)
+
+    def _patient(self, keywords: dict[str, Any]) -> lmdb.Environment:
+        """Open, and again shortly after where the lock file is not to be had: in clusters that passes."""
+        for pause in _LOCK_PAUSES:
+            try:
+                env = lmdb.open(self._place, map_size=self._size, **keywords)
+            except lmdb.LockError:
+                if keywords["readonly"]:
+                    raise
+                time.sleep(pause)
+            else:
+                break
+        else:
+            env = lmdb.open(self._place, map_size=self._size, **keywords)
+        env.reader_check()  # what readers that were killed have left
+        return env
 
     def open_existing(self, env: Any, name: bytes) -> Any:
         """The handle of the sub-database *name*, or None where there is none."""
@@ -192,6 +226,10 @@ class LmdbEngine:
         """Follow another process that made the file larger. No transaction of this process may be open."""
         limit = self.options.maxsize
         env.set_mapsize(0 if limit is None else max(limit, _used(self.file)))
+
+    def fatal(self, error: Exception) -> bool:
+        """Whether the environment that gave *error* has to be opened anew: LMDB stopped it, or py-lmdb closed it."""
+        return isinstance(error, lmdb.PanicError) or "closed/deleted/dropped" in str(error)
 
     def resized(self, error: Exception) -> bool:
         """Whether *error* says that another process made the file larger than this map."""
@@ -314,5 +352,10 @@ def translate(error: Exception, **facts: Any) -> Exception:
         return errors.TransactionClosed("the transaction has ended: begin a new one", **facts)
     if "same thread" in text:
         return errors.NestedTransaction(NESTED, **facts)
-    ours, advice = _ERRORS.get(type(error).__name__, (errors.DiskError, "the engine failed"))
+    if os.strerror(errno.EROFS) in text:
+        return errors.ReadonlyDatabase(
+            f"the file system can only be read: open it with readonly=True ({text})", **facts
+        )
+    name = "DiskError" if os.strerror(errno.EIO) in text else type(error).__name__  # a short write, on a full disk
+    ours, advice = _ERRORS.get(name, (errors.DiskError, "the engine failed"))
     return ours(f"{advice} ({text})", **facts)

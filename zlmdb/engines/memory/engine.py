@@ -42,6 +42,10 @@ class MemoryEngine:
 
     adopt_size = grow
 
+    def fatal(self, error: Exception) -> bool:
+        """False: no error breaks it."""
+        return False
+
     def resized(self, error: Exception) -> bool:
         """False: there is no other process."""
         return False

@@ -1,0 +1,176 @@
+"""Readers: none wrecks the file. Slots of killed ones are freed, and those that stay open for long are named."""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import zlmdb
+from zlmdb.engines import lmdb as engine
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+
+
+class Store(zlmdb.Schema):
+    rows: zlmdb.Table[int, bytes]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    return str(tmp_path / "data")
+
+
+def test_a_long_read_is_logged_with_the_line_that_began_it(path: str, caplog: pytest.LogCaptureFixture) -> None:
+    with zlmdb.open(path, Store) as db:
+        assert db.long_read == 60
+        db.long_read = 0.0
+        forgotten = db.read()
+        line = sys._getframe().f_lineno - 1
+        with caplog.at_level(logging.WARNING, logger="zlmdb"):
+            for _ in range(3):
+                with db.write() as t:
+                    t.rows[1] = b"x"
+        told = [record.message for record in caplog.records if "has been open" in record.message]
+        assert len(told) == 1, "once, not with every transaction"
+        assert f"{__file__}:{line}:" in told[0]
+        assert repr(path) in told[0]
+        db.long_read = math.inf
+        forgotten.txn.abort()
+
+
+def test_a_long_read_that_nobody_noticed_is_logged_when_it_ends(path: str, caplog: pytest.LogCaptureFixture) -> None:
+    with zlmdb.open(path, Store) as db, caplog.at_level(logging.WARNING, logger="zlmdb"):
+        db.long_read = 0.0
+        with db.read():
+            line = sys._getframe().f_lineno - 1
+        [told] = [record.message for record in caplog.records if "was open" in record.message]
+        assert f"{__file__}:{line}:" in told
+        caplog.clear()
+
+        def work(t: Store) -> int:
+            return len(t.rows)
+
+        db.run(work, write=False)
+        assert f"{__file__}:{work.__code__.co_firstlineno}:" in caplog.text
+
+
+def test_short_reads_and_writes_are_not_logged(path: str, caplog: pytest.LogCaptureFixture) -> None:
+    with zlmdb.open(path, Store) as db, caplog.at_level(logging.WARNING, logger="zlmdb"):
+        for _ in range(3):
+            with db.write() as t, db.read():
+                t.rows[1] = b"x"
+        db.long_read = 0.0
+        with db.write() as t:
+            t.rows[1] = b"x"
+        db.long_read = math.inf
+        with db.read():
+            pass
+    assert caplog.records == []
+
+
+def test_readers_names_its_own_with_age_and_place(path: str) -> None:
+    with zlmdb.open(path, Store) as db, db.read():
+        line = sys._getframe().f_lineno - 1
+        [reader] = [reader for reader in db.readers() if reader.snapshot is not None]
+        assert reader.pid == os.getpid()
+        assert reader.age is not None
+        assert 0 <= reader.age < 60
+        assert reader.opened == f"{__file__}:{line}"
+    with zlmdb.open(None, Store) as db, db.read():
+        assert db.readers() == []
+        assert db.clear_readers() == 0
+
+
+READING = """
+import os, signal, sys, zlmdb
+db = zlmdb.open(sys.argv[1])
+taken = [db.read() for _ in range(int(sys.argv[2]))]
+print("reading", flush=True)
+sys.stdin.read()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def killed_reader(path: str, transactions: int = 1) -> Any:
+    """A process that reads; closing its input kills it."""
+    reader = subprocess.Popen(
+        [sys.executable, "-c", READING, path, str(transactions)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert reader.stdout is not None
+    assert reader.stdout.readline() == b"reading\n"
+    return reader
+
+
+def kill(reader: Any) -> None:
+    reader.stdin.close()
+    assert reader.wait(60) == -signal.SIGKILL
+    reader.stdout.close()
+
+
+@posix
+def test_slots_of_killed_readers_are_freed_on_request_and_by_opening(path: str) -> None:
+    with zlmdb.open(path, Store) as db:
+        reader = killed_reader(path, 50)
+        assert len([one for one in db.readers() if one.pid == reader.pid]) == 50
+        assert db.clear_readers() == 0
+        kill(reader)
+        assert len([one for one in db.readers() if one.pid == reader.pid]) == 50
+        assert db.clear_readers() == 50
+        kill(killed_reader(path, 7))
+    with zlmdb.open(path, Store) as db:
+        assert [one for one in db.readers() if one.pid != os.getpid()] == []
+
+
+@posix
+def test_slots_of_killed_readers_are_freed_when_the_table_is_full(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "MAX_READERS", 60)
+    with zlmdb.open(path, Store) as db:
+        dead = killed_reader(path, 50)
+        kill(dead)
+        taken = [db.read() for _ in range(40)]
+        assert len(taken) == 40
+        more = pytest.raises(zlmdb.DatabaseFull, match="reader slots")
+        with more:
+            taken.extend(db.read() for _ in range(30))
+        for t in taken:
+            t.txn.abort()
+        with db.read():
+            pass
+
+
+@posix
+def test_a_killed_reader_does_not_make_the_file_grow_for_ever(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("zlmdb.store._CLEAR_EVERY", 10)
+    data = os.path.join(path, "data.mdb")
+    with zlmdb.open(path, Store, durability="none") as db:
+
+        def rewrite() -> int:
+            for i in range(25):
+                with db.write() as t:
+                    t.rows.put_many((n, bytes([i]) * 2000) for n in range(50))
+            return os.path.getsize(data)
+
+        alone = rewrite()
+        reader = killed_reader(path)
+        pinned = rewrite()
+        assert pinned > 4 * alone, "the snapshot is kept, and the file grows"
+        kill(reader)
+        rewrite()
+        settled = rewrite()
+        assert rewrite() == settled
+
+
+def test_there_are_slots_for_a_thousand_readers(path: str) -> None:
+    with zlmdb.open(path, Store) as db:
+        taken = [db.read() for _ in range(1000)]
+        assert sum(one.snapshot is not None for one in db.readers()) == 1000
+        for t in taken:
+            t.txn.abort()
