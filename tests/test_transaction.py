@@ -394,7 +394,7 @@ def test_what_runs_after_the_commit_may_write_and_may_fail(db: Any) -> None:
     def fail() -> None:
         raise Boom
 
-    with pytest.raises(Boom), db.write() as t:
+    with pytest.raises(Boom), db.write() as t:  # noqa: PT012
         t.numbers["a"] = 1
         for work in (fail, write, fail, lambda: done.append("last")):
             t.txn.after_commit(work)

@@ -122,6 +122,7 @@ from .maps import MapUuidUuidUuidUuidUuid as MapUuidUuidUuidUuidUuid
 from .migrations import Migration as Migration
 from .pmap import PersistentMap as PersistentMap
 from .progress import Progress as Progress
+from .readers import Reader as Reader
 from .registered import TABLES_BY_UUID as TABLES_BY_UUID
 from .report import CheckReport as CheckReport
 from .schema import Schema as Schema
@@ -276,6 +277,7 @@ __all__ = [  # open is left out: `from zlmdb import *` keeps the builtin
     "Pickle",
     "PickleSerializer",
     "Progress",
+    "Reader",
     "ReadonlyDatabase",
     "Schema",
     "SchemaMismatch",

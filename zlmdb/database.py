@@ -330,7 +330,7 @@ class Database(Operations, Generic[S_co]):
                 with self.write() if write else self.read() as tables:
                     tables.txn.hooks.append(stored.append)
                     tables.txn.opener = getattr(fn, "__code__", tables.txn.opener)  # the program's part of it
-                    tables.txn.instruction = 0
+                    tables.txn.instruction = -1
                     return fn(tables)
             except errors.DatabaseFull:  # also from another transaction, in what runs after the commit
                 if True in stored or not (write and self.store.grow(self._opening.timeout)):

@@ -112,7 +112,8 @@ class Transaction:
                 self._sequence = store.sequence
         self.since = now = _clock()
         # Of db.read() or the with statement. A line number takes longer to find than a transaction to begin.
-        caller = _getframe(2)
+        caller = _getframe(1)
+        caller = caller.f_back or caller
         self.opener = caller.f_code
         self.instruction = caller.f_lasti
         if now >= store.ages.look_at:

@@ -179,6 +179,9 @@ class LmdbEngine:
         while True:
             try:
                 return self._patient(keywords)
+            except lmdb.MapResizedError:  # another process made the file larger in just this moment
+                self.closed()
+                self._size = max(self.options.maxsize or _growable(self.file), _used(self.file))
             except lmdb.MemoryError:
                 size = self._size
                 if self.options.maxsize is not None or size <= least:
@@ -220,12 +223,12 @@ class LmdbEngine:
         if self.can_grow:
             size = 2 * env.info()["map_size"]
             log.info("%s grows to %d bytes", self.path, size)
-            env.set_mapsize(size)
+            _set_size(env, size)
 
     def adopt_size(self, env: Any) -> None:
         """Follow another process that made the file larger. No transaction of this process may be open."""
         limit = self.options.maxsize
-        env.set_mapsize(0 if limit is None else max(limit, _used(self.file)))
+        _set_size(env, 0 if limit is None else max(limit, _used(self.file)))
 
     def fatal(self, error: Exception) -> bool:
         """Whether the environment that gave *error* has to be opened anew: LMDB stopped it, or py-lmdb closed it."""
@@ -270,6 +273,18 @@ class LmdbEngine:
 def lib_version(env: Any) -> str:
     """The LMDB file format of *env*: "0.9" or "1.0"."""
     return "0.9" if env.lib_version()[0] < 1 else "1.0"
+
+
+def _set_size(env: Any, size: int) -> None:
+    try:
+        env.set_mapsize(size)
+    except lmdb.MemoryError:
+        # py-lmdb has closed the environment. With cffi (PyPy) it goes on to take the file for open in this process.
+        cffi: Any = sys.modules.get("lmdb.cffi")
+        keys = getattr(env, "_open_keys", None)
+        if cffi is not None and keys:
+            cffi._open_env_keys.difference_update(keys)
+        raise
 
 
 def _map_size(file: str, maxsize: Optional[int]) -> tuple[int, int]:
