@@ -157,7 +157,10 @@ class Reader:
         with self.block(f"def {'dict' if as_dict else 'all'}_{name}(data, place, room):"):
             self.add(*["found = {}"] if as_dict else ["found = []", "add = found.append"])
             self.add(f"last = len(data) - {layout.unpack.size}", "seen = -1")
-            if lined and not runtime.BY_ARRAY:
+            if lined and runtime.BY_ARRAY:  # PyPy makes single loads of this
+                self.add("z, = get_u32(data, place)")
+                self.add("offsets = [get_u32(data, q)[0] for q in range(place + 4, place + 4 + 4 * z, 4)]")
+            elif lined:
                 self.add("z, = get_u32(data, place)")
                 self.add("offsets = few_u32[z](data, place + 4) if z < 33 else get_offsets(data, place, room)")
             else:
@@ -379,12 +382,8 @@ class Reader:
             self.blob(node, number, left)
         elif isinstance(node, UnionOf):
             self.union(node, number)
-        elif isinstance(node, Vector) and self.few(node) and not left:
-            self.add("z, = get_u32(data, p)")
-            width = node.item.width.vector if isinstance(node.item, Scalar) else ""
-            self.add(
-                f"x{number} = {self.made_of(node, f'few_{width}[z](data, p + 4)')} if z < 33 else {self.value(node)}"
-            )
+        elif isinstance(node, Vector) and isinstance(node.item, Scalar) and not left:
+            self.few_scalars(node, node.item, number)
         elif isinstance(node, Vector) and isinstance(node.item, Text) and not left and not runtime.BY_ARRAY:
             self.few_texts(node, number)
         else:
@@ -409,9 +408,16 @@ class Reader:
         load = node.item.load if isinstance(node.item, Text) else "$"
         return fill(node.make, texts if load == "$" else f"[{fill(load, 'x')} for x in {texts}]")
 
-    def few(self, node: Vector) -> bool:
-        """Whether a short vector is read best in place."""
-        return isinstance(node.item, Scalar) and not runtime.BY_ARRAY
+    def few_scalars(self, node: Vector, item: Scalar, number: int) -> None:
+        """Lines that read a vector of scalars in place."""
+        name, size = item.width.vector, item.width.size
+        self.add("z, = get_u32(data, p)")
+        if runtime.BY_ARRAY:  # PyPy makes single loads of this
+            numbers = f"[one_{name}(data, q)[0] for q in range(p + 4, p + 4 + {size} * z, {size})]"
+            self.add(f"x{number} = {self.made_of(node, numbers)}")
+            return
+        few = self.made_of(node, f"few_{name}[z](data, p + 4)")
+        self.add(f"x{number} = {few} if z < 33 else {self.value(node)}")
 
     def text_at(self, node: Node, number: int, left: str) -> None:
         """Lines that read the text at ``p``."""
