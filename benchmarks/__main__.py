@@ -16,8 +16,8 @@ from .workloads import ALL, INSIDE, WORKLOADS
 
 LEFT_OUT = "did not fit the time this run was given; `python -m benchmarks --size full` measures it"
 ROUNDS = {"tiny": 1, "small": 3, "window": 5, "full": 5}
-BUDGET = {"tiny": 5.0, "small": 10.0, "window": 6.0, "full": 600.0}
-LIMIT = {"tiny": 60.0, "small": 60.0, "window": 30.0, "full": 600.0}
+BUDGET = {"tiny": 5.0, "small": 10.0, "window": 4.0, "full": 600.0}
+LIMIT = {"tiny": 60.0, "small": 60.0, "window": 45.0, "full": 600.0}
 
 
 def arguments() -> argparse.Namespace:
@@ -68,6 +68,7 @@ def measure(options: argparse.Namespace, results: Results, names: list[str], con
             rows = run(
                 name, size, labels, rounds=options.rounds or ROUNDS[size_name], limit=options.limit or LIMIT[size_name],
                 budget=options.budget or BUDGET[size_name], progress=status.update, pool=pool,
+                smaller=results.smaller(name, size),
             )  # fmt: skip
         results.save(name, size, rows, command=" ".join(["python -m benchmarks", *sys.argv[1:]]), kind=size_name)
         console.print(f"{name} {size:,}: {(monotonic() - began) / 60:.1f} minutes since the start")

@@ -17,6 +17,9 @@ from .workloads import Step, Workload
 KEPT_ALIVE = 200_000
 """Up to so many records the process of a contender lives through all rounds; beyond, memory is worth more."""
 
+WARMED_UP = 20_000
+"""Up to so many records a first round warms up; beyond, a round is long enough to do so itself."""
+
 OFFICIAL_LIMIT = 600.0
 """Seconds for a contender at one size."""
 
@@ -30,12 +33,17 @@ def takes_part(label: str, workload: Workload) -> bool:
         return False
     if workload.name not in getattr(contenders()[label], "WORKLOADS", (workload.name,)):
         return False
+    if label in EXTRA_CODECS and not workload.name.startswith(("fill_read", "zds")):
+        return False
     if label in OF_BYTES:
         return workload.shape.is_bytes or label == "zlmdb 26 Pickle"
     if label.startswith(("zlmdb ", "raw lmdb", "RocksDB", "LevelDB")):
         return not workload.shape.is_bytes
     return True
 
+
+EXTRA_CODECS = ("zlmdb Json", "zlmdb Cbor", "zlmdb 26 Json", "zlmdb 26 Cbor")
+"""Told where the codec is the question."""
 
 OF_BYTES = ("raw lmdb + bytes", "RocksDB + bytes", "LevelDB + bytes", "zlmdb 26 Pickle")
 
@@ -80,7 +88,20 @@ class Contender:
         except Absent as error:
             self._give_up(str(error))
         finally:
-            self.spent += monotonic() - began
+            seconds = monotonic() - began
+            self.spent += seconds
+            self.result["seconds"] = seconds
+
+    def foresee(self, size: int, rows: dict[str, Result]) -> None:
+        """Be absent if the time a round took at *size* says that the limit would not be held."""
+        before = rows.get(self.label)
+        if before is None:
+            return
+        expected = before.get("seconds", 0.0) * self.size / size
+        if "absent" in before or expected > 2 * self.limit:
+            reason = before.get("absent") or f"a round took {before['seconds']:.1f} s"
+            self.result["absent"] = f"not tried, limit {self.limit:.0f} s: at {size:,} {reason}"
+            self.finished = True
 
     def _give_up(self, reason: str) -> None:
         if reason == "time limit":
@@ -92,7 +113,7 @@ class Contender:
         self.finished = True
         self.stop(keep=False)
 
-    def _start(self, pool: Optional[Pool], limit: float) -> Remote:
+    def _start(self, pool: Optional[Pool], limit: float, fresh: bool = False) -> Remote:
         """A process with the contender imported and the data made."""
         remote = pool.idle.pop(self.label, None) if pool is not None else None
         if remote is None:
@@ -101,6 +122,7 @@ class Contender:
             reply = remote.call(
                 limit, do="prepare", contender=self.label, workload=self.workload.name, size=self.size,
                 path=str(self.place / "db"),
+                fresh=fresh,
             )  # fmt: skip
         except Absent:
             remote.close()
@@ -154,7 +176,7 @@ class Contender:
         with ExitStack() as stack:
             others = []
             for _ in range(step.processes):
-                other = self._start(None, deadline.left)
+                other = self._start(None, deadline.left, step.fresh)
                 stack.callback(other.close)
                 others.append(other)
                 if not step.fresh:
@@ -168,16 +190,18 @@ class Contender:
         if len(replies) == 1:
             return replies[0]
         return {
-            "wall": max(reply["ended"] for reply in replies) - min(reply["began"] for reply in replies),
-            "cpu": sum(reply["cpu"] for reply in replies),
+            "wall": [max(reply["ended"] for reply in replies) - min(reply["began"] for reply in replies)],
+            "cpu": [sum(reply["cpu"][0] for reply in replies)],
             "count": sum(reply["count"] for reply in replies),
         }
 
     def _note(self, step: Step, reply: Result) -> None:
         new = {"unit": step.unit, "count": reply["count"], "wall": [], "cpu": []}
         seen = self.result["steps"].setdefault(step.name, new)
-        seen["wall"].append(reply["wall"])
-        seen["cpu"].append(reply["cpu"])
+        seen["wall"] += reply["wall"]
+        seen["cpu"] += reply["cpu"]
+        if "batches" in reply:
+            seen["batches"] = reply["batches"]
 
     def stop(self, keep: bool = True) -> None:
         """End the process, or *keep* it for the next comparison."""
@@ -200,10 +224,12 @@ def compare(
     budget: float = OFFICIAL_LIMIT,
     progress: Callable[[str], None] = lambda text: None,
     pool: Optional[Pool] = None,
+    smaller: Optional[tuple[int, dict[str, Result]]] = None,
 ) -> dict[str, Result]:
     """What each contender did. After *budget* seconds a contender repeats no more: its rounds say how often it did.
 
-    Up to `KEPT_ALIVE` records a first round warms up and is not told. Everything read is checked in the first round.
+    Up to `WARMED_UP` records a first round warms up and is not told. Everything read is checked in the first round.
+    *smaller* is what they did at a smaller size: who was so slow that the limit cannot be held is not tried.
     """
     with tempfile.TemporaryDirectory(prefix="zlmdb-bench-") as directory, ExitStack() as stack:
         taking = [
@@ -212,7 +238,8 @@ def compare(
         ]
         for one in taking:
             stack.callback(one.stop)
-        warm = size <= KEPT_ALIVE
+            one.foresee(*(smaller or (0, {})))
+        warm = size <= WARMED_UP
         for number in range(rounds + warm):
             for one in active(taking, number, budget):
                 progress(f"{workload.name} {size:,}: round {number + 1 - warm} of {rounds}, {one.label}")

@@ -20,6 +20,23 @@ POOLED = 10_000
 PYPY = sys.implementation.name == "pypy"
 
 
+def compact(data: dict[str, Any]) -> str:
+    """JSON with a line for each contender, so that a change of one is a change of one line."""
+    rows: dict[str, str] = {}
+    shown = {**data, "sizes": {}}
+    for size, measured in data["sizes"].items():
+        places = {}
+        for label, row in measured["rows"].items():
+            mark = f"<row {len(rows)}>"
+            rows[json.dumps(mark)] = json.dumps(row)
+            places[label] = mark
+        shown["sizes"][size] = {**measured, "rows": places}
+    text = json.dumps(shown, indent=1)
+    for mark, row in rows.items():
+        text = text.replace(mark, row, 1)
+    return text + "\n"
+
+
 class Results:
     """The results of one interpreter in a directory."""
 
@@ -46,14 +63,21 @@ class Results:
         data["sizes"][str(size)] = {"rows": rows, "machine": machine.describe(), **facts}
         data["sizes"] = dict(sorted(data["sizes"].items(), key=lambda item: int(item[0])))
         self.directory.mkdir(parents=True, exist_ok=True)
-        self.path(workload).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+        self.path(workload).write_text(compact(data), encoding="utf-8")
 
     def leave_out(self, workload: str, left_out: dict[int, str]) -> None:
         """Record which sizes were not run, and why."""
         data = self.load(workload)
         data["left_out"] = {str(size): reason for size, reason in left_out.items() if str(size) not in data["sizes"]}
         self.directory.mkdir(parents=True, exist_ok=True)
-        self.path(workload).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+        self.path(workload).write_text(compact(data), encoding="utf-8")
+
+    def smaller(self, workload: str, size: int) -> Optional[tuple[int, dict[str, Any]]]:
+        """The next smaller size that is saved, and its rows."""
+        sizes = {
+            int(one): measured["rows"] for one, measured in self.load(workload)["sizes"].items() if int(one) < size
+        }
+        return max(sizes.items(), key=lambda item: item[0]) if sizes else None
 
     def has(self, workload: str, size: int) -> bool:
         return str(size) in self.load(workload)["sizes"]
@@ -69,6 +93,7 @@ def run(
     budget: float = OFFICIAL_LIMIT,
     progress: Callable[[str], None] = lambda text: None,
     pool: Optional[Pool] = None,
+    smaller: Optional[tuple[int, dict[str, Any]]] = None,
 ) -> dict[str, Any]:
     """The rows of one workload at one size; *labels* are the contenders, by default all."""
     if workload in INSIDE:
@@ -85,7 +110,7 @@ def run(
     chosen = WORKLOADS[workload]
     return compare(
         chosen, size, list(select(chosen) if labels is None else labels), rounds=rounds, limit=limit, budget=budget,
-        progress=progress, pool=pool if size <= POOLED else None,
+        progress=progress, pool=pool if size <= POOLED else None, smaller=smaller,
     )  # fmt: skip
 
 

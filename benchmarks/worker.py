@@ -52,8 +52,8 @@ class Worker:
 
         return {"rows": INSIDE[workload].measure(size, rounds)}
 
-    def prepare(self, contender: str, workload: str, size: int, path: str) -> dict[str, Any]:
-        """Import the contender and make the data; nothing is opened."""
+    def prepare(self, contender: str, workload: str, size: int, path: str, fresh: bool = False) -> dict[str, Any]:
+        """Import the contender and make the data, *fresh* for steps in a new process; nothing is opened."""
         module = self.contenders[contender]
         versions: dict[str, str] = {}
         for name, requirement in needs(module, contender).items():
@@ -65,7 +65,9 @@ class Worker:
             versions[name] = str(version) if isinstance(version, (str, tuple)) else ""
         self.open_store = module.VARIANTS[contender]
         self.workload, self.path = self.workloads[workload], Path(path)
-        if self.prepared != (workload, size):
+        if fresh:
+            self.data = self.workload.prepare_fresh(size)
+        elif self.prepared != (workload, size):
             self.data, self.prepared = self.workload.prepare(size), (workload, size)
         return {"versions": versions}
 
@@ -74,22 +76,28 @@ class Worker:
         return {"note": self.store.note, "processes": self.store.processes, "in_memory": self.store.in_memory}
 
     def step(self, step: str, check: bool, at: int = 0) -> dict[str, Any]:
+        """Run a step, as often as it says. *at*: when to begin, on the clock that processes share."""
         from benchmarks.clock import Clock
 
         chosen = next(one for one in self.workload.steps if one.name == step)
-        clock = Clock()
-        gc.collect()
-        if at:
-            sleep(max(0, at - perf_counter_ns()) / 1e9)
-        began = perf_counter_ns()
-        if chosen.fresh:
-            with clock:
-                self.store = self.open_store(self.path, self.workload.shape, self.workload.durability)
-        outcome = chosen.run(self.store, self.data, clock)
-        ended = perf_counter_ns()
+        walls, cpus = [], []
+        for _ in range(chosen.repeat):
+            clock = Clock()
+            gc.collect()
+            if at:
+                sleep(max(0, at - perf_counter_ns()) / 1e9)
+            began = perf_counter_ns()
+            if chosen.fresh:
+                with clock:
+                    self.store = self.open_store(self.path, self.workload.shape, self.workload.durability)
+            outcome = chosen.run(self.store, self.data, clock)
+            ended = perf_counter_ns()
+            walls.append(clock.wall)
+            cpus.append(clock.cpu)
         if check:
             outcome.check()
-        return {"wall": clock.wall, "cpu": clock.cpu, "count": outcome.count, "began": began, "ended": ended}
+        found = {"wall": walls, "cpu": cpus, "count": outcome.count, "began": began, "ended": ended}
+        return {**found, "batches": outcome.batches} if outcome.batches else found
 
     def close(self, remove: bool) -> dict[str, Any]:
         if self.store is not None:

@@ -113,7 +113,8 @@ def test_a_comparison_has_times_and_what_was_stored_for_each_step() -> None:
     for label, row in rows.items():
         assert "absent" not in row, (label, row)
         assert list(row["steps"]) == [step.name for step in workload.steps]
-        assert all(len(step["wall"]) == len(step["cpu"]) == 2 for step in row["steps"].values())
+        for step in workload.steps:
+            assert len(row["steps"][step.name]["wall"]) == len(row["steps"][step.name]["cpu"]) == 2 * step.repeat
     assert rows["zlmdb"]["bytes"] > 0
     assert common_base(rows, "populate") == "raw lmdb + pickle"
     assert len(ratios(rows["zlmdb"], rows["raw lmdb + pickle"], "populate")) == 2
@@ -162,8 +163,14 @@ def test_what_takes_too_long_is_told_so(pretend: Any) -> None:
     assert row["absent"] == "not finished in 7 seconds"
 
 
+def test_what_was_too_slow_at_a_smaller_size_is_not_tried() -> None:
+    before = {"zlmdb": {"steps": {}, "seconds": 9.0}}
+    row = compare(WORKLOADS["growth"], 1_000_000, ["zlmdb"], rounds=1, limit=10, smaller=(10_000, before))["zlmdb"]
+    assert row["absent"] == "not tried, limit 10 s: at 10,000 a round took 9.0 s"
+
+
 def test_a_step_that_cannot_be_done_leaves_the_others(pretend: Any) -> None:
-    step = {"wall": 10, "cpu": 9, "count": 1}
+    step = {"wall": [10], "cpu": [9], "count": 1}
     opened = {"note": "", "processes": True, "in_memory": False}
     closed = {"bytes": 1, "rss": 1}
     warm_up = [{"versions": {}}, opened, step, remote.Skipped("no such query"), step, step, step, closed]

@@ -24,8 +24,8 @@ class Data:
 
 
 def write(store: Store, data: Data, clock: Clock) -> Outcome:
-    fill(store, data.pairs, clock, BATCH)
-    return Outcome(len(data.pairs), lambda: check_count(store, len(data.pairs)))
+    batches = fill(store, data.pairs, clock, BATCH)
+    return Outcome(len(data.pairs), lambda: check_count(store, len(data.pairs)), batches)
 
 
 def check_count(store: Store, expected: int) -> None:
@@ -56,8 +56,8 @@ class FillRead(Workload):
     sizes = {"tiny": (50,), "small": (2_000,), "window": (50_000,), "full": (50_000,)}
     steps = (
         Step("fill", write, "user"),
-        Step("random get, one field", read, "user"),
-        Step("scan", scan, "user"),
+        Step("random get, one field", read, "user", repeat=5),
+        Step("scan", scan, "user", repeat=3),
     )
 
     def prepare(self, size: int) -> Data:
@@ -68,6 +68,8 @@ class FillReadPublished(FillRead):
     name = "fill_read_published"
     title = "zlmdb 2018, as published: six of the 11 fields"
     shape = SIX_FIELDS
+    sizes = {"tiny": (50,), "small": (2_000,), "window": (20_000,), "full": (50_000,)}
+    only = ("zlmdb", "raw lmdb")
 
     def prepare(self, size: int) -> Data:
         return Data(size, full=False)

@@ -93,7 +93,7 @@ class GoPersist(Workload):
     shape = STRUCTS
     strings = False
     operations = 20_000
-    sizes = {"tiny": (50,), "small": (2_000,), "window": (10_000, 100_000), "full": (10_000, 100_000, 5_000_000)}
+    sizes = {"tiny": (50,), "small": (1_000,), "window": (10_000,), "full": (10_000, 100_000, 5_000_000)}
     steps = (*steps((1, 10, 150), 20, True), *steps((10,), 10, False)[1:])
 
     def prepare(self, size: int) -> Data:
@@ -105,15 +105,16 @@ class GoPersistStrings(GoPersist):
     title = "go-persist: 80/20 mix, strings, no sync"
     shape = STRINGS
     strings = True
-    sizes = {"tiny": (50,), "small": (2_000,), "window": (100_000,), "full": (100_000, 5_000_000)}
+    only = ("zlmdb", "raw lmdb", "RocksDB", "LevelDB", "sqlite3", "dict")
+    sizes = {"tiny": (50,), "small": (1_000,), "window": (10_000,), "full": (100_000, 5_000_000)}
 
 
 class GoPersistCommit(GoPersist):
     name = "go_persist_commit"
     title = 'go-persist: 80/20 mix, structs, durability "commit"'
     durability = "commit"
-    operations = 2_000
-    sizes = {"tiny": (50,), "small": (2_000,), "window": (10_000,), "full": (10_000, 100_000)}
+    operations = 1_000
+    sizes = {"tiny": (50,), "small": (500,), "window": (10_000,), "full": (10_000, 100_000)}
     steps = steps((1, 10), 20, False)
 
 

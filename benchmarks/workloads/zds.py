@@ -43,6 +43,14 @@ class Data:
         self.lookups = [key for key, _ in chosen], [record for _, record in chosen]
 
 
+class FreshData:
+    """Keys only: the documents themselves would cost more time to make than to look up."""
+
+    def __init__(self, size: int) -> None:
+        chosen = random.Random(123).sample(range(size), min(LOOKUPS, size))
+        self.lookups: Any = [f"record_{number:08d}" for number in chosen], []
+
+
 class Zds(Workload):
     name = "zds"
     title = "ZDS: documents of 200 bytes"
@@ -52,9 +60,12 @@ class Zds(Workload):
         Step("write", write, "document"),
         Step("read all, new process", read_all, "document", fresh=True),
         Step("random, new process", lookup, "document", fresh=True),
-        Step("read all, open handle", read_all, "document"),
-        Step("random, open handle", lookup, "document"),
+        Step("read all, open handle", read_all, "document", repeat=3),
+        Step("random, open handle", lookup, "document", repeat=5),
     )
 
     def prepare(self, size: int) -> Data:
         return Data(size)
+
+    def prepare_fresh(self, size: int) -> FreshData:
+        return FreshData(size)

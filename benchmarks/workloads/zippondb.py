@@ -124,12 +124,12 @@ class Zippondb(Workload):
     }  # fmt: skip
     steps = (
         Step("populate", populate, "user"),
-        Step("Q1 all users, objects", everything, "user"),
-        Step("Q1 all users, JSON bytes", as_json, "user"),
-        Step("Q2 name='asd', no hit", no_hit, "user searched"),
-        Step("Q3 limit 1", first, "query"),
-        Step("Q4 project name", project, "user"),
-        Step("Q5 name='Charlie', 20%", charlie, "user searched"),
+        Step("Q1 all users, objects", everything, "user", repeat=3),
+        Step("Q1 all users, JSON bytes", as_json, "user", repeat=3),
+        Step("Q2 name='asd', no hit", no_hit, "user searched", repeat=3),
+        Step("Q3 limit 1", first, "query", repeat=3),
+        Step("Q4 project name", project, "user", repeat=3),
+        Step("Q5 name='Charlie', 20%", charlie, "user searched", repeat=3),
         Step("Q10 delete all, once", delete, "user"),
     )
 
