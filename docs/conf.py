@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
 import zlmdb._version
+
+sys.path.insert(0, str(Path(__file__).parent))
+import charts
 
 project = "zlmdb"
 author = "The zlmdb authors"
@@ -10,9 +18,16 @@ copyright = "The zlmdb authors"
 release = zlmdb._version.__version__
 
 extensions = ["sphinx.ext.autodoc"]
+
+
+def setup(app: Sphinx) -> None:
+    """Draw the charts of the performance page from the saved results, before the pages are read."""
+    app.connect("builder-inited", lambda _: charts.build())
+
+
 html_theme = "furo"
 html_title = f"zlmdb {release}"
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "_charts/*.rst"]
 
 # `name` in single backticks is code, in docstrings and pages alike; links are spelled out as roles.
 default_role = "code"

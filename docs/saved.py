@@ -1,0 +1,51 @@
+"""The saved results that the performance page is made from."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any, Optional
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from benchmarks.results import per_operation
+
+Rows = dict[str, Any]
+
+
+class Saved:
+    """All results of a directory: by interpreter and workload."""
+
+    def __init__(self, directory: Path) -> None:
+        self.data: dict[str, dict[str, Any]] = {}
+        for path in sorted(directory.glob("*/*.json")):
+            self.data.setdefault(path.parent.name, {})[path.stem] = json.loads(path.read_text(encoding="utf-8"))
+
+    def interpreter(self, kind: str) -> Optional[str]:
+        """The newest directory of ``cpython`` or ``pypy``."""
+        return max((name for name in self.data if name.startswith(kind)), default=None)
+
+    def sizes(self, workload: str, kind: str = "cpython") -> dict[int, Any]:
+        data = self.data.get(self.interpreter(kind) or "", {}).get(workload, {"sizes": {}})
+        return {int(size): measured for size, measured in data["sizes"].items()}
+
+    def largest(self, workload: str, kind: str = "cpython", least: int = 8) -> tuple[int, Any]:
+        """The largest size at which at least so many contenders took part; 0 and nothing when there is none."""
+        found: tuple[int, Any] = (0, {"rows": {}, "machine": {}})
+        for size, measured in sorted(self.sizes(workload, kind).items()):
+            if sum("absent" not in row for row in measured["rows"].values()) >= least or not found[0]:
+                found = size, measured
+        return found
+
+
+def where(measured: Any, size: int) -> str:
+    """The line under a chart."""
+    machine = measured["machine"]
+    facts = machine["interpreter"], machine["cpu"], f"{machine['cores']} cores", machine["date"][:10]
+    return f"{size:,} records. {', '.join(facts)}"
+
+
+def rates(step: Any) -> list[float]:
+    """Operations a second, of each round."""
+    return [1e9 / each for each in per_operation(step)]

@@ -1,0 +1,130 @@
+"""What this version set out to reach, and what the saved results say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from statistics import median
+from typing import NamedTuple, Optional
+
+from saved import Saved
+from tables import table
+
+from benchmarks.report import duration
+from benchmarks.results import per_operation, ratios
+
+
+class Target(NamedTuple):
+    what: str
+    goal: str
+    found: Optional[float]
+    shown: str
+    met: Optional[bool]
+
+
+def quotient(saved: Saved, kind: str, workload: str, label: str, base: str, step: str) -> Optional[float]:
+    """How many times the rate of *base*, at the largest size that has both."""
+    for _, measured in sorted(saved.sizes(workload, kind).items(), reverse=True):
+        rows = measured["rows"]
+        if label in rows and base in rows and (found := ratios(rows[label], rows[base], step)):
+            return median(found)
+    return None
+
+
+def at_least(what: str, goal: float, found: Iterable[Optional[float]], unit: str = "×") -> Target:
+    """Met when the least of *found* is."""
+    known = [figure for figure in found if figure is not None]
+    if not known:
+        return Target(what, f">= {goal:g}", None, "not measured", None)
+    shown = ", ".join(f"{figure:.2f}" if figure < 10 else f"{figure:.1f}" for figure in known) + f" {unit}"
+    return Target(what, f">= {goal:g}", min(known), shown, min(known) >= goal)
+
+
+def more_than_raw(saved: Saved, label: str, goal: float) -> Target:
+    what = f"point read over the raw loop: {label}"
+    for _, measured in saved.sizes("layer").items():
+        rows, step = measured["rows"], "point read, int key, str value"
+        if step in rows.get(label, {"steps": {}})["steps"]:
+            ours, raw = (per_operation(rows[one]["steps"][step]) for one in (label, "raw lmdb"))
+            found = median(our - its for our, its in zip(ours, raw))
+            return Target(what, f"<= {goal:g} ns", found, f"{found:.0f} ns", found <= goal)
+    return Target(what, f"<= {goal:g} ns", None, "not measured", None)
+
+
+OFFICIAL, OURS, OLD = "official FlatBuffers", "zlmdb FlatBuffers", "zlmdb 26 FlatBuffers"
+GET, INDEX = "random get, one field", "one unique index: "
+RATIOS: tuple[tuple[str, float, str, str, str, tuple[str, ...]], ...] = (
+    ("FlatBuffers users, fill, over zlmdb 26", 15, "fill_read", OURS, OLD, ("fill",)),
+    ("FlatBuffers users, get and scan of all fields, over zlmdb 26", 18, "fill_read", OURS, OLD, (GET, "scan")),
+    ("pickled users, fill and get, over zlmdb 26", 1.5, "fill_read", "zlmdb Pickle", "zlmdb 26 Pickle", ("fill", GET)),
+    ("JSON users, fill and get, over zlmdb 26", 1.5, "fill_read", "zlmdb Json", "zlmdb 26 Json", ("fill", GET)),
+    ("CBOR users, fill and get, over zlmdb 26", 1.5, "fill_read", "zlmdb Cbor", "zlmdb 26 Cbor", ("fill", GET)),
+    (
+        "default codec, get and scan, over raw lmdb + msgspec",
+        0.85, "fill_read", "zlmdb", "raw lmdb + msgspec", (GET, "scan"),
+    ),
+    ("fill, checked, over raw lmdb + msgspec", 0.6, "fill_read", "zlmdb", "raw lmdb + msgspec", ("fill",)),
+    ("fill, Unchecked, over raw lmdb + msgspec", 0.85, "fill_read", "zlmdb Unchecked", "raw lmdb + msgspec", ("fill",)),
+    (
+        "one unique index: insert, get by it, update, insert and delete, over a loop by hand",
+        0.8, "layer", "zlmdb", "raw lmdb",
+        tuple(INDEX + one for one in ("insert", "get by index", "update of the indexed field", "insert and delete")),
+    ),
+    ("bulk load over a loop of txn.put", 1.2, "layer", "zlmdb", "raw lmdb", ("bulk load of small records",)),
+    (
+        "ZDS documents, read all and random get, over sqlite3 with JSON text",
+        2, "zds", "zlmdb", "sqlite3, JSON text", ("read all, open handle", "random, open handle"),
+    ),
+)  # fmt: skip
+FLATBUFFERS = (("user: encode", 15, 2.2), ("small record: encode", 30, 5), ("user: decode", 20, 2),
+               ("small record: decode", 15, 1.5))  # fmt: skip
+"""What is encoded or decoded, and how many times the rate of the official runtime, on CPython and on PyPy."""
+
+
+def targets(saved: Saved, kind: str = "cpython") -> list[Target]:
+    """The targets of an interpreter."""
+    found = [
+        at_least(
+            f"FlatBuffers over the official runtime, {step}", on_pypy if kind == "pypy" else on_cpython,
+            [quotient(saved, kind, "serializers", OURS, OFFICIAL, step)],
+        )
+        for step, on_cpython, on_pypy in FLATBUFFERS
+    ]  # fmt: skip
+    if kind == "pypy":
+        return found
+    query = "scan 1 M FlatBuffers rows, filter to 1%, two fields"
+    return [
+        more_than_raw(saved, "zlmdb", 70),
+        more_than_raw(saved, "zlmdb classic map", 150),
+        *found,
+        *(
+            at_least(what, goal, [quotient(saved, kind, workload, label, base, step) for step in steps])
+            for what, goal, workload, label, base, steps in RATIOS
+        ),
+        length(saved),
+        Target(query, ">= 5 M rows/s", None, "there is no such query yet", False),
+    ]
+
+
+def length(saved: Saved) -> Target:
+    what, goal = "len(table), whatever the number of records", "< 5 µs"
+    figures = {
+        size: median(per_operation(measured["rows"]["zlmdb"]["steps"]["count"]))
+        for size, measured in saved.sizes("growth").items()
+        if "count" in measured["rows"].get("zlmdb", {"steps": {}})["steps"]
+    }
+    if not figures:
+        return Target(what, goal, None, "not measured", None)
+    worst = max(figures.values())
+    shown = ", ".join(f"{duration(figure)} at {size:,}" for size, figure in figures.items())
+    return Target(what, goal, worst, f"{shown}, its transaction included", worst < 5000)
+
+
+def target_table(saved: Saved) -> Iterator[str]:
+    rows = []
+    for kind in ("cpython", "pypy"):
+        interpreter = saved.interpreter(kind)
+        for target in targets(saved, kind) if interpreter else ():
+            verdict = {True: "met", False: "missed", None: ""}[target.met]
+            rows.append([f"{target.what} ({interpreter})", target.goal, target.shown, verdict])
+    if rows:
+        yield table(["target", "goal", "measured", ""], rows, "46 14 30 10")

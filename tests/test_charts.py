@@ -1,0 +1,95 @@
+"""The performance page is made of what was measured: charts, every figure, what others win, targets that are missed."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.machine import describe
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+MACHINE = describe()
+
+
+@pytest.fixture
+def page(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A module of docs/, which Sphinx imports from there."""
+    monkeypatch.syspath_prepend(str(DOCS))
+    return importlib.import_module
+
+
+def row(seconds: dict[str, float], **facts: Any) -> dict[str, Any]:
+    steps = {
+        step: {"unit": "record", "count": 1, "wall": [int(each * 1e9)] * 3, "cpu": [1] * 3}
+        for step, each in seconds.items()
+    }
+    return {"steps": steps, "skipped": {}, "note": "", "versions": {}, "bytes": 1000, **facts}
+
+
+def save(directory: Path, workload: str, title: str, sizes: dict[int, dict[str, Any]]) -> None:
+    place = directory / "cpython-3.11"
+    place.mkdir(exist_ok=True)
+    found = {str(size): {"rows": rows, "machine": MACHINE, "command": "the command"} for size, rows in sizes.items()}
+    data = {"workload": workload, "title": title, "sizes": found, "left_out": {"10000000": "no time"}}
+    (place / f"{workload}.json").write_text(json.dumps(data))
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    directory = tmp_path / "results"
+    directory.mkdir()
+    get = "random, open handle"
+    documents = {
+        "zlmdb": row({"write": 2.0, get: 1.0, "read all, open handle": 1.0}),
+        "raw lmdb + pickle": row({"write": 4.0, get: 2.0, "read all, open handle": 1.0}),
+        "RocksDB + msgspec": row({"write": 1.0, get: 1.1, "read all, open handle": 1.0}),
+        "sqlite3, JSON text": row({"write": 4.0, get: 4.0, "read all, open handle": 1.5}),
+        "plyvel": {"steps": {}, "skipped": {}, "note": "", "absent": "not installed: pip install plyvel"},
+    }
+    save(directory, "zds", "Documents", {1000: documents})
+    rows = {"zlmdb": row({"get": 1.0, "count": 0.000001}), "raw lmdb + msgspec": row({"get": 0.5})}
+    save(directory, "growth", "Growth", {100: rows, 1000: rows})
+    return directory
+
+
+def test_a_step_that_a_contender_wins_is_told_with_a_reason(page: Any, results: Path) -> None:
+    text = "".join(page("tables").losses(page("saved").Saved(results)))
+    assert "zds, 1,000: write" in text
+    assert "×2" in text
+    assert "an LSM tree appends" in text
+    assert "random, open handle" not in text, "10% is a tie"
+
+
+def test_a_missed_target_is_told_as_missed_with_its_figures(page: Any, results: Path) -> None:
+    found = {target.what: target for target in page("targets").targets(page("saved").Saved(results))}
+    documents = found["ZDS documents, read all and random get, over sqlite3 with JSON text"]
+    assert (documents.met, documents.shown) == (False, "1.50, 4.00 ×")
+    assert found["len(table), whatever the number of records"].met
+    assert found["bulk load over a loop of txn.put"].shown == "not measured"
+
+
+def test_every_figure_and_absence_is_in_the_tables(page: Any, results: Path) -> None:
+    text = "".join(page("tables").figures(page("saved").Saved(results)))
+    assert "2 s, ×2, ±0%" in text
+    assert "plyvel: does not take part: not installed: pip install plyvel" in text
+    assert "10,000,000: not run, no time" in text
+    assert MACHINE["interpreter"] in text
+
+
+@pytest.mark.filterwarnings("ignore")  # matplotlib's dependencies warn of each other
+def test_charts_are_drawn_for_light_and_dark(page: Any, results: Path, tmp_path: Path) -> None:
+    page("charts").build(results, tmp_path / "charts")
+    for name in ("zds", "growth"):
+        for theme in ("light", "dark"):
+            assert "<svg" in (tmp_path / "charts" / f"{name}-{theme}.svg").read_text(encoding="utf-8")
+    assert "only-dark" in (tmp_path / "charts" / "charts.rst").read_text(encoding="utf-8")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_without_results_the_page_says_so(page: Any, tmp_path: Path) -> None:
+    page("charts").build(tmp_path / "nothing", tmp_path / "charts")
+    assert "No results are saved." in (tmp_path / "charts" / "charts.rst").read_text(encoding="utf-8")
