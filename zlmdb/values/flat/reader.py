@@ -159,6 +159,7 @@ class Reader:
             self.add(f"last = len(data) - {layout.unpack.size}", "seen = -1")
             if lined and runtime.BY_ARRAY:  # PyPy makes single loads of this
                 self.add("z, = get_u32(data, place)")
+                self.within("place", 4)
                 self.add("offsets = [get_u32(data, q)[0] for q in range(place + 4, place + 4 + 4 * z, 4)]")
             elif lined:
                 self.add("z, = get_u32(data, place)")
@@ -408,11 +409,20 @@ class Reader:
         load = node.item.load if isinstance(node.item, Text) else "$"
         return fill(node.make, texts if load == "$" else f"[{fill(load, 'x')} for x in {texts}]")
 
+    def within(self, place: str, size: int) -> None:
+        """Lines that refuse ``z`` items of *size* bytes at *place* if the buffer ends before them.
+
+        They come before a list is made: PyPy takes the memory for as many as the range has.
+        """
+        with self.block(f"if {place} + 4 + {size} * z > len(data):"):
+            self.add("raise Corrupt('a vector beyond the end')")
+
     def few_scalars(self, node: Vector, item: Scalar, number: int) -> None:
         """Lines that read a vector of scalars in place."""
         name, size = item.width.vector, item.width.size
         self.add("z, = get_u32(data, p)")
         if runtime.BY_ARRAY:  # PyPy makes single loads of this
+            self.within("p", size)
             numbers = f"[one_{name}(data, q)[0] for q in range(p + 4, p + 4 + {size} * z, {size})]"
             self.add(f"x{number} = {self.made_of(node, numbers)}")
             return
