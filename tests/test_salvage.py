@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
+from collections import namedtuple
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -217,3 +219,12 @@ def test_progress_is_told(tmp_path: Path) -> None:
     told: list[Any] = []
     salvage(tmp_path / "db", tmp_path / "out", progress=told.append)
     assert {"users", "logins"} <= {one.stage for one in told}
+
+
+def test_a_disk_without_room_is_told_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(tmp_path / "db", 5)
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(100, 99, 1))
+    with pytest.raises(zlmdb.DatabaseFull, match="1 bytes free"):
+        salvage(tmp_path / "db", tmp_path / "out")
+    assert not (tmp_path / "out").exists()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from typing import Any, Optional
 
 from . import errors, layout
@@ -76,9 +77,8 @@ class _Check:
     def _structure(self, file: str) -> None:
         with self.store.reading():  # keeps the pages of this state from being used again by writers
             wrong = self._walk(file)
-        if wrong and not self.store.readonly:
-            # The two meta pages may have been read while one was being written.
-            with self.store.writing(None):
+        if wrong:  # perhaps a meta page was read while it was being written
+            with nullcontext() if self.store.readonly else self.store.writing(None), self.store.reading():
                 wrong = self._walk(file)
         for text in wrong:
             self._problem("structure", text)

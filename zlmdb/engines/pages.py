@@ -20,6 +20,7 @@ from .. import errors
 MAGIC = 0xBEEFC0DE
 NO_PAGE = (1 << 64) - 1
 FIRST_PAGE = 2  # after the two meta pages
+BEYOND = "beyond the end of the file"
 
 BRANCH, LEAF, OVERFLOW, META, DIRTY = 0x01, 0x02, 0x04, 0x08, 0x10
 BIG, SUBTREE = 0x01, 0x02
@@ -255,7 +256,7 @@ class _TreeWalk:
             return None
         page = self._file.read(number)
         if page is None:
-            self._problem(f"page {number} is beyond the end of the file")
+            self._problem(f"page {number} is {BEYOND}")
             return None
         return page if self._is_sound(number, page) else None
 
@@ -363,7 +364,7 @@ class _TreeWalk:
         needed = (file.header - 1 + length) // size + 1
         head = file.read(first) if FIRST_PAGE <= first < len(self._walk.live) else None
         if head is None:
-            self._problem(f"the value of {key[:40]!r} is on page {first}, which the file does not have")
+            self._problem(f"the value of {key[:40]!r} is on page {first}, {BEYOND}")
             return None
         (pages,) = struct.unpack_from("=I", head, file.header - 4)
         if file.flags(head) != OVERFLOW or pages < needed:
@@ -373,7 +374,7 @@ class _TreeWalk:
             return None
         self._counts["overflow pages"] += pages
         if (first + needed) * size > file.size:
-            self._problem(f"the value of {key[:40]!r} is beyond the end of the file")
+            self._problem(f"the value of {key[:40]!r} is {BEYOND}")
             return None
         if not self._values:
             return None

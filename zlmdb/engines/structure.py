@@ -6,12 +6,13 @@ transaction for damage. A file that passes is safe to hand to LMDB, whoever wrot
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Callable
 from typing import Optional
 
 from .. import errors
-from .pages import FIRST_PAGE, Meta, PageFile, Walk
+from .pages import BEYOND, FIRST_PAGE, Meta, PageFile, Walk
 
 Told = Callable[[int, int], object]
 """Is told how many pages were looked at, and how many there are."""
@@ -98,15 +99,16 @@ def check_length(path: str) -> None:
         except errors.InvalidDatabase:
             return  # LMDB has more to say
         last = file.metas[0].last
-        if (last + 1) * file.page_size <= file.size:
+        size = os.fstat(data.fileno()).st_size  # now: a writer makes the file longer before it says so
+        if (last + 1) * file.page_size <= size:
             return
-        wrong = check(path)
+        wrong = [text for text in check(path) if BEYOND in text]  # the rest may be of a writer at work
         if wrong:
             raise errors.CorruptDatabase(
-                f"{path!r} is truncated: it has {file.size} bytes, its {last + 1} pages take "
+                f"{path!r} is truncated: it has {size} bytes, its {last + 1} pages take "
                 f"{(last + 1) * file.page_size} ({wrong[0]}): restore a backup, or salvage what is left with "
                 f"zlmdb.salvage()",
                 path=path,
-                size=file.size,
+                size=size,
                 limit=(last + 1) * file.page_size,
             )
