@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import io
 import json
 import os
 import re
@@ -18,7 +19,8 @@ from click.testing import CliRunner, Result
 from operated import Store, child, content, data_file, flip, make
 
 import zlmdb
-from zlmdb.cli import main
+from zlmdb.cli import main, output
+from zlmdb.progress import silent
 
 PAGE = Path(__file__).parent.parent / "docs" / "cli.rst"
 ID = str(UUID(int=7))
@@ -374,3 +376,21 @@ def test_every_command_but_two_has_json() -> None:
         if not any(option.name == "as_json" for option in command.params)
     }
     assert without == {"demo", "fbs"}
+
+
+def test_long_work_shows_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setenv("TERM", "xterm")
+    with output.progress(False) as told:
+        told(zlmdb.Progress("verify", 1, 2))
+        told(zlmdb.Progress("verify", 2, 2))
+        assert told is not silent
+    with output.progress(True) as told:  # JSON is for programs
+        assert told is silent
+    monkeypatch.setitem(sys.modules, "rich.console", None)
+    with output.progress(False) as told:
+        assert told is silent

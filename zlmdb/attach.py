@@ -113,7 +113,10 @@ def undeclared(store: Store, identity: str) -> Optional[Storage[Any, Any]]:
             f"uuid={identity!r}",
             table=identity,
         )
-    key, value = key_from_name(slot.key), value_from_name(slot.value)
+    try:
+        key, value = key_from_name(slot.key), value_from_name(slot.value)
+    except (TypeError, ValueError) as error:
+        raise errors.SchemaMismatch(f"table {identity!r}: {error}", table=identity) from error
     store.open_spaces(_spaces(catalogue, {slot.identity: slot}))
     place = catalogue.place(slot)
     storage = Storage(slot.identity, place.space, place.prefix, key, value, store.env.max_key_size())

@@ -85,7 +85,7 @@ class TablesCatalogue:
             return {}
         cursor = txn.cursor(space.handle)
         rows = cursor.iternext() if cursor.set_range(b"t:") else ()
-        records = {bytes(key[2:]).decode(): layout.decode(data) for key, data in rows if key[:2] == b"t:"}
+        records = {_identity(key): layout.decode(data) for key, data in rows if key[:2] == b"t:"}
         return {
             identity: slot_of(identity, {**record, "attached": self.attached(txn, identity)})
             for identity, record in records.items()
@@ -176,7 +176,7 @@ class ClassicCatalogue:
         definitions = self._definitions(txn)
         names = {str(uuid_of(identity)): identity for identity in definitions}
         entries = [entry for record in definitions.values() for entry in record.get("indexes", {}).values()]
-        hidden = {entry["slot"] for entry in entries if "table" not in entry}
+        hidden = {entry.get("slot") for entry in entries if "table" not in entry}
         slots: dict[str, Slot] = {}
         for number, record in layout.slot_records(txn):
             if number in hidden or "oid" not in record:
@@ -258,7 +258,14 @@ class ClassicCatalogue:
 
     def _definitions(self, txn: Any) -> dict[str, Any]:
         data = txn.get(layout.DEFINITIONS_KEY)
-        return {} if data is None else dict(layout.decode(data))
+        found: dict[str, Any] = {} if data is None else layout.decode(data)
+        try:
+            for record in found.values():
+                for entry in record.get("indexes", {}).values():
+                    int(entry.get("slot", 0))
+        except (AttributeError, TypeError, ValueError) as error:
+            raise errors.DecodeError(f"the definitions of the file are damaged: {error}") from error
+        return found
 
     def _write_number(self, txn: Any, number: int, uuid: UUID, title: str, description: Optional[str]) -> None:
         # Members, and their order, as zlmdb <= 26 writes them: it finds the table again by them.
@@ -277,12 +284,26 @@ def catalogue_of(store: Store) -> Catalogue:
     return ClassicCatalogue(store) if store.layout == "classic" else TablesCatalogue(store)
 
 
+def _identity(key: Any) -> str:
+    try:
+        return bytes(key[2:]).decode()
+    except UnicodeDecodeError as error:
+        raise errors.DecodeError(f"the catalogue has a table whose name is no text: {bytes(key)!r}") from error
+
+
 def _copied(data: Any) -> Optional[bytes]:
     return None if data is None else bytes(data)
 
 
 def slot_of(identity: str, record: dict[str, Any]) -> Slot:
-    """The slot that a catalogue *record* describes."""
+    """The slot that a catalogue *record* describes. Raises `DecodeError` for what describes none."""
+    try:
+        return _slot_of(identity, record)
+    except (TypeError, ValueError, AttributeError) as error:
+        raise errors.DecodeError(f"the catalogue's record of table {identity!r} is damaged: {error}") from error
+
+
+def _slot_of(identity: str, record: dict[str, Any]) -> Slot:
     uuid = record.get("uuid")
     return Slot(
         identity=identity,

@@ -118,10 +118,13 @@ def encode(record: dict[str, Any]) -> bytes:
 
 
 def decode(data: bytes) -> Any:
-    """A catalogue record from its bytes. Raises `DecodeError` when they are not CBOR."""
+    """A catalogue record from its bytes. Raises `DecodeError` when they are no CBOR map."""
     import cbor2
 
     try:
-        return cbor2.loads(bytes(data))
+        record: Any = cbor2.loads(bytes(data))
     except Exception as error:
         raise errors.DecodeError(f"a catalogue record is not CBOR: {bytes(data)[:40]!r}") from error
+    if not isinstance(record, dict):
+        raise errors.DecodeError(f"a catalogue record is no map: {bytes(data)[:40]!r}")
+    return record  # pyright: ignore[reportUnknownVariableType]  # every member is checked where it is used

@@ -211,6 +211,8 @@ class LmdbEngine:
             return env.open_db(name, create=False)
         except (lmdb.NotFoundError, lmdb.IncompatibleError):
             return None
+        except lmdb.Error as error:
+            raise self.translate(error) from error
 
     def closed(self) -> None:
         """Give the reservation of a closed environment back to the budget of the process."""

@@ -24,6 +24,7 @@ BEYOND = "beyond the end of the file"
 
 BRANCH, LEAF, OVERFLOW, META, DIRTY = 0x01, 0x02, 0x04, 0x08, 0x10
 BIG, SUBTREE = 0x01, 0x02
+INTEGERS = 0x08
 
 _ORDER = sys.byteorder
 _KEEP = 200  # problems kept in words; the others are counted
@@ -187,8 +188,9 @@ class Walk:
             if tree.depth or tree.branches or tree.leaves or tree.overflows or tree.entries:
                 self.problem(f"{name}: no root, but counts of pages or entries")
             return
-        if tree.flags & ~0x08:  # integer keys: the list of free pages
-            self.problem(f"{name}: has the flags {tree.flags:#x}, which zlmdb does not use")
+        free = tree is self.meta.free  # whose keys are integers, and whose padding is the page size
+        if (tree.flags & ~INTEGERS) if free else (tree.flags or tree.pad):
+            self.problem(f"{name}: has the flags {tree.flags:#x} and the padding {tree.pad}, which zlmdb does not use")
             return
         yield from _TreeWalk(self, name, tree, values).records()
 
@@ -215,7 +217,7 @@ class _TreeWalk:
         self._values = values
         self._counts = {"depth": 0, "branch pages": 0, "leaf pages": 0, "overflow pages": 0, "entries": 0}
         self._last: Optional[bytes] = None
-        self._integers = bool(tree.flags & 0x08)
+        self._integers = tree is walk.meta.free
 
     def records(self) -> Iterator[Record]:
         """The records, then a comparison of what was found with what the tree says of itself."""
