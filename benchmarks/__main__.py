@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import subprocess
 import sys
 from pathlib import Path
 from time import monotonic
@@ -16,8 +17,12 @@ from .workloads import ALL, INSIDE, WORKLOADS
 
 LEFT_OUT = "did not fit the time this run was given; `python -m benchmarks --size full` measures it"
 ROUNDS = {"tiny": 1, "small": 3, "window": 5, "full": 5}
-BUDGET = {"tiny": 5.0, "small": 10.0, "window": 4.0, "full": 600.0}
+BUDGET = {"tiny": 5.0, "small": 10.0, "window": 8.0, "full": 600.0}
 LIMIT = {"tiny": 60.0, "small": 60.0, "window": 45.0, "full": 600.0}
+
+FIRST = ("serializers", "layer", "fill_read", "zds", "zippondb", "db_benchmark", "go_persist", "growth")
+ALSO = ("serializers", "fill_read", "zds")
+"""What the charts that compare interpreters are made of."""
 
 
 def arguments() -> argparse.Namespace:
@@ -31,7 +36,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--budget", type=float, help="seconds after which a contender repeats no more")
     parser.add_argument("--minutes", type=float, help="start no further size after so many minutes")
     parser.add_argument("--max-records", type=int, help="leave out larger sizes")
-    parser.add_argument("-k", default="", help="workloads whose name contains this")
+    parser.add_argument("-k", default="", help="workloads whose names contain one of these, with commas between")
+    parser.add_argument("--also", metavar="PYTHON", help=f"first let this interpreter run {', '.join(ALSO)}")
     parser.add_argument("-c", default="", help="contenders whose label contains this, and the raw ones")
     return parser.parse_args()
 
@@ -40,7 +46,10 @@ def main() -> None:
     options = arguments()
     console = Console(width=150)
     results = Results(options.results)
-    names = [name for name in ALL if options.k in name]
+    names = [name for name in ALL if any(one in name for one in options.k.split(","))]
+    if options.also:
+        command = [options.also, "-m", "benchmarks", "--size", options.size, "--results", str(options.results)]
+        subprocess.run([*command, "-k", ",".join(ALSO), *(["--resume"] if options.resume else [])], check=True)
     if not options.print:
         measure(options, results, names, console)
     for name in names:
@@ -52,8 +61,8 @@ def measure(options: argparse.Namespace, results: Results, names: list[str], con
     size_name, began = options.size, monotonic()
     pool = Pool()
     work = [(name, size) for name in names for size in ALL[name].sizes[size_name]]
-    # The largest last: when time runs out, it is they that are missing.
-    work.sort(key=lambda pair: pair[1] > 200_000)
+    # When time runs out it is the largest that are missing, and before them the variants.
+    work.sort(key=lambda pair: (pair[1] > 200_000, pair[0] not in FIRST))
     for name, size in work:
         if options.resume and results.has(name, size):
             continue

@@ -45,8 +45,8 @@ def size_table(measured: Any, size: int) -> Iterator[str]:
     if not steps:
         yield "\n".join(f"* {escape(line)}" for line in notes(rows)) + "\n\n"
         return
-    extra = [name for name in ("bytes", "object_bytes") if any(name in row for row in rows.values())]
-    titles = {"bytes": "disk, bytes/record", "object_bytes": "bytes/object"}
+    extra = [name for name in ("bytes", "object_bytes", "memory_bytes") if any(name in row for row in rows.values())]
+    titles = {"bytes": "disk, bytes/record", "object_bytes": "bytes/object", "memory_bytes": "memory, bytes/record"}
     body = []
     for label, row in rows.items():
         if "absent" in row:

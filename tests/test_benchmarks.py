@@ -277,3 +277,39 @@ def test_pytest_benchmarks_replays_the_samples() -> None:
     replay.load([0.5, 0.25])
     readings = [replay() for _ in range(4)]
     assert [readings[1] - readings[0], readings[3] - readings[2]] == [0.5, 0.25]
+
+
+def test_the_case_larger_than_memory_keeps_to_its_disk_budget(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    from benchmarks import huge
+
+    monkeypatch.setattr(huge, "BATCH", 100)
+    arguments = ["huge", "--records", "5000", "--disk", "0.0002", "--operations", "5", "--directory", str(tmp_path)]
+    monkeypatch.setattr("sys.argv", arguments)
+    huge.main()
+    told = capsys.readouterr().out
+    assert "stopped at" in told
+    assert "raw lmdb + bytes" in told
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_published_forms_are_made_of_saved_results(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    from benchmarks import published
+
+    results = Results(tmp_path)
+    for workload in published.FORMS:
+        steps = {step.name: {"unit": step.unit, "count": 10, "wall": [1000], "cpu": [1]}
+                 for step in WORKLOADS[workload].steps}  # fmt: skip
+        if "fill" in steps:
+            steps["fill"]["batches"] = [500, 500]
+        row = {"steps": steps, "skipped": {}, "note": "", "bytes": 1 << 20}
+        results.save(workload, 10, {"zlmdb": row, "peewee": {"steps": {}, "absent": "no"}}, command="a command")
+    monkeypatch.setattr("sys.argv", ["published", "--results", str(tmp_path)])
+    published.main()
+    told = capsys.readouterr().out
+    assert "10,000,000 10,000,000" in told  # rows/s of two transactions of 5 rows in 500 ns
+    assert "1.00 MiB on disk" in told
+    assert set(published.FORMS) == set(WORKLOADS) - {"growth"}

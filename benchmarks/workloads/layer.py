@@ -5,6 +5,7 @@ Reads are hot: every record is in memory and was read before.
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import subprocess
@@ -20,7 +21,7 @@ from typing import Any
 from uuid import UUID
 
 from ..records import Small, small
-from .inside import Inside, Question, Timed
+from .inside import Inside, Question, Timed, row
 
 PACK = Struct(">Q").pack
 
@@ -412,6 +413,7 @@ class Layer(Inside):
     labels = (
         "raw lmdb", "zlmdb", "zlmdb classic map",
         *(f"zlmdb key {name}" for name in ("int", "str", "UUID", "float", "datetime", "tuple[UUID, int]")), "Python",
+        "zlmdb, memory engine", "dict of bytes",
     )  # fmt: skip
     questions = (
         Question("point read, int key, str value", point_reads, "raw lmdb", "read"),
@@ -429,3 +431,39 @@ class Layer(Inside):
         Question("open and close", opening, "raw lmdb", "opening"),
         Question("import, in a fresh process", importing, "Python", "process"),
     )
+
+    def measure(self, size: int, rounds: int) -> dict[str, Any]:
+        rows = super().measure(size, rounds)
+        for label, bytes_of in memory(min(size, 20_000)).items():
+            row(rows, label)["memory_bytes"] = bytes_of
+        return rows
+
+
+def memory(count: int) -> dict[str, float]:
+    """Bytes of memory of a small record in the memory engine, and in a dict of bytes. CPython only, by tracemalloc."""
+    import zlmdb
+    from zlmdb.values import serializer
+
+    try:
+        import tracemalloc
+    except ImportError:  # PyPy
+        return {}
+    records = [(key, small(key)) for key in range(count)]
+    encode = serializer(Small).encode
+    found: dict[str, float] = {}
+    for label in ("zlmdb", "raw lmdb"):
+        gc.collect()
+        tracemalloc.start()
+        if label == "zlmdb":
+            db = zlmdb.open(None, schema(records=zlmdb.Table[int, Small]))
+            with db.write() as t:
+                t.records.put_many(records, append=True)
+        else:
+            held = {PACK(key): encode(record) for key, record in records}
+        found["zlmdb, memory engine" if label == "zlmdb" else "dict of bytes"] = (
+            tracemalloc.get_traced_memory()[0] / count
+        )
+        tracemalloc.stop()
+    db.close()
+    held.clear()
+    return found
