@@ -127,9 +127,10 @@ def panel(ax: Any, step: str, found: dict[str, list[float]], rows: Rows, theme: 
         times = ratios(rows[label], rows[base], step) if base else []
         text = f"{rate(1e9 / middle)}" + (f"  ×{median(times):.2g}" if times else "")
         ax.annotate(text, (max(each), at), xytext=(7, -3), textcoords="offset points", fontsize=8, color=theme.ink)
-    logarithmic(ax)
+    ax.set_xscale("log")
     low, high = ax.get_xlim()
     ax.set_xlim(low / 1.1, high * (high / low) ** 0.28)
+    logarithmic(ax.xaxis, ax.get_xlim(), as_rate)
     ax.set_yticks(range(len(found)), list(found), fontsize=8.5)
     for text in ax.get_yticklabels():
         text.set_color(theme.colour(text.get_text()) if text.get_text().startswith(("zlmdb", "raw")) else theme.ink)
@@ -140,15 +141,18 @@ def panel(ax: Any, step: str, found: dict[str, list[float]], rows: Rows, theme: 
     ax.tick_params(axis="y", length=0)
 
 
-def logarithmic(ax: Any) -> None:
-    """A logarithmic x axis with a few plain labels: where it spans less than two decades, between the powers too."""
+def logarithmic(axis: Any, limits: tuple[float, float], write: Callable[[float], str]) -> None:
+    """A few plain labels on a logarithmic axis: where it spans less than two decades, between the powers too."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-    ax.set_xscale("log")
-    low, high = ax.get_xlim()
-    ax.xaxis.set_major_locator(LogLocator(subs=(1.0,) if high / low > 100 else (1.0, 2.0, 5.0)))
-    ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: rate(1e9 / x)))
-    ax.xaxis.set_minor_formatter(NullFormatter())
+    low, high = limits
+    axis.set_major_locator(LogLocator(subs=(1.0,) if high / low > 100 else (1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: write(value)))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def as_rate(value: float) -> str:
+    return rate(1e9 / value)
 
 
 def pairs(
@@ -199,7 +203,8 @@ def pairs(
                 ax.set_xlim(left=0)
                 ax.set_xlabel("bytes of an object, less is better", fontsize=8)
             else:
-                logarithmic(ax)
+                ax.set_xscale("log")
+                logarithmic(ax.xaxis, ax.get_xlim(), as_rate)
                 ax.set_xlabel("per second, more is better", fontsize=8)
         handles, names = axes[0, 0].get_legend_handles_labels()
         legend = figure.legend(handles, names, loc="outside upper center", ncols=2, fontsize=8.5, frameon=False)
@@ -223,21 +228,17 @@ def lines(
         figure, axes = pyplot.subplots(
             rows, min(2, len(panels)), figsize=(6.6, 2.7 * rows + 0.9), layout="constrained", squeeze=False
         )
-        styles = ["-", "--", ":", "-."]
-        greys = 0
-        for label in labels:
-            greys += theme.colour(label) == theme.other
+        styles = dict(zip(labels, ("-", "--", ":", "-.", (0, (5, 1)), (0, (1, 1)))))
+        hues = dict(zip(labels, (theme.ours, theme.raw, "#CC79A7", theme.old, theme.other, theme.ink)))
         for ax, (title, found) in zip(axes.flat, panels.items()):
             places = list(dict.fromkeys(place for points in found.values() for place, _ in points))
-            seen: dict[str, int] = {}
             for label, points in found.items():
-                colour = theme.colour(label)
-                number = seen[colour] = seen.get(colour, -1) + 1
                 ax.plot(
-                    [places.index(place) for place, _ in points], [y for _, y in points], styles[number % 4],
-                    marker=forms[label], color=colour, label=label, markersize=4.5, linewidth=1.4,
+                    [places.index(place) for place, _ in points], [y for _, y in points], linestyle=styles[label],
+                    marker=forms[label], color=hues[label], label=label, markersize=4.5, linewidth=1.4,
                 )  # fmt: skip
             ax.set_yscale("log")
+            logarithmic(ax.yaxis, ax.get_ylim(), "{:,g}".format)
             ax.set_xticks(range(len(places)), places, fontsize=8)
             ax.set_title(title)
             ax.grid(color=theme.faint, linewidth=0.5)
@@ -246,7 +247,7 @@ def lines(
         for ax in list(axes.flat)[len(panels) :]:
             ax.set_visible(False)
         handles, names = axes.flat[0].get_legend_handles_labels()
-        legend = figure.legend(handles, names, loc="outside lower center", ncols=2, fontsize=8, frameon=False)
+        legend = figure.legend(handles, names, loc="outside upper center", ncols=2, fontsize=8, frameon=False)
         for text in legend.get_texts():
             text.set_color(theme.ink)
         figure.supxlabel(f"{x_label}. {foot}", fontsize=7.5)

@@ -53,6 +53,7 @@ def results(tmp_path: Path) -> Path:
     save(directory, "zds", "Documents", {1000: documents})
     rows = {"zlmdb": row({"get": 1.0, "count": 0.000001}), "raw lmdb + msgspec": row({"get": 0.5})}
     save(directory, "growth", "Growth", {100: rows, 1000: rows})
+    save(directory, "layer", "Layer", {100: {"zlmdb": row({"len of a table": 0.000001})}})
     return directory
 
 
@@ -69,6 +70,7 @@ def test_a_missed_target_is_told_as_missed_with_its_figures(page: Any, results: 
     documents = found["ZDS documents, read all and random get, over sqlite3 with JSON text"]
     assert (documents.met, documents.shown) == (False, "1.50, 4.00 ×")
     assert found["len(table), whatever the number of records"].met
+    assert "1 us at 1,000" in found["len(table), whatever the number of records"].shown
     assert found["bulk load over a loop of txn.put"].shown == "not measured"
 
 
