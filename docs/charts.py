@@ -381,16 +381,28 @@ def build(results: Path = RESULTS, charts: Path = CHARTS) -> None:
         (charts / f"{name}.rst").write_text("".join(text) or nothing, encoding="utf-8")
 
 
-def readme(results: Path = RESULTS) -> None:
-    """Renew the chart of the README: the documents of ZDS."""
+PICTURE = """\
+<picture>
+  <source media="(prefers-color-scheme: dark)" srcset="docs/results/readme-dark.svg">
+  <img src="docs/results/readme-light.svg" alt="Documents a second, of zlmdb and other stores" width="640">
+</picture>
+"""
+
+
+def readme(results: Path = RESULTS, page: Path = HERE.parent / "README.md") -> None:
+    """Renew the chart of the README, the documents of ZDS, and show it there between its two marks."""
     saved = Saved(results)
-    size, measured = saved.largest("zds")
+    size, measured = saved.largest("zds", least=3)
     rows = measured["rows"]
     steps = ["write", "read all, open handle", "random, open handle"]
     hidden = ("zlmdb Unchecked", "zlmdb Pickle", "zlmdb 26 Pickle", "dict + lock", "shelve")
     labels = [label for label in drawn(rows) if label not in hidden]
     if size:
         Drawing(results).draw("readme", dots(rows, steps, labels, where(measured, size), "Documents"))
+        text = page.read_text(encoding="utf-8")
+        before, begin, rest = text.partition("<!-- chart: written by docs/charts.py -->\n")
+        _, end, after = rest.partition("<!-- end of chart -->")
+        page.write_text(f"{before}{begin}{PICTURE}{end}{after}", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -92,6 +92,19 @@ def test_charts_are_drawn_for_light_and_dark(page: Any, results: Path, tmp_path:
 
 
 @pytest.mark.filterwarnings("ignore")
+def test_the_chart_of_the_readme_is_between_its_marks(page: Any, results: Path, tmp_path: Path) -> None:
+    readme = tmp_path / "README.md"
+    text = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    readme.write_text(text, encoding="utf-8")
+    page("charts").readme(results, readme)
+    first = readme.read_text(encoding="utf-8")
+    assert "docs/results/readme-dark.svg" in first
+    assert (results / "readme-dark.svg").exists()
+    page("charts").readme(results, readme)
+    assert readme.read_text(encoding="utf-8") == first
+
+
+@pytest.mark.filterwarnings("ignore")
 def test_without_results_the_page_says_so(page: Any, tmp_path: Path) -> None:
     page("charts").build(tmp_path / "nothing", tmp_path / "charts")
     assert "No results are saved." in (tmp_path / "charts" / "charts.rst").read_text(encoding="utf-8")
