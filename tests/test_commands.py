@@ -20,7 +20,7 @@ from operated import Store, child, content, data_file, flip, make
 
 import zlmdb
 from zlmdb.cli import main, output
-from zlmdb.progress import silent
+from zlmdb.operations.progress import silent
 
 PAGE = Path(__file__).parent.parent / "docs" / "cli.rst"
 ID = str(UUID(int=7))

@@ -10,7 +10,7 @@ from typing import Any, Callable
 import pytest
 
 import zlmdb
-from zlmdb import maps
+from zlmdb.classic import maps
 
 NAMES = sorted(name for name in vars(maps) if name.startswith("Map"))
 ATOMS = ["Uuid", "String", "Oid", "Timestamp", "Bytes32", "Bytes20", "Bytes16", "Uint64", "Uint16", "Uint8", "Slot"]

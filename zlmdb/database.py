@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Optional, TypeVar, Unio
 from . import errors, facts, openstores
 from .attach import Declaration, attach
 from .catalogue import FIRST_SLOT
+from .classic.pmap import PersistentMap
 from .facts import TableInfo
 from .keys import KeyCodec
 from .layout import Layout
 from .openstores import Opening
-from .operations import Operations
-from .pmap import PersistentMap
+from .operations.methods import Operations
 from .readers import Reader, readers
 from .schema import Schema, declarations
 from .storage import Storage

@@ -15,7 +15,7 @@ from .transaction import Transaction
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from .pmap import PersistentMap
+    from .classic.pmap import PersistentMap
 
 M = TypeVar("M", bound="PersistentMap[Any, Any]")
 

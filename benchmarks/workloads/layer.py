@@ -53,7 +53,7 @@ def raw_env(directory: Path, names: tuple[bytes, ...] = (b"records",)) -> tuple[
 @contextmanager
 def point_reads(directory: Path, size: int) -> Iterator[Timed]:
     import zlmdb
-    from zlmdb.maps import MapOidString
+    from zlmdb.classic.maps import MapOidString
 
     loads = bytes.decode
     keys = random.Random(1).sample(range(size), size)

@@ -15,7 +15,7 @@ import click
 
 import zlmdb
 
-from ..keytext import from_plain, parse
+from ..operations.keytext import from_plain, parse
 from ..values.base import is_a
 from .output import to_json
 

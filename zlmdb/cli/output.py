@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from ..progress import Progress, Told, silent
+from ..operations.progress import Progress, Told, silent
 from ..values.base import is_a
 
 

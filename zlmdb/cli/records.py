@@ -7,7 +7,7 @@ from typing import Any, Optional
 
 import click
 
-from ..keytext import to_plain
+from ..operations.keytext import to_plain
 from . import output
 from .contents import opened
 from .group import ABSENT, command

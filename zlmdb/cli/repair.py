@@ -8,10 +8,10 @@ import click
 
 import zlmdb
 
-from ..backup import in_use
 from ..engines.lmdb import data_file
-from ..progress import Told
-from ..report import CheckReport, Problem
+from ..operations.backup import in_use
+from ..operations.progress import Told
+from ..operations.report import CheckReport, Problem
 from . import output
 from .group import FOUND, command
 

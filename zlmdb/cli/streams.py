@@ -9,8 +9,8 @@ import click
 
 import zlmdb
 
-from ..filling import new_file
-from ..stream import load as load_stream
+from ..operations.filling import new_file
+from ..operations.stream import load as load_stream
 from . import output
 from .group import command
 

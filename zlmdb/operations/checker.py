@@ -11,18 +11,18 @@ from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from typing import Any, Optional
 
-from . import errors, layout
-from .attached import index_storages
-from .catalogue import Catalogue, Place, Slot, catalogue_of
-from .engines import structure
-from .indexstorage import IndexStorage
-from .keys import from_name as key_from_name
+from .. import errors, layout
+from ..catalogue import Catalogue, Place, Slot, catalogue_of
+from ..classic.attached import index_storages
+from ..engines import structure
+from ..indexstorage import IndexStorage
+from ..keys import from_name as key_from_name
+from ..storage import Storage, shortened
+from ..store import Store
+from ..values import from_name as value_from_name
 from .progress import Progress, Told, silent
 from .report import CheckReport, Kind, Problem, TableReport
-from .storage import Storage, shortened
-from .store import Store
 from .undeclared import NotComputable, index_storage
-from .values import from_name as value_from_name
 
 _EVERY = 10_000  # records between two reports of progress
 

@@ -7,19 +7,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple, Optional, Union
 
-from . import errors, openstores
-from .catalogue import Place, Slot, catalogue_of, slot_prefix, uuid_of
-from .engines.lmdb import Options
+from .. import errors, openstores
+from ..catalogue import Place, Slot, catalogue_of, slot_prefix, uuid_of
+from ..classic.pmap import PersistentMap
+from ..engines.lmdb import Options
+from ..keys import KeyCodec, tables_codec
+from ..keys import from_name as key_from_name
+from ..layout import SLOTS
+from ..store import Store
+from ..values import from_name as value_from_name
+from ..values.base import Serializer, is_a
 from .filling import Filler, new_file
-from .keys import KeyCodec, tables_codec
-from .keys import from_name as key_from_name
-from .layout import SLOTS
-from .pmap import PersistentMap
 from .progress import Progress, Told, silent
 from .report import KEPT
-from .store import Store
-from .values import from_name as value_from_name
-from .values.base import Serializer, is_a
 
 StrPath = Union[str, "os.PathLike[str]"]
 Maps = Union[Sequence[type[PersistentMap[Any, Any]]], Mapping[Any, Any]]

@@ -10,13 +10,13 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, Optional, Union
 
-from . import errors
+from .. import errors
+from ..catalogue import Place, Slot, catalogue_of
+from ..engines import structure
+from ..engines.lmdb import LmdbEngine, Options
+from ..layout import Layout
+from ..store import Store
 from .backup import check_room, flush
-from .catalogue import Place, Slot, catalogue_of
-from .engines import structure
-from .engines.lmdb import LmdbEngine, Options
-from .layout import Layout
-from .store import Store
 
 StrPath = Union[str, "os.PathLike[str]"]
 

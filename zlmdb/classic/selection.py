@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Generic, Optional, TypeVar
 
-from .selection import Selection
+from ..selection import Selection
 
 K = TypeVar("K")
 V = TypeVar("V")

@@ -16,12 +16,12 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple, Optional, Union
 
-from . import errors, openstores
-from .engines import structure
-from .engines.lmdb import data_file
-from .engines.pages import copy_pages
+from .. import errors, openstores
+from ..engines import structure
+from ..engines.lmdb import data_file
+from ..engines.pages import copy_pages
+from ..store import Store
 from .progress import Progress, Told, silent
-from .store import Store
 
 try:
     import fcntl

@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from . import errors
-from .catalogue import catalogue_of
-from .indexstorage import BoundIndex, IndexStorage
-from .storage import Storage
-from .store import Store
-from .table import Table
-from .transaction import Transaction
+from .. import errors
+from ..catalogue import catalogue_of
+from ..indexstorage import BoundIndex, IndexStorage
+from ..storage import Storage
+from ..store import Store
+from ..table import Table
+from ..transaction import Transaction
 
 if TYPE_CHECKING:
     from .pmap import PersistentMap

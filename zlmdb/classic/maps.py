@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import keys as k
-from . import values as v
+from .. import keys as k
+from .. import values as v
 from .pmap import PersistentMap
 
 if TYPE_CHECKING:

@@ -13,11 +13,11 @@ import re
 from typing import Any
 from uuid import UUID
 
-from .errors import EncodeError
-from .keys import KeyCodec, TupleKey
-from .keys.bare import BlobKey, BoolKey, DateKey, DatetimeKey, FloatKey
-from .keys.timestamp import TimestampKey
-from .values.base import is_a
+from ..errors import EncodeError
+from ..keys import KeyCodec, TupleKey
+from ..keys.bare import BlobKey, BoolKey, DateKey, DatetimeKey, FloatKey
+from ..keys.timestamp import TimestampKey
+from ..values.base import is_a
 
 _HEX = re.compile(r"bytes(\d+)?")
 

@@ -12,10 +12,10 @@ from datetime import datetime, timezone
 from functools import partial
 from typing import Any, NamedTuple, Optional
 
-from . import errors
-from .catalogue import catalogue_of
+from .. import errors
+from ..catalogue import catalogue_of
+from ..store import Store
 from .progress import Progress, Told, silent
-from .store import Store
 
 
 @dataclass(frozen=True)

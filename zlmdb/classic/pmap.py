@@ -9,17 +9,17 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Optional, TypeVar, Union, overload
 from uuid import UUID
 
-from . import errors
+from .. import errors
+from ..catalogue import catalogue_of, slot_prefix
+from ..keys import KeyCodec, key_codec
+from ..storage import Storage, shortened
+from ..store import Store
+from ..table import Table, calling_locals
+from ..transaction import Transaction
+from ..values.base import Serializer
 from .attached import Attached, Built, check_built, index_storages, prepare
-from .catalogue import catalogue_of, slot_prefix
-from .classicselection import ClassicSelection
-from .keys import KeyCodec, key_codec
-from .mapcodecs import callable_names, map_codecs, map_types
-from .storage import Storage, shortened
-from .store import Store
-from .table import Table, calling_locals
-from .transaction import Transaction
-from .values.base import Serializer
+from .codecs import callable_names, map_codecs, map_types
+from .selection import ClassicSelection
 
 if TYPE_CHECKING:
     from typing_extensions import Self

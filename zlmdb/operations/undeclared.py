@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .attach import EMPTY_KEY_PREFIX
-from .catalogue import Place
-from .errors import EncodeError
-from .indexstorage import IndexStorage
-from .keys import KeyCodec, TupleKey
-from .keys import from_name as key_from_name
+from ..attach import EMPTY_KEY_PREFIX
+from ..catalogue import Place
+from ..errors import EncodeError
+from ..indexstorage import IndexStorage
+from ..keys import KeyCodec, TupleKey
+from ..keys import from_name as key_from_name
+from ..storage import Storage
+from ..store import Store
 from .keytext import from_plain
-from .storage import Storage
-from .store import Store
 
 _BLIND = ", so that only the owners of its entries were looked up"
 

@@ -25,15 +25,15 @@ from collections.abc import Iterator, Sequence
 from typing import IO, Any, NamedTuple, Optional
 from uuid import UUID
 
-from . import errors, layout
-from .catalogue import Place, Slot, catalogue_of, slot_prefix, uuid_of
+from .. import errors, layout
+from ..catalogue import Place, Slot, catalogue_of, slot_prefix, uuid_of
+from ..keys import KeyCodec, tables_codec
+from ..keys import from_name as key_from_name
+from ..store import Store
+from ..values.base import is_a
 from .filling import Filler
-from .keys import KeyCodec, tables_codec
-from .keys import from_name as key_from_name
 from .keytext import from_plain, to_plain
 from .progress import Progress, Told, silent
-from .store import Store
-from .values.base import is_a
 
 VERSION = 1
 _EVERY = 10_000

@@ -1,4 +1,4 @@
-"""What is done to a database as a whole: copies of it, checks, and what is taken out of a damaged one.
+"""The methods of a database that look after its file.
 
 The work is in a module of each own, imported when it is asked for: a program that opens a database seldom does any
 of it.
@@ -10,19 +10,19 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any, Optional, Union
 
+from ..storage import Storage
+from ..store import Store
 from .progress import Told
-from .storage import Storage
-from .store import Store
 
 if TYPE_CHECKING:
+    from ..classic.pmap import PersistentMap
+    from ..table import Table
     from .backup import Backup, Compaction
     from .conversion import ConversionReport
     from .migrations import Applied
-    from .pmap import PersistentMap
     from .report import CheckReport
     from .salvage import SalvageReport
     from .stream import Streamed
-    from .table import Table
 
 StrPath = Union[str, "os.PathLike[str]"]
 
@@ -190,8 +190,8 @@ class Operations:
         that passes is safe to open. Raises `InvalidDatabase` when it is not LMDB's, `CorruptDatabase`,
         FileNotFoundError.
         """
-        from .engines.lmdb import data_file
-        from .engines.structure import check
+        from ..engines.lmdb import data_file
+        from ..engines.structure import check
         from .progress import Progress, silent
 
         told = progress or silent

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Optional, TypeVar
 
-from .keys import KeyCodec, key_codec
-from .typeargs import type_arguments
-from .values import compressed, serializer
-from .values.base import Serializer
+from ..keys import KeyCodec, key_codec
+from ..typeargs import type_arguments
+from ..values import compressed, serializer
+from ..values.base import Serializer
 
 Callables = Mapping[str, Callable[..., Any]]
 

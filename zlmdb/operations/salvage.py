@@ -11,17 +11,17 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple, Optional, Union
 
-from . import errors, layout
-from .catalogue import Place, Slot, slot_of, slot_prefix, uuid_of
-from .engines.lmdb import data_file
-from .engines.pages import Meta, PageFile, Record, Tree, Walk
+from .. import errors, layout
+from ..catalogue import Place, Slot, slot_of, slot_prefix, uuid_of
+from ..engines.lmdb import data_file
+from ..engines.pages import Meta, PageFile, Record, Tree, Walk
+from ..keys import from_name as key_from_name
+from ..layout import Layout
+from ..storage import Storage
+from ..values import from_name as value_from_name
 from .filling import Filler, new_file
-from .keys import from_name as key_from_name
-from .layout import Layout
 from .progress import Progress, Told, silent
 from .report import KEPT
-from .storage import Storage
-from .values import from_name as value_from_name
 
 StrPath = Union[str, "os.PathLike[str]"]
 
