@@ -143,7 +143,10 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=_TableType):
         self.use(raw if handle is not None else Nothing(storage.label))
         self.gone, self.missing, self.adopted = frozenset(), storage.missing_indexes, storage.adopted
         if storage.watch is not None and (txn.write or storage.indexes):
-            self.gone, self.missing, self.adopted = storage.watch(raw)
+            try:
+                self.gone, self.missing, self.adopted = storage.watch(raw)
+            except Exception as error:
+                raise txn.translate(error, table=self.label) from error.__cause__
         self.unknown = self.missing
         self.bind_indexes()
         return self
@@ -407,11 +410,17 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=_TableType):
 
     def cursor(self, handle: Any = None) -> Any:
         """A new cursor of the engine over the records, or over the index *handle*."""
-        return self._raw.cursor(self._db if handle is None else handle)
+        try:
+            return self._raw.cursor(self._db if handle is None else handle)
+        except Exception as error:
+            raise self.txn.translate(error, table=self.label) from error.__cause__
 
     def entries(self, handle: Any = None) -> int:
         """The engine's count of records of the whole key space, in O(1)."""
-        count: int = self._raw.stat(self._db if handle is None else handle)["entries"]
+        try:
+            count: int = self._raw.stat(self._db if handle is None else handle)["entries"]
+        except Exception as error:
+            raise self.txn.translate(error, table=self.label) from error.__cause__
         return count
 
     def engine_get(self, key: bytes, default: Any, handle: Any) -> Any:
@@ -430,7 +439,10 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=_TableType):
 
     def owned(self, primary: bytes, index: IndexStorage) -> V:
         """The record that an entry of *index* belongs to."""
-        data = self._get(self.storage.prefix + primary, None, self._db)
+        try:
+            data = self._get(self.storage.prefix + primary, None, self._db)
+        except Exception as error:
+            raise self.txn.translate(error, table=self.label, index=index.name) from error.__cause__
         if data is None:
             raise errors.DecodeError(
                 f"index {index.storage.label!r} has an entry for "
@@ -450,7 +462,10 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=_TableType):
         """Store a record and the differences of its index entries; everything is checked before anything is written."""
         old = self._stored(encoded, key)
         primary = encoded[len(self.storage.prefix) :]
-        changes = upkeep.changes(self.indexes, self._raw, self.storage, key, primary, value, old)
+        try:
+            changes = upkeep.changes(self.indexes, self._raw, self.storage, key, primary, value, old)
+        except Exception as error:
+            self._write_failed(key, error)
         try:
             self._raw.put(encoded, data, True, True, False, self._db)
             puts, dels = upkeep.apply(changes, self._raw, key, primary)

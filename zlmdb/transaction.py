@@ -138,12 +138,14 @@ class Transaction:
             self._raw = store.begin(write=True, buffers=self._buffers)
             self._sequence = store.sequence  # that of before may be of before another writer made tables
             store.check_main(self._raw)
-        except BaseException:
+        except BaseException as error:
             if self._raw is not None:
                 self._raw.abort()
                 self._raw = None
                 store.ended(_get_ident())
             store.writer.release()
+            if isinstance(error, Exception):
+                raise store.engine.translate(error) from error.__cause__
             raise
 
     def commit(self) -> None:

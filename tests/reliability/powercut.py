@@ -1,0 +1,173 @@
+"""Simulated power cuts: the writes of a program are recorded, and replayed up to any point, without what was not synced.
+
+The model of the disk: what was written and flushed before the cut is there; of what was not flushed any writes are, each
+whole or torn into sectors of 512 bytes of which any are there. A sector is never half. That is what SQLite, LMDB and
+redb assume of disks, too.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import struct
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import zlmdb
+
+from . import shim
+from .command import Crash, in_children, main
+from .ledger import Ledger, Model, reached, step, wrong
+
+WRITE, FLUSH, TRUNCATE, ACKNOWLEDGED = 1, 2, 3, 4
+SECTOR = 512
+_HEAD = struct.Struct("=5q")
+
+
+class Event(NamedTuple):
+    """A write, a flush, a new length, or the acknowledgement of the transaction whose number is the offset."""
+
+    kind: int
+    synchronous: bool
+    offset: int
+    data: bytes
+
+
+def make(path: Path, trace: Path, transactions: int, durability: Any, lib_version: str) -> None:
+    """The program that is recorded."""
+    zlmdb.Database(str(path), lib_version=lib_version, sync=durability != "none").close()
+    with open(trace, "ab", buffering=0) as notes, zlmdb.open(path, Ledger, durability=durability) as db:
+        notes.write(_HEAD.pack(ACKNOWLEDGED, 0, 0, 0, 0))
+        for n in range(1, transactions + 1):
+            with db.write() as t:
+                step(t, n)
+            notes.write(_HEAD.pack(ACKNOWLEDGED, 0, n, 0, 0))
+
+
+def record(directory: Path, transactions: int, durability: str, lib_version: str) -> list[Event]:
+    """What the program wrote, in order."""
+    library, trace = shim.build(directory), directory / "trace"
+    arguments = [str(directory / "recorded"), str(trace), str(transactions), durability, lib_version]
+    command = [sys.executable, "-m", __spec__.name, "--record", *arguments]
+    subprocess.run(command, env=shim.environment(library, ZLMDB_TRACE=str(trace)), cwd=shim.ROOT, check=True)
+    events, data, at = [], trace.read_bytes(), 0
+    while at < len(data):
+        kind, synchronous, offset, length, _ = _HEAD.unpack_from(data, at)
+        at += _HEAD.size
+        held = length if kind == WRITE else 0
+        events.append(Event(kind, bool(synchronous), offset, data[at : at + held]))
+        at += held
+    return events
+
+
+def cut(events: list[Event], point: int, rnd: random.Random) -> bytes:
+    """The file after a power cut while ``events[point]`` was under way."""
+    durable: list[Event] = []
+    pending: list[Event] = []
+    for event in events[:point]:
+        if event.kind == FLUSH:
+            durable += pending
+            pending = []
+        elif event.kind in (WRITE, TRUNCATE):
+            (durable if event.synchronous and event.kind == WRITE else pending).append(event)
+    if events[point].kind == WRITE:
+        pending.append(events[point])
+    image = bytearray()
+    for event in durable:
+        apply(image, event, 0, len(event.data))
+    share = rnd.choice([0.0, 0.1, 0.5, 0.9, 1.0])
+    torn = rnd.random() < 0.5
+    chosen = [event for event in pending if rnd.random() < share]
+    for event in chosen:  # in the order of the writes: the later of two to one sector wins where both arrived
+        if not torn or event.kind == TRUNCATE:
+            apply(image, event, 0, len(event.data))
+            continue
+        for start in range(0, len(event.data), SECTOR):
+            if rnd.random() < 0.5:
+                apply(image, event, start, start + SECTOR)
+    return bytes(image)
+
+
+def apply(image: bytearray, event: Event, start: int, stop: int) -> None:
+    """Put the bytes from *start* to *stop* of a write into *image*."""
+    if event.kind == TRUNCATE:
+        del image[event.offset :]
+        image.extend(bytes(event.offset - len(image)))
+        return
+    data = event.data[start:stop]
+    end = event.offset + start + len(data)
+    image.extend(bytes(max(0, end - len(image))))
+    image[event.offset + start : end] = data
+
+
+def outcome(path: Path, image: bytes, acknowledged: int, model: Model, durability: Any) -> tuple[str, int]:
+    """What opening *image* gives, in a word or a sentence; and how many acknowledged transactions were lost."""
+    path.mkdir(exist_ok=True)
+    for file in path.iterdir():
+        file.unlink()
+    (path / "data.mdb").write_bytes(image)
+    try:
+        problems = zlmdb.Database.verify(path)
+        if problems:
+            return "refused by verify", 0
+        with zlmdb.open(path, Ledger, durability=durability) as db:
+            n = reached(db)[0]
+            problem = wrong(db, model, 0, acknowledged + 1)
+            if not problem:
+                with db.write() as t:  # and it goes on
+                    step(t, n + 1)
+                problem = wrong(db, model, n + 1, n + 1)
+    except zlmdb.Error as error:
+        return f"refused: {type(error).__name__}", 0
+    return problem or "whole", max(0, acknowledged - n)
+
+
+ALLOWED = {"full": {"whole"}, "commit": {"whole"}}
+
+
+def cuts(
+    directory: Path, images: int, transactions: int = 60, durability: str = "full", format: str = "0.9", seed: int = 1
+) -> dict[str, Any]:
+    """Replay IMAGES power cuts of a program with DURABILITY on the LMDB FORMAT; outcomes as docs/reliability.rst says.
+
+    "full": nothing acknowledged is lost. "commit": at most the last two transactions are, and what is left is whole.
+    "none": anything may be lost, and is found out: nothing that passes is wrong.
+    """
+    events = record(directory, transactions, durability, format)
+    opened = next(i for i, event in enumerate(events) if event.kind == ACKNOWLEDGED)
+    model, place = Model(), directory / "image"
+    rnd = random.Random(seed)
+    points = [rnd.randrange(opened + 1, len(events)) for _ in range(images)]
+    acknowledged = [max(e.offset for e in events[:point] if e.kind == ACKNOWLEDGED) for point in points]
+    model.after(transactions + 2)
+
+    def one(number: int) -> tuple[str, int]:
+        image = cut(events, points[number], random.Random(seed * images + number))
+        return outcome(place, image, acknowledged[number], model, durability)
+
+    outcomes: Counter[str] = Counter()
+    lost: Counter[int] = Counter()
+    failures: list[str] = []
+    for number, found in in_children(one, range(images)):
+        text, missing = (f"crash by signal {found.signal}", 0) if isinstance(found, Crash) else found
+        outcomes[text] += 1
+        lost[missing] += text == "whole"
+        good = text == "whole" or (durability == "none" and text.startswith("refused"))
+        if not good or (durability == "full" and missing) or (durability == "commit" and missing > 2):
+            failures.append(f"image {number}, cut at {points[number]}: {text}, {missing} transactions lost")
+    return {
+        "events": len(events),
+        "outcomes": dict(outcomes),
+        "lost_transactions": {str(count): times for count, times in sorted(lost.items())},
+        "failures": failures[:20],
+    }
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--record"]:
+        make(Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]), sys.argv[5], sys.argv[6])
+        os._exit(0)
+    main(cuts, images=1000, transactions=60, durability="full", format="0.9", seed=1)
