@@ -97,6 +97,7 @@ class Space(NamedTuple):
 MAIN = Space(None, 0)
 
 _CLEAR_EVERY = 1000  # write transactions
+_ATTEMPTS = 100  # to begin, each time after another process has made the file larger
 
 
 class Store:
@@ -267,17 +268,20 @@ class Store:
 
         For a write, the thread must be the writer (see `writing`).
         """
-        if self.gate is not None:
-            self.gate.enter()
-        env = self.env
-        try:
-            if env is None:
-                env = self.reopen()
-            return env.begin(write=write, buffers=buffers)
-        except Exception as error:
-            self.ended(threading.get_ident())
-            self._make_good(env, error)
-        return self._begin_again(write, buffers)
+        for attempt in range(_ATTEMPTS):
+            if self.gate is not None:
+                self.gate.enter()
+            env = self.env
+            try:
+                if env is None:
+                    env = self.reopen()
+                return env.begin(write=write, buffers=buffers)
+            except Exception as error:
+                self.ended(threading.get_ident())
+                if attempt > 0 and not self.engine.resized(error):
+                    raise self.engine.translate(error) from error
+                self._make_good(env, error)
+        raise errors.DatabaseInUse(f"{self.engine.path!r} is made larger by others too often to follow: begin again")
 
     def ended(self, thread: int) -> None:
         """A transaction that *thread* began has ended."""
@@ -311,15 +315,6 @@ class Store:
             self._renew(env, ours)
         else:
             raise ours from error
-
-    def _begin_again(self, write: bool, buffers: bool) -> Any:
-        if self.gate is not None:
-            self.gate.enter()
-        try:
-            return (self.env or self.reopen()).begin(write=write, buffers=buffers)
-        except Exception as again:
-            self.ended(threading.get_ident())
-            raise self.engine.translate(again) from again
 
     def _alone(self) -> AbstractContextManager[bool]:
         return nullcontext(not self.live) if self.gate is None else self.gate.alone(READERS_PATIENCE)

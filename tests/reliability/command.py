@@ -24,7 +24,9 @@ def main(work: Callable[..., dict[str, Any]], **options: Any) -> None:
     parser = argparse.ArgumentParser(description=work.__doc__)
     for name, default in options.items():
         parser.add_argument(f"--{name}", type=type(default), default=default)
-    parser.add_argument("--directory", type=Path, default=None, help="where the files are made; default: a temporary one")
+    parser.add_argument(
+        "--directory", type=Path, default=None, help="where the files are made; default: a temporary one"
+    )
     given = vars(parser.parse_args())
     place = given.pop("directory")
     started = time.perf_counter()

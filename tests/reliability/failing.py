@@ -1,7 +1,7 @@
 """Every call fails once: of the engine, one after the other, and of the operating system below it.
 
-A mixed workload runs until its Nth call fails, for N = 1, 2, ... until it gets through. After each failure the data equal
-the last commit, the same `Database` goes on, and check() is clean.
+A mixed workload runs until its Nth call fails, for N = 1, 2, ... until it gets through. After each failure the data
+equal the last commit, the same `Database` goes on, and check() is clean.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .ledger import Item, Ledger, Model, digest, reached, step, wrong
 
 lmdb = zlmdb.lmdb
 
-# -- the engine ---------------------------------------------------------------------------------------------------------
+# -- the engine -------------------------------------------------------------------------------------------------------
 
 ENGINE_ERRORS: dict[str, Callable[[], Exception]] = {
     "map full": lambda: lmdb.MapFullError("MDB_MAP_FULL: Environment mapsize limit reached"),
@@ -110,7 +110,7 @@ def workload(db: zlmdb.Database[Ledger], n: int) -> int:
 
 
 def broken_calls(db: zlmdb.Database[Ledger], fuse: Fuse, most: int, every: int) -> tuple[Counter[str], list[str], int]:
-    """Let each call of `workload` fail; the errors it ended with, what was wrong after, and how many calls there are."""
+    """Let each call of `workload` fail: the errors it ended with, what was wrong after, and the number of calls."""
     model, seen, failures = Model(), Counter[str](), list[str]()
     at = 1
     while at <= most:
@@ -158,7 +158,7 @@ def engine_calls(directory: Path, most: int = 100_000, every: int = 1) -> dict[s
     return found
 
 
-# -- the operating system ------------------------------------------------------------------------------------------------
+# -- the operating system ----------------------------------------------------------------------------------------------
 
 SYSTEM_ERRORS = {"no space": (errno.ENOSPC, 0), "i/o error": (errno.EIO, 0), "half a write": (0, 1)}
 
@@ -170,9 +170,11 @@ def system_calls_here(directory: Path, most: int, every: int, durability: Any) -
     found: dict[str, Any] = {"failures": []}
 
     class Writes(Fuse):
+        how = (0, 0)
+
         def light(self, at: Optional[int]) -> None:
             self.before = library.shim_calls()
-            library.shim_fail(ctypes.c_long(at or 0), *how)
+            library.shim_fail(ctypes.c_long(at or 0), *self.how)
 
         @property
         def calls(self) -> int:  # type: ignore[override]
@@ -185,7 +187,9 @@ def system_calls_here(directory: Path, most: int, every: int, durability: Any) -
         with zlmdb.open(directory / name.replace("/", ""), Ledger, durability=durability) as db:
             for n in range(1, 30):
                 db.run(lambda t, n=n: step(t, n))
-            seen, failures, calls = broken_calls(db, Writes(MemoryError), most, every)
+            writes = Writes(MemoryError)
+            writes.how = how
+            seen, failures, calls = broken_calls(db, writes, most, every)
             found[f"{durability}, {name}"] = {"calls": calls, **seen}
             found["failures"] += [f"{name}, {failure}" for failure in failures[:50]]
     return found

@@ -1,4 +1,4 @@
-"""Damaged files: bits flipped, stretches overwritten, ends cut off. What `Database.verify` lets pass is opened and read.
+"""Damaged files: bits flipped, stretches overwritten, ends cut off. What `Database.verify` lets pass is opened, read.
 
 A damaged file is refused, or what it gives is right: every value has a checksum, every key an index entry. The process
 that asks is never harmed; which files harm one that opens them without asking is counted, too.

@@ -1,6 +1,6 @@
-"""Simulated power cuts: the writes of a program are recorded, and replayed up to any point, without what was not synced.
+"""Simulated power cuts: the writes of a program are recorded and replayed to any point, without what was not synced.
 
-The model of the disk: what was written and flushed before the cut is there; of what was not flushed any writes are, each
+The model of the disk: what was flushed before the cut is there; of what was not any writes are, each
 whole or torn into sectors of 512 bytes of which any are there. A sector is never half. That is what SQLite, LMDB and
 redb assume of disks, too.
 """

@@ -211,6 +211,8 @@ class LmdbEngine:
             return env.open_db(name, create=False)
         except (lmdb.NotFoundError, lmdb.IncompatibleError):
             return None
+        except lmdb.MapResizedError:  # the store makes it good
+            raise
         except lmdb.Error as error:
             raise self.translate(error) from error
 

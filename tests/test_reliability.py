@@ -1,0 +1,78 @@
+"""Kills, power cuts, failing calls, damaged files and everything at once, each in small.
+
+In full they are commands, ``python -m tests.reliability.<name>``; docs/reliability.rst has what those found.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .reliability import failing, kill, mutate, powercut, shim, together
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the harnesses fork what may crash")
+records_writes = pytest.mark.skipif(shim.compiler() is None, reason="writes are recorded by a C library, on Linux")
+MANY = 4 if sys.implementation.name == "cpython" else 1
+
+
+@pytest.mark.parametrize("durability", ["full", "none"])
+def test_nothing_acknowledged_is_lost_by_kills(tmp_path: Path, durability: str) -> None:
+    found = kill.kills(tmp_path, 5 * MANY, durability)
+    assert found["failures"] == []
+    assert found["transactions"] >= 5 * MANY
+
+
+@records_writes
+@pytest.mark.parametrize(("durability", "lmdb_format"), [("full", "0.9"), ("commit", "1.0"), ("none", "0.9")])
+def test_a_power_cut_costs_what_is_documented(tmp_path: Path, durability: str, lmdb_format: str) -> None:
+    found = powercut.cuts(tmp_path, 15 * MANY, 20, durability, lmdb_format)
+    assert found["failures"] == []
+    whole = found["outcomes"].get("whole", 0)
+    if durability == "full":
+        assert found["lost_transactions"] == {"0": whole}
+    if durability == "none":
+        assert whole < 15 * MANY, "without a flush files are lost: the simulation cuts nothing if none is"
+
+
+def test_a_cut_keeps_what_was_flushed_and_any_of_the_rest() -> None:
+    write = powercut.Event(powercut.WRITE, False, 0, b"a" * 1024)
+    flush = powercut.Event(powercut.FLUSH, False, 0, b"")
+    later = powercut.Event(powercut.WRITE, False, 0, b"b" * 1024)
+    synchronous = later._replace(synchronous=True, offset=2048)
+    images = {powercut.cut([write, flush, later, synchronous, flush], 4, random.Random(n)) for n in range(200)}
+    assert {image[1024:] for image in images} == {bytes(1024) + b"b" * 1024}
+    assert {image[:512] + image[512:1024] for image in images} == {
+        one * 512 + other * 512 for one in (b"a", b"b") for other in (b"a", b"b")
+    }
+
+
+def test_after_any_failing_call_of_the_engine_the_database_goes_on(tmp_path: Path) -> None:
+    found = failing.engine_calls(tmp_path, 400, 60 // MANY)
+    assert found["failures"] == []
+    assert sum(found["lmdb, no space"].get(name, 0) for name in ("DiskError", "TransactionPoisoned")) > 3
+
+
+@records_writes
+def test_after_any_failing_write_the_database_goes_on(tmp_path: Path) -> None:
+    found = failing.system_calls(tmp_path, 400, 20 // MANY)
+    assert found["failures"] == []
+    assert found["full, i/o error"]["DiskError"] > 1
+
+
+@pytest.mark.parametrize("lmdb_format", ["0.9", "1.0"])
+def test_damaged_files_are_refused_or_right(tmp_path: Path, lmdb_format: str) -> None:
+    found: dict[str, Any] = mutate.mutations(tmp_path, 25 * MANY, lmdb_format)
+    assert found["failures"] == []
+    assert sum(found["verified"].values()) == 25 * MANY
+    assert found["verified"]["refused by verify"] > 0
+
+
+def test_writers_readers_a_killer_and_backups_together(tmp_path: Path) -> None:
+    found = together.together(tmp_path, 2.0, 2, 2)
+    assert found["failures"] == []
+    assert found["records"] > 0
