@@ -60,6 +60,9 @@ def main() -> None:
 def measure(options: argparse.Namespace, results: Results, names: list[str], console: Console) -> None:
     size_name, began = options.size, monotonic()
     pool = Pool()
+    # It is published with the results: an interpreter by its name, without the directories of this machine.
+    words = [Path(word).name if word == options.also else word for word in sys.argv[1:]]
+    command = " ".join(["python -m benchmarks", *words])
     work = [(name, size) for name in names for size in ALL[name].sizes[size_name]]
     # When time runs out it is the largest that are missing, and before them the variants.
     work.sort(key=lambda pair: (pair[1] > 200_000, pair[0] not in FIRST))
@@ -79,7 +82,7 @@ def measure(options: argparse.Namespace, results: Results, names: list[str], con
                 budget=options.budget or BUDGET[size_name], progress=status.update, pool=pool,
                 smaller=results.smaller(name, size),
             )  # fmt: skip
-        results.save(name, size, rows, command=" ".join(["python -m benchmarks", *sys.argv[1:]]), kind=size_name)
+        results.save(name, size, rows, command=command, kind=size_name)
         console.print(f"{name} {size:,}: {(monotonic() - began) / 60:.1f} minutes since the start")
     pool.close()
     for name in names:
