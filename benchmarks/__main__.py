@@ -17,7 +17,7 @@ from .workloads import ALL, INSIDE, WORKLOADS
 
 LEFT_OUT = "did not fit the time this run was given; `python -m benchmarks --size full` measures it"
 ROUNDS = {"tiny": 1, "small": 3, "window": 5, "full": 5}
-BUDGET = {"tiny": 5.0, "small": 10.0, "window": 8.0, "full": 600.0}
+BUDGET = {"tiny": 5.0, "small": 4.0, "window": 8.0, "full": 600.0}
 LIMIT = {"tiny": 60.0, "small": 60.0, "window": 45.0, "full": 600.0}
 
 FIRST = ("serializers", "layer", "fill_read", "zds", "zippondb", "db_benchmark", "go_persist", "growth")

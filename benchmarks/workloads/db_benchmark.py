@@ -117,7 +117,7 @@ class DbBenchmark(Workload):
     shape = BLOBS_INT
     text = False
     sizes = {
-        "tiny": (200,), "small": (2_000,), "window": (100_000, 1_000_000), "full": (100_000, 1_000_000, 10_000_000),
+        "tiny": (200,), "small": (1_000,), "window": (100_000, 1_000_000), "full": (100_000, 1_000_000, 10_000_000),
     }  # fmt: skip
     steps = (
         Step("prefill", prefill),
@@ -142,7 +142,7 @@ class DbBenchmark16(DbBenchmark):
     title = "db_benchmark: 16-byte string keys, 128-byte values"
     shape = BLOBS_16
     text = True
-    sizes = {"tiny": (200,), "small": (2_000,), "window": (100_000,), "full": (100_000, 1_000_000, 10_000_000)}
+    sizes = {"tiny": (200,), "small": (1_000,), "window": (100_000,), "full": (100_000, 1_000_000, 10_000_000)}
     only = ("zlmdb", "raw lmdb", "RocksDB", "LevelDB", "sqlite3")
 
 
@@ -150,4 +150,4 @@ class DbBenchmarkDurable(DbBenchmark):
     name = "db_benchmark_durable"
     title = "db_benchmark: 8-byte integer keys, every commit synced"
     durability = "full"
-    sizes = {"tiny": (200,), "small": (500,), "window": (10_000,), "full": (100_000, 1_000_000)}
+    sizes = {"tiny": (200,), "small": (200,), "window": (10_000,), "full": (100_000, 1_000_000)}
