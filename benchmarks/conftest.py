@@ -88,7 +88,8 @@ class Comparisons:
             labels = [one for one in select(WORKLOADS[case.workload]) if one in wanted or one.startswith("raw lmdb")]
         rounds = self.config.getoption("--rounds") or {"full": 5, "small": 3, "tiny": 1}[kind(self.config)]
         limit = 600.0 if full else 60.0
-        rows = run(case.workload, case.size, labels, rounds=rounds, limit=limit, budget=limit if full else 4.0, pool=self.pool)
+        budget = limit if full else 4.0
+        rows = run(case.workload, case.size, labels, rounds=rounds, limit=limit, budget=budget, pool=self.pool)
         results = Results(self.config.getoption("--results"))
         command = " ".join(["pytest", *self.config.invocation_params.args])
         results.save(case.workload, case.size, rows, command=command, kind=kind(self.config))
