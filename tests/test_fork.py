@@ -155,6 +155,61 @@ def test_a_write_transaction_carried_over_does_not_touch_the_parents(tmp_path: P
     )
 
 
+def test_the_child_reads_although_its_parent_is_writing(tmp_path: Path) -> None:
+    """Nor does it wait for ever to write: the parent here waits for the child."""
+    run(
+        """
+        db = opened()
+        with db.write() as t:
+            t.rows[1] = "changed"
+            def child():
+                with db.read() as mine:
+                    assert dict(mine.rows) == dict(FIRST)
+                def write():
+                    with db.write(timeout=0.05):
+                        pass
+                refuses(write, zlmdb.WriterTimeout)
+            in_child(child)
+        with db.read() as t:
+            assert t.rows[1] == "changed"
+        """,
+        tmp_path,
+    )
+
+
+def test_the_child_that_read_beside_its_parents_writing_writes_after_it(tmp_path: Path) -> None:
+    run(
+        """
+        db = opened()
+        looked, ended = os.pipe(), os.pipe()
+        t = db.write()
+        t.rows[1] = "changed"
+        pid = os.fork()
+        if pid == 0:
+            status = 1
+            try:
+                with db.read() as mine:
+                    assert mine.rows[1] == "first 1"
+                    os.write(looked[1], b"x")
+                    os.read(ended[0], 1)
+                    refuses(db.write, zlmdb.DatabaseInUse)
+                with db.write() as mine:
+                    assert mine.rows[1] == "changed"
+                    mine.rows[2] = "by the child"
+                status = 0
+            finally:
+                os._exit(status)
+        os.read(looked[0], 1)
+        t.txn.commit()
+        os.write(ended[1], b"x")
+        assert os.waitpid(pid, 0)[1] == 0
+        with db.read() as t:
+            assert (t.rows[1], t.rows[2]) == ("changed", "by the child")
+        """,
+        tmp_path,
+    )
+
+
 def test_the_child_opens_anew_and_both_write(tmp_path: Path) -> None:
     run(
         """

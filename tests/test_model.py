@@ -1,12 +1,18 @@
 """Random programs against plain dicts: tables with declared indexes, and classic maps with attached ones.
 
-Each machine runs on every engine and layout. A few hundred programs in CI; thousands with ``tox -e thorough``.
+They nest savepoints, grow the map, reopen the file, fork, and look into backups. Each machine runs on every engine and
+layout. A few hundred programs in CI; thousands with ``tox -e thorough``.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
+import sys
 import tempfile
+import threading
+import traceback
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,10 +24,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 import zlmdb
+from zlmdb.engines import lmdb as engine
 
 KEYS = st.integers(-3, 8)
 NAMES = st.sampled_from(["", "a", "ab", "b", "a\0b", "é"])
 AGES = st.one_of(st.none(), st.integers(0, 3))
+CAN_FORK = hasattr(os, "fork") and threading.active_count() == 1
 SLOTS_BEFORE, SLOTS_AFTER = 40, 60
 
 
@@ -49,6 +57,7 @@ class People(zlmdb.Table[int, Person]):
 class Store(zlmdb.Schema):
     people: People
     notes: zlmdb.Table[tuple[str, int], str]
+    ballast: zlmdb.Table[int, bytes]
 
 
 class Undo(Exception):
@@ -120,10 +129,55 @@ class Machine(RuleBasedStateMachine):
         self.db.close()
         self.db = self.open()
 
+    @precondition(lambda self: not self.in_memory and CAN_FORK)
+    @rule()
+    def fork(self) -> None:
+        """A child opens the file anew and sees what is committed, whatever this process is in the midst of."""
+        pid = os.fork()
+        if pid == 0:
+            status = 1
+            try:
+                self.look()
+                status = 0
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                sys.stderr.flush()
+                os._exit(status)
+        assert os.waitpid(pid, 0)[1] == 0, "the child saw something else"
+
+    @precondition(lambda self: not self.in_memory)
+    @rule(compact=st.booleans())
+    def back_up(self, compact: bool) -> None:
+        copy = Path(self.directory) / "copy.mdb"
+        self.db.backup(copy, compact=compact, overwrite=True)
+        self.look_into(str(copy))
+
+    @precondition(lambda self: not self.in_memory and not self.levels)
+    @rule(megabytes=st.integers(1, 3))
+    def grow(self, megabytes: int) -> None:
+        """The map doubles until there is room, as no address space is reserved; what is deleted leaves free pages."""
+        self.fatten(megabytes << 20)
+        assert self.db.maxsize > megabytes << 20
+
+    def fatten(self, size: int) -> None:
+        """Store *size* bytes, and delete them again."""
+        raise NotImplementedError
+
+    def look(self) -> None:
+        """Compare what is committed."""
+        raise NotImplementedError
+
+    def look_into(self, copy: str) -> None:
+        """Compare a backup."""
+        raise NotImplementedError
+
     def teardown(self) -> None:
         while self.levels:
             self.leave()
         self.check()
+        report = self.db.check()
+        assert report.ok, report.problems
         self.db.close()
         shutil.rmtree(self.directory)
 
@@ -141,6 +195,18 @@ class TableMachine(Machine):
 
     def open(self) -> zlmdb.Database[Store]:
         return zlmdb.open(self.path, Store, layout=self.layout)
+
+    def look(self) -> None:
+        self.compare(self.db.read(), self.committed)
+
+    def look_into(self, copy: str) -> None:
+        with zlmdb.open(copy, Store, readonly=True) as db:
+            self.compare(db.read(), self.committed)
+            assert db.check().ok
+
+    def fatten(self, size: int) -> None:
+        self.db.run(lambda t: t.ballast.put_many((n, bytes(100_000)) for n in range(size // 100_000 + 1)))
+        self.db.run(lambda t: t.ballast.clear())
 
     def enter(self, stack: ExitStack) -> None:
         self.t = stack.enter_context(self.db.write())
@@ -263,7 +329,7 @@ class TableMachine(Machine):
 
     @invariant()
     def check(self) -> None:
-        self.compare(self.db.read(), self.committed)
+        self.look()
         if self.levels:
             self.compare(self.t, self.levels[-1][1], end=False)
 
@@ -329,6 +395,28 @@ class MapMachine(Machine):
         self.people.attach_index("age", self.by_age, lambda person: (person["age"], person["oid"]))
         return db
 
+    def look(self) -> None:
+        with self.db.begin() as txn:
+            self.compare(txn, self.committed["people"])
+
+    def look_into(self, copy: str) -> None:
+        with zlmdb.Database(copy, readonly=True) as db:
+            counts = {table.uuid: table.count for table in db.tables().values()}
+            assert counts[ClassicPeople._zlmdb_oid] == len(self.committed["people"])
+            assert db.check().ok
+
+    def fatten(self, size: int) -> None:
+        def store(t: Any) -> None:
+            for n in range(size // 100_000 + 1):
+                t.txn.put(b"\x00\x63%04d" % n, bytes(100_000))
+
+        def delete(t: Any) -> None:
+            for n in range(size // 100_000 + 1):
+                t.txn.delete(b"\x00\x63%04d" % n)
+
+        self.db.run(store)
+        self.db.run(delete)
+
     def enter(self, stack: ExitStack) -> None:
         self.txn = stack.enter_context(self.db.begin(write=True))
 
@@ -378,8 +466,7 @@ class MapMachine(Machine):
 
     @invariant()
     def check(self) -> None:
-        with self.db.begin() as txn:
-            self.compare(txn, self.committed["people"])
+        self.look()
         if self.levels:
             self.compare(self.txn, self.levels[-1][1]["people"])
 
@@ -397,6 +484,15 @@ class MapMachine(Machine):
 
 
 COMBINATIONS = [(True, "tables"), (True, "classic"), (False, "tables"), (False, "classic")]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_steps() -> Iterator[None]:
+    """No reservation of address space: the map grows with the data."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine, "RESERVATION", 0)
+        patch.setattr(engine, "FIRST_SIZE", 1 << 19)
+        yield
 
 
 @pytest.mark.parametrize("machine", [TableMachine, MapMachine])

@@ -305,6 +305,8 @@ def slot_of(identity: str, record: dict[str, Any]) -> Slot:
 
 def _slot_of(identity: str, record: dict[str, Any]) -> Slot:
     uuid = record.get("uuid")
+    for definition in record.get("indexes", {}).values():
+        definition.get("table")  # AttributeError for what is no definition
     return Slot(
         identity=identity,
         number=int(record.get("slot", 0)),

@@ -81,8 +81,9 @@ def open(
 
     *maxsize*: bytes, a hard limit beyond which writes raise `DatabaseFull`; None: grows by itself. *durability*:
     ``"full"`` (a commit survives a power loss), ``"commit"`` (the last ones may be lost, never consistency), ``"none"``
-    (a power loss may cost everything, the end of the process nothing). *layout* is that of a new file; an existing one
-    keeps its own. *timeout*: seconds to wait for another writer; None waits for ever, and logs so after a second.
+    (a power loss may cost everything, consistency too; the end of the process nothing). *layout* is that of a new file;
+    an existing one keeps its own. *timeout*: seconds to wait for another writer; None waits for ever, and logs so after
+    a second.
 
     The same file opened again with the same options shares one environment. Raises `DatabaseInUse` when the options
     differ, `FileNotFoundError`, `InvalidDatabase`, `SchemaMismatch`, `WriterTimeout`.

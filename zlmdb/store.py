@@ -38,8 +38,8 @@ class Engine(Protocol):
     can_grow: bool
     moves: bool
 
-    def open(self) -> Any:
-        """A new environment."""
+    def open(self, *, readonly: bool = ...) -> Any:
+        """A new environment, *readonly* if only for now."""
         ...
 
     def open_existing(self, env: Any, name: bytes) -> Any:
@@ -118,6 +118,7 @@ class Store:
         self.maps: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self.full = False
         self.ages = Ages()
+        self.provisional = False
         self._written = 0
         self._main_entries = -1
         self._wanted: set[bytes] = set()
@@ -268,6 +269,8 @@ class Store:
 
         For a write, the thread must be the writer (see `writing`).
         """
+        if write and self.provisional:
+            self._settle()
         for attempt in range(_ATTEMPTS):
             if self.gate is not None:
                 self.gate.enter()
@@ -294,6 +297,8 @@ class Store:
         txn = self.begin()
         try:
             yield txn
+        except Exception as error:
+            raise self.engine.translate(error) from error.__cause__
         finally:
             txn.abort()
             self.ended(threading.get_ident())
@@ -420,19 +425,51 @@ class Store:
             if self.env is None:
                 if self.users == 0:
                     raise errors.DatabaseClosed(f"the database {self.engine.path!r} is closed: open it again")
-                env = self.engine.open()
-                names, self.spaces = list(self.spaces), {}
-                # Without the writer lock, which another thread may hold while it waits for this one.
+                # py-lmdb opens handles in a write transaction, and another process may write for long, or wait for
+                # this one: then it is opened read-only until the first write. Where writers are not known, it waits.
+                mine = self.writer.owner == threading.get_ident()
+                free = not mine and self.writer.try_acquire()
+                self.provisional = not (mine or free or self.readonly)
                 try:
-                    found = self._existing(env, names)
-                except Exception as error:
-                    if not self.engine.resized(error):
-                        raise self.engine.translate(error) from error
-                    self.engine.adopt_size(env)
-                    found = self._existing(env, names)
-                self._publish(found)
-                self._opened(env)
+                    self._reopen()
+                finally:
+                    if free:
+                        self.writer.release()
             return self.env
+
+    def _reopen(self) -> None:
+        env = self.engine.open(readonly=True) if self.provisional else self.engine.open()
+        try:
+            found = self._found_again(env, list(self.spaces))
+        except BaseException:
+            env.close()
+            self.engine.closed()
+            raise
+        self.spaces = {}
+        self._publish(found)
+        self._opened(env)
+
+    def _settle(self) -> None:
+        """Before a write: open for good what was opened read-only."""
+        with self.lock:
+            if self.provisional:
+                if self.live:
+                    raise errors.DatabaseInUse(
+                        f"{self.engine.path!r} was opened read-only by this child process, since another process was "
+                        f"writing: end its {len(self.live)} open transactions, and begin again"
+                    )
+                self.suspend()
+                self.reopen()
+
+    def _found_again(self, env: Any, names: list[bytes]) -> dict[bytes, Any]:
+        """The handles of a new environment, which nobody else uses yet."""
+        while True:
+            try:
+                return self._existing(env, names)
+            except Exception as error:
+                if not self.engine.resized(error):
+                    raise self.engine.translate(error) from error.__cause__
+                self.engine.adopt_size(env)
 
     def suspend(self) -> None:
         """Close the environment for a moment, so that its file can be replaced; `reopen` opens it again."""

@@ -62,6 +62,14 @@ class WriterLock:
             raise
         self.owner = me
 
+    def try_acquire(self) -> bool:
+        """Become the writer if nobody is; False when somebody is, also when it is another process or not known."""
+        try:
+            self.acquire(0)
+        except errors.WriterTimeout:
+            return False
+        return True
+
     def release(self) -> None:
         """Let the next writer in."""
         if self._file is not None and fcntl is not None:

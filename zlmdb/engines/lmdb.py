@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Optional
 
 import lmdb
@@ -108,9 +108,9 @@ class LmdbEngine:
         """Whether the open map may have to move, to grow or to follow another process that did."""
         return self._reserved == 0
 
-    def open(self) -> lmdb.Environment:
-        """A new environment. Reserves address space when no maximum size is given."""
-        path, options = self.path, self.options
+    def open(self, *, readonly: bool = False) -> lmdb.Environment:
+        """A new environment, *readonly* if only for now. Reserves address space when no maximum size is given."""
+        path, options = self.path, self.options if not readonly else replace(self.options, readonly=True)
         if options.writemap and options.maxsize is None:
             raise ValueError(
                 "writemap=True needs a maxsize: the file is allocated in full against a disk that fills up"
@@ -126,7 +126,7 @@ class LmdbEngine:
         if self._place not in _looked_at:
             _looked_at.add(self._place)
             look_at(self.file)
-        keywords = self._keywords(new)
+        keywords = self._keywords(new, options)
         self._size, self._reserved = _map_size(self.file, options.maxsize)
         try:
             env = self._open(keywords)
@@ -145,8 +145,7 @@ class LmdbEngine:
                 os.posix_fallocate(data.fileno(), 0, self._size)
         return env
 
-    def _keywords(self, new: bool) -> dict[str, Any]:
-        options = self.options
+    def _keywords(self, new: bool, options: Options) -> dict[str, Any]:
         keywords: dict[str, Any] = {
             "subdir": self._subdir, "readonly": options.readonly, "lock": options.lock,
             "sync": options.sync, "metasync": options.metasync, "writemap": options.writemap,

@@ -20,7 +20,7 @@ class MemoryEngine:
         self._maxsize = maxsize
         self._env: Optional[MemoryEnvironment] = None
 
-    def open(self) -> MemoryEnvironment:
+    def open(self, *, readonly: bool = False) -> MemoryEnvironment:
         """A new environment; in a forked child the one of the parent process as it was, since it shares nothing."""
         if self._env is None:
             self._env = MemoryEnvironment(self._maxsize)
