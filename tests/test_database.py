@@ -1036,3 +1036,27 @@ def test_the_working_directory_may_change(tmp_path: Path, monkeypatch: pytest.Mo
         with zlmdb.open("db", Store) as new:
             assert numbers(new) == {}
     assert sorted(os.listdir(tmp_path / "here" / "db")) == ["data.mdb", "lock.mdb", "writer.lock"]
+
+
+# -- many tables ------------------------------------------------------------------------------------------------------
+
+
+def many(count: int) -> Any:
+    names = {f"table{n}": zlmdb.Table[int, str] for n in range(count)}
+    return type("Many", (zlmdb.Schema,), {"__annotations__": names})
+
+
+def test_there_is_room_for_hundreds_of_tables(path: str) -> None:
+    with zlmdb.open(path, many(300), durability="none") as db, db.write() as t:
+        for n in range(300):
+            t[f"table{n}"][n] = "x"
+    with zlmdb.open(path) as db:
+        assert len(db.tables()) == 300
+
+
+def test_too_many_tables_are_refused_naming_the_limit(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "MAX_TABLES", 10)
+    with pytest.raises(zlmdb.DatabaseFull, match="MAX_TABLES"):
+        zlmdb.open(path, many(20))
+    with zlmdb.open(path, many(5)) as db:
+        assert len(db.tables()) == 5

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,15 @@ from .reliability import failing, kill, mutate, powercut, shim, together
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the harnesses fork what may crash")
 records_writes = pytest.mark.skipif(shim.compiler() is None, reason="writes are recorded by a C library, on Linux")
 MANY = 4 if sys.implementation.name == "cpython" else 1
+
+
+def test_every_test_that_the_page_names_exists() -> None:
+    root = Path(__file__).resolve().parent
+    page = (root.parent / "docs" / "reliability.rst").read_text(encoding="utf-8")
+    named = re.findall(r"``(test_\w+\.py)::(test_\w+)``", page)
+    assert len(named) > 30
+    missing = [f"{file}::{name}" for file, name in named if f"def {name}(" not in (root / file).read_text("utf-8")]
+    assert missing == []
 
 
 @pytest.mark.parametrize("durability", ["full", "none"])
