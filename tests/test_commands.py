@@ -140,7 +140,7 @@ with zlmdb.open({str(db)!r}) as db, db.read() as t:
     try:
         assert process.stdout.readline() == "open\n"
         [reader] = [
-            one for one in answer("readers", db) if one["process"] == str(process.pid) and one["transaction"] != "-"
+            one for one in answer("readers", db) if one["process"] == process.pid and one["transaction"] is not None
         ]
         assert reader["alive"] == "yes"
         assert "process" in ok("readers", db)

@@ -67,26 +67,20 @@ def readers(path: Path, clear: bool, as_json: bool) -> None:
     A reader that stays keeps the pages of its snapshot from being used again, so that the file grows.
     """
     with zlmdb.open(path, readonly=True) as db:
-        env = db.store.env
-        cleared = env.reader_check() if clear else 0
+        cleared = db.clear_readers() if clear else 0
         rows = [
-            {"process": process, "thread": thread, "transaction": txn, "alive": _alive(process)}
-            for process, thread, txn in _slots(env.readers())
+            {"process": reader.pid, "transaction": reader.snapshot, "alive": _alive(reader.pid)}
+            for reader in db.readers()
+            if reader.pid != os.getpid()
         ]
     if clear and not as_json:
         click.echo(f"{cleared} slots of dead processes freed")
     output.table(rows, as_json)
 
 
-def _slots(text: str) -> list[list[str]]:
-    """The lines of LMDB's report: process, thread and transaction ("-" for a slot that reads nothing)."""
-    lines = [words for words in (line.split() for line in text.splitlines()) if len(words) == 3]
-    return [words for words in lines if words[0].isdigit() and words[0] != str(os.getpid())]
-
-
-def _alive(process: str) -> str:
+def _alive(process: int) -> str:
     try:
-        os.kill(int(process), 0)
+        os.kill(process, 0)
     except ProcessLookupError:
         return "no"
     except OSError:  # of another user
