@@ -54,6 +54,7 @@ def raw_env(directory: Path, names: tuple[bytes, ...] = (b"records",)) -> tuple[
 def point_reads(directory: Path, size: int) -> Iterator[Timed]:
     import zlmdb
     from zlmdb.classic.maps import MapOidString
+    from zlmdb.keys import Oid  # the same eight bytes as the raw loop packs
 
     loads = bytes.decode
     keys = random.Random(1).sample(range(size), size)
@@ -65,7 +66,7 @@ def point_reads(directory: Path, size: int) -> Iterator[Timed]:
                 txn.put(PACK(key), name(key).encode())
         get = stack.enter_context(env.begin(db)).get
 
-        ours = stack.enter_context(zlmdb.open(directory / "ours", schema(names=zlmdb.Table[int, str])))
+        ours = stack.enter_context(zlmdb.open(directory / "ours", schema(names=zlmdb.Table[Oid, str])))
         with ours.write() as t:
             t.names.put_many(((key, name(key)) for key in range(size)), append=True)
         table = stack.enter_context(ours.read()).names
