@@ -20,7 +20,7 @@ from typing import Any, Optional
 from .base import Decode, Encode, is_a, show, typename
 from .leaves import Shape
 from .pickleshapes import structure
-from .shapes import DictOf, ListOf, NamedTupleRecord, Record, TupleOf, UnionOf
+from .shapes import DictOf, ListOf, NamedTupleRecord, Record, TupleOf, UnionOf, walk
 
 _put = object.__setattr__
 _new_tuple: Any = getattr(tuple, "__new__")  # noqa: B009 - Any, for checkers
@@ -177,12 +177,22 @@ def completed(value: Any, shape: Shape) -> None:
 
     Raises ValueError for a field without a default.
     """
+    if not _holds_records(shape):
+        return
     if isinstance(shape, Record) and not is_a(value, (tuple, dict)) and is_a(value, shape.cls):
         for field in shape.fields:
             if not hasattr(value, field.name) or _is_shadow(value, field.name):
                 _put(value, field.name, _default(value, field.name, shape))
     for item, inner in _inside(value, shape):
         completed(item, inner)
+
+
+def _holds_records(shape: Shape) -> bool:
+    """Whether there is a model class anywhere in *shape*, where alone fields can be missing. Kept with the shape."""
+    known = shape.holds_records
+    if known is None:
+        known = shape.holds_records = any(isinstance(one, Record) for one in walk(shape))
+    return known
 
 
 def _is_shadow(value: Any, name: str) -> bool:
@@ -210,7 +220,7 @@ def _default(value: Any, name: str, record: Record) -> Any:
 def _inside(value: Any, shape: Shape) -> Iterable[tuple[Any, Shape]]:
     """What *value* holds, each with the shape that it is to fit."""
     if isinstance(shape, Record) and is_a(value, shape.cls):
-        fields = shape.fields
+        fields = [field for field in shape.fields if _holds_records(field.shape)]
         if is_a(value, dict):
             return [(value[field.name], field.shape) for field in fields if field.name in value]
         return [(getattr(value, field.name), field.shape) for field in fields if hasattr(value, field.name)]

@@ -46,6 +46,9 @@ class Shape:
     loose: bool = False
     """Whether this is plain data: nothing that needs converting, nothing said about what is inside."""
 
+    holds_records: Optional[bool] = None
+    """Whether there is a model class in it, at any depth; None until somebody has asked."""
+
     def fits(self, value: Any) -> bool:
         """Whether *value* is one of this shape. May raise, which means no."""
         raise NotImplementedError
