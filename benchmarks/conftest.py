@@ -18,8 +18,6 @@ from benchmarks.report import show
 from benchmarks.results import DEFAULT, Results, run
 from benchmarks.workloads import ALL, INSIDE, WORKLOADS
 
-collect_ignore = ["default_codec.py"]  # a program of its own, which needs msgspec to be imported
-
 
 class Case(NamedTuple):
     """A test: one contender at one step of one workload at one size."""

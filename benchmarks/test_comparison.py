@@ -35,12 +35,12 @@ def test_comparison(case: Any, comparisons: Any, benchmark: Any) -> None:
     rows = comparisons.of(case)
     row = rows.get(case.label)
     if row is None:
-        pytest.skip("has no part in this")
+        pytest.skip(f"{case.label} is no contender in {case.workload}")
     reason = row.get("absent") or row["skipped"].get(case.step)
     if reason is not None:
-        pytest.skip(reason)
+        pytest.skip(f"{case.label}: {reason}")
     if case.step not in row["steps"]:
-        pytest.skip("has no part in this")
+        pytest.skip(f"{case.label} has nothing that corresponds to: {case.step}")
     step = row["steps"][case.step]
     samples = [each / 1e9 for each in per_operation(step)]
     benchmark.group = f"{case.workload} {case.size:,}: {case.step}"

@@ -97,7 +97,9 @@ def test_fortran_order_is_kept() -> None:
     assert codec.decode(codec.encode(GRID)).flags.c_contiguous
 
 
-@pytest.mark.skipif(sys.implementation.name != "cpython", reason="tracemalloc is CPython's")
+@pytest.mark.skipif(
+    sys.implementation.name != "cpython", reason="copies are counted by tracemalloc, which only CPython has"
+)
 @pytest.mark.parametrize("array", [numpy.zeros(1_000_000), numpy.zeros((1000, 1000), order="F")], ids="CF")
 def test_writing_copies_the_numbers_once(array: Any) -> None:
     import tracemalloc

@@ -17,7 +17,9 @@ from operated import Store, child, content, data_file, fill, make, user
 
 import zlmdb
 
-here_only = pytest.mark.skipif(sys.platform == "win32", reason="by POSIX locks")
+here_only = pytest.mark.skipif(
+    sys.platform == "win32", reason="another process is noticed by POSIX locks, which Windows has not"
+)
 
 
 @pytest.fixture

@@ -50,7 +50,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[base.Store
     try:
         found = module.VARIANTS[label](tmp_path / "db", RECORDS[kind][0], "none")
     except base.Cannot as error:
-        pytest.skip(str(error))
+        pytest.skip(f"{label} cannot store such records: {error}")
     yield found
     found.close()
 
