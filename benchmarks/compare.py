@@ -33,7 +33,7 @@ def takes_part(label: str, workload: Workload) -> bool:
         return False
     if workload.name not in getattr(contenders()[label], "WORKLOADS", (workload.name,)):
         return False
-    if label in EXTRA_CODECS and not workload.name.startswith(("fill_read", "zds")):
+    if workload.name not in EXTRA_CODECS.get(label, (workload.name,)):
         return False
     if label in OF_BYTES:
         return workload.shape.is_bytes or label == "zlmdb 26 Pickle"
@@ -42,8 +42,14 @@ def takes_part(label: str, workload: Workload) -> bool:
     return True
 
 
-EXTRA_CODECS = ("zlmdb Json", "zlmdb Cbor", "zlmdb 26 Json", "zlmdb 26 Cbor")
-"""Told where the codec is the question."""
+_FILLS = ("fill_read", "fill_read_published")
+EXTRA_CODECS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("zlmdb Json", "zlmdb Cbor", "zlmdb 26 Json", "zlmdb 26 Cbor"), (*_FILLS, "zds")),
+    "zlmdb 26 FlatBuffers": ("fill_read",),
+    "zlmdb 26 FlatBuffers, NumPy": ("fill_read",),
+    "zlmdb 26 FlatBuffers, by hand": _FILLS,
+}
+"""Told where the codec is the question: the workloads."""
 
 OF_BYTES = ("raw lmdb + bytes", "RocksDB + bytes", "LevelDB + bytes", "zlmdb 26 Pickle")
 
@@ -77,6 +83,7 @@ class Contender:
         self.rounds = 0
         self.finished = False
         self.checked = False
+        self.elsewhere_on = ""
         self.result: Result = {"steps": {}, "skipped": {}, "note": "", "versions": {}}
         self.remote: Optional[Remote] = None
 
@@ -130,6 +137,7 @@ class Contender:
             remote.close()
             raise
         self.result["versions"] = reply["versions"]
+        self.elsewhere_on = "" if reply["python"] == sys.version else f"runs on {reply['python'].splitlines()[0]}"
         return remote
 
     def _round(self, deadline: Deadline, warm_up: bool, check: bool) -> None:
@@ -138,7 +146,7 @@ class Contender:
             self.remote = self._start(self.pool, deadline.left)
         remote = self.remote
         opened = remote.call(deadline.left, do="open")
-        self.result["note"] = opened["note"]
+        self.result["note"] = "; ".join(filter(None, [opened["note"], self.elsewhere_on]))
         is_open = True
         for step in self.workload.steps:
             elsewhere = step.fresh or step.processes > 1

@@ -69,7 +69,7 @@ class Worker:
             self.data = self.workload.prepare_fresh(size)
         elif self.prepared != (workload, size):
             self.data, self.prepared = self.workload.prepare(size), (workload, size)
-        return {"versions": versions}
+        return {"versions": versions, "python": sys.version}
 
     def open(self) -> dict[str, Any]:
         self.store = self.open_store(self.path, self.workload.shape, self.workload.durability)

@@ -50,7 +50,12 @@ def more_than_raw(saved: Saved, label: str, goal: float) -> Target:
     return Target(what, f"<= {goal:g} ns", None, "not measured", None)
 
 
-OFFICIAL, OURS, OLD = "official FlatBuffers", "zlmdb FlatBuffers", "zlmdb 26 FlatBuffers"
+OURS, OLD = "zlmdb FlatBuffers", "zlmdb 26 FlatBuffers"
+OTHER_WAYS = {
+    "flatc's code": ("flatc's code, NumPy", "official FlatBuffers"),
+    OLD: (f"{OLD}, NumPy", f"{OLD}, by hand"),
+}
+"""Leaner ways to call the official runtime than that of its tutorial, which the goals were set with."""
 GET, INDEX = "random get, one field", "one unique index: "
 RATIOS: tuple[tuple[str, float, str, str, str, tuple[str, ...]], ...] = (
     ("FlatBuffers users, fill, over zlmdb 26", 15, "fill_read", OURS, OLD, ("fill",)),
@@ -75,22 +80,34 @@ RATIOS: tuple[tuple[str, float, str, str, str, tuple[str, ...]], ...] = (
         2, "zds", "zlmdb", "sqlite3, JSON text", ("read all, open handle", "random, open handle"),
     ),
 )  # fmt: skip
-FLATBUFFERS = (("user: encode", 15, 2.2), ("small record: encode", 30, 5), ("user: decode", 20, 2),
-               ("small record: decode", 15, 1.5))  # fmt: skip
+FLATBUFFERS = (
+    ("user: encode", "official FlatBuffers", 15, 2.2), ("small record: encode", "official FlatBuffers", 30, 5),
+    ("user: decode", "flatc's code", 20, 2), ("small record: decode", "flatc's code", 15, 1.5),
+)  # fmt: skip
 """What is encoded or decoded, and how many times the rate of the official runtime, on CPython and on PyPy."""
+
+
+def over(
+    saved: Saved, kind: str, what: str, goal: float, workload: str, label: str, base: str, steps: tuple[str, ...]
+) -> Target:  # fmt: skip
+    """Met when *label* is *goal* times as fast as *base* at all *steps*."""
+
+    def found(base: str) -> list[Optional[float]]:
+        return [quotient(saved, kind, workload, label, base, step) for step in steps]
+
+    target = at_least(what, goal, found(base))
+    others = [at_least("", goal, found(other)).shown + f" over {other}" for other in OTHER_WAYS.get(base, ())]
+    others = [other for other in others if not other.startswith("not measured")]
+    return target._replace(shown="; ".join([target.shown, *others]))
 
 
 def targets(saved: Saved, kind: str = "cpython") -> list[Target]:
     """The targets of an interpreter."""
-    found = []
-    for step, on_cpython, on_pypy in FLATBUFFERS:
-        goal = on_pypy if kind == "pypy" else on_cpython
-        over = quotient(saved, kind, "serializers", OURS, OFFICIAL, step)
-        target = at_least(f"FlatBuffers over the official runtime called by hand, {step}", goal, [over])
-        flatc = quotient(saved, kind, "serializers", OURS, "flatc's code", step)
-        if flatc is not None:
-            target = target._replace(shown=f"{target.shown}; {flatc:.1f} × over flatc's code")
-        found.append(target)
+    found = [
+        over(saved, kind, f"FlatBuffers, {step}, over {base}", on_pypy if kind == "pypy" else on_cpython, "serializers",
+             OURS, base, (step,))
+        for step, base, on_cpython, on_pypy in FLATBUFFERS
+    ]  # fmt: skip
     if kind == "pypy":
         return found
     query = "scan 1 M FlatBuffers rows, filter to 1%, two fields"
@@ -99,7 +116,7 @@ def targets(saved: Saved, kind: str = "cpython") -> list[Target]:
         more_than_raw(saved, "zlmdb classic map", 150),
         *found,
         *(
-            at_least(what, goal, [quotient(saved, kind, workload, label, base, step) for step in steps])
+            over(saved, kind, what, goal, workload, label, base, steps)
             for what, goal, workload, label, base, steps in RATIOS
         ),
         length(saved),

@@ -6,6 +6,8 @@ Every contender that is installed takes part; ``tox -e bench`` installs all of t
 from __future__ import annotations
 
 import importlib.util
+import shutil
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,16 +15,19 @@ from typing import Any
 
 import pytest
 
-from benchmarks import remote
+from benchmarks import flatc, remote
 from benchmarks.compare import Contender, compare, select, takes_part
 from benchmarks.contenders import base, contenders
-from benchmarks.records import BLOBS_16, DOCUMENTS, PERSONS, USERS, Shape, documents, persons, users
+from benchmarks.records import BLOBS_16, DOCUMENTS, PERSONS, USERS, Shape, User, documents, persons, users
 from benchmarks.report import duration, notes, rate, step_table
 from benchmarks.results import Results, common_base, ratios, run, same_codec, spread
 from benchmarks.workloads import ALL, INSIDE, WORKLOADS
+from zlmdb import FlatBuffers
+from zlmdb.values import fbs, serializer
 
 HEAVY = {"datasets", "pandas"}  # seconds to import: `tox -e bench` runs them, in processes of their own
 COUNT = 40
+PREPARED = {"versions": {}, "python": sys.version}
 BLOBS = [(bytes([i]) * 16, bytes([i, 0, 255]) * 40) for i in range(COUNT)]
 RECORDS: dict[str, tuple[Shape, list[Any]]] = {
     "persons": (PERSONS, list(persons(COUNT))),
@@ -159,7 +164,7 @@ def test_what_is_not_installed_is_told_so(pretend: Any) -> None:
 
 
 def test_what_takes_too_long_is_told_so(pretend: Any) -> None:
-    row = pretend({"versions": {}}, {"note": "", "processes": True, "in_memory": False}, remote.Absent("time limit"))
+    row = pretend(PREPARED, {"note": "", "processes": True, "in_memory": False}, remote.Absent("time limit"))
     assert row["absent"] == "not finished in 7 seconds"
 
 
@@ -173,7 +178,7 @@ def test_a_step_that_cannot_be_done_leaves_the_others(pretend: Any) -> None:
     step = {"wall": [10], "cpu": [9], "count": 1}
     opened = {"note": "", "processes": True, "in_memory": False}
     closed = {"bytes": 1, "rss": 1}
-    warm_up = [{"versions": {}}, opened, step, remote.Skipped("no such query"), step, step, step, closed]
+    warm_up = [PREPARED, opened, step, remote.Skipped("no such query"), step, step, step, closed]
     row = pretend(*warm_up, opened, step, step, step, step, closed)
     assert row["skipped"] == {"get": "no such query"}
     assert list(row["steps"]) == ["insert in order", "scan", "insert at random places", "count"]
@@ -181,7 +186,7 @@ def test_a_step_that_cannot_be_done_leaves_the_others(pretend: Any) -> None:
 
 def test_a_wrong_answer_is_a_failure_and_no_figure(pretend: Any) -> None:
     opened = {"note": "", "processes": True, "in_memory": False}
-    row = pretend({"versions": {}}, opened, remote.Absent("failed: Wrong: expected 1, found 2"))
+    row = pretend(PREPARED, opened, remote.Absent("failed: Wrong: expected 1, found 2"))
     assert row["absent"] == "failed: Wrong: expected 1, found 2"
     assert row["steps"] == {}
 
@@ -313,3 +318,24 @@ def test_the_published_forms_are_made_of_saved_results(
     assert "10,000,000 10,000,000" in told  # rows/s of two transactions of 5 rows in 500 ns
     assert "1.00 MiB on disk" in told
     assert set(published.FORMS) == set(WORKLOADS) - {"growth"}
+
+
+def test_the_schema_for_flatc_is_that_of_the_user() -> None:
+    assert flatc.USER_FBS.read_text(encoding="utf-8") == fbs(User)
+
+
+@pytest.mark.skipif(shutil.which("flatc") is None, reason="flatc (Debian: flatbuffers-compiler) is not installed")
+@pytest.mark.parametrize("numpy", [False, True])
+def test_what_flatc_generates_writes_and_reads_the_user(numpy: bool) -> None:
+    pytest.importorskip("flatbuffers")
+    if numpy:
+        pytest.importorskip("numpy")
+    import flatbuffers
+
+    code = flatc.UserCode(numpy)
+    for _, user in users(3):
+        builder = flatbuffers.Builder(16)
+        builder.Finish(code.build(user, builder))
+        data = bytes(builder.Output())
+        assert code.cast(data) == user
+        assert serializer(FlatBuffers[User]).decode(data) == user

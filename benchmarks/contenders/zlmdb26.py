@@ -1,4 +1,8 @@
-"""zlmdb 26.10.1, the predecessor, in an interpreter of its own: its maps, with the callables that its README shows."""
+"""zlmdb 26.10.1, the predecessor, in an interpreter of its own: its maps, with the callables that its README shows.
+
+For FlatBuffers these are the code that flatc generates, as its tutorial uses it; with vectors of numbers read through
+NumPy; and, labelled "by hand", the calls of the official runtime below that, which are as fast as that runtime can be.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +22,8 @@ PREDECESSOR = True
 
 KEYS: dict[type, str] = {int: "Oid", str: "String", UUID: "Uuid"}
 
+FLAT = ("FlatBuffers", "FlatBuffers, NumPy", "FlatBuffers, by hand")
+
 
 class Zlmdb26(Store):
     processes = True
@@ -35,8 +41,8 @@ class Zlmdb26(Store):
             self.map: Any = getattr(zlmdb, f"Map{key}String")(1)
         elif shape.is_bytes:
             self.map = zlmdb.MapOidPickle(1)
-        elif codec == "FlatBuffers":
-            self.map = self.flatbuffers(zlmdb, shape)
+        elif codec.startswith("FlatBuffers"):
+            self.map = self.flatbuffers(zlmdb, shape, codec)
         elif codec == "Pickle":
             self.map = getattr(zlmdb, f"Map{key}Pickle")(1)
         elif not isinstance(shape.model, type):
@@ -48,12 +54,20 @@ class Zlmdb26(Store):
         self.db.__enter__()
 
     @staticmethod
-    def flatbuffers(zlmdb: Any, shape: Shape) -> Any:
+    def flatbuffers(zlmdb: Any, shape: Shape, codec: str) -> Any:
+        from .. import flatc
         from .. import official_flatbuffers as official
 
-        if shape.model is User:
+        by_hand = codec == FLAT[-1]
+        if shape.model is User and by_hand:
             return zlmdb.MapOidFlatBuffers(1, build=official.build_user, cast=official.read_user)
-        if shape.name == "six_fields":
+        if shape.model is User:
+            try:
+                code = flatc.UserCode(numpy=codec.endswith("NumPy"))
+            except ImportError as error:
+                raise Cannot(f"not installed: {error}") from error
+            return zlmdb.MapOidFlatBuffers(1, build=code.build, cast=code.cast)
+        if shape.name == "six_fields" and by_hand:
             return zlmdb.MapOidFlatBuffers(1, build=official.build_six_fields, cast=official.SixFieldsView)
         raise Cannot("no FlatBuffers schema was written for these records")
 
@@ -113,5 +127,5 @@ def plain(shape: Shape) -> tuple[Any, Any]:
 
 
 VARIANTS: dict[str, Open] = {
-    f"zlmdb 26 {codec}": partial(Zlmdb26, codec=codec) for codec in ("FlatBuffers", "Cbor", "Json", "Pickle")
+    f"zlmdb 26 {codec}": partial(Zlmdb26, codec=codec) for codec in (*FLAT, "Cbor", "Json", "Pickle")
 }

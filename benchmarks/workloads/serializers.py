@@ -6,18 +6,14 @@ marshals it and writes it, all inside the clock, so that making it dominates the
 
 "zlmdb ..." are this package's serializers as a table uses them, checks included; "Unchecked" leaves them out. "official
 FlatBuffers" is the runtime of the flatbuffers package called by hand, as lean as can be. "flatc's code" is what people
-have instead: the accessors that flatc generates, which look a vector up again for each item; it is there if flatc is
-installed. A view reads a field when it is asked for.
+have instead: the accessors that flatc generates, which look a vector up again for each item, or read vectors of numbers
+through NumPy; it is there if flatc is installed. A view reads a field when it is asked for.
 """
 
 from __future__ import annotations
 
 import json
 import pickle
-import runpy
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
@@ -31,7 +27,9 @@ from ..records import SixFields, Small, User, six_fields, small, users
 from .inside import Inside, Question, Timed
 
 Codec = tuple[Callable[[Any], bytes], Callable[[bytes], Any]]
-OFFICIAL, FLATC = "official FlatBuffers", "flatc's code"
+OFFICIAL, FLATC, FLATC_NUMPY = "official FlatBuffers", "flatc's code", "flatc's code, NumPy"
+READERS = (FLATC, FLATC_NUMPY)
+"""They would write by the official builder."""
 SIX_ONLY = f"{OFFICIAL}, six fields only"
 VIEW_ALL, VIEW_ONE = "zlmdb FlatBuffersView, all fields", "zlmdb FlatBuffersView, one field"
 OURS = ("Json", "Cbor", "Msgpack", "Pickle", "FlatBuffers")
@@ -87,39 +85,18 @@ def official(model: Any) -> Codec:
     return built(calls.build_small), calls.read_small
 
 
-def flatc(model: Any) -> Codec:
+def flatc(model: Any, numpy: bool = False) -> Codec:
     """Reads with the module that flatc generates from our schema. It would write by the builder, in those calls."""
     from zlmdb.values import fbs
 
-    program = shutil.which("flatc")
-    if program is None:
-        raise ImportError("flatc (Debian: flatbuffers-compiler)")
-    with tempfile.TemporaryDirectory() as directory:
-        Path(directory, "model.fbs").write_text(fbs(model), encoding="utf-8")
-        subprocess.run([program, "--python", "--gen-onefile", "model.fbs"], cwd=directory, check=True)
-        space = runpy.run_path(str(Path(directory, "model_generated.py")))
-    root = space[model.__name__].GetRootAs
-    make = flatc_user if model is User else flatc_small
+    from .. import flatc as code
+
+    if numpy:
+        import numpy as _  # noqa: F401 - what generated code gives is None without it
+    root = code.generated(fbs(model))[model.__name__].GetRootAs
+    readers = {User: code.read_user_by_numpy if numpy else code.read_user, Small: code.read_small}
+    make = readers[model]
     return official(model)[0], lambda data: make(root(data, 0))
-
-
-def flatc_user(one: Any) -> User:
-    ratings: dict[str, float] = {}
-    for j in range(one.RatingsLength()):
-        rating = one.Ratings(j)
-        ratings[rating.Key().decode()] = rating.Value()
-    day = one.Birthday()
-    return User(
-        one.Oid(), one.Name().decode(), one.Authid().decode(),
-        UUID(bytes=bytes([one.Uuid(j) for j in range(one.UuidLength())])), one.Email().decode(),
-        date(day.Year(), day.Month(), day.Day()), one.IsFriendly(),
-        [one.Tags(j).decode() for j in range(one.TagsLength())], ratings,
-        [one.Friends(j) for j in range(one.FriendsLength())], one.ReferredBy(),
-    )  # fmt: skip
-
-
-def flatc_small(one: Any) -> Small:
-    return Small(one.Id(), one.Count(), one.Price(), one.Kind(), one.Weight(), one.Name().decode(), one.City().decode())
 
 
 def ours(model: Any, *wrappers: str) -> Codec:
@@ -153,6 +130,7 @@ CODECS: dict[str, Callable[[Any], Codec]] = {
     "msgspec MessagePack": msgspec_typed,
     OFFICIAL: official,
     FLATC: flatc,
+    FLATC_NUMPY: partial(flatc, numpy=True),
     "zlmdb default (MessagePack)": ours,
     **{f"zlmdb {name}": partial(lambda model, name: ours(model, name), name=name) for name in OURS},
     "zlmdb MessagePack, Unchecked": lambda model: ours(model, "Msgpack", "Unchecked"),
@@ -205,7 +183,9 @@ def objects(model: Any, size: int) -> list[Any]:
 def encoding(directory: Path, size: int, model: Any) -> Iterator[Timed]:
     values = objects(model, size)
     found, _ = working(model)
-    timed: Timed = {label: partial(each, encode, values) for label, (encode, _) in found.items() if label != FLATC}
+    timed: Timed = {
+        label: partial(each, encode, values) for label, (encode, _) in found.items() if label not in READERS
+    }
     if model is User:
         timed[SIX_ONLY] = partial(each, six_only(), [six_fields(user) for user in values])
     yield timed
@@ -230,7 +210,7 @@ def decoding(directory: Path, size: int, model: Any) -> Iterator[Timed]:
 @contextmanager
 def as_published(directory: Path, size: int) -> Iterator[Timed]:
     found, _ = working(User)
-    yield {label: partial(published, encode, size) for label, (encode, _) in found.items() if label != FLATC}
+    yield {label: partial(published, encode, size) for label, (encode, _) in found.items() if label not in READERS}
 
 
 def six_only() -> Callable[[SixFields], bytes]:
