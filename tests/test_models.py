@@ -400,6 +400,51 @@ def test_bytes_are_the_same_on_every_interpreter(model: Any, value: Any, msgpack
     assert serializer(values.Cbor[model]).decode(bytes.fromhex(cbor)) == value
 
 
+GOLDEN_JSON = [  # of the values of GOLDEN, in its order
+    (
+        '{"name":"Ann","age":31,"score":1.5,"friendly":true,"photo":"AP8=","id":"10111213-1415-1617-1819-1a1b'
+        '1c1d1e1f","joined":"2020-01-02T01:04:05.000006Z","born":"1990-12-31","wakes":"06:30:00","sleeps":"P1'
+        'DT3600.0005S","balance":"10.50","color":"blue","level":2,"role":"admin","place":{"x":3,"y":0.5},"pai'
+        'r":[1,"r"],"options":{"depth":3},"number":7,"tags":["a","é"],"groups":["aa","b","c"],"codes":[-1,300'
+        ',5],"size":[2,3],"path":["x","y"],"scores":{"b":2.0,"a":1.0},"by_id":{"00000000-0000-0000-0000-00000'
+        '0000001":{"x":1,"y":2.5}},"by_number":{"5":"five","-1":"minus"},"friend":null,"either":"text","anyth'
+        'ing":{"a":[1,null,{"b":2.5}]},"aliases":["Annie"],"facts":{"x":1},"_private":9}'
+    ),
+    '[1,"x"]',
+    '{"title":"M","year":1931}',
+    '{"title":"B","pages":3,"tags":["x"],"_secret":5}',
+    '{"value":1,"left":{"value":2,"left":null,"children":[]},"children":[]}',
+    '{"content":1,"more":[2]}',
+    '{"text":"abc","length":3}',
+    '[{"x":-1,"y":0.5},{"x":1,"y":0.5},{"x":2,"y":0.5}]',
+    "[-1,-1099511627776,1099511627776,300,5]",
+    '["aa","b","é"]',
+    "2.0",
+    '"1969-12-31T23:59:59.999999Z"',
+    '"2020-01-01T12:00:00.000001"',
+    '"2599-12-31T22:00:00Z"',
+    '"01:02:03.000040Z"',
+    '"-P2DT86399S"',
+    '"P999999999DT86399.999999S"',
+    '"-1E+5"',
+    '{"2020-01-01":"0.1"}',
+]
+
+
+@pytest.mark.parametrize(
+    ("model", "value", "json"),
+    [(model, value, json) for (model, value, *_), json in zip(GOLDEN, GOLDEN_JSON)],
+    ids=lambda part: repr(part)[:30],
+)
+def test_json_is_the_same_on_every_interpreter(model: Any, value: Any, json: str) -> None:
+    assert serializer(values.Json[model]).encode(value).decode() == json
+    assert serializer(values.Json[model]).decode(json.encode()) == value
+
+
+def test_every_golden_value_has_its_json() -> None:
+    assert len(GOLDEN_JSON) == len(GOLDEN)
+
+
 def test_json_of_a_model_is_readable() -> None:
     data = serializer(values.Json[Shelf]).encode(Shelf([Book("\u00e9")]))
     assert data == '{"books":[{"title":"\u00e9","pages":1,"tags":[],"_secret":null}]}'.encode()
