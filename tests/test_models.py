@@ -542,6 +542,66 @@ def test_what_does_not_fit_is_refused_with_its_path(alias: Any, model: Any, valu
         serializer(alias[model]).encode(value)
 
 
+class Nothing(TypedDict):
+    pass
+
+
+class Texts(list[str]):
+    pass
+
+
+NESTED: list[tuple[Any, Any, Any]] = [
+    # a type, what fits it, and what does not because of something deep inside
+    (list[list[list[list[list[list[int]]]]]], [[[[[[1, 2]]]]]], [[[[[[1, 2.5]]]]]]),
+    (dict[str, list[dict[int, tuple[str, ...]]]], {"a": [{1: ("b",)}]}, {"a": [{1: ("b", 2)}]}),
+    (tuple[int, tuple[str, list[int]]], (1, ("a", [2])), (1, ("a", [None]))),
+    (Optional[list[int]], [1], [True]),
+    (list[Optional[str]], ["a", None], ["a", b"b"]),
+    (list[Optional[Point]], [Point(1), None], [Point(1), Point("x")]),  # type: ignore[arg-type]
+    (list[Optional[datetime]], [None, datetime(2020, 1, 1, tzinfo=EAST)], [None, date(2020, 1, 1)]),
+    (list[float], [1.5, 2], [1.5, 2**53 + 1]),
+    (dict[str, set[int]], {"a": {1, 2}}, {"a": {1, "2"}}),
+    (list[Movie], [{"title": "M", "year": 1}], [{"title": "M", "year": "1"}]),
+    (Nothing, {}, {"a": 1}),
+    (list[str], Texts(["a"]), Texts([1])),  # type: ignore[list-item]
+    (dict[str, Any], {"a": [1.5, None, {"b": True}], "c": {}}, {"a": [1.5, None, {"b": (True,)}], "c": {}}),
+    (dict[str, Any], {"a": [[[["b"]]]]}, {"a": [[[[{"b"}]]]]}),
+    (list[Any], [{"a": {1: b"b"}}], [{"a": {1.5: b"b"}}]),
+]
+
+
+@pytest.mark.parametrize(("model", "fitting", "wrong"), NESTED, ids=lambda part: repr(part)[:30])
+def test_what_is_deep_inside_is_checked_too(model: Any, fitting: Any, wrong: Any) -> None:
+    codec = serializer(model)
+    assert codec.decode(codec.encode(fitting)) == fitting
+    with pytest.raises(EncodeError):
+        codec.encode(wrong)
+
+
+class Word(str):
+    pass
+
+
+class Number(int):
+    pass
+
+
+@pytest.mark.parametrize("wrong", [Word("a"), Number(1), Level.LOW, (1,), {1}, Texts(), bytearray(b"a"), Point(1)])
+def test_documents_hold_no_subclasses_and_nothing_that_comes_back_as_another_type(wrong: Any) -> None:
+    codec = serializer(dict[str, Any])
+    for document in ({"a": wrong}, {"a": [wrong]}, {"a": {"b": wrong}}, {"a": [[{"b": [wrong]}]]}):
+        with pytest.raises(EncodeError, match="expected plain data"):
+            codec.encode(document)
+    for key in (Word("a"), Number(1)):
+        with pytest.raises(EncodeError):
+            codec.encode({"a": {key: 1}})
+
+
+def test_the_keys_of_a_document_are_of_its_key_type() -> None:
+    with pytest.raises(EncodeError, match=r"a key of .*: expected str"):
+        serializer(dict[str, Any]).encode({1: 2})
+
+
 def test_what_the_class_itself_refuses_is_not_stored() -> None:
     value = ann()
     value.age = -1  # as User(age=-1) would refuse

@@ -18,6 +18,7 @@ from typing import Any, Callable, Literal, Optional
 from uuid import UUID
 
 from .base import is_a, show, typename
+from .checks import Check
 
 Form = Literal["msgpack", "cbor", "json"]
 """The formats that model classes are converted for."""
@@ -61,6 +62,23 @@ class Shape:
         """The value of plain *data*; raises ValueError or TypeError for what does not fit."""
         raise NotImplementedError
 
+    def test(self, check: Check, x: str) -> None:
+        """Add lines to *check* that refuse the variable *x* unless it fits."""
+        tests = [f"type({x}) is not {check.constant(cls)}" for cls in self.sure if cls is not type(None)]
+        if type(None) in self.sure:
+            tests.append(f"{x} is not None")
+        check.refuse_if(" and ".join([*tests, f"not {check.constant(self.fits)}({x})"]))
+
+    def test_value(self, check: Check) -> None:
+        """The same for ``value``, where that is all there is to check."""
+        self.test(check, "value")
+
+    def checker(self, yes: str, no: str, names: dict[str, Any]) -> Callable[[Any], Any]:
+        """A function of ``value`` that returns *yes* if it fits, else *no*, both expressions that may use *names*."""
+        check = Check(no, names)
+        self.test_value(check)
+        return check.made(yes, self.label)
+
     def children(self) -> Iterable[Shape]:
         """The shapes this one is made of."""
         return ()
@@ -97,6 +115,12 @@ class Leaf(Shape):
 
     def fits(self, value: Any) -> bool:
         return type(value) is self.cls and (self._test is None or self._test(value))
+
+    def test(self, check: Check, x: str) -> None:
+        if self._test is None:
+            super().test(check, x)
+        else:
+            check.refuse_if(f"type({x}) is not {check.constant(self.cls)} or not {check.constant(self._test)}({x})")
 
     def load(self, data: Any) -> Any:
         # The type itself is accepted too: other writers of CBOR tag their dates and UUIDs.
@@ -193,23 +217,15 @@ class PlainData(Shape):
     loose = True
 
     def __init__(self, form: Form) -> None:
-        self._finite = form == "json"
-        self._aware = form == "msgpack"
-        self._sure = {type(None), bool, int, str} | ({bytes, float} if form != "json" else set[type]())
-        self._keys: set[type] = {str} if form == "json" else {str, int, bytes}
+        self._scalars = frozenset({type(None), bool, int, str} | ({bytes, float} if form != "json" else set[type]()))
+        self._keys = frozenset({str} if form == "json" else {str, int, bytes})
         self.label = f"plain data ({form})"
+        self.__dict__["fits"] = _plain_data(self._scalars, self._keys, aware=form == "msgpack")
 
-    def fits(self, value: Any) -> bool:
-        cls: type[Any] = value.__class__
-        if cls in self._sure:
-            return True
-        if cls is dict:
-            return self._keys.issuperset(map(type, value)) and all(map(self.fits, value.values()))
-        if cls is list:
-            return all(map(self.fits, value))
-        if cls is float:
-            return isfinite(value)
-        return cls is datetime and self._aware and value.utcoffset() is not None
+    def test(self, check: Check, x: str) -> None:
+        scalars = check.constant(self._scalars)
+        fits = check.constant(self.fits)
+        check.refuse_if(f"type({x}) is not {check.constant(str)} and type({x}) not in {scalars} and not {fits}({x})")
 
     def load(self, data: Any) -> Any:
         return data
@@ -226,6 +242,29 @@ class PlainData(Shape):
                 if not self.fits(item):
                     return self.misfit(item, f"{path}[{position}]")
         return super().misfit(value, path)
+
+
+def _plain_data(scalars: frozenset[type], keys: frozenset[type], *, aware: bool) -> Callable[[Any], bool]:
+    """`PlainData.fits`: a function without calls for scalars, as documents are what Python has to look at most."""
+
+    def fits(value: Any) -> bool:
+        if type(value) is dict:
+            for key, item in value.items():
+                if type(key) is not str and type(key) not in keys:
+                    return False
+                if type(item) is not str and type(item) not in scalars and not fits(item):
+                    return False
+            return True
+        if type(value) is list:
+            for item in value:  # noqa: SIM110 - all() of a generator takes twice the time
+                if type(item) is not str and type(item) not in scalars and not fits(item):
+                    return False
+            return True
+        if type(value) is float:
+            return isfinite(value)
+        return type(value) in scalars or (aware and type(value) is datetime and value.utcoffset() is not None)
+
+    return fits
 
 
 def utc_text(value: datetime) -> str:

@@ -44,16 +44,13 @@ class Model:
 
     def checked(self, encode: Encode, decode: Decode) -> Encode:
         """*encode*, refusing the values that *decode* would not give back."""
-        from .shapes import Record
-
-        fits, misfit, name = self.shape.fits, self.shape.misfit, self.name
+        misfit, name = self.shape.misfit, self.name
 
         def refuse(value: Any) -> NoReturn:
             raise EncodeError(misfit(value, name))
 
-        encode_checked: Encode = lambda value: encode(value) if fits(value) else refuse(value)  # noqa: E731
-        if type(self.shape) is Record:
-            encode_checked = self.shape.encoder(encode, refuse)
+        names = {"encode": encode, "refuse": refuse}
+        encode_checked: Encode = self.shape.checker("encode(value)", "refuse(value)", names)
         if not self.recheck:
             return encode_checked
 
