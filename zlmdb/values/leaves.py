@@ -248,21 +248,22 @@ def _plain_data(scalars: frozenset[type], keys: frozenset[type], *, aware: bool)
     """`PlainData.fits`: a function without calls for scalars, as documents are what Python has to look at most."""
 
     def fits(value: Any) -> bool:
-        if type(value) is dict:
+        cls: object = type(value)  # pyright: ignore[reportUnknownVariableType] - as it is, of an Any
+        if cls is dict:
             for key, item in value.items():
                 if type(key) is not str and type(key) not in keys:
                     return False
                 if type(item) is not str and type(item) not in scalars and not fits(item):
                     return False
             return True
-        if type(value) is list:
+        if cls is list:
             for item in value:  # noqa: SIM110 - all() of a generator takes twice the time
                 if type(item) is not str and type(item) not in scalars and not fits(item):
                     return False
             return True
-        if type(value) is float:
+        if cls is float:
             return isfinite(value)
-        return type(value) in scalars or (aware and type(value) is datetime and value.utcoffset() is not None)
+        return cls in scalars or (aware and cls is datetime and value.utcoffset() is not None)
 
     return fits
 
