@@ -11,7 +11,7 @@ from time import monotonic
 from rich.console import Console
 
 from .compare import Pool, select
-from .report import show
+from .report import moves, show, show_moves
 from .results import DEFAULT, Results, run
 from .workloads import ALL, INSIDE, WORKLOADS
 
@@ -31,6 +31,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--results", type=Path, default=DEFAULT, help="directory of the JSON files")
     parser.add_argument("--resume", action="store_true", help="leave sizes that are saved already")
     parser.add_argument("--print", action="store_true", help="print the tables of what is saved, and run nothing")
+    parser.add_argument("--against", type=Path, help="another directory of results: tell which ratios have moved since")
     parser.add_argument("--rounds", type=int, help="repetitions of each contender")
     parser.add_argument("--limit", type=float, help="seconds for a contender at one size; beyond, it is told as such")
     parser.add_argument("--budget", type=float, help="seconds after which a contender repeats no more")
@@ -55,6 +56,9 @@ def main() -> None:
     for name in names:
         if results.path(name).exists():
             show(console, results.load(name))
+    if options.against:
+        old = Results(options.against)
+        show_moves(console, [move for name in names for move in moves(old.load(name), results.load(name))])
 
 
 def measure(options: argparse.Namespace, results: Results, names: list[str], console: Console) -> None:

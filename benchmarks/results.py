@@ -123,13 +123,12 @@ def per_operation(step: dict[str, Any], clock: str = "wall") -> list[float]:
 
 
 def spread(figures: list[float]) -> float:
-    """Half the distance between the quartiles, or of the extremes where there are fewer than four, over the median."""
+    """Half the distance between the extremes, a twentieth at either end left out, over the median."""
     ordered = sorted(figures)
     if len(ordered) < 2:
         return 0.0
-    cut = len(ordered) // 4
-    low, high = ordered[cut], ordered[-1 - cut]
-    return (high - low) / 2 / median(ordered)
+    cut = len(ordered) // 20
+    return (ordered[-1 - cut] - ordered[cut]) / 2 / median(ordered)
 
 
 def ratios(row: dict[str, Any], base: dict[str, Any], step: str) -> list[float]:

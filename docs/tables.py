@@ -59,8 +59,9 @@ def size_table(measured: Any, size: int) -> Iterator[str]:
     yield table(["", *steps, *(titles[name] for name in extra)], body)
     base = ", ".join(sorted({base for step in steps if (base := common_base(rows, step))}))
     yield (
-        f"Median time of an operation; × is how many times the rate of {base}, and ± the spread of the rounds, half "
-        f"the distance between the quartiles. {escape(where(measured, size))}. ``{measured['command']}``\n\n"
+        f"Median time of an operation; × is how many times the rate of {base}, round by round, and ± half the "
+        f"distance between the extremes of that, or of the time where there is none. {escape(where(measured, size))}. "
+        f"``{measured['command']}``\n\n"
     )
     yield "".join(f"* {escape(line)}\n" for line in notes(rows)) + "\n"
 
@@ -71,8 +72,9 @@ def cell(rows: Rows, label: str, step: str) -> str:
         return "–" if step in row["skipped"] else ""
     each = per_operation(row["steps"][step])
     base = common_base(rows, step)
-    times = f", ×{median(found):.2g}" if base and (found := ratios(row, rows[base], step)) else ""
-    return f"{duration(median(each))}{times}, ±{spread(each):.0%}"
+    found = ratios(row, rows[base], step) if base and base != label else []
+    times = f", ×{median(found):.2g}" if found else ""
+    return f"{duration(median(each))}{times}, ±{spread(found or each):.0%}"
 
 
 READS = ("get", "random", "query", "scan", "read all", "Q1", "Q3")

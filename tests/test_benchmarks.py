@@ -19,7 +19,7 @@ from benchmarks import flatc, remote
 from benchmarks.compare import Contender, compare, select, takes_part
 from benchmarks.contenders import base, contenders
 from benchmarks.records import BLOBS_16, DOCUMENTS, PERSONS, USERS, Shape, User, documents, persons, users
-from benchmarks.report import duration, notes, rate, step_table
+from benchmarks.report import duration, moves, notes, rate, step_table
 from benchmarks.results import Results, common_base, ratios, run, same_codec, spread
 from benchmarks.workloads import ALL, INSIDE, WORKLOADS
 from zlmdb import FlatBuffers
@@ -268,6 +268,24 @@ def test_figures_are_told_in_three_digits() -> None:
     assert [duration(ns) for ns in (1.234, 12_345, 2.5e6, 7.2e10)] == ["1.23 ns", "12.3 us", "2.5 ms", "72 s"]
     assert [rate(ns) for ns in (1e9, 1e6, 250)] == ["1", "1k", "4M"]
     assert spread([1.0, 1.0, 1.0, 1.0]) == 0
+    assert spread([1.0, 2.0, 3.0]) == 0.5
+    assert spread([0.0, *[2.0] * 18, 9.0]) == 0  # of 20 figures one at either end does not count
+
+
+def test_ratios_that_move_by_more_than_their_spread_are_told() -> None:
+    def run_of(*ours: int) -> dict[str, Any]:
+        rows = {
+            "raw lmdb": {"steps": {"get": {"wall": [100, 100, 100], "count": 1}}},
+            "zlmdb": {"steps": {"get": {"wall": list(ours), "count": 1}}},
+        }
+        return {"workload": "layer", "sizes": {"10": {"rows": rows}}}
+
+    (steady,) = moves(run_of(180, 200, 220), run_of(200, 210, 220))
+    assert steady.where == "layer 10, get: zlmdb"
+    assert not steady.far
+    (moved,) = moves(run_of(198, 200, 202), run_of(218, 220, 222))
+    assert moved.far
+    assert (moved.before, round(moved.after, 3)) == (0.5, 0.455)
 
 
 def test_each_workload_has_all_its_sizes() -> None:
