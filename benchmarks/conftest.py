@@ -84,7 +84,7 @@ class Comparisons:
         if case.workload not in INSIDE:
             wanted = {one.label for one in self.selected if one[:2] == case[:2]}
             labels = [one for one in select(WORKLOADS[case.workload]) if one in wanted or one.startswith("raw lmdb")]
-        rounds = self.config.getoption("--rounds") or {"full": 5, "small": 3, "tiny": 1}[kind(self.config)]
+        rounds = self.config.getoption("--rounds") or {"full": 5, "small": 5, "tiny": 1}[kind(self.config)]
         limit = 600.0 if full else 60.0
         budget = limit if full else 4.0
         rows = run(case.workload, case.size, labels, rounds=rounds, limit=limit, budget=budget, pool=self.pool)

@@ -69,7 +69,7 @@ def step_table(rows: dict[str, Any], step: str) -> Table:
         cpu = per_operation(row["steps"][step], "cpu")
         own = same_codec(label, rows)
         picture.add_row(
-            label, rate(median(wall)), duration(median(wall)), f"{spread(wall):.0%}", duration(median(cpu)),
+            label, rate(median(wall)), duration(median(wall)), plus_minus(wall).strip("± "), duration(median(cpu)),
             ratio(ratios(row, rows[base], step)) if base else "",
             ratio(ratios(row, rows[own], step)) if own else "", str(len(wall)),
         )  # fmt: skip
@@ -77,7 +77,12 @@ def step_table(rows: dict[str, Any], step: str) -> Table:
 
 
 def ratio(figures: list[float]) -> str:
-    return f"{median(figures):.2f} ± {spread(figures):.0%}" if figures else ""
+    return f"{median(figures):.2f}{plus_minus(figures)}" if figures else ""
+
+
+def plus_minus(figures: list[float]) -> str:
+    """The spread; nothing where one figure tells none."""
+    return f" ± {spread(figures):.0%}" if len(figures) > 1 else ""
 
 
 def notes(rows: dict[str, Any]) -> list[str]:
@@ -107,7 +112,7 @@ class Move(NamedTuple):
 
 
 def moves(before: dict[str, Any], after: dict[str, Any]) -> Iterator[Move]:
-    """Every ratio that two runs of a workload have in common."""
+    """Every ratio that two runs of a workload have in common, of more than one round."""
     for size, measured in after["sizes"].items():
         rows, old = measured["rows"], before["sizes"].get(size, {"rows": {}})["rows"]
         for step in steps_of(rows):
@@ -116,7 +121,7 @@ def moves(before: dict[str, Any], after: dict[str, Any]) -> Iterator[Move]:
                 if base is None or base == label or base not in old or label not in old:
                     continue
                 then, now = ratios(old[label], old[base], step), ratios(rows[label], rows[base], step)
-                if then and now:
+                if len(then) > 1 and len(now) > 1:
                     where = f"{after['workload']} {int(size):,}, {step}: {label}"
                     yield Move(where, median(then), median(now), max(spread(then), spread(now)))
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from saved import Rows, Saved, where
 
-from benchmarks.report import duration, notes, steps_of
-from benchmarks.results import common_base, per_operation, ratios, spread
+from benchmarks.report import duration, notes, plus_minus, steps_of
+from benchmarks.results import common_base, per_operation, ratios
 
 LEFT_OUT_STEPS = ("seed-faithful", "prefill")
 """Not told among those that others win: they say little."""
@@ -74,7 +74,7 @@ def cell(rows: Rows, label: str, step: str) -> str:
     base = common_base(rows, step)
     found = ratios(row, rows[base], step) if base and base != label else []
     times = f", ×{median(found):.2g}" if found else ""
-    return f"{duration(median(each))}{times}, ±{spread(found or each):.0%}"
+    return f"{duration(median(each))}{times}{plus_minus(found or each).replace(' ± ', ', ±')}"
 
 
 READS = ("get", "random", "query", "scan", "read all", "Q1", "Q3")

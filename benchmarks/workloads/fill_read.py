@@ -53,7 +53,7 @@ class FillRead(Workload):
     title = "zlmdb 2018: users of 11 fields"
     shape = USERS
     durability = "full"
-    sizes = {"tiny": (50,), "small": (2_000,), "window": (50_000,), "full": (50_000,)}
+    sizes = {"tiny": (50,), "small": (1_000,), "window": (50_000,), "full": (50_000,)}
     steps = (
         Step("fill", write, "user"),
         Step("random get, one field", read, "user", repeat=5),
@@ -68,7 +68,7 @@ class FillReadPublished(FillRead):
     name = "fill_read_published"
     title = "zlmdb 2018, as published: six of the 11 fields"
     shape = SIX_FIELDS
-    sizes = {"tiny": (50,), "small": (2_000,), "window": (20_000,), "full": (50_000,)}
+    sizes = {"tiny": (50,), "small": (1_000,), "window": (20_000,), "full": (50_000,)}
     only = ("zlmdb", "raw lmdb")
 
     def prepare(self, size: int) -> Data:

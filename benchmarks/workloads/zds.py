@@ -61,7 +61,7 @@ class Zds(Workload):
     name = "zds"
     title = "ZDS: documents of 200 bytes"
     shape = DOCUMENTS
-    sizes = {"tiny": (50,), "small": (2_000,), "window": (100_000,), "full": (100_000,)}
+    sizes = {"tiny": (50,), "small": (1_000,), "window": (100_000,), "full": (100_000,)}
     steps = (
         Step("write", write, "document"),
         Step("read all, new process", read_all, "document", fresh=True),
