@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Annotated, Any, Generic, Literal, NamedTuple, Optional, Protocol, TypedDict, TypeVar, Union
-from uuid import UUID
+from uuid import UUID, SafeUUID
 
 import pytest
 
@@ -569,3 +569,102 @@ def test_a_map_with_a_slot_in_a_classic_file_is_plain(tmp_path: Any) -> None:
     with zlmdb.Database(str(tmp_path)) as db, db.begin(write=True) as txn:
         points[txn, 1] = Point(1)
         assert pickle.loads(txn.get(b"\0\1" + bytes(7) + b"\1")) == Point(1)
+
+
+# UUIDs, dates and times are packed
+
+
+class Day(date):
+    pass
+
+
+class Ident(UUID):
+    pass
+
+
+@dataclass
+class Stamped:
+    id: UUID
+    born: date
+    seen: Optional[datetime] = None
+    met: Optional[date] = None
+
+
+ID = UUID("10111213-1415-1617-1819-1a1b1c1d1e1f")
+STAMPED = Stamped(ID, date(2020, 2, 29), datetime(2020, 2, 29, 12, 30, tzinfo=timezone.utc))
+PACKED = bytes.fromhex(
+    "8005954e00000000000000288c2136636666363063633a69643d752c626f726e3d642c7365656e3d742c6d65743d64948a101f1e1d1c1b1a1918"
+    "17161514131211104acc400b00430b07e4021d0c1e000000005a944e74942e"
+)
+# The same with the objects pickled as they are.
+NOT_PACKED = bytes.fromhex(
+    "800595bc00000000000000288c1936636666363063633a69642c626f726e2c7365656e2c6d6574948c0475756964948c04555549449493942981"
+    "947d948c03696e74948a101f1e1d1c1b1a1918171615141312111073628c086461746574696d65948c0464617465949394430407e4021d948594"
+    "529468078c086461746574696d65949394430a07e4021d0c1e000000009468078c0874696d657a6f6e6594939468078c0974696d6564656c7461"
+    "9493944b004b004b008794529485945294869452944e74942e"
+)
+OPTIONS = {"free": Pickle[Stamped], "allow": Annotated[Stamped, PickleSerializer(allow=[Day, Ident])]}
+each_option = pytest.mark.parametrize("annotation", OPTIONS.values(), ids=OPTIONS)
+
+
+@each_option
+def test_packed_fields_keep_their_bytes_and_unpacked_ones_are_read(annotation: Any) -> None:
+    codec = serializer(annotation)
+    for data in (PACKED, NOT_PACKED):
+        again = codec.decode(data)
+        assert again == STAMPED
+        assert (again.id.is_safe, again.seen.tzinfo) == (STAMPED.id.is_safe, timezone.utc)
+    assert serializer(Pickle[Stamped]).encode(STAMPED)[-40:] == PACKED[-40:]  # the checksum has the module's name in it
+
+
+@each_option
+@pytest.mark.parametrize(
+    "value",
+    [
+        Stamped(Ident(int=5), Day(2020, 1, 1), None, Day(2021, 1, 1)),
+        Stamped(UUID(int=0), date.min, datetime.min, date.max),
+        Stamped(UUID(int=2**128 - 1), date.max, datetime.max.replace(tzinfo=timezone.utc)),
+        Stamped(ID, date(2020, 1, 1), datetime(2020, 10, 25, 2, 30, 0, 999999, fold=1)),
+        Stamped(ID, date(2020, 1, 1), datetime(2020, 10, 25, 2, 30, tzinfo=timezone(timedelta(hours=-5), "EST"))),
+        Stamped(UUID(int=5, is_safe=SafeUUID.safe), date(2020, 1, 1)),
+    ],
+    ids=repr,
+)
+def test_packed_values_come_back_as_they_were(annotation: Any, value: Stamped) -> None:
+    for written in (annotation, Unchecked[annotation]):
+        again = serializer(annotation).decode(serializer(written).encode(value))
+        assert again == value
+        assert [type(one) for one in vars(again).values()] == [type(one) for one in vars(value).values()]
+        assert again.id.is_safe is value.id.is_safe
+        if value.seen is not None:
+            assert again.seen.fold == value.seen.fold
+            assert again.seen.tzname() == value.seen.tzname()
+
+
+def test_what_only_looks_packed_does_not_become_a_uuid_or_a_date() -> None:
+    for wrong in (Stamped(5, date(2020, 1, 1)), Stamped(ID, 5), Stamped(ID, date(2020, 1, 1), b"x" * 10)):  # type: ignore[arg-type]
+        with pytest.raises(EncodeError):
+            serializer(Pickle[Stamped]).encode(wrong)
+        data = serializer(Unchecked[Pickle[Stamped]]).encode(wrong)
+        for annotation in OPTIONS.values():
+            with pytest.raises(DecodeError):
+                serializer(annotation).decode(data)
+
+
+@each_option
+def test_packed_fields_that_nobody_packed_are_a_decode_error(annotation: Any) -> None:
+    codec = serializer(annotation)
+    mark = pickle.loads(codec.encode(STAMPED))[0]
+    for fingerprint in (mark, ":id=u,born=d,seen=t,met=d"):
+        for fields in ((-1, 1, None, None), (1 << 128, 1, None, None), (1, 0, None, None), (1, 1, b"short", None),
+                       (1, 1, b"\xff" * 10, None), (1, 1, b"\xff" * 10 + b"Z", None), (1, 1, b"", None)):  # fmt: skip
+            with pytest.raises(DecodeError):
+                codec.decode(pickle.dumps((fingerprint, *fields)))
+    with pytest.raises(DecodeError, match="id is stored as 'new', which this version does not know"):
+        codec.decode(pickle.dumps((":id=new,born", 1, date(2020, 1, 1))))
+
+
+def test_a_field_that_is_no_longer_of_a_packed_type_is_checked() -> None:
+    with pytest.raises(DecodeError, match=r"name: expected str, got UUID"):
+        serializer(Pickle[Person]).decode(pickle.dumps(("0badc0de:name=u", 5)))
+    assert serializer(Pickle[Box[Any]]).decode(pickle.dumps(("0badc0de:content=u", 5))) == Box(UUID(int=5))

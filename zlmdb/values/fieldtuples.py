@@ -1,9 +1,10 @@
 """Model classes as pickles of a tuple of their fields: half the time of a pickle of the object.
 
 The first item of the tuple says what the others are: ``1f3a5c77:name,email,age``, the names of the fields in order, led
-by a checksum of their types. Where it is the same as the class has today, nothing needs to be looked at. Where it is
-not (the class has changed since, or nobody checked the value when it was written, and then there is no checksum) fields
-are found by name, missing ones get their defaults, others are ignored, and what comes out is checked.
+by a checksum of their types; a name may be followed by the mark of a type that is `packed`. Where it is the same as the
+class has today, nothing needs to be looked at. Where it is not (the class has changed since, or nobody checked the
+value when it was written, and then there is no checksum) fields are found by name, missing ones get their defaults,
+others are ignored, and what comes out is checked.
 
 Only what would be the same to the program is pickled so: `fields_suffice` says which classes.
 """
@@ -18,7 +19,9 @@ from pickle import dumps
 from typing import Any, Optional
 
 from .base import Decode, Encode, is_a, show, typename
+from .checks import Check
 from .leaves import Shape
+from .packed import packing_of, unpacked
 from .pickleshapes import structure
 from .shapes import DictOf, ListOf, NamedTupleRecord, Record, TupleOf, UnionOf, walk
 
@@ -73,26 +76,34 @@ class FieldTuples:
     """How objects of one model class are pickled and made again."""
 
     def __init__(self, record: Record, loads: Decode, *, checked: bool, trusting: bool) -> None:
-        """*trusting*: what says that it was checked is believed."""
+        """*trusting*: what says that it was checked is believed; what does not is checked in any case."""
         self.record = record
         self.loads = loads
-        names = ",".join(field.name for field in record.fields)
+        self.packings = [packing_of(field.shape) for field in record.fields]
+        names = ",".join(
+            field.name if packing is None else f"{field.name}={packing.mark}"
+            for field, packing in zip(record.fields, self.packings)
+        )
         checksum = zlib.crc32(structure(record).encode("utf-8", "surrogatepass"))
         self.trusted = f"{checksum:08x}:{names}"
         self.fingerprint = self.trusted if checked else f":{names}"
         self.encode = self._encoder(checked)
-        self.decode: Decode = self._decoder() if trusting else lambda data: self.careful(loads(data))
+        self.decode = self._decoder(trusting)
 
     def _encoder(self, checked: bool) -> Encode:
-        items = ", ".join(f"value.{field.name}" for field in self.record.fields)
-        names: dict[str, Any] = {"dumps": dumps, "fingerprint": self.fingerprint, "other": self._other(checked)}
-        packed = f"dumps((fingerprint,{items}), 5)"
+        check = Check("other(value)", {"dumps": dumps, "fingerprint": self.fingerprint, "other": self._other(checked)})
         if checked:
-            return self.record.checker(packed, "other(value)", names)
-        names["cls"] = self.record.cls
-        source = f"lambda value: {packed} if type(value) is cls else other(value)"
-        encode: Encode = eval(compile(source, f"<pickle of {self.record.label}>", "eval"), names)
-        return encode
+            self.record.test_value(check)
+        else:
+            check.names["cls"] = self.record.cls
+            check.refuse_if("type(value) is not cls")
+            for number, field in enumerate(self.record.fields):
+                check.line(f"field{number} = value.{field.name}")
+        items = ["fingerprint"]
+        for number, packing in enumerate(self.packings):
+            item = f"field{number}"
+            items.append(item if packing is None else f"{check.constant(packing.pack)}({item})")
+        return check.made(f"dumps(({', '.join(items)},), 5)", self.record.label)
 
     def _other(self, checked: bool) -> Encode:
         """How values are pickled that are not exactly of the class: a subclass as the object it is."""
@@ -105,38 +116,50 @@ class FieldTuples:
 
         return other
 
-    def _decoder(self) -> Decode:
-        record, cls = self.record, self.record.cls
+    def _decoder(self, trusting: bool) -> Decode:
         names: dict[str, Any] = {
-            "cls": cls,
-            "new": _new_tuple if isinstance(record, NamedTupleRecord) else object.__new__,
-            "put": _put,
             "loads": self.loads,
             "fingerprint": self.trusted,
             "careful": self.careful,
+            "checked": self._checked,
         }
-        fields = [field.name for field in record.fields]
-        items = [f"i{number}" for number in range(len(fields))]
-        if issubclass(cls, tuple):
-            made = [f"return new(cls, ({''.join(f'{item}, ' for item in items)}))"]
-        elif hasattr(cls, "__struct_config__"):
-            made = [f"return cls({', '.join(f'{name}={item}' for name, item in zip(fields, items))})"]
-        else:
-            plain: Any = vars(object)["__setattr__"] is getattr(cls, "__setattr__")  # noqa: B009 - Any, for checkers
-            put = "self.{name} = {item}" if plain else "put(self, {name!r}, {item})"
-            made = ["self = new(cls)", *(put.format(name=name, item=item) for name, item in zip(fields, items))]
-            made.append("return self")
+        size = len(self.record.fields)
+        items = [f"i{number}" for number in range(size)]
         lines = [
             "def decode(data):",
             "    value = loads(data)",
-            f"    if type(value) is tuple and len(value) == {len(fields) + 1} and value[0] == fingerprint:",
-            f"        {''.join(f'{item}, ' for item in ['_', *items])}= value",
-            *(f"        {line}" for line in made),
-            "    return careful(value)",
+            f"    if type(value) is not tuple or len(value) != {size + 1} or value[0] != fingerprint:",
+            "        return careful(value)",
+            f"    {''.join(f'{item}, ' for item in ['_', *items])}= value",
         ]
-        exec(compile("\n".join(lines), f"<unpickling of {record.label}>", "exec"), names)
+        for item, packing in zip(items, self.packings):
+            if packing is not None:
+                names.update({f"packed_{item}": packing.packed, f"unpack_{item}": packing.unpack})
+                lines.append(f"    if type({item}) is packed_{item}: {item} = unpack_{item}({item})")
+        lines += [f"    {line}" for line in self._making(items, names)]
+        lines.append("    return made" if trusting else "    return checked(made)")
+        exec(compile("\n".join(lines), f"<unpickling of {self.record.label}>", "exec"), names)
         decode: Decode = names["decode"]
         return decode
+
+    def _making(self, items: list[str], names: dict[str, Any]) -> list[str]:
+        """Lines that make the object ``made`` of the variables *items*; adds to *names* what they use."""
+        record, cls = self.record, self.record.cls
+        names.update(cls=cls, put=_put)
+        names["new"] = _new_tuple if isinstance(record, NamedTupleRecord) else object.__new__
+        fields = [field.name for field in record.fields]
+        if issubclass(cls, tuple):
+            return [f"made = new(cls, ({''.join(f'{item}, ' for item in items)}))"]
+        if hasattr(cls, "__struct_config__"):
+            return [f"made = cls({', '.join(f'{name}={item}' for name, item in zip(fields, items))})"]
+        plain: Any = vars(object)["__setattr__"] is getattr(cls, "__setattr__")  # noqa: B009 - Any, for checkers
+        put = "made.{name} = {item}" if plain else "put(made, {name!r}, {item})"
+        return ["made = new(cls)", *(put.format(name=name, item=item) for name, item in zip(fields, items))]
+
+    def _checked(self, value: Any) -> Any:
+        if not self.record.fits(value):
+            raise ValueError(self.record.misfit(value, self.record.label))
+        return value
 
     def careful(self, value: Any) -> Any:
         """The object of what was unpickled: a tuple of any fingerprint, or the object itself. Raises ValueError."""
@@ -146,9 +169,7 @@ class FieldTuples:
         elif not isinstance(value, record.cls):
             raise ValueError(f"expected {record.label}, got {show(value)} ({typename(type(value))})")
         completed(value, record)
-        if not record.fits(value):
-            raise ValueError(record.misfit(value, record.label))
-        return value
+        return self._checked(value)
 
     def _by_name(self, items: tuple[Any, ...]) -> dict[str, Any]:
         text = items[0] if items else None
@@ -157,7 +178,7 @@ class FieldTuples:
         names = [name for name in text.partition(":")[2].split(",") if name]
         if len(names) != len(items) - 1:
             raise ValueError(f"{len(names)} names of fields for {len(items) - 1} fields")
-        return dict(zip(names, items[1:]))
+        return dict(map(unpacked, names, items[1:]))
 
 
 def made_of(record: Record, given: dict[str, Any]) -> Any:

@@ -12,7 +12,7 @@ import functools
 import io
 import pickle
 from collections.abc import Iterable, Mapping
-from typing import Any, Optional, TypeVar
+from typing import Any, ClassVar, Optional, TypeVar
 
 from ..errors import DecodeError
 from .base import Decode, Encode, FunctionSerializer, Serializer, is_free, typename
@@ -107,8 +107,12 @@ def _loader(allow: Optional[Iterable[type[Any]]]) -> Decode:
     """What reads a pickle, of the classes *allow* only if they are given."""
     if allow is None:
         return pickle.loads
-    classes = {(one.__module__, one.__qualname__): one for one in allow}
-    return lambda data: _Restricted(io.BytesIO(data), classes).load()
+    allowed = {(one.__module__, one.__qualname__): one for one in allow}
+
+    class Restricted(_Restricted):
+        classes = allowed
+
+    return lambda data: Restricted(io.BytesIO(data)).load()
 
 
 def _reread(encode: Encode, loads: Decode) -> Encode:
@@ -132,14 +136,12 @@ def _enum_member(cls: Any, name: Any) -> Any:
 class _Restricted(pickle.Unpickler):
     """An unpickler that knows certain classes and imports none."""
 
-    def __init__(self, file: io.BytesIO, classes: Mapping[tuple[str, str], type[Any]]) -> None:
-        super().__init__(file)
-        self._classes = classes
+    classes: ClassVar[Mapping[tuple[str, str], type[Any]]] = {}
 
     def find_class(self, module_name: str, global_name: str, /) -> Any:
         """The allowed class of that name. Raises `DecodeError` for any other."""
         module_name = _OLD_NAMES.get(module_name, module_name)
-        found = self._classes.get((module_name, global_name))
+        found = self.classes.get((module_name, global_name))
         if found is not None:
             return found
         if (module_name, global_name) in _MACHINERY:
