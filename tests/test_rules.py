@@ -26,7 +26,7 @@ ROWS = [
     ["engines.lmdb", "engines.memory", "store"],
     ["transaction", "catalogue", "storage"],
     ["selection", "hotpath", "indexstorage"],
-    ["indexview", "upkeep"],
+    ["indexview", "indexwrites", "upkeep"],
     ["index"],
     ["table"],
     ["attach"],

@@ -319,6 +319,7 @@ def _storage(store: Store, catalogue: Catalogue, slots: Mapping[str, Slot], decl
                 get_key=index.getter(declared.model),
                 primary=None if index.unique else key,
                 adopted=index.adopts is not None,
+                field=index.attribute(declared.model),
             )
         )
     storage.watch = _Watch(catalogue, slot, known, strict=declared.strict)

@@ -3,15 +3,15 @@
 In ``table[key]`` every call of Python in between costs as much as the record itself is away. So the expression that
 encodes the key stands in the generated function, and the decoder is called at once: 75 ns over the raw engine on
 CPython 3.11, where the general form of `Table.__getitem__`, which they follow line by line, takes 310. Writing is the
-same story; there a key that the expression does not cover, and whatever else is not the common case (an index, another
-thread, a refusal), goes to the general form. PyPy inlines either.
+same story; there a key that the expression does not cover, and whatever else is not the common case (another thread,
+a refusal), goes to the general form. PyPy inlines either. `indexwrites` does the same for tables with indexes.
 """
 
 from __future__ import annotations
 
 import linecache
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Callable
 
 from .storage import Storage
@@ -38,7 +38,7 @@ def get(self, key, default=None, /):
 
 _WRITING = """\
 def __setitem__(self, key, value):
-    if self.writer != thread() or self.indexes or self.missing:
+    if self.writer != thread():
         return general(self, key, value)
     try:
         encoded = {encode} if {check} else encode_key(key)
@@ -85,27 +85,33 @@ def stream(items, last):
 Stream = Callable[[Iterable[Any], Any], tuple[Iterator[tuple[bytes, bytes]], Callable[[], tuple[int, Any]]]]
 
 
-def specialised(cls: type, general: type, storage: Storage[Any, Any]) -> type:
-    """A subclass of *cls* that reads the records of *storage*, by bytes, and writes them in generated functions.
+def specialised(cls: type, general: type, storage: Storage[Any, Any], writing: Mapping[str, Any]) -> type:
+    """A subclass of *cls* that reads the records of *storage*, by bytes, in generated functions.
 
-    Where *cls* has a method of its own instead of that of *general*, the table class, it keeps it.
+    *writing* are the methods that write. Where *cls* has a method of its own instead of that of *general*, the table
+    class, it keeps it.
     """
     encode, names = storage.key.lookup_source(storage.prefix)
-    reading = _compiled(
-        "point reads", storage, _READING.format(encode=encode), {**names, "load": storage.value.bytes_decode}
-    )
-    more = {"general": getattr(general, "__setitem__"), "thread": threading.get_ident}  # noqa: B009 - Any, for checkers
-    writing = _compiled("point writes", storage, *_writing(_WRITING, storage, more))
-    methods = {
-        name: made[name]
-        for made, name in ((reading, "__getitem__"), (reading, "get"), (writing, "__setitem__"))
-        if getattr(cls, name) is getattr(general, name)
-    }
+    reading = compiled("point reads", storage, _READING.format(encode=encode), {**names, "load": storage.value.bytes_decode})
+    made = {"__getitem__": reading["__getitem__"], "get": reading["get"], **writing}
+    methods = {name: method for name, method in made.items() if getattr(cls, name) is getattr(general, name)}
     for name, method in methods.items():
         method.__doc__ = getattr(general, name).__doc__
+    return subclass(cls, methods)
+
+
+def subclass(cls: type, methods: Mapping[str, Any]) -> type:
+    """A subclass of *cls* by the same name, with *methods*."""
     facts = {"__slots__": (), "__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
     found: type = type(cls)(cls.__name__, (cls,), {**facts, **methods})
     return found
+
+
+def point_writes(general: type, storage: Storage[Any, Any]) -> dict[str, Any]:
+    """The methods that write records of *storage*, where it has no indexes."""
+    names = {"general": vars(general)["__setitem__"]}
+    source, names = writing(_WRITING, storage, names)
+    return {"__setitem__": compiled("point writes", storage, source, names)["__setitem__"]}
 
 
 def stream_of(storage: Storage[Any, Any], refuse: Callable[[Any, bytes], None]) -> Stream:
@@ -114,12 +120,14 @@ def stream_of(storage: Storage[Any, Any], refuse: Callable[[Any, bytes], None]) 
     It gives an iterator of pairs of bytes, and a function that tells how many of them were taken and the key of the
     latest. *refuse* raises for a key, given the bytes of the one before, that does not ascend.
     """
-    made: Stream = _compiled("bulk writes", storage, *_writing(_STREAM, storage, {"refuse": refuse}))["stream"]
+    made: Stream = compiled("bulk writes", storage, *writing(_STREAM, storage, {"refuse": refuse}))["stream"]
     return made
 
 
-def _writing(source: str, storage: Storage[Any, Any], more: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """*source* with the expressions for the keys of *storage* filled in, and the names in it."""
+def writing(
+    source: str, storage: Storage[Any, Any], more: Mapping[str, Any], **parts: str
+) -> tuple[str, dict[str, Any]]:  # fmt: skip
+    """*source* with the expressions for the keys of *storage* and the *parts* filled in, and the names in it."""
     check, encode, names = storage.key.store_source(storage.prefix)
     width, limit = storage.key.width, storage.max_key_size
     fits = width is not None and 0 < len(storage.prefix) + width <= limit
@@ -130,12 +138,15 @@ def _writing(source: str, storage: Storage[Any, Any], more: dict[str, Any]) -> t
         "encode_key": storage.encode_key,
         "encode_value": storage.encode_value,
         "dump": storage.dump,
+        "load": storage.value.bytes_decode,
         "bad_size": storage.bad_size,
+        "thread": threading.get_ident,
     }
-    return source.format(check=check, encode=encode, check_size=check_size), names
+    return source.format(check=check, encode=encode, check_size=check_size, **parts), names
 
 
-def _compiled(what: str, storage: Storage[Any, Any], source: str, names: dict[str, Any]) -> dict[str, Any]:
+def compiled(what: str, storage: Storage[Any, Any], source: str, names: dict[str, Any]) -> dict[str, Any]:
+    """The names that the *source* defines, with *names* in it; tracebacks call it *what* of the keys of *storage*."""
     filename = f"<{what} of {storage.key.name} at {storage.prefix.hex() or 'no prefix'}>"
     # So that tracebacks and debuggers show the lines.
     linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from keyword import iskeyword
 from operator import attrgetter
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union, get_origin, overload
@@ -108,10 +109,14 @@ class DeclaredIndex(Generic[I]):
         """The function that takes the index key from a value."""
         if self.function is not None:
             return self.function
-        cls = get_origin(model) or model
-        if isinstance(cls, type) and not issubclass(cls, Mapping):  # a TypedDict is a dict, too
-            return attrgetter(*self.fields)
-        return _from_plain_data(self.fields)
+        return attrgetter(*self.fields) if _has_attributes(model) else _from_plain_data(self.fields)
+
+    def attribute(self, model: Any) -> Optional[str]:
+        """The attribute, or the path ``a.b`` of attributes, that `getter` takes; None where it does something else."""
+        if len(self.fields) != 1 or not _has_attributes(model):
+            return None
+        names = self.fields[0].split(".")
+        return self.fields[0] if all(name.isidentifier() and not iskeyword(name) for name in names) else None
 
     def definition(self, model: Any) -> dict[str, Any]:
         """What the catalogue records: a change of it rebuilds the index."""
@@ -152,6 +157,11 @@ class UniqueIndex(DeclaredIndex[I]):
     def __get__(self, instance: Table[K, V], owner: type) -> UniqueIndexView[I, K, V]: ...
     def __get__(self, instance: Any, owner: type) -> Any:
         return self if instance is None else instance.view(self.name, UniqueIndexView)
+
+
+def _has_attributes(model: Any) -> bool:
+    cls = get_origin(model) or model
+    return isinstance(cls, type) and not issubclass(cls, Mapping)  # a TypedDict is a dict, too
 
 
 def _from_plain_data(fields: tuple[str, ...]) -> Callable[[Any], Any]:

@@ -21,7 +21,7 @@ class IndexStorage:
     *null_error* is what to raise for a null index key; None: the record is not in the index. *owner* gives an entry's
     value from the primary key and its encoding. *enforced* is false in classic files, where several records may have
     one unique key: the entry then belongs to one of them. *table* is the label of the table; by default its index is
-    labelled ``table.index``.
+    labelled ``table.index``. *field* says that *get_key* takes the attribute of that name, or a path ``a.b``.
     """
 
     def __init__(
@@ -37,19 +37,43 @@ class IndexStorage:
         not_null: bool = False,
         enforced: bool = True,
         table: Optional[str] = None,
+        field: Optional[str] = None,
     ) -> None:
         self.name = name
         self.storage = storage
         self.unique = unique
         self.get_key = get_key
+        self.field = field
         self.owner = owner
         self.not_null = not_null
         self.enforced = enforced
+        self._trusted = enforced and owner is None and not adopted
         self.table = storage.label.rpartition(".")[0] if table is None else table
         self.label = f"{self.table}.{name}"
         self.joined = None if primary is None else TupleKey((storage.key, primary))
         # A primary key of fixed width is the end of the entry's key already; adopted tables have it as the value, too.
         self.tail = 0 if primary is None or primary.width is None or adopted else -primary.width
+
+    @property
+    def sole(self) -> bool:
+        """Whether an entry is that of the one record with its index key for sure.
+
+        Old files may hold several records under one "unique" key: the entry then belongs to the last one written.
+        """
+        return self.joined is not None or self._trusted
+
+    def key_source(self, x: str, mark: str) -> tuple[str, str, dict[str, Any]]:
+        """`KeyCodec.store_source` of the entry's key for the index key *x*, without the primary key behind it."""
+        storage = self.storage
+        if self.joined is None:
+            return storage.key.store_source(storage.prefix, x, mark)
+        return self.joined.first_source(storage.prefix, x, mark)
+
+    @property
+    def always_fits(self) -> bool:
+        """Whether the key of every entry has a length that the engine takes."""
+        width = self.storage.key.width if self.joined is None else self.joined.width
+        return width is not None and 0 < len(self.storage.prefix) + width <= self.storage.max_key_size
 
     def entry(self, value: Any, primary: bytes, *, stored: bool = False) -> Optional[bytes]:
         """The entry's key for a record; None when the record is not in the index.
@@ -71,7 +95,7 @@ class IndexStorage:
         if self.joined is None:
             return storage.encode_key(key)
         try:
-            entry = storage.prefix + self.joined.encode_prefix((key,)) + primary
+            entry = storage.prefix + self.joined.encode_first(key) + primary
         except errors.EncodeError as error:
             raise errors.EncodeError(f"index {storage.label!r}: {error}", index=self.name, key=key) from error
         if len(entry) > storage.max_key_size:

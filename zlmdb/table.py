@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Callable, ClassVar, Generic, NoReturn, Op
 from uuid import UUID
 
 from . import errors, upkeep
-from .hotpath import Stream, specialised, stream_of
+from .hotpath import Stream, stream_of
 from .index import DeclaredIndex
 from .indexstorage import BoundIndex, IndexStorage
+from .indexwrites import kind_of
 from .selection import Selection
 from .storage import Ended, Nothing, Storage, after, shortened
 from .transaction import Transaction
@@ -70,8 +71,8 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=_TableType):
     """
 
     __slots__ = (
-        "__weakref__", "_db", "_get", "_load", "_lookup", "_put", "_raw", "_views", "adopted", "gone", "indexes",
-        "label", "missing", "prepared", "storage", "txn", "unknown", "writer",
+        "__weakref__", "_db", "_get", "_load", "_lookup", "_missing_indexes", "_put", "_raw", "_views", "adopted",
+        "gone", "handles", "indexes", "label", "prepared", "storage", "txn", "unknown", "writer",
     )  # fmt: skip
 
     txn: Transaction
@@ -79,10 +80,10 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=_TableType):
     label: str
     indexes: list[BoundIndex]
     gone: frozenset[str]  # indexes that another program dropped or changed
-    missing: Sequence[str]  # those that the file has and this program does not keep in step
-    unknown: Sequence[str]  # the declared ones among them
+    handles: Optional[tuple[Any, ...]]  # of the indexes, where they are those that the generated functions know
+    unknown: Sequence[str]  # the declared ones among the missing ones
     adopted: Mapping[str, Optional[str]]  # the tables of zlmdb <= 26 that declared indexes are
-    writer: Optional[int]  # the thread that may write here
+    writer: Optional[int]  # the thread that may write here by the generated functions
     prepared: Any  # of a classic map: the indexes that it had when it was made ready for them
     _raw: Any
     _db: Any
@@ -91,7 +92,9 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=_TableType):
     _lookup: Callable[[Any], bytes]
     _load: Callable[[Any], V]
     _views: dict[str, Any]
+    _missing_indexes: Sequence[str]
 
+    kept: ClassVar[tuple[IndexStorage, ...]] = ()  # the indexes that the generated functions keep in step
     table_name: ClassVar[Optional[str]] = None
     table_uuid: ClassVar[Optional[UUID]] = None
     new_key: ClassVar[Any] = None  # a str, a callable or None
@@ -126,9 +129,7 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=_TableType):
     @classmethod
     def bound(cls, txn: Transaction, storage: Storage[K, V]) -> Self:
         """The table that *storage* describes, in *txn*."""
-        kind: Optional[type[Self]] = cls if txn.buffers else storage.kinds.get(cls)
-        if kind is None:
-            kind = storage.kinds[cls] = specialised(cls, Table, storage)
+        kind: type[Self] = cls if txn.buffers else kind_of(cls, Table, storage)
         self: Self = object.__new__(kind)
         self.txn = txn
         self.storage = storage
@@ -139,7 +140,7 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=_TableType):
         self._load = storage.load
         self._views = {}
         self.prepared = None
-        self.writer = txn.thread if txn.write else None
+        self.indexes, self.handles = [], None
         self.use(raw if handle is not None else Nothing(storage.label))
         self.gone, self.missing, self.adopted = frozenset(), storage.missing_indexes, storage.adopted
         if storage.watch is not None and (txn.write or storage.indexes):
@@ -156,6 +157,24 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=_TableType):
         here = [index for index in self.storage.indexes if index.name not in self.gone]
         handles = [(index, self.txn.handle(index.storage.space)) for index in here]
         self.indexes = [BoundIndex(index, handle[0]) for index, handle in handles if handle is not None]
+        known = tuple(index for index, _ in self.indexes) == type(self).kept
+        self.handles = tuple(handle for _, handle in self.indexes) if known else None
+        self._allow()
+
+    @property
+    def missing(self) -> Sequence[str]:
+        """The indexes that the file has and this program does not keep in step, so that it must not write."""
+        return self._missing_indexes
+
+    @missing.setter
+    def missing(self, names: Sequence[str]) -> None:
+        self._missing_indexes = names
+        self._allow()
+
+    def _allow(self) -> None:
+        """Let the generated functions write, or send them to the general form, which knows all cases."""
+        txn = self.txn
+        self.writer = txn.thread if txn.write and self.handles is not None and not self._missing_indexes else None
 
     def use(self, raw: Any) -> None:
         """Read and write through *raw*, the engine's transaction or a savepoint of it."""
@@ -175,7 +194,7 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=_TableType):
         """The transaction has ended: every use calls *refuse* from now on."""
         self._raw = Ended(refuse)
         self._get = self._put = refuse
-        self.writer = None
+        self.writer = self.handles = None
 
     # -- one record -----------------------------------------------------------------------------------------------
 
@@ -469,13 +488,16 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=_TableType):
         try:
             self._raw.put(encoded, data, True, True, False, self._db)
             puts, dels = upkeep.apply(changes, self._raw, key, primary)
-        except Exception as error:
-            self.txn.poison(error)
-            self._write_failed(key, error)
         except BaseException as error:  # such as a KeyboardInterrupt between the record and an entry
-            self.txn.poison(error)
+            self.half_written(key, error)
             raise
         self.txn.count(1 + puts, dels)
+
+    def half_written(self, key: Any, error: BaseException) -> None:
+        """Nothing may be committed any more: *error* came when a statement was half written. Raises it as ours."""
+        self.txn.poison(error)
+        if isinstance(error, Exception):
+            self._write_failed(key, error)
 
     def _stored(self, encoded: bytes, key: K) -> Optional[tuple[V]]:
         """The stored value as a 1-tuple, since it may be None or false; None when there is no record."""

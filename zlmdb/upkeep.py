@@ -59,11 +59,8 @@ def apply(found: Sequence[Change], raw: Any, key: Any, primary: bytes) -> tuple[
 
 
 def delete_entry(index: IndexStorage, handle: Any, entry: bytes, raw: Any, key: Any, primary: bytes) -> int:
-    """Delete an entry of the record *key*; how many, 0 or 1.
-
-    Old files may hold several records under one "unique" key: the entry then belongs to the last one written.
-    """
-    if index.joined is None:
+    """Delete an entry of the record *key*, unless it is another record's; how many, 0 or 1."""
+    if not index.sole:
         owner = raw.get(entry, None, handle)
         if owner is None or not index.belongs(owner, key, primary):
             return 0

@@ -99,20 +99,13 @@ class KeyCodec(ABC, Generic[T]):
         """`lookup` as a Python expression of ``key``, and the names in it: for generated functions of the hot path."""
         return "lookup(key)", {"lookup": self.lookup(prefix)}
 
-    def store_source(self, prefix: bytes = b"") -> tuple[str, str, dict[str, Any]]:
-        """Python expressions of ``key`` for writing: a check, ``prefix + encode(key)``, and the names in them.
+    def store_source(self, prefix: bytes = b"", x: str = "key", mark: str = "") -> tuple[str, str, dict[str, Any]]:
+        """Python expressions of the name *x* for writing: a check, ``prefix + encode(x)``, and the names in them.
 
         Where the check is true, the second gives what `encode` would, or raises; otherwise `encode` is to be asked.
+        *mark* ends the names that belong to this codec alone, so that one function can have the expressions of several.
         """
-        inline = self.inline()
-        names: dict[str, Any] = {**inline.names, "codec": self}
-        value = inline.pack.format(x="key", codec="codec")
-        if inline.format and not value.startswith("codec.encode("):
-            names["pack"] = Struct(f">{f'{len(prefix)}s' if prefix else ''}{inline.format}").pack
-            value = f"pack({f'{prefix!r}, ' if prefix else ''}{value})"
-        elif prefix:
-            value = f"{prefix!r} + {value}"
-        return inline.check.format(x="key", codec="codec"), value, names
+        return source_of(self.inline(), self, prefix, x, mark)
 
     def encode_prefix(self, prefix: Any) -> bytes:
         """The bytes with which the encodings of exactly those keys begin that begin with *prefix*.
@@ -164,6 +157,20 @@ class KeyCodec(ABC, Generic[T]):
 
     def __repr__(self) -> str:
         return f"<key codec {self.name}>"
+
+
+def source_of(
+    inline: Inline, codec: KeyCodec[Any], prefix: bytes, x: str, mark: str
+) -> tuple[str, str, dict[str, Any]]:  # fmt: skip
+    """What `KeyCodec.store_source` gives, for the expressions *inline* of *codec*."""
+    names: dict[str, Any] = {**inline.names, f"codec{mark}": codec}
+    value = inline.pack.format(x=x, codec=f"codec{mark}")
+    if inline.format and not value.startswith(f"codec{mark}.encode("):
+        names[f"pack{mark}"] = Struct(f">{f'{len(prefix)}s' if prefix else ''}{inline.format}").pack
+        value = f"pack{mark}({f'{prefix!r}, ' if prefix else ''}{value})"
+    elif prefix:
+        value = f"{prefix!r} + {value}"
+    return inline.check.format(x=x, codec=f"codec{mark}"), value, names
 
 
 _repr = reprlib.Repr()

@@ -9,7 +9,7 @@ from typing import Any, Callable, Optional
 
 from ..errors import EncodeError
 from .atoms import StringKey, UintKey
-from .base import Data, KeyCodec
+from .base import Data, KeyCodec, source_of
 from .generate import make_decoder, make_encoder
 from .parts import part_of
 from .timestamp import TimestampKey
@@ -63,8 +63,18 @@ class TupleKey(KeyCodec[tuple[Any, ...]]):
             self._lookups[prefix] = made
         return made
 
-    def store_source(self, prefix: bytes = b"") -> tuple[str, str, dict[str, Any]]:
-        return "True", "lookup(key)", {"lookup": self.lookup(prefix)}
+    def store_source(self, prefix: bytes = b"", x: str = "key", mark: str = "") -> tuple[str, str, dict[str, Any]]:
+        return "True", f"lookup{mark}({x})", {f"lookup{mark}": self.lookup(prefix)}
+
+    def encode_first(self, value: Any) -> bytes:
+        """The bytes of the first part, *value*, as they stand in a key: with what ends it there. Raises `EncodeError`."""
+        first = self.parts[0]
+        values = first._flatten(value) if isinstance(first, TupleKey) else [value]
+        return b"".join([form.encode(leaf) for form, leaf in zip(self._forms, values)])
+
+    def first_source(self, prefix: bytes, x: str, mark: str) -> tuple[str, str, dict[str, Any]]:
+        """As `store_source`, of ``prefix + encode_first(x)``, where the first part is no tuple."""
+        return source_of(self._forms[0].inline(), self.parts[0], prefix, x, mark)
 
     def decoder(self) -> Callable[[Data], tuple[Any, ...]]:
         shape, _ = self._shape(itertools.count(), "key")

@@ -1,0 +1,269 @@
+"""The functions that write to a table with indexes, written out for its key and value types and those of its indexes.
+
+They do what `Table.__setitem__`, `Table.remove` and `upkeep` do, for the common case: nothing is refused, by an index
+or otherwise. A record is stored first, unless its key is taken already: whether there was one costs no look-up, and the
+old value is read only where there is one. Then each unique index is claimed, in the same way. What is refused there is
+taken back before anything else happens, and the general form raises the error, as it does for all that is uncommon.
+The old entries are deleted without a look whose they are, so that indexes of old files, where an entry may be that of
+another record, are left to the general form altogether.
+
+One unique index on CPython 3.11, over a hand-written loop of `lmdb` and msgspec: the general form reaches 0.34 of the
+insertions a second and 0.47 of the updates, this 0.8 and 0.85.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, Optional
+
+from .hotpath import compiled, point_writes, specialised, writing
+from .indexstorage import IndexStorage
+from .keys import TupleKey
+from .storage import Storage
+
+_STORING = """\
+def __setitem__(self, key, value):
+    if self.writer != thread():
+        return general(self, key, value)
+    try:
+        encoded = {encode} if {check} else encode_key(key)
+        data = dump(value)
+        {new}
+    except Exception:
+        return general(self, key, value)
+    {check_size}
+    if {too_long}:
+        return general(self, key, value)
+    {handles} = self.handles
+    put, db = self._put, self._db
+    try:
+        if put(encoded, data, True, False, False, db):
+            if {claimed}:
+                {insert}
+                txn = self.txn
+                if txn.stats is None:
+                    txn.changes += 1
+                    txn.puts += {inserted}
+                else:
+                    txn.count({inserted}, 0)
+                return
+            {withdraw}
+            self._raw.delete(encoded, b"", db)
+        else:
+            try:
+                old = load(self._get(encoded, None, db))
+                {old}
+            except Exception:
+                readable = False
+            else:
+                readable = True
+            if readable:
+                if {moved}:
+                    puts, dels = 1, 0
+                    delete = self._raw.delete
+                    {update}
+                    put(encoded, data, True, True, False, db)
+                    self.txn.count(puts, dels)
+                    return
+                {withdraw_moved}
+    except BaseException as error:  # such as a KeyboardInterrupt between the record and an entry
+        self.half_written(key, error)
+        raise
+    return general(self, key, value)
+"""
+
+_REMOVING = """\
+def <name>(self, <argument>):
+    if self.writer != thread():
+        return general(self, <argument>)
+    try:
+        <encoding>
+        data = self._get(encoded, None, self._db)
+        if data is not None:
+            old = load(data)
+            {old}
+    except Exception:
+        return general(self, <argument>)
+    if data is None:
+        return general(self, <argument>)
+    {handles} = self.handles
+    delete = self._raw.delete
+    try:
+        dels = {removed} + delete(encoded, b"", self._db)
+    except BaseException as error:
+        self.half_written(None, error)
+        raise
+    txn = self.txn
+    if txn.stats is None:
+        txn.changes += 1
+        txn.dels += dels
+    else:
+        txn.count(0, dels)
+    <result>
+"""
+
+
+# Of the two methods that delete: the argument, how the engine's key is made of it, and what they return.
+_REMOVERS = {
+    "__delitem__": ("key", "encoded = {encode} if {check} else encode_key(key)", "return None"),
+    "remove": ("encoded", "pass", "return 1"),
+}
+
+
+class _Lines(NamedTuple):
+    """The parts of the functions that are about one index, the *n*-th."""
+
+    n: int
+    index: IndexStorage
+    names: dict[str, Any]
+    new: Sequence[str]
+    old: Sequence[str]
+    too_long: str
+    owned: str
+
+    def claimed(self, *, moved: bool) -> str:
+        """An expression that takes a unique index key for the record; false when it belongs to another one."""
+        n = self.n
+        same = f"e{n} == d{n} or " if moved else ""
+        return f"({same}e{n} is None or put(e{n}, {self.owned}, True, False, False, h{n}))"
+
+    def insert(self) -> str:
+        n = self.n
+        return f"if e{n} is not None: put(e{n}, {self.owned}, True, True, False, h{n})"
+
+    def update(self) -> list[str]:
+        n = self.n
+        put = "" if self.index.unique else f"put(e{n}, {self.owned}, True, True, False, h{n}); "
+        return [
+            f"if e{n} != d{n}:",
+            f"    if d{n} is not None: dels += delete(d{n}, b'', h{n})",
+            f"    if e{n} is not None: {put}puts += 1",
+        ]
+
+    def entry(self, moved: bool) -> str:
+        """An entry that a refused statement may have claimed, with its handle."""
+        claimed = f"None if e{self.n} == d{self.n} else e{self.n}" if moved else f"e{self.n}"
+        return f"({claimed}, h{self.n})"
+
+
+def kind_of(cls: type, general: type, storage: Storage[Any, Any]) -> type:
+    """The subclass of the table class *cls* for *storage* and the indexes that it has now; *general* is the base of all.
+
+    Its attribute ``kept`` has the indexes that its methods keep in step: none where they are not of this kind.
+    """
+    indexes: Sequence[IndexStorage] = storage.indexes
+    if not all(index.sole for index in indexes):
+        indexes = ()
+    kind: Optional[Any] = storage.kinds.get(cls)
+    if kind is None or kind.kept != tuple(indexes):
+        methods = index_writes(general, storage, indexes) if indexes else point_writes(general, storage)
+        kind = storage.kinds[cls] = specialised(cls, general, storage, methods)
+        kind.kept = tuple(indexes)
+    found: type = kind
+    return found
+
+
+def index_writes(general: Any, storage: Storage[Any, Any], indexes: Sequence[IndexStorage]) -> dict[str, Any]:
+    """The methods that write records of *storage* and keep *indexes* in step."""
+    skip = len(storage.prefix)
+    primary = f"encoded[{skip}:]" if skip else "encoded"
+    lines = [_lines(n, index, primary) for n, index in enumerate(indexes)]
+    return {
+        "__setitem__": _storing(general, storage, lines, primary),
+        **{name: _removing(general, storage, lines, name) for name in _REMOVERS},
+    }
+
+
+def _storing(general: Any, storage: Storage[Any, Any], lines: Sequence[_Lines], primary: str) -> Any:
+    unique = [line for line in lines if line.index.unique]
+    source, names = writing(
+        _STORING,
+        storage,
+        {"general": general.__setitem__, "withdraw": withdraw},
+        new=_joined(8, (one for line in lines for one in line.new)),
+        old=_joined(16, (one for line in lines for one in line.old)),
+        too_long=" or ".join([line.too_long for line in lines if line.too_long]) or "False",
+        handles=_handles(lines),
+        claimed=" and ".join([line.claimed(moved=False) for line in unique]) or "True",
+        moved=" and ".join([line.claimed(moved=True) for line in unique]) or "True",
+        insert=_joined(16, [line.insert() for line in lines if not line.index.unique]),
+        inserted=" + ".join(["1", *[f"(e{line.n} is not None)" for line in lines]]),
+        update=_joined(20, (one for line in lines for one in line.update())),
+        withdraw=_withdrawal(unique, primary, moved=False),
+        withdraw_moved=_withdrawal(unique, primary, moved=True),
+    )
+    return _made("indexed writes", storage, source, names, lines)["__setitem__"]
+
+
+def _removing(general: Any, storage: Storage[Any, Any], lines: Sequence[_Lines], name: str) -> Any:
+    argument, encoding, result = _REMOVERS[name]
+    source = _REMOVING.replace("<name>", name).replace("<argument>", argument)
+    source = source.replace("<encoding>", encoding).replace("<result>", result)
+    source, names = writing(
+        source,
+        storage,
+        {"general": getattr(general, name)},
+        old=_joined(12, (one for line in lines for one in line.old)),
+        handles=_handles(lines),
+        removed=" + ".join([f"(d{line.n} is not None and delete(d{line.n}, b'', h{line.n}))" for line in lines]),
+    )
+    return _made(f"indexed {name}", storage, source, names, lines)[name]
+
+
+def _made(
+    what: str, storage: Storage[Any, Any], source: str, names: dict[str, Any], lines: Sequence[_Lines]
+) -> dict[str, Any]:  # fmt: skip
+    for line in lines:
+        names.update(line.names)
+    return compiled(what, storage, source, names)
+
+
+def _joined(indent: int, lines: Iterable[str]) -> str:
+    return f"\n{' ' * indent}".join(lines) or "pass"
+
+
+def _handles(lines: Sequence[_Lines]) -> str:
+    return "".join([f"h{line.n}, " for line in lines])
+
+
+def _withdrawal(unique: Sequence[_Lines], primary: str, *, moved: bool) -> str:
+    """The line that takes back what was claimed before one of the *unique* indexes refused: not that of the last one."""
+    claimed = "".join([f"{line.entry(moved)}, " for line in unique[:-1]])
+    return f"self.txn.changes += 1; withdraw(self._raw, ({claimed}), {primary})" if claimed else "self.txn.changes += 1"
+
+
+def withdraw(raw: Any, claimed: Iterable[tuple[Optional[bytes], Any]], primary: bytes) -> None:
+    """Delete those of the entries *claimed*, each with the handle of its index, that are the record *primary*'s."""
+    for entry, handle in claimed:
+        if entry is not None and raw.get(entry, None, handle) == primary:
+            raw.delete(entry, b"", handle)
+
+
+def _lines(n: int, index: IndexStorage, primary: str) -> _Lines:
+    key, entry = f"k{n}", f"entry{n}"
+    names: dict[str, Any] = {f"take{n}": index.get_key, entry: index.entry}
+    owned = "b''" if index.tail else primary
+    if isinstance(index.storage.key, TupleKey):
+        new, old = f"{entry}(value, {primary})", f"{entry}(old, {primary}, stored=True)"
+        return _Lines(n, index, names, [f"e{n} = {new}"], [f"d{n} = {old}"], "", owned)
+    check, encode, more = index.key_source(key, f"_{n}")
+    encode = encode if index.joined is None else f"{encode} + {primary}"
+    take = f"{key} = take{n}({{}})" if index.field is None else f"{key} = {{}}.{index.field}"
+
+    def expression(value: str, stored: str) -> str:
+        checked = f"{entry}({value}, {primary}{stored})"
+        null = checked if index.not_null and not stored else "None"
+        if check == "True":
+            return f"{null} if {key} is None else {encode}"
+        return f"{encode} if {check} else {null} if {key} is None else {checked}"
+
+    new, old = expression("value", ""), expression("old", ", stored=True")
+    return _Lines(
+        n,
+        index,
+        {**names, **more},
+        [take.format("value"), f"e{n} = {new}"],
+        [take.format("old"), f"d{n} = {old}"],
+        "" if index.always_fits else f"(e{n} is not None and not 0 < len(e{n}) <= {index.storage.max_key_size})",
+        owned,
+    )
