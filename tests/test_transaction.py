@@ -784,20 +784,42 @@ class People(zlmdb.Table[int, Person]):
 
 
 class Interrupting(Failing):
-    """The second call fails: between a record and its index entry, where a signal may come."""
+    """Some calls of the method work before all others fail: in the midst of a statement, where a signal may come."""
+
+    def __init__(self, raw: Any, method: str, error: Any, working: int) -> None:
+        super().__init__(raw, method, error)
+        self._left = working
 
     def __getattr__(self, name: str) -> Any:
-        if name == self._method:
-            self._method += " "
+        if name != self._method:
             return getattr(self._raw, name)
-        return Failing(self._raw, self._method.strip(), self._error).__getattr__(name)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            self._left -= 1
+            if self._left < 0:
+                raise self._error
+            return getattr(self._raw, name)(*args, **kwargs)
+
+        return call
+
+
+STATEMENTS: dict[str, Callable[[Any], Any]] = {
+    "insert": lambda people: people.__setitem__(3, Person("Cid", 50)),
+    "update": lambda people: people.__setitem__(1, Person("Cid", 50)),
+    "delete": lambda people: people.__delitem__(1),
+    "refused": lambda people: people.__setitem__(3, Person("Ann", 50)),
+}
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), MemoryError(), TimeoutError()], ids=repr)
-@pytest.mark.parametrize("method", ["put", "delete"])
+@pytest.mark.parametrize(
+    ("statement", "method", "working"),
+    [("insert", "put", 1), ("insert", "put", 2), ("update", "put", 2), ("update", "put", 3), ("update", "delete", 0),
+     ("update", "delete", 1), ("delete", "delete", 1), ("delete", "delete", 2), ("refused", "delete", 0)],
+)  # fmt: skip
 def test_a_statement_that_was_interrupted_is_not_committed(
-    make_db: Callable[..., Any], error: Any, method: str
-) -> None:  # fmt: skip
+    make_db: Callable[..., Any], error: Any, statement: str, method: str, working: int
+) -> None:
     class Peopled(zlmdb.Schema):
         people: People
 
@@ -806,12 +828,9 @@ def test_a_statement_that_was_interrupted_is_not_committed(
         t.people[1] = Person("Ann", 30)
     with pytest.raises(zlmdb.TransactionPoisoned), db.write() as t:  # noqa: PT012
         t.people[2] = Person("Ben", 40)
-        t.people._raw = Interrupting(t.txn.raw, method, error)
-        with suppress(type(error)):
-            if method == "put":
-                t.people[3] = Person("Cid", 50)
-            else:
-                del t.people[1]
+        t.people.use(Interrupting(t.txn.raw, method, error, working))
+        with pytest.raises((type(error), zlmdb.Error)):
+            STATEMENTS[statement](t.people)
     with db.read() as t:
         assert dict(t.people) == {1: Person("Ann", 30)}
     assert db.check().ok

@@ -85,19 +85,23 @@ def stream(items, last):
 Stream = Callable[[Iterable[Any], Any], tuple[Iterator[tuple[bytes, bytes]], Callable[[], tuple[int, Any]]]]
 
 
-def specialised(cls: type, general: type, storage: Storage[Any, Any], writing: Mapping[str, Any]) -> type:
+def specialised(
+    cls: type, general: type, storage: Storage[Any, Any], writing: Mapping[str, Any], **facts: Any
+) -> type:  # fmt: skip
     """A subclass of *cls* that reads the records of *storage*, by bytes, in generated functions.
 
-    *writing* are the methods that write. Where *cls* has a method of its own instead of that of *general*, the table
-    class, it keeps it.
+    *writing* are the methods that write, *facts* more attributes. Where *cls* has a method of its own instead of that
+    of *general*, the table class, it keeps it.
     """
     encode, names = storage.key.lookup_source(storage.prefix)
-    reading = compiled("point reads", storage, _READING.format(encode=encode), {**names, "load": storage.value.bytes_decode})
+    reading = compiled(
+        "point reads", storage, _READING.format(encode=encode), {**names, "load": storage.value.bytes_decode}
+    )
     made = {"__getitem__": reading["__getitem__"], "get": reading["get"], **writing}
     methods = {name: method for name, method in made.items() if getattr(cls, name) is getattr(general, name)}
     for name, method in methods.items():
         method.__doc__ = getattr(general, name).__doc__
-    return subclass(cls, methods)
+    return subclass(cls, {**methods, **facts})
 
 
 def subclass(cls: type, methods: Mapping[str, Any]) -> type:

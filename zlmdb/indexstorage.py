@@ -46,6 +46,7 @@ class IndexStorage:
         self.field = field
         self.owner = owner
         self.not_null = not_null
+        self.view: Any = None  # the class of a table's views, made by `indexview` on first use
         self.enforced = enforced
         self._trusted = enforced and owner is None and not adopted
         self.table = storage.label.rpartition(".")[0] if table is None else table

@@ -32,8 +32,7 @@ def __setitem__(self, key, value):
     except Exception:
         return general(self, key, value)
     {check_size}
-    if {too_long}:
-        return general(self, key, value)
+    {check_entries}
     {handles} = self.handles
     put, db = self._put, self._db
     try:
@@ -48,6 +47,7 @@ def __setitem__(self, key, value):
                     txn.count({inserted}, 0)
                 return
             {withdraw}
+            self.txn.changes += 1
             self._raw.delete(encoded, b"", db)
         else:
             try:
@@ -66,6 +66,7 @@ def __setitem__(self, key, value):
                     self.txn.count(puts, dels)
                     return
                 {withdraw_moved}
+                self.txn.changes += 1
     except BaseException as error:  # such as a KeyboardInterrupt between the record and an entry
         self.half_written(key, error)
         raise
@@ -114,7 +115,7 @@ class _Lines(NamedTuple):
     """The parts of the functions that are about one index, the *n*-th."""
 
     n: int
-    index: IndexStorage
+    storage: IndexStorage
     names: dict[str, Any]
     new: Sequence[str]
     old: Sequence[str]
@@ -133,7 +134,7 @@ class _Lines(NamedTuple):
 
     def update(self) -> list[str]:
         n = self.n
-        put = "" if self.index.unique else f"put(e{n}, {self.owned}, True, True, False, h{n}); "
+        put = "" if self.storage.unique else f"put(e{n}, {self.owned}, True, True, False, h{n}); "
         return [
             f"if e{n} != d{n}:",
             f"    if d{n} is not None: dels += delete(d{n}, b'', h{n})",
@@ -146,21 +147,20 @@ class _Lines(NamedTuple):
         return f"({claimed}, h{self.n})"
 
 
-def kind_of(cls: type, general: type, storage: Storage[Any, Any]) -> type:
-    """The subclass of the table class *cls* for *storage* and the indexes that it has now; *general* is the base of all.
+def kind_of(cls: Any, general: Any, storage: Storage[Any, Any]) -> Any:
+    """The subclass of the table class *cls* for *storage* and its present indexes; *general* is the base of all.
 
     Its attribute ``kept`` has the indexes that its methods keep in step: none where they are not of this kind.
     """
-    indexes: Sequence[IndexStorage] = storage.indexes
-    if not all(index.sole for index in indexes):
-        indexes = ()
-    kind: Optional[Any] = storage.kinds.get(cls)
-    if kind is None or kind.kept != tuple(indexes):
-        methods = index_writes(general, storage, indexes) if indexes else point_writes(general, storage)
-        kind = storage.kinds[cls] = specialised(cls, general, storage, methods)
-        kind.kept = tuple(indexes)
-    found: type = kind
-    return found
+    made_for, kind = storage.kinds.get(cls, (None, cls))
+    if made_for is not storage.indexes:
+        kept = tuple(storage.indexes) if all(index.sole for index in storage.indexes) else ()
+        methods = index_writes(general, storage, kept) if kept else point_writes(general, storage)
+        if cls.remove is not general.remove:  # which the general `__delitem__` calls
+            methods.pop("__delitem__", None)
+        kind = specialised(cls, general, storage, methods, kept=kept)
+        storage.kinds[cls] = storage.indexes, kind
+    return kind
 
 
 def index_writes(general: Any, storage: Storage[Any, Any], indexes: Sequence[IndexStorage]) -> dict[str, Any]:
@@ -175,18 +175,19 @@ def index_writes(general: Any, storage: Storage[Any, Any], indexes: Sequence[Ind
 
 
 def _storing(general: Any, storage: Storage[Any, Any], lines: Sequence[_Lines], primary: str) -> Any:
-    unique = [line for line in lines if line.index.unique]
+    unique = [line for line in lines if line.storage.unique]
+    too_long = [line.too_long for line in lines if line.too_long]
     source, names = writing(
         _STORING,
         storage,
         {"general": general.__setitem__, "withdraw": withdraw},
         new=_joined(8, (one for line in lines for one in line.new)),
         old=_joined(16, (one for line in lines for one in line.old)),
-        too_long=" or ".join([line.too_long for line in lines if line.too_long]) or "False",
+        check_entries=f"if {' or '.join(too_long)}: return general(self, key, value)" if too_long else "",
         handles=_handles(lines),
         claimed=" and ".join([line.claimed(moved=False) for line in unique]) or "True",
         moved=" and ".join([line.claimed(moved=True) for line in unique]) or "True",
-        insert=_joined(16, [line.insert() for line in lines if not line.index.unique]),
+        insert=_joined(16, [line.insert() for line in lines if not line.storage.unique]),
         inserted=" + ".join(["1", *[f"(e{line.n} is not None)" for line in lines]]),
         update=_joined(20, (one for line in lines for one in line.update())),
         withdraw=_withdrawal(unique, primary, moved=False),
@@ -227,9 +228,9 @@ def _handles(lines: Sequence[_Lines]) -> str:
 
 
 def _withdrawal(unique: Sequence[_Lines], primary: str, *, moved: bool) -> str:
-    """The line that takes back what was claimed before one of the *unique* indexes refused: not that of the last one."""
+    """The line that takes back what was claimed before one of the *unique* indexes refused: not the last one's."""
     claimed = "".join([f"{line.entry(moved)}, " for line in unique[:-1]])
-    return f"self.txn.changes += 1; withdraw(self._raw, ({claimed}), {primary})" if claimed else "self.txn.changes += 1"
+    return f"withdraw(self._raw, ({claimed}), {primary})" if claimed else "pass"
 
 
 def withdraw(raw: Any, claimed: Iterable[tuple[Optional[bytes], Any]], primary: bytes) -> None:
@@ -264,6 +265,6 @@ def _lines(n: int, index: IndexStorage, primary: str) -> _Lines:
         {**names, **more},
         [take.format("value"), f"e{n} = {new}"],
         [take.format("old"), f"d{n} = {old}"],
-        "" if index.always_fits else f"(e{n} is not None and not 0 < len(e{n}) <= {index.storage.max_key_size})",
+        "" if index.always_fits else f"e{n} is not None and len(e{n}) > {index.storage.max_key_size}",
         owned,
     )

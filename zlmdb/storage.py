@@ -60,7 +60,7 @@ class Storage(Generic[K, V]):
         self.missing_indexes: tuple[str, ...] = ()
         self.watch: Optional[Callable[[Any], Watched]] = None
         self.adopted: Mapping[str, Optional[str]] = {}
-        self.kinds: dict[type, Any] = {}
+        self.kinds: dict[type, tuple[list[Any], type]] = {}  # table classes, and the indexes that they are made for
         self.stream: Any = None  # made by `hotpath` on first use, as the kinds are
         self.verified: Mapping[str, Any] = {}
         self.wiring: Any = None

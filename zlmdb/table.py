@@ -16,6 +16,7 @@ from . import errors, upkeep
 from .hotpath import Stream, stream_of
 from .index import DeclaredIndex
 from .indexstorage import BoundIndex, IndexStorage
+from .indexview import view_of
 from .indexwrites import kind_of
 from .selection import Selection
 from .storage import Ended, Nothing, Storage, after, shortened
@@ -129,8 +130,7 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=_TableType):
     @classmethod
     def bound(cls, txn: Transaction, storage: Storage[K, V]) -> Self:
         """The table that *storage* describes, in *txn*."""
-        kind: type[Self] = cls if txn.buffers else kind_of(cls, Table, storage)
-        self: Self = object.__new__(kind)
+        self: Self = object.__new__(cls if txn.buffers else kind_of(cls, Table, storage))
         self.txn = txn
         self.storage = storage
         self.label = storage.label
@@ -451,8 +451,7 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=_TableType):
         view = self._views.get(name)
         if view is None:
             bound = next((bound for bound in self.indexes if bound.storage.name == name), None)
-            build_view: Any = kind
-            view = self._views[name] = build_view(self, name, bound)
+            view = self._views[name] = view_of(self, name, kind, bound)
         found: W = view
         return found
 

@@ -67,7 +67,7 @@ class TupleKey(KeyCodec[tuple[Any, ...]]):
         return "True", f"lookup{mark}({x})", {f"lookup{mark}": self.lookup(prefix)}
 
     def encode_first(self, value: Any) -> bytes:
-        """The bytes of the first part, *value*, as they stand in a key: with what ends it there. Raises `EncodeError`."""
+        """The bytes of the first part, *value*, with what ends it where others follow. Raises `EncodeError`."""
         first = self.parts[0]
         values = first._flatten(value) if isinstance(first, TupleKey) else [value]
         return b"".join([form.encode(leaf) for form, leaf in zip(self._forms, values)])

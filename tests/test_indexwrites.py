@@ -1,0 +1,336 @@
+"""The generated functions that write to tables with indexes do what the general form does, in every special case."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Callable, Optional
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import zlmdb
+from zlmdb.keys import key_codec
+from zlmdb.keys.registry import NAMED, PLAIN
+from zlmdb.table import Table
+
+
+@dataclass
+class Row:
+    a: Optional[str]
+    b: Optional[int] = None
+    c: Optional[str] = None
+    note: str = ""
+
+
+class Rows(zlmdb.Table[int, Row]):
+    by_a = zlmdb.UniqueIndex[str]("a")
+    by_b = zlmdb.Index[int]("b")
+    by_c = zlmdb.UniqueIndex[str]("c")
+    by_both = zlmdb.Index("a", "b")
+    by_length = zlmdb.Index[int](lambda row: len(row.note), version=1)
+
+
+class Store(zlmdb.Schema):
+    rows: Rows
+
+
+@pytest.fixture
+def db(make_db: Callable[..., Any]) -> Any:
+    db = make_db(Store)
+    with db.write() as t:
+        t.rows.update({1: Row("one", 1, "C1"), 2: Row("two", 2, "C2"), 3: Row(None)})
+    return db
+
+
+@pytest.fixture
+def rows(db: Any) -> Iterator[Any]:
+    with db.write() as t:
+        yield t.rows
+
+
+def stored(table: Any) -> list[Any]:
+    """Everything that the engine has of a table and its indexes, without the prefix that a classic file has there."""
+    return [
+        [
+            (bytes(key)[2 if place.prefix[:1] == b"\0" else 0 :], bytes(data))
+            for key, data in rows_of(table, place, handle)
+        ]
+        for place, handle in [(table.storage, None), *((index.storage, handle) for index, handle in table.indexes)]
+    ]
+
+
+def rows_of(table: Any, place: Any, handle: Any) -> list[Any]:
+    """The engine's rows in the key space *place*."""
+    cursor = table.cursor(handle)
+    found = cursor.iternext() if cursor.set_range(place.lower or b"\0") else ()
+    return [row for row in found if bytes(row[0]) < place.upper]
+
+
+def generally(table: Any) -> None:
+    """From now on *table* is written by the general form alone."""
+    table.writer = None
+
+
+def test_the_functions_are_generated(rows: Any) -> None:
+    """Else all of this file would test the general form only."""
+    assert len(rows.kept) == len(rows.indexes) == 5
+    assert rows.writer == threading.get_ident()
+    for name in ("__setitem__", "__delitem__", "remove"):
+        assert getattr(type(rows), name) is not getattr(Table, name)
+        assert getattr(type(rows), name).__doc__ == getattr(Table, name).__doc__
+
+
+# -- refused ----------------------------------------------------------------------------------------------------------
+
+REFUSED: dict[str, tuple[int, Row]] = {
+    "a new record, by the first index": (9, Row("one", 5, "new")),
+    "a new record, by the second unique one": (9, Row("new", 5, "C1")),
+    "a change, by the first index": (2, Row("one", 5, "new")),
+    "a change, by the second unique one": (2, Row("new", 5, "C1")),
+    "a change of the second index alone": (2, Row("two", 2, "C1")),
+    "a record that was in no index": (3, Row("new", 5, "C1")),
+    "an index key that is too long": (9, Row("new", 5, "x" * 3000)),
+    "a change to an index key that is too long": (2, Row("y" * 3000, 5, "C2")),
+    "an index key that does not fit": (9, Row("new", 2**63, "new")),
+}
+
+
+@pytest.mark.parametrize("inside", ["transaction", "savepoint"])
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_an_index_refuses_changes_nothing(rows: Any, check_indexes: Any, case: str, inside: str) -> None:
+    key, row = REFUSED[case]
+    before, counts = stored(rows), (rows.txn.puts, rows.txn.dels)
+
+    def refused() -> tuple[type, str]:
+        with pytest.raises((zlmdb.DuplicateKey, zlmdb.EncodeError)) as caught:
+            rows[key] = row
+        return type(caught.value), str(caught.value)
+
+    if inside == "savepoint":
+        with rows.txn.savepoint():
+            told = refused()
+            assert stored(rows) == before
+            rows[8] = Row("eight", 8, "C8")
+        del rows[8]
+        counts = (rows.txn.puts, rows.txn.dels)
+    else:
+        told = refused()
+    assert stored(rows) == before
+    assert (rows.txn.puts, rows.txn.dels) == counts
+    check_indexes(rows)
+    generally(rows)
+    assert refused() == told
+
+
+def test_what_was_refused_can_be_committed_over(db: Any, check_indexes: Any) -> None:
+    with db.write() as t, suppress(zlmdb.DuplicateKey):
+        t.rows[9] = Row("new", 5, "C1")
+    with db.write() as t:
+        assert 9 not in t.rows
+        t.rows[9] = Row("new", 5, "C9")
+        check_indexes(t.rows)
+    assert db.check().ok
+
+
+def test_a_key_that_another_record_gave_up_is_free(rows: Any, check_indexes: Any) -> None:
+    rows[1] = Row("uno", 1, "C1")
+    rows[2] = Row("one", 2, "C2")
+    del rows[2]
+    rows[1] = Row("one", None, "C2")
+    rows[1] = Row(None, None, None)
+    rows[2] = Row("one", 1, "C1")
+    check_indexes(rows)
+    assert rows.by_a.key("one") == rows.by_c.key("C1") == 2
+
+
+def test_a_refused_statement_does_not_disturb_an_iteration(rows: Any) -> None:
+    rows.put_many((i, Row(f"r{i}", i, f"c{i}")) for i in range(10, 40))
+    seen: list[int] = []
+    for key in rows:
+        seen.append(key)
+        with pytest.raises(zlmdb.DuplicateKey):
+            rows[key + 100] = Row("fresh", 5, "C1")
+    assert seen == [1, 2, 3, *range(10, 40)]
+
+
+# -- not written by the generated functions ---------------------------------------------------------------------------
+
+
+def test_other_threads_and_readers_are_refused(db: Any) -> None:
+    caught: list[BaseException] = []
+    with db.write() as t:
+
+        def other(statement: Callable[[], Any]) -> None:
+            try:
+                statement()
+            except zlmdb.Error as error:
+                caught.append(error)
+
+        before = stored(t.rows)
+        for statement in (lambda: t.rows.__setitem__(1, Row("x")), lambda: t.rows.__delitem__(1)):
+            thread = threading.Thread(target=other, args=(statement,))
+            thread.start()
+            thread.join()
+        assert [type(error) for error in caught] == [zlmdb.WrongThread] * 2
+        assert stored(t.rows) == before
+        rows = t.rows
+    for error, table in ((zlmdb.TransactionClosed, rows), (zlmdb.ReadonlyDatabase, None)):
+        with db.read() as t:
+            given = table if table is not None else t.rows
+            with pytest.raises(error):
+                given[1] = Row("x")
+            with pytest.raises(error):
+                del given[1]
+
+
+def test_a_record_that_cannot_be_read_is_neither_changed_nor_deleted(rows: Any) -> None:
+    rows._put(rows.storage.encode_key(1), b"\xc1 nonsense", True, True, False, rows._db)
+    before = stored(rows)
+    for statement in (lambda: rows.__setitem__(1, Row("other")), lambda: rows.__delitem__(1)):
+        with pytest.raises(zlmdb.DecodeError):
+            statement()
+        assert stored(rows) == before
+    rows[2] = Row("two more", 2, "C2")  # and the transaction is not broken
+
+
+def test_statistics_count_records_and_entries(db: Any) -> None:
+    stats = zlmdb.TransactionStats()
+    with db.write() as t:
+        t.txn.stats = stats
+        t.rows[9] = Row("nine", 9, None)
+        assert (stats.puts, stats.dels) == (5, 0)  # by_c has no entry
+        t.rows[9] = Row("nine", 9, "C9")
+        assert (stats.puts, stats.dels) == (7, 0)
+        t.rows[9] = Row("nein", 9, None)
+        assert (stats.puts, stats.dels) == (10, 3)
+        del t.rows[9]
+        assert (stats.puts, stats.dels) == (10, 8)
+
+
+def test_methods_of_the_table_class_are_kept(make_db: Callable[..., Any], check_indexes: Any) -> None:
+    told: list[Any] = []
+
+    class Watched(zlmdb.Table[int, Row]):
+        by_a = zlmdb.UniqueIndex[str]("a")
+
+        def __setitem__(self, key: int, value: Row) -> None:
+            told.append(key)
+            super().__setitem__(key, value)
+
+        def remove(self, encoded: bytes) -> int:
+            told.append(encoded)
+            return super().remove(encoded)
+
+    class One(zlmdb.Schema):
+        rows: Watched
+
+    with make_db(One).write() as t:
+        t.rows[1] = Row("a")
+        t.rows.put_many([(2, Row("b"))])
+        check_indexes(t.rows)
+        del t.rows[1]
+        assert told == [1, 2, t.rows.storage.encode_key(1)]
+        check_indexes(t.rows)
+
+
+# -- every key type ---------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Held:
+    x: Any
+
+
+PRIMARIES: dict[str, tuple[Any, Callable[[int], Any]]] = {
+    "ints": (int, lambda i: i - 2),
+    "texts": (str, lambda i: "\0" * i + "x"),
+    "oids": (zlmdb.keys.Oid, lambda i: i * 2**40),
+    "pairs": (tuple[str, int], lambda i: ("p", i)),
+}
+KEYS = [*PLAIN, *NAMED, tuple[str, int], tuple[bool, tuple[int, str]], tuple[zlmdb.keys.String, zlmdb.keys.Oid]]
+
+
+def schema_of(key: Any, kind: Any) -> tuple[type, Any]:
+    """A schema of one table for each type of primary keys, with an index of the type *key*; and its codec."""
+    codec = key_codec(key)
+    tables: dict[str, Any] = {}
+    for name, (primary, _) in PRIMARIES.items():
+        bases = {"__orig_bases__": (zlmdb.Table[primary, zlmdb.Pickle[Held]],)}
+        tables[name] = type(name, (zlmdb.Table,), {**bases, "by_x": kind("x", key=key)})
+    return type("Schema", (zlmdb.Schema,), {"__annotations__": tables}), codec
+
+
+@pytest.mark.parametrize("combo", ["lmdb-tables", "memory-classic"], indirect=True)
+@pytest.mark.parametrize("kind", [zlmdb.UniqueIndex, zlmdb.Index])
+@pytest.mark.parametrize("key", KEYS, ids=lambda key: key_codec(key).name)
+def test_keys_of_every_type_are_indexed(
+    make_db: Callable[..., Any], check_indexes: Any, key: Any, kind: Any, combo: str
+) -> None:
+    schema, codec = schema_of(key, kind)
+    examples = list(codec.examples)[-7:]
+    with make_db(schema).write() as t:
+        for name, (_, primary) in PRIMARIES.items():
+            table = t[name]
+            assert len(table.kept) == 1
+            for i, x in enumerate(examples):
+                table[primary(i)] = Held(x)
+            table[primary(8)] = Held(None)
+            check_indexes(table)
+            index, handle = table.indexes[0]
+            found = [bytes(entry) for entry, _ in table.cursor(handle).iternext() if entry >= index.storage.lower]
+            assert [index.load_key(entry) for entry in found if entry < index.storage.upper] == examples
+            table[primary(0)] = Held(None)
+            table[primary(8)] = Held(examples[0])
+            table[primary(1)] = Held(examples[1])
+            check_indexes(table)
+            view = table.by_x
+            assert (view.key(examples[0]) if index.unique else view[examples[0]].first()[0]) == primary(8)
+            del table[primary(1)], table[primary(0)]
+            check_indexes(table)
+
+
+# -- side by side -----------------------------------------------------------------------------------------------------
+
+SOME = st.builds(
+    Row,
+    st.sampled_from(["one", "two", "three", "", None]),
+    st.sampled_from([0, 1, -1, None]),
+    st.sampled_from(["C1", "C2", "x" * 600, None]),
+    st.sampled_from(["", "n"]),
+)
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["set", "set", "set", "del", "bulk"]), st.integers(0, 4), SOME), max_size=25
+)  # fmt: skip
+
+
+class Both(zlmdb.Schema):
+    fast: Rows
+    general: Rows
+
+
+@given(STEPS)
+def test_they_leave_what_the_general_form_leaves(steps: list[tuple[str, int, Row]]) -> None:
+    """And count the same, and raise the same."""
+    with zlmdb.open(None, Both) as db, db.write() as t:
+        for verb, key, row in steps:
+            told: list[Any] = []
+            for table in (t.fast, t.general):
+                before = t.txn.puts, t.txn.dels
+                generally(t.general)
+                error = ""
+                try:
+                    if verb == "set":
+                        table[key] = row
+                    elif verb == "del":
+                        del table[key]
+                    else:
+                        table.put_many([(key, row), (key + 1, row)])
+                except (zlmdb.Error, KeyError) as refused:
+                    error = repr(refused).replace("general", "fast")
+                told.append((error, t.txn.puts - before[0], t.txn.dels - before[1]))
+            assert told[0] == told[1]
+            assert stored(t.fast) == stored(t.general)
