@@ -14,6 +14,7 @@ from typing import Any, Callable, Optional
 from ..base import Decode
 from . import runtime
 from .generate import Source
+from .keysets import FEW, Readers, has_keysets
 from .layout import Layout, Masks
 from .markers import BOOL, FLOATS, INTEGERS
 from .nodes import Blob, Field, Node, Scalar, Struct, Table, Text, UnionOf, Vector, fill
@@ -155,6 +156,8 @@ class Reader:
         if left == "left":
             others = ["room[0] = left", *others[:-1], "left = room[0]", "continue"]
         with self.block(f"def {'dict' if as_dict else 'all'}_{name}(data, place, room):"):
+            if as_dict and not self.views and has_keysets(layout):
+                self.known_keys(layout)
             self.add(*["found = {}"] if as_dict else ["found = []", "add = found.append"])
             self.add(f"last = len(data) - {layout.unpack.size}", "seen = -1")
             if lined and runtime.BY_ARRAY:  # PyPy makes single loads of this
@@ -201,6 +204,17 @@ class Reader:
                     self.add("room[1] -= 1")
             self.add("return found")
         self.add("")
+
+    def known_keys(self, layout: Layout) -> None:
+        """Lines that read a dict at once if it has keys that have been met often."""
+        readers = self.constant(f"readers_{layout.table.fbs}", Readers(layout, dict(self.schema.names)))
+        self.add("z, = get_u32(data, place)")
+        with self.block(f"if z < {FEW}:"):
+            self.add(f"read = {readers}[data[place:place + 4 + 4 * z]]")
+            with self.block("if read is not None:"):
+                self.add("found = read(data, place, room)")
+                with self.block("if found is not None:"):
+                    self.add("return found")
 
     def check_room(self, left: str, layout: Layout) -> None:
         """Lines that refuse what spells out to more than it may."""

@@ -6,7 +6,7 @@ import struct
 from typing import Any, Callable
 
 from ..base import Encode
-from . import runtime
+from . import keysets, runtime
 from .generate import Source
 from .layout import ByMask, Layout, reaches_eight
 from .nodes import Blob, Field, Node, Scalar, Struct, Table, Text, UnionOf, Vector, fill
@@ -94,6 +94,21 @@ class _Writer:
             add("blocks[0] = put_u32s(offsets)")
             add("return join(blocks)")
         add("")
+        if keysets.has_keysets(layout) and not runtime.BY_ARRAY:
+            self.function_of_dict(layout)
+
+    def function_of_dict(self, layout: Layout) -> None:
+        """A dict whose keys may have been met often. Not on PyPy, to which a tuple of keys is a slow key."""
+        name = layout.table.fbs
+        self.names[f"writers_{name}"] = keysets.Writers(layout, self.names, self.checked)
+        add = self.source.add
+        with self.source.block(f"def put_dict_{name}(found):"):
+            with self.source.block(f"if len(found) < {keysets.FEW}:"):
+                add("keys = tuple(found)", f"write = writers_{name}[keys]")
+                with self.source.block("if write is not None:"):
+                    add("return write(keys, found.values())")
+            add(f"return puts_{name}(list(found.items()))")
+        add(f"writers_{name}.any_keys = puts_{name}", "")
 
 
 class _Body:
@@ -292,6 +307,8 @@ class _Body:
             return f"put_structs([{pack}({gets}) for x in {items}], {item.align})"
         if isinstance(item, Table):
             layout = self.writer.layouts[item.fbs]
+            if keysets.has_keysets(layout) and not runtime.BY_ARRAY:
+                return f"put_dict_{item.fbs}({var})"
             if loops(layout):
                 return f"puts_{item.fbs}({items})"
             depth = self.depth_for(item)
