@@ -90,25 +90,45 @@ def _check_vtable(layout: Layout, data: bytes, begin: int, tables: list[int]) ->
         raise ValueError("another vtable")
 
 
-class Readers(Often[bytes, Plan]):
-    """By the head of a vector, which tells how long its keys are, the function that reads a dict with some keys."""
+class Readers(Often[int, Plan]):
+    """By how many entries a dict has and how far the last one is, what reads one with certain keys.
+
+    It gives None for other keys, of which all together are as long.
+    """
 
     def __init__(self, layout: Layout, names: dict[str, Any]) -> None:
-        super().__init__(lambda head: partial(self._learn, head))
+        """*names* are those of the schema."""
+        super().__init__(lambda number: partial(self._learn, number))
         self._layout, self._names = layout, names
-        self._missed: dict[bytes, int] = {}
+        self._missed: dict[int, int] = {}
+        self._patience: dict[int, int] = {}
 
-    def _learn(self, head: bytes, data: bytes, place: int, room: list[int]) -> None:
+    def _learn(self, number: int, data: bytes, place: int, room: list[int]) -> None:
         """Make the function for dicts with the keys of the one at *place*; this one is read without."""
         try:
-            self[head] = self._make_reader(head, Keyset(self._layout, data, place))
+            self[number] = self._make_reader(number, Keyset(self._layout, data, place))
         except (ValueError, IndexError, struct.error):
-            self[head] = None
+            self._forget(number)
 
-    def _make_reader(self, head: bytes, keyset: Keyset) -> Plan:
+    def _miss(self, number: int) -> None:
+        """Other keys were found. Where that is common, looking is a waste."""
+        missed = self._missed[number] = self._missed.get(number, 0) + 1
+        if missed > plans.OFTEN:
+            self._forget(number)
+
+    def _forget(self, number: int) -> None:
+        """Have it met more often than before until the next function is made, which takes as long as 200 dicts."""
+        if len(self._patience) >= 1024:
+            self._patience.clear()
+        patience = self._patience[number] = 16 * self._patience.get(number, plans.OFTEN)
+        self._met[hash(number)] = -patience
+        self._missed.pop(number, None)
+        self.pop(number, None)
+
+    def _make_reader(self, number: int, keyset: Keyset) -> Plan:
         node = self._layout.table.declared[1].node
         load = node.load if isinstance(node, Scalar) else "$"
-        values = [f"v{number}" for number in range(len(keyset.keys))]
+        values = [f"v{at}" for at in range(len(keyset.keys))]
         source = Source()
         with source.block("def read(data, place, room):"):
             with source.block(f"if place + {keyset.size} > len(data) or rest_of(data, place) != REST:"):
@@ -117,17 +137,11 @@ class Readers(Often[bytes, Plan]):
             source.add(f"room[0] -= {keyset.size - 1 - 4 * len(values)}")
             pairs = [f"{key!r}: {fill(load, value)}" for key, value in zip(keyset.keys, values)]
             source.add(f"return {{{', '.join(pairs)}}}")
-        names = {"rest_of": keyset.rest.unpack_from, "REST": keyset.known, "values_of": keyset.values.unpack_from}
-        names["missed"] = partial(self._miss, head)
+        names: dict[str, Any] = {"REST": keyset.known, "missed": partial(self._miss, number)}
+        names.update(rest_of=keyset.rest.unpack_from, values_of=keyset.values.unpack_from)
         title = f"reader of {self._layout.table.fbs}, {len(values)} keys"
         read: Plan = source.run(title, {**self._names, **names})["read"]
         return read
-
-    def _miss(self, head: bytes) -> None:
-        """Other keys, of the same lengths. Where that is common, looking is a waste."""
-        missed = self._missed[head] = self._missed.get(head, 0) + 1
-        if missed > plans.OFTEN:
-            self[head] = None
 
 
 class Writers(Often[tuple[Any, ...], Write]):
@@ -153,8 +167,8 @@ class Writers(Often[tuple[Any, ...], Write]):
         table = self._layout.table
         key, value = (field.node for field in table.declared)
         dump = value.dump if isinstance(value, Scalar) else "$"
-        keys = [f"k{number}" for number in range(len(keyset.keys))]
-        values = [f"v{number}" for number in range(len(keyset.keys))]
+        keys = [f"k{at}" for at in range(len(keyset.keys))]
+        values = [f"v{at}" for at in range(len(keyset.keys))]
         source = Source()
         with source.block("def write(keys, values):"):
             source.add(f"{', '.join(values)}, = values")

@@ -209,8 +209,8 @@ class Reader:
         """Lines that read a dict at once if it has keys that have been met often."""
         readers = self.constant(f"readers_{layout.table.fbs}", Readers(layout, dict(self.schema.names)))
         self.add("z, = get_u32(data, place)")
-        with self.block(f"if z < {FEW}:"):
-            self.add(f"read = {readers}[data[place:place + 4 + 4 * z]]")
+        with self.block(f"if z < {FEW}:"):  # six bits
+            self.add(f"read = {readers}[get_u32(data, place + 4 * z)[0] << 6 | z]")
             with self.block("if read is not None:"):
                 self.add("found = read(data, place, room)")
                 with self.block("if found is not None:"):
@@ -399,7 +399,7 @@ class Reader:
             self.union(node, number)
         elif isinstance(node, Vector) and isinstance(node.item, Scalar) and not left:
             self.few_scalars(node, node.item, number)
-        elif isinstance(node, Vector) and isinstance(node.item, Text) and not left and not runtime.BY_ARRAY:
+        elif isinstance(node, Vector) and isinstance(node.item, Text) and not left:
             self.few_texts(node, number)
         else:
             self.add(f"x{number} = {self.value(node)}")
@@ -407,8 +407,15 @@ class Reader:
     def few_texts(self, node: Vector, number: int) -> None:
         """Lines that read a short vector of texts in place, if they follow one another as we write them."""
         self.add(f"x{number} = []", "z, = get_u32(data, p)", "q = p", "e = p + 4 + 4 * z")
-        with self.block("for offset in few_u32[z](data, p + 4) if z < 33 else (0,):"):  # 0: not in line, so all at once
-            self.add("q += 4", "at = q + offset")
+        if runtime.BY_ARRAY:  # PyPy makes single loads of this
+            self.within("p", 4)
+            head = "for q in range(p + 4, e, 4):"
+            offset = ["at = q + get_u32(data, q)[0]"]
+        else:
+            head = "for offset in few_u32[z](data, p + 4) if z < 33 else (0,):"  # 0: not in line, so all at once
+            offset = ["q += 4", "at = q + offset"]
+        with self.block(head):
+            self.add(*offset)
             with self.block("if at < e:"):
                 self.add(f"x{number} = get_texts(data, p, room)", "break")
             self.add("z, = get_u32(data, at)", "at += 4", "e = at + z")
