@@ -1,7 +1,7 @@
 """Dicts whose keys have been met before: records tend to come with the same ones over and over.
 
-Of the bytes of such a dict only the values differ. When a set of keys has been met often (`plans.OFTEN`), it gets a
-function of its own, which reads all values at once and compares all other bytes with those seen before. They are what
+Of the bytes of such a dict only the values differ. When a set of keys has been met often, it gets a function of
+its own, which reads all values at once and compares all other bytes with those seen before. They are what
 decides how the dict is read, so that it would read the same keys from them.
 """
 
@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import struct
 from functools import partial
-from typing import Any, Callable
+from typing import Any, Callable, TypeVar
 
-from . import plans
 from .generate import Source
 from .layout import Layout
 from .nodes import Scalar, Text, fill
-from .plans import Often, Plan
+from .plans import Plan
 from .runtime import get_i32, get_u32
 
 FEW = 33
@@ -23,6 +22,24 @@ FEW = 33
 
 LONG = 4096
 """And of no more bytes than these."""
+
+EVERY = 8
+"""One unknown dict in so many is looked at."""
+
+SELDOM = 4096
+"""Or at the fewest one in so many."""
+
+OFTEN = 8
+"""How many times the same keys are found when one looks, until there is a function: that takes as long as 200 dicts."""
+
+MISSES = 64
+"""How many times it may be the wrong one."""
+
+MANY = 16
+"""How many functions there are for one kind of dict."""
+
+Key = TypeVar("Key")
+Made = TypeVar("Made")
 
 Write = Callable[[tuple[Any, ...], Any], bytes]
 
@@ -90,43 +107,70 @@ def _check_vtable(layout: Layout, data: bytes, begin: int, tables: list[int]) ->
         raise ValueError("another vtable")
 
 
-class Readers(Often[int, Plan]):
+class Known(dict[Key, Made]):
+    """Functions for sets of keys, and how they come to be known.
+
+    Looking at unknown ones costs more than they do: one in so many is looked at, and the less comes of it the fewer.
+    """
+
+    def __init__(self, layout: Layout, names: dict[str, Any]) -> None:
+        """*names* are those of the schema."""
+        super().__init__()
+        self.layout, self.names = layout, names
+        self.wait = [EVERY]
+        """How many unknown ones are still passed by before one is looked at."""
+        self._every, self._sampled = EVERY, 0
+        self._met: dict[int, int] = {}
+        self._missed: dict[Key, int] = {}
+
+    def often(self, key: Key) -> bool:
+        """Whether *key*, which is now looked at, has been met often enough."""
+        number = hash(key)  # keys may be large, and one that is taken for another is only early
+        self._met[number] = self._met.get(number, 0) + 1
+        self._sampled += 1
+        if len(self) >= MANY or self._sampled > 64 * OFTEN:
+            self.fewer()
+        self.wait[0] = self._every
+        return self._met.get(number, 0) >= OFTEN and len(self) < MANY
+
+    def fewer(self) -> None:
+        """Look at fewer of those to come."""
+        self._every = min(8 * self._every, SELDOM)
+        self._sampled = 0
+        self._met.clear()
+
+    def learn(self, key: Key, make: Callable[[], Made]) -> None:
+        """Have what *make* makes for *key*."""
+        self._sampled = self._met[hash(key)] = 0
+        try:
+            self[key] = make()
+        except (ValueError, IndexError, struct.error):
+            self.fewer()
+
+    def miss(self, key: Key) -> None:
+        """*key* was taken for one that it is not. Where that is common it is forgotten."""
+        missed = self._missed[key] = self._missed.get(key, 0) + 1
+        if missed > MISSES:
+            self.pop(key, None)
+            self._missed.pop(key, None)
+            self.fewer()
+
+
+class Readers(Known[int, Plan]):
     """By how many entries a dict has and how far the last one is, what reads one with certain keys.
 
     It gives None for other keys, of which all together are as long.
     """
 
-    def __init__(self, layout: Layout, names: dict[str, Any]) -> None:
-        """*names* are those of the schema."""
-        super().__init__(lambda number: partial(self._learn, number))
-        self._layout, self._names = layout, names
-        self._missed: dict[int, int] = {}
-        self._patience: dict[int, int] = {}
-
-    def _learn(self, number: int, data: bytes, place: int, room: list[int]) -> None:
-        """Make the function for dicts with the keys of the one at *place*; this one is read without."""
-        try:
-            self[number] = self._make_reader(number, Keyset(self._layout, data, place))
-        except (ValueError, IndexError, struct.error):
-            self._forget(number)
-
-    def _miss(self, number: int) -> None:
-        """Other keys were found. Where that is common, looking is a waste."""
-        missed = self._missed[number] = self._missed.get(number, 0) + 1
-        if missed > plans.OFTEN:
-            self._forget(number)
-
-    def _forget(self, number: int) -> None:
-        """Have it met more often than before until the next function is made, which takes as long as 200 dicts."""
-        if len(self._patience) >= 1024:
-            self._patience.clear()
-        patience = self._patience[number] = 16 * self._patience.get(number, plans.OFTEN)
-        self._met[hash(number)] = -patience
-        self._missed.pop(number, None)
-        self.pop(number, None)
+    def look(self, data: bytes, place: int) -> None:
+        """See whether the dict at *place* has keys that come often, and make the function for them."""
+        (count,) = get_u32(data, place)
+        number: int = get_u32(data, place + 4 * count)[0] << 6 | count
+        if self.often(number):
+            self.learn(number, lambda: self._make_reader(number, Keyset(self.layout, data, place)))
 
     def _make_reader(self, number: int, keyset: Keyset) -> Plan:
-        node = self._layout.table.declared[1].node
+        node = self.layout.table.declared[1].node
         load = node.load if isinstance(node, Scalar) else "$"
         values = [f"v{at}" for at in range(len(keyset.keys))]
         source = Source()
@@ -137,34 +181,26 @@ class Readers(Often[int, Plan]):
             source.add(f"room[0] -= {keyset.size - 1 - 4 * len(values)}")
             pairs = [f"{key!r}: {fill(load, value)}" for key, value in zip(keyset.keys, values)]
             source.add(f"return {{{', '.join(pairs)}}}")
-        names: dict[str, Any] = {"REST": keyset.known, "missed": partial(self._miss, number)}
+        names: dict[str, Any] = {"REST": keyset.known, "missed": partial(self.miss, number)}
         names.update(rest_of=keyset.rest.unpack_from, values_of=keyset.values.unpack_from)
-        title = f"reader of {self._layout.table.fbs}, {len(values)} keys"
-        read: Plan = source.run(title, {**self._names, **names})["read"]
+        title = f"reader of {self.layout.table.fbs}, {len(values)} keys"
+        read: Plan = source.run(title, {**self.names, **names})["read"]
         return read
 
 
-class Writers(Often[tuple[Any, ...], Write]):
+class Writers(Known[tuple[Any, ...], Write]):
     """By the keys of a dict, the function from the keys and its values to the bytes."""
 
-    def __init__(self, layout: Layout, names: dict[str, Any], checked: bool) -> None:
-        """*names* are those of the schema."""
-        super().__init__(lambda keys: self._learn)
-        self.any_keys: Callable[[list[Any]], bytes] = lambda items: b""
-        """The function for entries with any keys, once it is there."""
-        self._layout, self._names, self._checked = layout, names, checked
+    checked = True
 
-    def _learn(self, keys: tuple[Any, ...], values: Any) -> bytes:
-        """Make the function for *keys*; these values are written without."""
-        data = self.any_keys(list(zip(keys, values)))
-        try:
-            self[keys] = self._make_writer(Keyset(self._layout, data, 0, len(data)))
-        except (ValueError, IndexError, struct.error):
-            self[keys] = None
-        return data
+    def look(self, found: dict[Any, Any], data: bytes) -> None:
+        """See whether *found*, of which *data* are the bytes, has keys that come often, and make the function."""
+        keys = tuple(found)
+        if self.often(keys):
+            self.learn(keys, lambda: self._make_writer(Keyset(self.layout, data, 0, len(data))))
 
     def _make_writer(self, keyset: Keyset) -> Write:
-        table = self._layout.table
+        table = self.layout.table
         key, value = (field.node for field in table.declared)
         dump = value.dump if isinstance(value, Scalar) else "$"
         keys = [f"k{at}" for at in range(len(keyset.keys))]
@@ -172,13 +208,13 @@ class Writers(Often[tuple[Any, ...], Write]):
         source = Source()
         with source.block("def write(keys, values):"):
             source.add(f"{', '.join(values)}, = values")
-            if self._checked:  # keys that are equal need not be texts
+            if self.checked:  # keys that are equal need not be texts
                 source.add(f"{', '.join(keys)}, = keys")
                 tests = [fill(key.test, one) for one in keys] + [fill(value.test, one) for one in values]
                 with source.block(f"if not ({' and '.join(tests)}):"):
                     source.add("raise Misfit")
             parts = [f"{rest!r}, {fill(dump, one)}" for rest, one in zip(keyset.known, values)]
             source.add(f"return pack({', '.join(parts)}, {keyset.known[-1]!r})")
-        names = {**self._names, "pack": struct.Struct(keyset.format).pack}
+        names = {**self.names, "pack": struct.Struct(keyset.format).pack}
         write: Write = source.run(f"writer of {table.fbs}, {len(values)} keys", names)["write"]
         return write

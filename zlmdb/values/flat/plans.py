@@ -7,7 +7,7 @@ function of its own, which reads the fields at once as with our own layout.
 from __future__ import annotations
 
 import struct
-from typing import Any, Callable, Generic, Optional, TypeVar
+from typing import Any, Callable, Optional
 
 from .layout import Layout
 from .nodes import UnionOf
@@ -19,8 +19,6 @@ MANY = 64
 """How many vtables of one table get functions."""
 
 Plan = Callable[[Any, int, list[int]], Any]
-Key = TypeVar("Key")
-Made = TypeVar("Made")
 
 
 class Foreign(Layout):
@@ -75,28 +73,22 @@ def read_vtable(vtable: bytes, own: Layout) -> Optional[Foreign]:
         return None
 
 
-class Often(dict[Key, Optional[Made]], Generic[Key, Made]):
-    """By key, what *make* makes of it when it has been met often; None while there is nothing."""
+class Plans(dict[bytes, Optional[Plan]]):
+    """By vtable, the function that reads such tables; None while there is none."""
 
-    def __init__(self, make: Callable[[Key], Optional[Made]]) -> None:
+    def __init__(self, make: Callable[[bytes], Optional[Plan]]) -> None:
         super().__init__()
         self._make = make
-        self._met: dict[int, int] = {}
-        """By hash: a key may be large, and one that is taken for another is only early."""
+        self._met: dict[bytes, int] = {}
 
-    def __missing__(self, key: Key) -> Optional[Made]:
+    def __missing__(self, vtable: bytes) -> Optional[Plan]:
         if len(self) >= MANY:
             return None
-        number = hash(key)
-        met = self._met.get(number, 0) + 1
+        met = self._met.get(vtable, 0) + 1
         if met < OFTEN:
-            if len(self._met) >= 1024:  # keys that come once are not worth the memory
+            if len(self._met) >= 1024:  # vtables that come once are not worth the memory
                 self._met.clear()
-            self._met[number] = met
+            self._met[vtable] = met
             return None
-        made = self[key] = self._make(key)
-        return made
-
-
-Plans = Often[bytes, Plan]
-"""By vtable, the functions that read such tables."""
+        plan = self[vtable] = self._make(vtable)
+        return plan

@@ -207,14 +207,20 @@ class Reader:
 
     def known_keys(self, layout: Layout) -> None:
         """Lines that read a dict at once if it has keys that have been met often."""
-        readers = self.constant(f"readers_{layout.table.fbs}", Readers(layout, dict(self.schema.names)))
+        readers = Readers(layout, dict(self.schema.names))
+        name = self.constant(f"readers_{layout.table.fbs}", readers)
+        wait = self.constant(f"wait_{layout.table.fbs}", readers.wait)
         self.add("z, = get_u32(data, place)")
-        with self.block(f"if z < {FEW}:"):  # six bits
-            self.add(f"read = {readers}[get_u32(data, place + 4 * z)[0] << 6 | z]")
-            with self.block("if read is not None:"):
-                self.add("found = read(data, place, room)")
-                with self.block("if found is not None:"):
-                    self.add("return found")
+        with self.block(f"if z < {FEW}:"):
+            with self.block(f"if {name}:"):
+                self.add(f"read = {name}.get(get_u32(data, place + 4 * z)[0] << 6 | z)")
+                with self.block("if read is not None:"):
+                    self.add("found = read(data, place, room)")
+                    with self.block("if found is not None:"):
+                        self.add("return found")
+            self.add(f"{wait}[0] -= 1")
+            with self.block(f"if {wait}[0] < 0:"):
+                self.add(f"{name}.look(data, place)")
 
     def check_room(self, left: str, layout: Layout) -> None:
         """Lines that refuse what spells out to more than it may."""

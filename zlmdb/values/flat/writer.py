@@ -100,15 +100,20 @@ class _Writer:
     def function_of_dict(self, layout: Layout) -> None:
         """A dict whose keys may have been met often. Not on PyPy, to which a tuple of keys is a slow key."""
         name = layout.table.fbs
-        self.names[f"writers_{name}"] = keysets.Writers(layout, self.names, self.checked)
-        add = self.source.add
-        with self.source.block(f"def put_dict_{name}(found):"):
-            with self.source.block(f"if len(found) < {keysets.FEW}:"):
-                add("keys = tuple(found)", f"write = writers_{name}[keys]")
-                with self.source.block("if write is not None:"):
+        writers = self.names[f"writers_{name}"] = keysets.Writers(layout, self.names)
+        writers.checked = self.checked
+        self.names[f"wait_{name}"] = writers.wait
+        add, block = self.source.add, self.source.block
+        with block(f"def put_dict_{name}(found):"):
+            with block(f"if writers_{name} and len(found) < {keysets.FEW}:"):
+                add("keys = tuple(found)", f"write = writers_{name}.get(keys)")
+                with block("if write is not None:"):
                     add("return write(keys, found.values())")
-            add(f"return puts_{name}(list(found.items()))")
-        add(f"writers_{name}.any_keys = puts_{name}", "")
+            add(f"data = puts_{name}(list(found.items()))", f"wait_{name}[0] -= 1")
+            with block(f"if wait_{name}[0] < 0 and len(found) < {keysets.FEW}:"):
+                add(f"writers_{name}.look(found, data)")
+            add("return data")
+        add("")
 
 
 class _Body:
