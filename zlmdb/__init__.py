@@ -124,6 +124,10 @@ from .indexview import UniqueIndexView as UniqueIndexView
 from .operations.migrations import Migration as Migration
 from .operations.progress import Progress as Progress
 from .operations.report import CheckReport as CheckReport
+from .query import Condition as Condition
+from .query import F as F
+from .query import Field as Field
+from .query import Filtered as Filtered
 from .readers import Reader as Reader
 from .schema import Schema as Schema
 from .selection import Selection as Selection
@@ -163,6 +167,7 @@ __all__ = [  # open is left out: `from zlmdb import *` keeps the builtin
     "Checked",
     "Compressed",
     "Compression",
+    "Condition",
     "ConstraintError",
     "CorruptDatabase",
     "Database",
@@ -174,7 +179,10 @@ __all__ = [  # open is left out: `from zlmdb import *` keeps the builtin
     "DuplicateKey",
     "EncodeError",
     "Error",
+    "F",
+    "Field",
     "FileRequired",
+    "Filtered",
     "FlatBuffers",
     "FlatBuffersSerializer",
     "ForkedTransaction",

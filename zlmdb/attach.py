@@ -13,11 +13,13 @@ from .index import DeclaredIndex
 from .indexstorage import IndexStorage
 from .keys import KeyCodec, key_codec
 from .keys import from_name as key_from_name
+from .query import Model
 from .storage import Storage, Watched
 from .store import Store
 from .table import Table, declared_indexes
 from .typeargs import type_arguments
 from .upkeep import build
+from .values import FlatBuffersViewSerializer
 from .values import from_name as value_from_name
 from .values import serializer
 from .values.base import Serializer
@@ -43,6 +45,7 @@ class Declaration(NamedTuple):
     model: Any
     indexes: Mapping[str, DeclaredIndex[Any]]
     strict: bool = False
+    names: Optional[Mapping[str, Any]] = None
 
     def definitions(self) -> dict[str, dict[str, Any]]:
         """The definitions of the indexes, as the catalogue records them."""
@@ -77,6 +80,7 @@ def declaration(declared: Any, attribute: str, localns: Optional[Mapping[str, An
         model=get_args(value_type)[0] if hasattr(value_type, "__metadata__") else value_type,
         indexes=declared_indexes(cls),
         strict=cls is not Table,
+        names=names,
     )
 
 
@@ -298,6 +302,7 @@ def _storage(store: Store, catalogue: Catalogue, slots: Mapping[str, Slot], decl
     storage = Storage(declared.identity, space, place.prefix, key, _stored_value(store, declared), size)
     storage.number = 0 if absent else slot.number
     storage.alone = not place.prefix
+    storage.model = Model(declared.model, declared.names, listed=isinstance(declared.value, FlatBuffersViewSerializer))
     for name, index in declared.indexes.items():
         if name not in known:
             continue

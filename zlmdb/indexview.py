@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, TypeVar
 from . import errors
 from .hotpath import compiled, subclass
 from .indexstorage import BoundIndex, IndexStorage
+from .query import Records
 from .selection import Selection
 from .storage import Storage
 
@@ -208,6 +209,20 @@ class IndexSelection(Selection[K, V]):
         load_key = self._table.storage.key.decode
         for primary in self._primaries():
             yield load_key(primary)
+
+    def records(self, keyed: bool) -> Records:
+        return Records(lambda place: self._owned(), True, "", b"", resumes=False)
+
+    def _owned(self) -> Iterator[tuple[bytes, Any]]:
+        """The table's own keys and values, in the order of the entries."""
+        table, storage = self._table, self._table.storage
+        txn = table.txn
+        handle = txn.handle(storage.space)
+        for primary in self._primaries():
+            data = None if handle is None else txn.watch(table.engine_get(storage.prefix + primary, None, handle[0]))
+            if data is None:
+                table.owned(primary, self._index.storage)  # raises
+            yield storage.prefix + primary, data
 
     def _primary_keys(self) -> Iterator[bytes]:
         prefix = self._table.storage.prefix

@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, TypeVar, Union
 
 from . import errors
-from .storage import TOP, Storage, shortened
+from .query import Condition, Field, Filtered, Reads, Records, filtered, preview, projection
+from .storage import TOP, Storage
 
 if TYPE_CHECKING:
     from .table import Table
 
 K = TypeVar("K")
 V = TypeVar("V")
-R = TypeVar("R")
 
 _CHUNK = 1000  # records deleted between two looks at the cursor
-
-
-class Reads(Iterable[R]):
-    """The keys, or the values, of a selection. Each iteration reads afresh."""
-
-    def __init__(self, read: Callable[[], Iterator[R]]) -> None:
-        self._read = read
-
-    def __iter__(self) -> Iterator[R]:
-        return self._read()
-
-    def __repr__(self) -> str:
-        return f"[{_preview(self._read)}]"
 
 
 class Selection(Iterable[tuple[K, V]], Generic[K, V]):
@@ -67,6 +54,23 @@ class Selection(Iterable[tuple[K, V]], Generic[K, V]):
     def values(self) -> Reads[V]:
         """The values only; the keys are not decoded."""
         return Reads(lambda: islice(self._values(), self._limit))
+
+    def where(self, condition: Union[Condition, Field], /) -> Filtered[K, V]:
+        """The records that match *condition*: ``where((F.age > 30) & (F.city == "Bonn"))``, see `F`.
+
+        Every record of the range is read for it, until *limit* have matched; of FlatBuffers only the fields named.
+        Raises TypeError at once for a field that the model class does not have, and for a value that is not of the
+        field's type.
+        """
+        return filtered(self, condition)
+
+    def fields(self, *names: str) -> Reads[Any]:
+        """Tuples of the fields *names* only; of one name the bare values. ``"address.city"`` is a field of a field.
+
+        Of FlatBuffers only these are read: ``numpy.fromiter(t.rows.select().fields("price"), float)``. Raises TypeError
+        at once for a field that the model class does not have.
+        """
+        return projection(self, names)
 
     def __getitem__(self, key: K) -> V:
         """The value of *key*, one of the selection's `keys`; with them it makes ``dict(selection)`` work.
@@ -117,8 +121,22 @@ class Selection(Iterable[tuple[K, V]], Generic[K, V]):
         """The arguments that make an equal selection."""
         return self._table, self._lower, self._upper, self._reverse, self._limit
 
+    def only(self, key: K) -> Selection[K, V]:
+        """The record of *key* alone, whether or not it is one of these."""
+        lower = self._table.storage.encode_key(key)
+        return Selection(self._table, lower, lower + b"\0")
+
+    def records(self, keyed: bool) -> Records:
+        """The records of the range, whatever the limit, for a loop of `query`. *keyed*: it wants the keys."""
+        whole = self._is_whole()
+        # In a read transaction nothing changes behind which a loop would have to go on.
+        keyed = keyed or not whole or self._table.txn.write
+        end = "" if whole else "key < bound" if self._reverse else "key >= bound"
+        bound = self._lower if self._reverse else self._upper
+        return Records(lambda place: self._from(place, True, keyed), keyed, end, bound)
+
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {self._table.label!r}: [{_preview(lambda: iter(self))}]>"
+        return f"<{type(self).__name__} of {self._table.label!r}: [{preview(lambda: iter(self))}]>"
 
     # -- the loops: one flat loop each, as every call within costs a tenth of a record ---------------------------------
 
@@ -141,7 +159,7 @@ class Selection(Iterable[tuple[K, V]], Generic[K, V]):
                 else:
                     return
         except Exception as error:
-            self._failed(error, key, data)
+            self.failed(error, key, data)
 
     def _values(self) -> Iterator[V]:
         table, txn, lower, upper, reverse = self._table, self._table.txn, self._lower, self._upper, self._reverse
@@ -162,7 +180,7 @@ class Selection(Iterable[tuple[K, V]], Generic[K, V]):
                 else:
                     return
         except Exception as error:
-            self._failed(error, key, data)
+            self.failed(error, key, data)
 
     def _keys(self) -> Iterator[K]:
         load_key = self._table.storage.load_key
@@ -171,7 +189,7 @@ class Selection(Iterable[tuple[K, V]], Generic[K, V]):
             for key in self.engine_keys():
                 yield load_key(key)
         except Exception as error:
-            self._failed(error, key, None)
+            self.failed(error, key, None)
 
     def engine_keys(self) -> Iterator[bytes]:
         """The engine's keys of the whole selection, whatever its limit."""
@@ -198,7 +216,7 @@ class Selection(Iterable[tuple[K, V]], Generic[K, V]):
         except Exception as error:
             raise txn.translate(error, table=self._table.label) from error.__cause__
 
-    def _from(self, key: Optional[bytes], values: bool) -> Any:
+    def _from(self, key: Optional[bytes], values: bool, keys: bool = True) -> Any:
         """The engine's records from the start of the selection, or from behind *key*, in its direction."""
         lower, upper, reverse = self._lower, self._upper, self._reverse
         if lower >= upper:
@@ -212,8 +230,8 @@ class Selection(Iterable[tuple[K, V]], Generic[K, V]):
                 found = cursor.next()
         if not found:
             return ()
-        rows = cursor.iterprev(True, values) if reverse else cursor.iternext(True, values)
-        return _copied(rows, values) if self._table.txn.buffers else rows
+        rows = cursor.iterprev(keys, values) if reverse else cursor.iternext(keys, values)
+        return _copied(rows, keys, values) if self._table.txn.buffers else rows
 
     @staticmethod
     def _seek_before(cursor: Any, key: bytes) -> bool:
@@ -235,7 +253,7 @@ class Selection(Iterable[tuple[K, V]], Generic[K, V]):
     def _replace(self, reverse: bool) -> Selection[K, V]:
         return type(self)(self._table, self._lower, self._upper, reverse, self._limit)
 
-    def _failed(self, error: Exception, key: Any, data: Any) -> NoReturn:
+    def failed(self, error: Exception, key: Any, data: Any) -> NoReturn:
         """Raise what *error* means: the engine's failure, or bytes that do not decode."""
         table = self._table
         ours = table.txn.translate(error, table=table.label)
@@ -247,16 +265,8 @@ class Selection(Iterable[tuple[K, V]], Generic[K, V]):
         raise error
 
 
-def _copied(rows: Iterator[Any], values: bool) -> Iterator[Any]:
+def _copied(rows: Iterator[Any], keys: bool, values: bool) -> Iterator[Any]:
     """With memoryviews the keys are copied: bounds compare as bytes, and keys outlive the transaction."""
-    if values:
+    if keys and values:
         return ((bytes(key), memoryview(data)) for key, data in rows)  # PyPy has a buffer type of cffi's here
-    return (bytes(key) for key in rows)
-
-
-def _preview(read: Callable[[], Iterator[Any]]) -> str:
-    try:
-        rows = [shortened(row) for row in islice(read(), 4)]
-    except errors.TransactionClosed:
-        return "its transaction has ended"
-    return ", ".join(rows[:3] + ["..."] * (len(rows) > 3))
+    return (bytes(key) for key in rows) if keys else (memoryview(data) for data in rows)

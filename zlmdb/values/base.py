@@ -101,6 +101,10 @@ class Serializer(ABC, Generic[T]):
         """
         return self
 
+    def columns(self) -> Any:
+        """What reads single fields of stored values without the others (`flat.columns`), or None."""
+        return None
+
     def classic(self) -> Serializer[T]:
         """The serializer that the classic layout stores these values with: itself, but for pickles of model classes."""
         return self

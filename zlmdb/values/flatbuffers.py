@@ -103,6 +103,17 @@ class FlatBuffersSerializer(Serializer[T]):
         decode = codec.decoder()
         return codec.encoder(decode, checked=self._given["checked"]), decode
 
+    def columns(self) -> Any:
+        """The fields of a model class; None for other values, and where callables read and write."""
+        if self._codec is None:
+            self.prepared("raw_decode")
+        codec = self._codec
+        if codec is None or codec.schema.boxed:
+            return None
+        from .flat.columns import Columns
+
+        return Columns(codec)
+
     def encode(self, value: T) -> bytes:
         """The bytes of *value*. Raises `EncodeError` for a value that does not fit, with the path inside it."""
         encode = self.raw_encode  # made now: a type that cannot be stored raises here

@@ -31,10 +31,10 @@ class Source:
         yield
         self.depth -= 1
 
-    def run(self, title: str, names: Mapping[str, Any]) -> dict[str, Any]:
-        """What the lines define, run with *names*. *title* is part of the name of the made-up file."""
+    def run(self, title: str, names: Mapping[str, Any], part: str = "flatbuffers") -> dict[str, Any]:
+        """What the lines define, run with *names*. *part* of zlmdb and *title* are in the name of the made-up file."""
         text = "\n".join(self.lines) + "\n"
-        filename = f"<zlmdb flatbuffers: {title}, {next(_numbers)}>"
+        filename = f"<zlmdb {part}: {title}, {next(_numbers)}>"
         # Without a time stamp: `linecache` keeps such an entry for good.
         linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
         # The namespace of a module: PyPy takes its names for constants.

@@ -1,0 +1,12 @@
+"""Filtering and projection of selections: ``t.users.select().where(F.age > 30).fields("name", "email")``.
+
+`expressions` is what a program writes; `types` checks it against the model class; `loops` makes of it the source of one
+flat loop; `filtered` is what iterating, counting and deleting then are.
+"""
+
+from .expressions import Condition, F, Field
+from .fieldtypes import Model
+from .filtered import Filtered, Reads, filtered, preview, projection
+from .loops import Records
+
+__all__ = ["Condition", "F", "Field", "Filtered", "Model", "Reads", "Records", "filtered", "preview", "projection"]

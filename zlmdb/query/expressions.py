@@ -1,0 +1,225 @@
+"""Conditions on the fields of a value, written as Python: ``(F.kind == 3) & ~(F.city == "Bonn")``."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, ClassVar, NoReturn
+
+Leaf = Callable[["Compare"], str]
+
+
+class Combined:
+    """What conditions and fields share: ``&``, ``|``, ``~``, and that they are neither true nor false themselves."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def as_condition(self) -> Condition:
+        """The condition that this is where one is needed: of a field, that it is True."""
+
+    def __and__(self, other: Combined) -> Condition:
+        return Joined("and", self.as_condition(), condition_of(other))
+
+    def __or__(self, other: Combined) -> Condition:
+        return Joined("or", self.as_condition(), condition_of(other))
+
+    def __invert__(self) -> Condition:
+        return Negated(self.as_condition())
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(
+            f"{self!r} is neither true nor false, it asks for records: combine conditions by & | ~ with each in "
+            f"parentheses, where Python's and, or, not and chains such as 1 < F.x < 9 want a truth value; for a set of "
+            f"values use F.x.in_({{1, 2}})"
+        )
+
+
+class Condition(Combined):
+    """A condition on the fields of a value. Made by comparing fields of `F`; combined by ``&``, ``|`` and ``~``."""
+
+    __slots__ = ()
+
+    def as_condition(self) -> Condition:
+        return self
+
+    @abstractmethod
+    def compares(self) -> Iterator[Compare]:
+        """The comparisons in it, from left to right."""
+
+    @abstractmethod
+    def shape(self) -> Any:
+        """What is the same for conditions that differ in nothing but the values compared with. Hashable."""
+
+    @abstractmethod
+    def source(self, leaf: Leaf) -> str:
+        """The expression in Python, *leaf* giving that of a comparison."""
+
+    def conjuncts(self) -> Iterator[Condition]:
+        """Conditions that all have to hold."""
+        yield self
+
+
+class Compare(Condition):
+    """A field compared with a value."""
+
+    __slots__ = ("operator", "path", "value")
+
+    def __init__(self, path: tuple[str, ...], operator: str, value: Any) -> None:
+        if isinstance(value, Combined):
+            raise TypeError(f"{spelled(path)} {operator} {value!r}: compare a field with a value, not with another field")
+        self.path, self.operator, self.value = path, operator, value
+
+    def compares(self) -> Iterator[Compare]:
+        yield self
+
+    def shape(self) -> Any:
+        return self.path, self.operator, self.value is None
+
+    def source(self, leaf: Leaf) -> str:
+        return leaf(self)
+
+    def __repr__(self) -> str:
+        if self.operator == "in":
+            return f"{spelled(self.path)}.in_({self.value!r})"
+        return f"({spelled(self.path)} {self.operator} {self.value!r})"
+
+
+class Joined(Condition):
+    """Two conditions, joined by *word*: ``and`` or ``or``."""
+
+    __slots__ = ("left", "right", "word")
+
+    signs: ClassVar[dict[str, str]] = {"and": "&", "or": "|"}
+
+    def __init__(self, word: str, left: Condition, right: Condition) -> None:
+        self.word, self.left, self.right = word, left, right
+
+    def compares(self) -> Iterator[Compare]:
+        yield from self.left.compares()
+        yield from self.right.compares()
+
+    def conjuncts(self) -> Iterator[Condition]:
+        if self.word == "or":
+            yield self
+        else:
+            yield from self.left.conjuncts()
+            yield from self.right.conjuncts()
+
+    def shape(self) -> Any:
+        return self.word, self.left.shape(), self.right.shape()
+
+    def source(self, leaf: Leaf) -> str:
+        return f"({self.left.source(leaf)} {self.word} {self.right.source(leaf)})"
+
+    def __repr__(self) -> str:
+        return f"({self.left!r} {self.signs[self.word]} {self.right!r})"
+
+
+class Negated(Condition):
+    """What matches where *inner* does not."""
+
+    __slots__ = ("inner",)
+
+    def __init__(self, inner: Condition) -> None:
+        self.inner = inner
+
+    def compares(self) -> Iterator[Compare]:
+        yield from self.inner.compares()
+
+    def shape(self) -> Any:
+        return "not", self.inner.shape()
+
+    def source(self, leaf: Leaf) -> str:
+        return f"(not {self.inner.source(leaf)})"
+
+    def __repr__(self) -> str:
+        return f"~{self.inner!r}"
+
+
+class Field(Combined):
+    """A field of the values of a table, for conditions. `F` is the value itself, ``F.name`` a field of it.
+
+    ``F.address.city`` is a field of a field, of dicts an item. A name that Python or this class has other plans for is
+    written ``F["in_"]``. Comparing gives a `Condition`: ``==``, ``!=``, ``<``, ``<=``, ``>``, ``>=``, `in_`, `is_none`.
+
+    None equals None only (``F.x == None`` is ``F.x.is_none()``), and an ordered comparison of None never matches; what a
+    field of None would be is None, as is an item that a dict does not have. So ``~(F.age > 30)`` finds also records
+    whose age is None. Texts compare by code points, as in Python. A field of type bool may stand alone: ``F.active``.
+    """
+
+    __slots__ = ("_path",)
+
+    # Without these Python would try F[0], F[1], ... for ever.
+    __iter__ = None
+    __contains__ = None
+
+    def __init__(self, path: tuple[str, ...] = ()) -> None:
+        self._path = path
+
+    def as_condition(self) -> Condition:
+        return Compare(self._path, "==", True)
+
+    def __getattr__(self, name: str) -> Field:
+        if name.startswith("__") and name.endswith("__"):
+            raise AttributeError(name)  # what `copy` and the like ask for
+        return Field((*self._path, name))
+
+    def __getitem__(self, name: str) -> Field:
+        if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]  # not everybody uses a checker
+            raise TypeError(f"{self!r}[{name!r}]: a field is named by a str")
+        return Field((*self._path, name))
+
+    # mypy and pyright: object's own take and give less; that these give conditions is what they are for.
+    def __eq__(self, other: object) -> Condition:  # type: ignore[override]  # pyright: ignore
+        return Compare(self._path, "==", other)
+
+    def __ne__(self, other: object) -> Condition:  # type: ignore[override]  # pyright: ignore
+        return Compare(self._path, "!=", other)
+
+    __hash__ = None  # type: ignore[assignment]  # pyright: ignore
+
+    def __lt__(self, other: Any) -> Condition:
+        return Compare(self._path, "<", other)
+
+    def __le__(self, other: Any) -> Condition:
+        return Compare(self._path, "<=", other)
+
+    def __gt__(self, other: Any) -> Condition:
+        return Compare(self._path, ">", other)
+
+    def __ge__(self, other: Any) -> Condition:
+        return Compare(self._path, ">=", other)
+
+    def in_(self, values: Iterable[Any], /) -> Condition:
+        """Whether the field equals one of *values*. O(1) for values that can be in a set."""
+        if isinstance(values, (str, bytes)):
+            raise TypeError(f"{self!r}.in_({values!r}): give the values in a set or list; this would be its characters")
+        kept = list(values)
+        try:
+            return Compare(self._path, "in", frozenset(kept))
+        except TypeError:
+            return Compare(self._path, "in", tuple(kept))
+
+    def is_none(self) -> Condition:
+        """Whether the field is None; the same as ``== None``."""
+        return Compare(self._path, "==", None)
+
+    def __repr__(self) -> str:
+        return spelled(self._path)
+
+
+F = Field()
+"""The value of a record, in conditions: ``F.age > 30`` compares its field *age*, ``F > 30`` the value itself."""
+
+
+def condition_of(given: object) -> Condition:
+    """*given* as a condition. Raises `TypeError` for what is none."""
+    if not isinstance(given, Combined):
+        raise TypeError(f"expected a condition such as F.age > 30, got {given!r}: put each comparison in parentheses")
+    return given.as_condition()
+
+
+def spelled(path: tuple[str, ...]) -> str:
+    """*path* as one writes it."""
+    return "F" + "".join(f".{name}" if name.isidentifier() else f"[{name!r}]" for name in path)

@@ -1,0 +1,131 @@
+"""What a model class says of its fields: which there are, and which values can be compared with each."""
+
+from __future__ import annotations
+
+import enum
+import types
+import typing
+from collections.abc import Mapping
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Optional, Union
+
+from ..values.base import is_a, is_free, show, typename
+from ..values.describe import filled, renamed
+from .expressions import Compare, spelled
+
+_UNIONS: set[Any] = {Union, getattr(types, "UnionType", Union)}
+_QUALIFIERS = {"Required", "NotRequired", "ReadOnly", "Final"}
+_MAPPINGS: set[Any] = {dict, typing.get_origin(typing.Mapping[str, int]), typing.get_origin(typing.MutableMapping[str, int])}
+_NUMBERS: dict[Any, tuple[type[Any], ...]] = {
+    int: (int, float),
+    float: (int, float),
+    Decimal: (int, float, Decimal),
+}
+
+
+class Model(NamedTuple):
+    """The type of a table's values, and the names beside those of its module that its annotations may use.
+
+    *listed*: only the fields count, and no properties, since reading gives views.
+    """
+
+    annotation: Any
+    localns: Optional[Mapping[str, Any]] = None
+    listed: bool = False
+
+    def check(self, compare: Compare) -> None:
+        """Raise `TypeError` for a field that there is not, or a value that the field cannot be compared with."""
+        annotation = self.type_of(compare.path)
+        if compare.value is None:
+            if compare.operator not in ("==", "!="):
+                raise TypeError(f"{compare!r}: None has no order, so this would never match: use is_none()")
+            return
+        ordered = compare.operator not in ("==", "!=", "in")
+        for value in compare.value if compare.operator == "in" else (compare.value,):
+            if value is not None and not fits(annotation, value):
+                raise TypeError(
+                    f"{compare!r}: {spelled(compare.path)} is of type {typename(annotation)}, which {show(value)} "
+                    f"({typename(type(value))}) is not: compare it with a value of its type"
+                )
+            if ordered and not has_order(value):
+                raise TypeError(f"{compare!r}: values of type {typename(type(value))} have no order: use == or in_()")
+
+    def type_of(self, path: tuple[str, ...]) -> Any:
+        """The annotation of the field at *path*; Any where that is not known. Raises `TypeError` where there is none."""
+        found = self.annotation
+        for depth, name in enumerate(path):
+            found = self._field(found, name, path[: depth + 1])
+        return found
+
+    def _field(self, holder: Any, name: str, path: tuple[str, ...]) -> Any:
+        holder = without_none(holder)
+        origin = typing.get_origin(holder) or holder
+        if is_free(holder) or origin in _UNIONS or not is_a(origin, type):
+            return Any
+        if origin in _MAPPINGS:
+            return (*typing.get_args(holder), Any, Any)[1]
+        known = self._hints(origin)
+        if name in known:
+            return filled(known[name], dict(zip(getattr(origin, "__parameters__", ()), typing.get_args(holder))))
+        if hasattr(origin, name) and not callable(getattr(origin, name)) and not self.listed:
+            return Any  # a property
+        raise TypeError(
+            f"{spelled(path)}: {typename(origin)} has no field {name!r}, it has {', '.join(known) or 'none'}: name one "
+            f"of its fields"
+        )
+
+    def _hints(self, cls: type[Any]) -> dict[str, Any]:
+        try:
+            hints = typing.get_type_hints(cls, localns=dict(self.localns or {}), include_extras=True)
+        except (NameError, TypeError):  # names are known all the same
+            names = [name for base in reversed(cls.__mro__) for name in vars(base).get("__annotations__", ())]
+            return dict.fromkeys(names, Any)
+        return {name: hint for name, hint in hints.items() if typing.get_origin(hint) is not ClassVar}
+
+
+def without_none(annotation: Any) -> Any:
+    """*annotation* without what says nothing about the values that are there: Optional, Annotated, Required, new names."""
+    same: Any = renamed(annotation)
+    if same is not None:
+        return without_none(same)
+    origin, args = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is Annotated or getattr(origin, "_name", None) in _QUALIFIERS:
+        return without_none(args[0])
+    if origin in _UNIONS and type(None) in args:
+        rest = tuple(arg for arg in args if arg is not type(None))
+        union: Any = Union
+        return without_none(union[rest])
+    return annotation
+
+
+def fits(annotation: Any, value: Any) -> bool:
+    """Whether a field of type *annotation* can be compared with *value*, which is not None."""
+    annotation = without_none(annotation)
+    origin: Any = typing.get_origin(annotation) or annotation
+    if is_free(annotation):
+        return True
+    if origin in _UNIONS:
+        return any(fits(part, value) for part in typing.get_args(annotation))
+    if origin is Literal:
+        return any(type(value) is type(one) and value == one for one in typing.get_args(annotation))
+    if origin in _NUMBERS:
+        return isinstance(value, _NUMBERS[origin]) and not isinstance(value, bool)
+    if origin is date:
+        return isinstance(value, date) and not isinstance(value, datetime)
+    if not is_a(origin, type):
+        return True
+    if hasattr(origin, "__total__"):  # a TypedDict, whose values are dicts
+        return isinstance(value, dict)
+    if issubclass(origin, enum.Enum) and not isinstance(value, enum.Enum):
+        return any(issubclass(origin, plain) and type(value) is plain for plain in (int, str))
+    return isinstance(value, origin)
+
+
+def has_order(value: Any) -> bool:
+    """Whether ``<`` means something for *value*."""
+    try:
+        value < value  # noqa: B015 - only whether it raises
+    except TypeError:
+        return False
+    return True

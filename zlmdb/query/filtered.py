@@ -1,0 +1,180 @@
+"""The records of a selection that match a condition, and the fields of records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, TypeVar
+
+from .. import errors
+from ..storage import shortened
+from .expressions import Combined, Condition, Joined, condition_of
+from .loops import Programs, Want
+
+if TYPE_CHECKING:
+    from ..selection import Selection
+
+K = TypeVar("K")
+V = TypeVar("V")
+R = TypeVar("R")
+
+_CHUNK = 1000  # records deleted between two looks at the cursor
+
+
+class Reads(Iterable[R]):
+    """The keys, the values, or fields of a selection. Each iteration reads afresh."""
+
+    def __init__(self, read: Callable[[], Iterator[R]]) -> None:
+        self._read = read
+
+    def __iter__(self) -> Iterator[R]:
+        return self._read()
+
+    def __repr__(self) -> str:
+        return f"[{preview(self._read)}]"
+
+
+class Filtered(Iterable[tuple[K, V]], Generic[K, V]):
+    """The records of a selection that match a condition, in the order of the selection, at most its *limit* of them.
+
+    As with the selection, nothing is read before the iteration, and each iteration reads afresh, inside the
+    transaction. Every record of the selection's range is read, until *limit* have matched. The condition is compiled
+    once for its form, whatever the values in it, and of ``FlatBuffers[T]`` only the fields that it names are read: see
+    :doc:`performance`. What is not read is not checked: a record that is broken elsewhere is filtered as if it were not.
+    """
+
+    __slots__ = ("_condition", "_selection")
+
+    def __init__(self, selection: Selection[K, V], condition: Condition) -> None:
+        self._selection = selection
+        self._condition = condition
+
+    def where(self, condition: Combined) -> Filtered[K, V]:
+        """Those that match *condition*, too."""
+        return filtered(self._selection, condition, self._condition)
+
+    def __iter__(self) -> Iterator[tuple[K, V]]:
+        return self._read(Want("pairs"))
+
+    def keys(self) -> Reads[K]:
+        """The keys only."""
+        return Reads(lambda: self._read(Want("keys")))
+
+    def values(self) -> Reads[V]:
+        """The values only; the keys are not decoded."""
+        return Reads(lambda: self._read(Want("values")))
+
+    def fields(self, *names: str) -> Reads[Any]:
+        """Tuples of the fields *names* only, as `Selection.fields`."""
+        return projection(self._selection, names, self._condition)
+
+    def __getitem__(self, key: K) -> V:
+        """The value of *key*, one of `keys`; with them it makes ``dict(filtered)`` work. Raises `KeyError` for others."""
+        self._selection[key]
+        for value in Filtered(self._selection.only(key), self._condition).values():
+            return value
+        raise KeyError(key)
+
+    def first(self) -> Optional[tuple[K, V]]:
+        """The first pair of key and value; None when nothing matches."""
+        return next(self._read(Want("pairs")), None)
+
+    def count(self) -> int:
+        """The number of records that match. Reads every record of the selection."""
+        return sum(1 for _ in self._read(Want("hits")))
+
+    def __bool__(self) -> bool:
+        return next(self._read(Want("hits")), self) is None
+
+    def delete(self) -> int:
+        """Delete the records, index entries too; the number of records deleted."""
+        table = self._selection.range()[0]
+        keys = self._read(Want("engine keys"))
+        deleted = 0
+        while chunk := list(islice(keys, _CHUNK)):
+            for key in chunk:
+                deleted += table.remove(key)
+        return deleted
+
+    def _read(self, want: Want) -> Iterator[Any]:
+        return read(self._selection, want, self._condition)
+
+    def __repr__(self) -> str:
+        label = self._selection.range()[0].label
+        return f"<{type(self).__name__} of {label!r} where {self._condition!r}: [{preview(lambda: iter(self))}]>"
+
+
+def filtered(
+    selection: Selection[K, V], given: Combined, before: Optional[Condition] = None
+) -> Filtered[K, V]:  # fmt: skip
+    """The records of *selection* that match *given*, and the condition *before*. Raises `TypeError` at once."""
+    condition = condition_of(given)
+    programs = _programs(selection)
+    for compare in condition.compares():
+        programs.model.check(compare)
+    programs.constants(condition)  # raises for what cannot be compared
+    return Filtered(selection, condition if before is None else Joined("and", before, condition))
+
+
+def projection(
+    selection: Selection[Any, Any], names: tuple[str, ...], condition: Optional[Condition] = None
+) -> Reads[Any]:  # fmt: skip
+    """The fields *names* of the records of *selection* that match *condition*. Raises `TypeError` at once."""
+    if not names:
+        raise TypeError("fields() takes the names of the fields: fields('id', 'address.city'); values() has all of them")
+    model = _programs(selection).model
+    paths = tuple(tuple(name.split(".")) for name in names)
+    for path in paths:
+        model.type_of(path)
+    want = Want("fields", paths, len(paths) == 1)
+    return Reads(lambda: read(selection, want, condition))
+
+
+def read(selection: Selection[Any, Any], want: Want, condition: Optional[Condition]) -> Iterator[Any]:
+    """What *want* says of the records of *selection* that match *condition*."""
+    table, _, _, _, limit = selection.range()
+    txn, storage = table.txn, table.storage
+    programs = _programs(selection)
+    records = selection.records(want.keyed)
+    values, stored = programs.constants(condition)
+    given = [] if condition is None else [compare.value for compare in condition.compares()]
+    loop = programs.loop(condition, stored, want, records, txn.buffers)
+
+    def failed(error: Exception, key: Any, data: Any) -> NoReturn:
+        _failed(selection, programs, error, key, data)
+
+    rows = loop(records.rows, records.bound, txn, storage.load, storage.load_key, failed, *given, *values)
+    return islice(rows, limit)
+
+
+def preview(read: Callable[[], Iterator[Any]]) -> str:
+    """The first rows, for a repr."""
+    try:
+        rows = [shortened(row) for row in islice(read(), 4)]
+    except errors.TransactionClosed:
+        return "its transaction has ended"
+    return ", ".join(rows[:3] + ["..."] * (len(rows) > 3))
+
+
+def _programs(selection: Selection[Any, Any]) -> Programs:
+    storage = selection.range()[0].storage
+    if storage.programs is None:
+        storage.programs = Programs(storage)
+    programs: Programs = storage.programs
+    return programs
+
+
+def _failed(selection: Selection[Any, Any], programs: Programs, error: Exception, key: Any, data: Any) -> NoReturn:
+    """Raise what *error* means; of a record read by single fields, that it is broken."""
+    table = selection.range()[0]
+    if key is None and data is not None:  # the loop had no need of keys
+        key = next((found for found, other in selection.records(True).rows(None) if other == data), b"")
+    if programs.columns is None or isinstance(error, (errors.Error, MemoryError, TypeError)):
+        selection.failed(error, key, data)
+    try:
+        selection.failed(error, key, data)
+    except (errors.Error, MemoryError):
+        raise
+    except Exception:
+        name = shortened(table.storage.decode_key(key))
+        raise errors.DecodeError(f"table {table.label!r}, key {name}: {error}", table=table.label, key=key) from error

@@ -1,0 +1,336 @@
+"""One flat loop for each kind of question, written out: the records in, what matches and is asked for out.
+
+Every call within a loop costs a tenth of a record, so condition and projection stand in it as source. There are two
+ways to read a record: as a whole by the table's decoder, or, of FlatBuffers, only the fields in question at their
+constant places; a record that has them elsewhere (an older class wrote it, or another library) is read as a whole.
+"""
+
+from __future__ import annotations
+
+import struct
+import typing
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from itertools import count
+from typing import Any, NamedTuple, Optional
+from uuid import UUID
+
+from ..values.base import is_a, is_free
+from ..values.flat.generate import Source
+from .expressions import Compare, Condition
+from .fieldtypes import Model, without_none
+
+KEPT = 128
+"""Loops that are kept for a table."""
+
+_HASHED = (str, int, float, bytes, bool, UUID, datetime, date, time, timedelta, Decimal)
+
+
+class Want(NamedTuple):
+    """What a loop gives of each record that matches: ``pairs``, ``values``, ``keys``, ``engine keys``, ``hits``, ``fields``.
+
+    Fields come as they are when there is *one* path, and as tuples otherwise.
+    """
+
+    kind: str
+    paths: tuple[tuple[str, ...], ...] = ()
+    one: bool = False
+
+    @property
+    def whole(self) -> bool:
+        """Whether the value itself is asked for."""
+        return self.kind in ("pairs", "values")
+
+    @property
+    def keyed(self) -> bool:
+        """Whether the key is."""
+        return self.kind in ("pairs", "keys", "engine keys")
+
+    def source(self, of_path: Callable[[tuple[str, ...]], str]) -> str:
+        """The expression; of whole values it uses ``value``."""
+        if self.kind == "fields":
+            parts = [of_path(path) for path in self.paths]
+            return parts[0] if self.one else f"({', '.join(parts)},)"
+        return {"pairs": "(load_key(key), value)", "values": "value", "keys": "load_key(key)", "engine keys": "key"}.get(
+            self.kind, "None"
+        )
+
+
+class Records(NamedTuple):
+    """Where a loop gets its records.
+
+    *rows* gives those behind a key, or all for None: pairs, or without *keyed* the values only. It is asked again
+    behind the current key after a change in the transaction, if it *resumes*. *end* is the expression that is true past
+    the last record, *bound* what it compares keys with.
+    """
+
+    rows: Callable[[Optional[bytes]], Iterable[Any]]
+    keyed: bool
+    end: str
+    bound: bytes
+    resumes: bool = True
+
+
+class Programs:
+    """The loops over the records of one table, kept by all that they depend on but the values compared with."""
+
+    def __init__(self, storage: Any) -> None:
+        self.model: Model = Model(Any) if storage.model is None else storage.model
+        self.load = storage.load
+        self.label = storage.label
+        self.columns = storage.value.columns()
+        self._made: dict[Any, Callable[..., Iterator[Any]]] = {}
+
+    def constants(self, condition: Optional[Condition]) -> tuple[list[Any], tuple[bool, ...]]:
+        """What the fields are compared with, and of each whether it is in the form that is stored."""
+        found = [self._constant(compare) for compare in (() if condition is None else condition.compares())]
+        return [value for value, _ in found], tuple(stored for _, stored in found)
+
+    def _constant(self, compare: Compare) -> tuple[Any, bool]:
+        columns, value = self.columns, compare.value
+        if columns is None or len(compare.path) != 1 or compare.path[0] not in columns.fields:
+            return value, False
+        if compare.operator != "in":
+            convert = None if value is None else columns.convert(compare.path[0], value)
+            return (value, False) if convert is None else (convert(value), True)
+        converts = [(one, None if one is None else columns.convert(compare.path[0], one)) for one in value]
+        if any(convert is None and one is not None for one, convert in converts):
+            return value, False
+        return frozenset(one if convert is None else convert(one) for one, convert in converts), True
+
+    def loop(
+        self, condition: Optional[Condition], stored: tuple[bool, ...], want: Want, records: Records, views: bool
+    ) -> Callable[..., Iterator[Any]]:  # fmt: skip
+        """The generator function ``(rows, bound, txn, load, load_key, failed, *given, *constants)``.
+
+        *given* are the values of the condition as they are, *constants* in the form that is *stored* where that is so.
+        *views*: the records are memoryviews.
+        """
+        shape = None if condition is None else condition.shape()
+        key = shape, stored, want, records.keyed, records.end, records.resumes, views
+        made = self._made.get(key)
+        if made is None:
+            if len(self._made) >= KEPT:
+                self._made.clear()
+            writer = _Writer(self, condition, stored, want, views)
+            made = self._made[key] = writer.loop(records)
+        return made
+
+
+class _Writer:
+    """Writes one loop."""
+
+    def __init__(
+        self, programs: Programs, condition: Optional[Condition], stored: tuple[bool, ...], want: Want, views: bool
+    ) -> None:
+        self.programs, self.model, self.columns = programs, programs.model, programs.columns
+        self.want, self.stored, self.views = want, stored, views
+        self.source = Source()
+        self.add, self.block = self.source.add, self.source.block
+        self.conjuncts: list[tuple[Condition, int]] = []
+        """What must all hold, with the number of its first constant."""
+        number = 0
+        for part in () if condition is None else condition.conjuncts():
+            self.conjuncts.append((part, number))
+            number += sum(1 for _ in part.compares())
+        self.names: dict[str, Any] = {"take": take, "among": among, "StructError": struct.error}
+
+    def loop(self, records: Records) -> Callable[..., Iterator[Any]]:
+        """The function."""
+        numbers = range(len(self.stored))
+        constants = "".join([*(f", given{number}" for number in numbers), *(f", c{number}" for number in numbers)])
+        with self.block(f"def loop(rows, bound, txn, load, load_key, failed{constants}):"):
+            self.add("key = data = None")
+            with self.block("try:"):
+                if records.resumes:
+                    with self.block("while True:"):
+                        self.add("seen = txn.changes")
+                        self.rows(records)
+                else:
+                    self.rows(records)
+            with self.block("except Exception as error:"):
+                self.add("failed(error, key, data)")
+        run = self.source.run(f"loop over {self.programs.label}", self.names, "query")
+        made: Callable[..., Iterator[Any]] = run["loop"]
+        return made
+
+    def rows(self, records: Records) -> None:
+        """The loop itself, up to where the transaction has changed something."""
+        with self.block(f"for {'key, data' if records.keyed else 'data'} in rows(key):"):
+            if records.end:
+                with self.block(f"if {records.end}:"):
+                    self.add("return")
+            if self.columns is None or not self.by_columns():
+                self.as_whole()
+            self.add("yield found")
+            if records.resumes:
+                with self.block("if txn.changes != seen:"):
+                    self.add("break")
+        if records.resumes:
+            with self.block("else:"):
+                self.add("return")
+
+    def as_whole(self) -> None:
+        """Lines that read the record as a whole."""
+        if self.conjuncts or self.want.whole or self.want.kind == "fields":
+            self.add("value = load(data)")
+        for part, first in self.conjuncts:
+            self.unless(part, first, self.compared)
+        self.add(f"found = {self.want.source(self.path)}")
+
+    def unless(self, part: Condition, first: int, write: Callable[[Compare, int], str]) -> None:
+        """Lines that go on to the next record unless *part* holds. Its constants are numbered from *first*."""
+        numbers = count(first)
+        with self.block(f"if not {part.source(lambda compare: write(compare, next(numbers)))}:"):
+            self.add("continue")
+
+    # As a whole
+
+    def path(self, path: tuple[str, ...]) -> str:
+        """The expression of the field at *path* of ``value``."""
+        if not path:
+            return "value"
+        origin: Any = typing.get_origin(self.model.annotation) or self.model.annotation
+        found, rest = "value", path
+        if is_a(origin, type) and not is_free(origin):
+            if not issubclass(origin, Mapping):
+                found, rest = f"value.{path[0]}" if path[0].isidentifier() else f"getattr(value, {path[0]!r})", path[1:]
+            elif issubclass(origin, dict):
+                found, rest = f"value.get({path[0]!r})", path[1:]
+        for name in rest:
+            found = f"take({found}, {name!r})"
+        return found
+
+    def compared(self, compare: Compare, number: int) -> str:
+        """The expression of *compare*, of ``value``."""
+        return self.compared_with(compare, self.path(compare.path), f"given{number}")
+
+    def compared_with(self, compare: Compare, value: str, constant: str) -> str:
+        """The expression that compares the expression *value* with *constant*."""
+        operator = compare.operator
+        if compare.value is None:
+            return f"({value} is {'not ' if operator == '!=' else ''}None)"
+        if operator in ("==", "!="):
+            return f"({value} {operator} {constant})"
+        if operator == "in":
+            kind = without_none(self.model.type_of(compare.path))
+            return f"({value} in {constant})" if kind in _HASHED else f"among({value}, {constant})"
+        return f"((v := {value}) is not None and v {operator} {constant})"
+
+    # By columns
+
+    def by_columns(self) -> bool:
+        """Lines that read single fields, where the record has them at their places; False if nothing is gained."""
+        parts = [one for one in self.conjuncts if self.simple(compare.path for compare in one[0].compares())]
+        rest = [one for one in self.conjuncts if one not in parts]
+        whole = bool(rest) or not (self.want.kind == "fields" and self.simple(self.want.paths))
+        if not parts and whole:
+            return False
+        self.names.update(self.columns.names)
+        names = [compare.path[0] for part, _ in parts for compare in part.compares()]
+        projected = [] if whole else [path[0] for path in self.want.paths]
+        known = self.begin(names or projected)
+        with self.block(f"if {known}:"):
+            fetched = self.conditions(parts)
+            if whole:
+                self.remaining(rest)
+            else:
+                self.project(set(names or projected), fetched)
+        with self.block("else:"):
+            self.as_whole()
+        return True
+
+    def simple(self, paths: Iterable[tuple[str, ...]]) -> bool:
+        """Whether all of *paths* are fields that can be read alone."""
+        return all(len(path) == 1 and path[0] in self.columns.fields for path in paths)
+
+    def begin(self, names: Iterable[str]) -> str:
+        """Lines that unpack the fields *names*; the condition that they are where they should be."""
+        columns = self.columns
+        unpacked = columns.unpacked(sorted(set(names)))
+        self.names.update(unpack=unpacked.form.unpack_from, HEAD=columns.head, masks=columns.masks)
+        with self.block("try:"):
+            self.add(f"{', '.join(unpacked.variables)}, = unpack(data)")
+        with self.block("except StructError:"):
+            self.add("head = b''")
+        tests = ["head == HEAD"]
+        if columns.full:
+            self.add(f"m = {columns.full} if head == HEAD else masks[head]")
+            tests = ["m >= 0"]
+        return " and ".join([*tests, *(f"not ({test})" for test in unpacked.elsewhere)])
+
+    def conditions(self, parts: list[tuple[Condition, int]]) -> set[str]:
+        """Lines for what can be told by single fields, numbers before texts; the fields fetched for it."""
+        fetched = set[str]()
+
+        def referred(one: tuple[Condition, int]) -> list[str]:
+            return sorted({compare.path[0] for compare in one[0].compares() if self.columns.referred(compare.path[0])})
+
+        for part, first in sorted(parts, key=lambda one: len(referred(one))):
+            for name in referred((part, first)):
+                if name not in fetched:
+                    self.add(*self.columns.fetched(name, self.views))
+                    fetched.add(name)
+            self.unless(part, first, self.compared_column)
+        return fetched
+
+    def compared_column(self, compare: Compare, number: int) -> str:
+        """The expression of *compare*, of a single field."""
+        name = compare.path[0]
+        if compare.value is None:
+            absent: str = self.columns.absent(name)
+            return f"(not {absent})" if compare.operator == "!=" else absent
+        if self.stored[number]:
+            found: str = self.columns.compared(name, compare.operator, f"c{number}")
+            return found
+        return self.compared_with(compare, self.columns.value(name), f"given{number}")
+
+    def remaining(self, rest: list[tuple[Condition, int]]) -> None:
+        """Lines that read the record as a whole after all."""
+        if rest or self.want.whole or self.want.kind == "fields":
+            self.add("value = load(data)")
+        for part, first in rest:
+            self.unless(part, first, self.compared)
+        self.add(f"found = {self.want.source(self.path)}")
+
+    def project(self, unpacked: set[str], fetched: set[str]) -> None:
+        """Lines that read the fields asked for, of which some are *unpacked* and *fetched* already."""
+        columns = self.columns
+        names = [path[0] for path in self.want.paths]
+        more = sorted(set(names) - unpacked)
+        found = f"found = {self.want.source(lambda path: columns.value(path[0]))}"
+        fetch = [
+            line
+            for name in sorted(set(names) - fetched)
+            if columns.referred(name)
+            for line in columns.fetched(name, self.views)
+        ]
+        elsewhere = ()
+        if more:
+            second = columns.unpacked(more)
+            self.names["unpack_more"] = second.form.unpack_from
+            self.add(f"{', '.join(second.variables)}, = unpack_more(data)")
+            elsewhere = second.elsewhere
+        if not elsewhere:
+            self.add(*fetch, found)
+            return
+        with self.block(f"if {' or '.join(elsewhere)}:"):
+            self.add("value = load(data)", f"found = {self.want.source(self.path)}")
+        with self.block("else:"):
+            self.add(*fetch, found)
+
+
+def take(holder: Any, name: str) -> Any:
+    """The field *name* of *holder*, of a dict its item; None where there is nothing to take it from."""
+    if holder is None:
+        return None
+    return holder.get(name) if isinstance(holder, Mapping) else getattr(holder, name)
+
+
+def among(value: Any, given: Any) -> bool:
+    """Whether *value* equals one of *given*, also when it can be in no set."""
+    try:
+        return value in given
+    except TypeError:
+        return any(value == one for one in given)

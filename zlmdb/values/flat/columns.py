@@ -1,0 +1,212 @@
+"""Single fields of stored objects, read at their constant places: what a filter or a projection needs of a record.
+
+A record that begins as ours do has its fields where `layout` puts them. One `unpack_from` takes that beginning together
+with the numbers of the fields in question; a record with any other beginning is for the decoder.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+from datetime import datetime, time, timedelta, timezone
+from typing import Any, Callable, NamedTuple, Optional
+from uuid import UUID
+
+from . import runtime
+from .codec import Codec
+from .layout import Masks
+from .nodes import Blob, Field, Scalar, Struct, Text, fill
+
+Convert = Callable[[Any], Any]
+
+
+def same(value: Any) -> Any:
+    """*value*."""
+    return value
+
+
+class Unpacked(NamedTuple):
+    """How the numbers of some fields are read: what to call, the variables, and what else must hold of them."""
+
+    form: struct.Struct
+    variables: Sequence[str]
+    elsewhere: Sequence[str]
+    """Conditions, one of which is true when the record is for the decoder after all."""
+
+
+class Columns:
+    """The fields of one model class that can be read without the others: numbers, texts, bytes, structs.
+
+    Variables of the generated lines are called by the id of the field: ``f3`` what lies in the table, ``x3`` the bytes
+    of a text. ``data`` is the record, ``m`` says which optional fields are there.
+    """
+
+    def __init__(self, codec: Codec) -> None:
+        schema = codec.schema
+        self.layout = codec.layouts[schema.root.fbs]
+        self.names: dict[str, Any] = schema.names
+        self.head = self.layout.head(self.layout.full)
+        self.full = self.layout.full
+        self.masks = Masks(self.layout.mask_of_head)
+        self.start = len(self.head) - 4
+        """Where the table begins."""
+        simple = (Scalar, Struct, Text, Blob)
+        self.fields = {field.name: field for field in schema.root.fields if isinstance(field.node, simple)}
+        self.places = {place.field.name: place for place in self.layout.places if not place.kind}
+
+    def optional(self, name: str) -> bool:
+        """Whether the field may be absent, so that its expressions need ``m``."""
+        return self.fields[name].optional
+
+    def referred(self, name: str) -> bool:
+        """Whether the field lies behind a reference, which takes lines of its own to read."""
+        return not self.fields[name].in_place and name not in self.layout.pinned
+
+    def unpacked(self, names: Iterable[str]) -> Unpacked:
+        """How the fields *names* are read, after the beginning of the record, which is called ``head``."""
+        layout = self.layout
+        parts: list[tuple[int, str, int, list[str]]] = []  # offset in the table, format, bytes, variables
+        elsewhere: list[str] = []
+        for name in names:
+            field, place = self.fields[name], self.places[name]
+            number, node = field.id, field.node
+            if isinstance(node, Struct):
+                parts.append((place.offset, place.code, place.size, [f"f{number}_{n}" for n in range(len(node.gets))]))
+                continue
+            parts.append((place.offset, place.code, place.size, [f"f{number}"]))
+            if isinstance(node, Blob) and name in layout.pinned:
+                at, length = layout.offsets[name] + layout.pinned[name], node.length or 0
+                parts.append((at, f"I{length}s", 4 + length, [f"c{number}", f"x{number}"]))
+                elsewhere.append(f"f{number} != {layout.pinned[name]} or c{number} != {length}")
+            elif field is layout.joint:
+                parts.append((layout.fixed, "I", 4, [f"z{number}"]))
+                elsewhere.append(f"f{number} != {layout.fixed - layout.offsets[name]}")
+        codes, end = f"<{len(self.head)}s", 4
+        for offset, code, size, _ in sorted(parts):
+            codes += f"{offset - end}x{code}"
+            end = offset + size
+        codes += f"{layout.unpack.size - end}x"  # what is shorter than all of ours is for the decoder
+        variables = ["head", *(variable for part in sorted(parts) for variable in part[3])]
+        return Unpacked(struct.Struct(codes), variables, elsewhere)
+
+    def fetched(self, name: str, views: bool) -> list[str]:
+        """Lines that make ``x`` of a field behind a reference: its bytes, or None. *views*: of a memoryview."""
+        field = self.fields[name]
+        number = field.id
+        node = field.node
+        piece = "bytes(data[p:e])" if views else "data[p:e]"
+        if field is self.layout.joint:
+            begin = self.start + self.layout.fixed + 4
+            lines = [f"p = {begin}", f"e = {begin} + z{number}"]
+        else:
+            place = self.start + self.layout.offsets[name]
+            lines = [
+                f"if not f{number}:", "    raise Corrupt('a reference to itself')",
+                f"p = f{number} + {place + 4}", "z, = get_u32(data, p - 4)", "e = p + z",
+            ]  # fmt: skip
+        if isinstance(node, Text):
+            lines += ["if data[e]:", "    raise Corrupt('a string without its end')"]
+        else:
+            wrong = "" if not isinstance(node, Blob) or node.length is None else f" or z != {node.length}"
+            lines += [f"if e > len(data){wrong}:", "    raise Corrupt('bytes beyond the end, or of a wrong length')"]
+        lines.append(f"x{number} = {piece}")
+        if not field.optional:
+            return lines
+        return [f"if {self._there(field)}:", *(f"    {line}" for line in lines), "else:", f"    x{number} = None"]
+
+    def value(self, name: str) -> str:
+        """The expression of the field's value."""
+        field = self.fields[name]
+        number, node = field.id, field.node
+        if isinstance(node, Struct):
+            made = node.make([f"f{number}_{part}" for part in range(len(node.gets))])
+        elif isinstance(node, Scalar):
+            made = fill(node.load, f"f{number}")
+        elif isinstance(node, Text):
+            made = fill(node.load, f"x{number}.decode()")
+        elif isinstance(node, Blob):
+            made = fill(node.load, f"x{number}")
+        else:
+            raise TypeError(f"{name} is no simple field")
+        return f"({made} if {self._there(field)} else None)" if field.optional else made
+
+    def convert(self, name: str, value: Any) -> Optional[Convert]:
+        """The function that makes of *value*, and of all of its type, what `compared` compares with.
+
+        None if it is to be compared with the field's value.
+        """
+        node = self.fields[name].node
+        if isinstance(node, Scalar):
+            cls, number_of = _NUMBERED.get(node.load, (object, same))
+            return number_of if isinstance(value, cls) and (node.load == "$" or cls is not object) else None
+        if isinstance(node, Text):
+            return str.encode if node.plain and type(value) is str and _encodable(value) else None
+        if isinstance(node, Blob) and node.load == "$":
+            return same if type(value) is bytes else None
+        return _uuid_bytes if isinstance(node, Blob) and isinstance(value, UUID) else None
+
+    def compared(self, name: str, operator: str, constant: str) -> str:
+        """The expression that compares the field, as it is stored, with *constant*, the name of a converted value.
+
+        The bytes of texts sort as the texts do, and those of UUIDs, times and durations likewise.
+        """
+        field = self.fields[name]
+        node = field.node
+        variable = f"{'f' if isinstance(node, Scalar) else 'x'}{field.id}"
+        found = f"{variable} {operator} {constant}"
+        if isinstance(node, Scalar) and node.load in _RANGES:
+            least, most = _RANGES[node.load]
+            # What is outside raises as it does when it is read.
+            found = f"({found} if {least} <= {variable} <= {most} else {fill(node.load, variable)})"
+        if not field.optional:
+            return f"({found})"
+        absent = {"==": "False", "!=": "True", "in": f"None in {constant}"}.get(operator, "False")
+        return f"({found} if {self._there(field)} else {absent})"
+
+    def absent(self, name: str) -> str:
+        """The expression that is true when the field is None."""
+        field = self.fields[name]
+        return f"(not {self._there(field)})" if field.optional else "False"
+
+    def _there(self, field: Field) -> str:
+        return f"m & {1 << self.layout.optional.index(field)}"
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _uuid_bytes(value: Any) -> bytes:
+    found: bytes = value.bytes
+    return found
+
+
+def _instant(value: Any) -> int:
+    if not runtime.is_aware(value):
+        raise TypeError(f"{value!r} has no time zone, and the times that are stored do: give it one")
+    return runtime.micros(value - runtime.EPOCH)
+
+
+def _day_time(value: Any) -> int:
+    if value.tzinfo is not None:
+        raise TypeError(f"{value!r} has a time zone, and the times of a day that are stored have none: leave it out")
+    return runtime.day_micros(value)
+
+
+_NUMBERED: dict[str, tuple[type[Any], Convert]] = {
+    "instant($)": (datetime, _instant),
+    "day_time($)": (time, _day_time),
+    "timedelta(microseconds=$)": (timedelta, runtime.micros),
+}
+"""By the way of loading: what is stored as a number that sorts as it does, and the function to that number."""
+
+_UTC = timezone.utc
+_RANGES = {
+    "instant($)": (_instant(datetime.min.replace(tzinfo=_UTC)), _instant(datetime.max.replace(tzinfo=_UTC))),
+    "day_time($)": (0, 24 * 3600 * 1_000_000 - 1),
+}
+"""The numbers that can be loaded so; others raise."""
