@@ -19,9 +19,8 @@ from .store import Store
 from .table import Table, declared_indexes
 from .typeargs import type_arguments
 from .upkeep import build
-from .values import FlatBuffersViewSerializer
+from .values import FlatBuffersViewSerializer, serializer
 from .values import from_name as value_from_name
-from .values import serializer
 from .values.base import Serializer
 
 log = logging.getLogger("zlmdb")

@@ -211,9 +211,9 @@ class IndexSelection(Selection[K, V]):
             yield load_key(primary)
 
     def records(self, keyed: bool) -> Records:
-        return Records(lambda place: self._owned(), True, "", b"", resumes=False)
+        return Records(self._owned, True, "", b"", resumes=False)
 
-    def _owned(self) -> Iterator[tuple[bytes, Any]]:
+    def _owned(self, place: Optional[bytes] = None) -> Iterator[tuple[bytes, Any]]:
         """The table's own keys and values, in the order of the entries."""
         table, storage = self._table, self._table.storage
         txn = table.txn

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, TypeVar, Union
 
@@ -133,7 +134,7 @@ class Selection(Iterable[tuple[K, V]], Generic[K, V]):
         keyed = keyed or not whole or self._table.txn.write
         end = "" if whole else "key < bound" if self._reverse else "key >= bound"
         bound = self._lower if self._reverse else self._upper
-        return Records(lambda place: self._from(place, True, keyed), keyed, end, bound)
+        return Records(partial(self._from, values=True, keys=keyed), keyed, end, bound)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self._table.label!r}: [{preview(lambda: iter(self))}]>"

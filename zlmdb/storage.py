@@ -84,35 +84,35 @@ class Storage(Generic[K, V]):
         try:
             return self.prefix + self.key.encode(key)
         except errors.EncodeError as error:
-            raise self._named(error, key) from error.__cause__
+            raise self.named(error, key) from error.__cause__
 
     def encode_prefix(self, prefix: Any) -> bytes:
         """What the engine's keys begin with for keys that begin with *prefix*. Raises `EncodeError`."""
         try:
             return self.prefix + self.key.encode_prefix(prefix)
         except errors.EncodeError as error:
-            raise self._named(error, prefix) from error.__cause__
+            raise self.named(error, prefix) from error.__cause__
 
     def encode_value(self, value: V, key: Any = None) -> bytes:
         """The bytes of *value*. Raises `EncodeError` naming the table and *key*."""
         try:
             return self.value.encode(value)
         except errors.EncodeError as error:
-            raise self._named(error, key) from error.__cause__
+            raise self.named(error, key) from error.__cause__
 
     def decode_key(self, data: Any) -> K:
         """The key of the engine's key *data*. Raises `DecodeError` naming the table."""
         try:
             return self.key.decode(data[len(self.prefix) :])
         except errors.DecodeError as error:
-            raise self._named(error, bytes(data)) from error.__cause__
+            raise self.named(error, bytes(data)) from error.__cause__
 
     def decode_value(self, data: Any, key: Any) -> V:
         """The value of the stored *data*. Raises `DecodeError` naming the table and *key*."""
         try:
             return self.value.decode(data)
         except errors.DecodeError as error:
-            raise self._named(error, key) from error.__cause__
+            raise self.named(error, key) from error.__cause__
 
     def bad_size(self, key: Any, size: int) -> NoReturn:
         """Raise `EncodeError` for a *key* of *size* bytes in the engine."""
@@ -152,7 +152,8 @@ class Storage(Generic[K, V]):
                 table=self.label,
             )
 
-    def _named(self, error: errors.Error, key: Any) -> errors.Error:
+    def named(self, error: errors.Error, key: Any) -> errors.Error:
+        """*error*, naming the table and *key*."""
         facts = {**error.__dict__, "table": self.label, "key": key}
         return type(error)(f"table {self.label!r}, key {shortened(key)}: {error}", **facts)
 

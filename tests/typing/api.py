@@ -161,3 +161,20 @@ def a_classic_map_gives_the_value_or_none(txn: zlmdb.Transaction, key: UUID, whe
     for user in users.select(txn, return_keys=False):
         assert_type(user, User)
     assert_type(users.rebuild_indexes(txn), tuple[int, int])
+
+
+def conditions_on_fields(t: Store) -> None:
+    F = zlmdb.F
+    assert_type(F.age, zlmdb.Field)
+    assert_type(F.age == 1, zlmdb.Condition)
+    assert_type(F.age != None, zlmdb.Condition)  # noqa: E711
+    assert_type((F.age > 1) & ~(F.name.in_({"Ann"}) | F["email"].is_none()), zlmdb.Condition)
+    found = t.users.select(limit=3).where((F.age > 30) & F.active)
+    assert_type(found, zlmdb.Filtered[UUID, User])
+    assert_type(list(found), list[tuple[UUID, User]])
+    assert_type(list(found.keys()), list[UUID])
+    assert_type(list(found.values()), list[User])
+    assert_type(found.first(), Optional[tuple[UUID, User]])
+    assert_type(found.count(), int)
+    assert_type(list(found.fields("age")), list[Any])
+    assert_type(t.users.by_age[3].where(F.age == 1).where(F.active).delete(), int)

@@ -67,7 +67,9 @@ class Compare(Condition):
 
     def __init__(self, path: tuple[str, ...], operator: str, value: Any) -> None:
         if isinstance(value, Combined):
-            raise TypeError(f"{spelled(path)} {operator} {value!r}: compare a field with a value, not with another field")
+            raise TypeError(
+                f"{spelled(path)} {operator} {value!r}: compare a field with a value, not with another field"
+            )
         self.path, self.operator, self.value = path, operator, value
 
     def compares(self) -> Iterator[Compare]:
@@ -143,16 +145,14 @@ class Field(Combined):
     ``F.address.city`` is a field of a field, of dicts an item. A name that Python or this class has other plans for is
     written ``F["in_"]``. Comparing gives a `Condition`: ``==``, ``!=``, ``<``, ``<=``, ``>``, ``>=``, `in_`, `is_none`.
 
-    None equals None only (``F.x == None`` is ``F.x.is_none()``), and an ordered comparison of None never matches; what a
-    field of None would be is None, as is an item that a dict does not have. So ``~(F.age > 30)`` finds also records
-    whose age is None. Texts compare by code points, as in Python. A field of type bool may stand alone: ``F.active``.
+    None equals None only (``F.x == None`` is ``F.x.is_none()``), and an ordered comparison of None never matches, so
+    ``~(F.age > 30)`` finds also records whose age is None. A field of None, and an item that a dict lacks, are None,
+    too. Texts compare by code points, as in Python. A field of type bool may stand alone: ``F.active``.
     """
 
     __slots__ = ("_path",)
 
-    # Without these Python would try F[0], F[1], ... for ever.
-    __iter__ = None
-    __contains__ = None
+    __iter__ = None  # else Python would try F[0], F[1], ... for ever
 
     def __init__(self, path: tuple[str, ...] = ()) -> None:
         self._path = path
@@ -190,6 +190,9 @@ class Field(Combined):
 
     def __ge__(self, other: Any) -> Condition:
         return Compare(self._path, ">=", other)
+
+    def __contains__(self, value: object) -> NoReturn:
+        raise TypeError(f"{value!r} in {self!r}: there is no condition on what a field contains; filter the values")
 
     def in_(self, values: Iterable[Any], /) -> Condition:
         """Whether the field equals one of *values*. O(1) for values that can be in a set."""

@@ -16,7 +16,11 @@ from .expressions import Compare, spelled
 
 _UNIONS: set[Any] = {Union, getattr(types, "UnionType", Union)}
 _QUALIFIERS = {"Required", "NotRequired", "ReadOnly", "Final"}
-_MAPPINGS: set[Any] = {dict, typing.get_origin(typing.Mapping[str, int]), typing.get_origin(typing.MutableMapping[str, int])}
+_MAPPINGS: set[Any] = {
+    dict,
+    typing.get_origin(typing.Mapping[str, int]),
+    typing.get_origin(typing.MutableMapping[str, int]),
+}
 _NUMBERS: dict[Any, tuple[type[Any], ...]] = {
     int: (int, float),
     float: (int, float),
@@ -52,7 +56,7 @@ class Model(NamedTuple):
                 raise TypeError(f"{compare!r}: values of type {typename(type(value))} have no order: use == or in_()")
 
     def type_of(self, path: tuple[str, ...]) -> Any:
-        """The annotation of the field at *path*; Any where that is not known. Raises `TypeError` where there is none."""
+        """The annotation of the field at *path*; Any if that is not known. Raises `TypeError` where there is none."""
         found = self.annotation
         for depth, name in enumerate(path):
             found = self._field(found, name, path[: depth + 1])
@@ -85,7 +89,7 @@ class Model(NamedTuple):
 
 
 def without_none(annotation: Any) -> Any:
-    """*annotation* without what says nothing about the values that are there: Optional, Annotated, Required, new names."""
+    """*annotation* without what says nothing of the values that are there: Optional, Annotated, Required, new names."""
     same: Any = renamed(annotation)
     if same is not None:
         return without_none(same)
@@ -125,7 +129,6 @@ def fits(annotation: Any, value: Any) -> bool:
 def has_order(value: Any) -> bool:
     """Whether ``<`` means something for *value*."""
     try:
-        value < value  # noqa: B015 - only whether it raises
+        return (value < value) is not NotImplemented
     except TypeError:
         return False
-    return True

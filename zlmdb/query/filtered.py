@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, TypeVar, Union
 
 from .. import errors
 from ..storage import shortened
-from .expressions import Combined, Condition, Joined, condition_of
+from .expressions import Condition, Field, Joined, condition_of
 from .loops import Programs, Want
 
 if TYPE_CHECKING:
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 K = TypeVar("K")
 V = TypeVar("V")
 R = TypeVar("R")
+
+_BROKEN = (ValueError, LookupError, ArithmeticError, struct.error)
+"""What reading a field that is not what it should be raises."""
 
 _CHUNK = 1000  # records deleted between two looks at the cursor
 
@@ -39,8 +43,8 @@ class Filtered(Iterable[tuple[K, V]], Generic[K, V]):
 
     As with the selection, nothing is read before the iteration, and each iteration reads afresh, inside the
     transaction. Every record of the selection's range is read, until *limit* have matched. The condition is compiled
-    once for its form, whatever the values in it, and of ``FlatBuffers[T]`` only the fields that it names are read: see
-    :doc:`performance`. What is not read is not checked: a record that is broken elsewhere is filtered as if it were not.
+    once for its form, whatever the values in it (about a millisecond). Of ``FlatBuffers[T]`` only the fields that it
+    names are read; what is not read is not checked, a record that is broken elsewhere is filtered all the same.
     """
 
     __slots__ = ("_condition", "_selection")
@@ -49,7 +53,7 @@ class Filtered(Iterable[tuple[K, V]], Generic[K, V]):
         self._selection = selection
         self._condition = condition
 
-    def where(self, condition: Combined) -> Filtered[K, V]:
+    def where(self, condition: Union[Condition, Field], /) -> Filtered[K, V]:
         """Those that match *condition*, too."""
         return filtered(self._selection, condition, self._condition)
 
@@ -69,7 +73,10 @@ class Filtered(Iterable[tuple[K, V]], Generic[K, V]):
         return projection(self._selection, names, self._condition)
 
     def __getitem__(self, key: K) -> V:
-        """The value of *key*, one of `keys`; with them it makes ``dict(filtered)`` work. Raises `KeyError` for others."""
+        """The value of *key*, one of `keys`; with them it makes ``dict(filtered)`` work.
+
+        Raises `KeyError` for any other key.
+        """
         self._selection[key]
         for value in Filtered(self._selection.only(key), self._condition).values():
             return value
@@ -105,7 +112,7 @@ class Filtered(Iterable[tuple[K, V]], Generic[K, V]):
 
 
 def filtered(
-    selection: Selection[K, V], given: Combined, before: Optional[Condition] = None
+    selection: Selection[K, V], given: Union[Condition, Field], before: Optional[Condition] = None
 ) -> Filtered[K, V]:  # fmt: skip
     """The records of *selection* that match *given*, and the condition *before*. Raises `TypeError` at once."""
     condition = condition_of(given)
@@ -121,7 +128,9 @@ def projection(
 ) -> Reads[Any]:  # fmt: skip
     """The fields *names* of the records of *selection* that match *condition*. Raises `TypeError` at once."""
     if not names:
-        raise TypeError("fields() takes the names of the fields: fields('id', 'address.city'); values() has all of them")
+        raise TypeError(
+            "fields() takes the names of fields, such as fields('id', 'address.city'); values() has all of them"
+        )
     model = _programs(selection).model
     paths = tuple(tuple(name.split(".")) for name in names)
     for path in paths:
@@ -169,12 +178,14 @@ def _failed(selection: Selection[Any, Any], programs: Programs, error: Exception
     table = selection.range()[0]
     if key is None and data is not None:  # the loop had no need of keys
         key = next((found for found, other in selection.records(True).rows(None) if other == data), b"")
-    if programs.columns is None or isinstance(error, (errors.Error, MemoryError, TypeError)):
+    if data is None or programs.columns is None or not isinstance(error, (errors.DecodeError, *_BROKEN)):
         selection.failed(error, key, data)
     try:
         selection.failed(error, key, data)
-    except (errors.Error, MemoryError):
-        raise
-    except Exception:
-        name = shortened(table.storage.decode_key(key))
-        raise errors.DecodeError(f"table {table.label!r}, key {name}: {error}", table=table.label, key=key) from error
+    except errors.Error as ours:
+        if ours.table is not None:
+            raise
+    except _BROKEN:  # the record decodes, as a view at least
+        pass
+    text = str(error) or type(error).__name__
+    raise table.storage.named(errors.DecodeError(text, size=len(data)), table.storage.decode_key(key)) from error

@@ -21,6 +21,10 @@ from ..values.flat.generate import Source
 from .expressions import Compare, Condition
 from .fieldtypes import Model, without_none
 
+_KINDS = {
+    "pairs": "(load_key(key), value)", "values": "value", "keys": "load_key(key)", "engine keys": "key", "hits": "None"
+}  # fmt: skip
+
 KEPT = 128
 """Loops that are kept for a table."""
 
@@ -28,9 +32,10 @@ _HASHED = (str, int, float, bytes, bool, UUID, datetime, date, time, timedelta, 
 
 
 class Want(NamedTuple):
-    """What a loop gives of each record that matches: ``pairs``, ``values``, ``keys``, ``engine keys``, ``hits``, ``fields``.
+    """What a loop gives of each record that matches.
 
-    Fields come as they are when there is *one* path, and as tuples otherwise.
+    Its kind is ``pairs``, ``values``, ``keys``, ``engine keys``, ``hits`` (None) or ``fields``. These come as they are
+    when there is *one* path, and as tuples otherwise.
     """
 
     kind: str
@@ -52,9 +57,7 @@ class Want(NamedTuple):
         if self.kind == "fields":
             parts = [of_path(path) for path in self.paths]
             return parts[0] if self.one else f"({', '.join(parts)},)"
-        return {"pairs": "(load_key(key), value)", "values": "value", "keys": "load_key(key)", "engine keys": "key"}.get(
-            self.kind, "None"
-        )
+        return _KINDS[self.kind]
 
 
 class Records(NamedTuple):
@@ -95,7 +98,8 @@ class Programs:
             convert = None if value is None else columns.convert(compare.path[0], value)
             return (value, False) if convert is None else (convert(value), True)
         converts = [(one, None if one is None else columns.convert(compare.path[0], one)) for one in value]
-        if any(convert is None and one is not None for one, convert in converts):
+        told = {convert is not None for one, convert in converts if one is not None}
+        if told != {True}:
             return value, False
         return frozenset(one if convert is None else convert(one) for one, convert in converts), True
 
@@ -134,7 +138,8 @@ class _Writer:
         for part in () if condition is None else condition.conjuncts():
             self.conjuncts.append((part, number))
             number += sum(1 for _ in part.compares())
-        self.names: dict[str, Any] = {"take": take, "among": among, "StructError": struct.error}
+        whole = None if self.columns is None else self.columns.whole
+        self.names: dict[str, Any] = {"whole": whole, "take": take, "among": among, "StructError": struct.error}
 
     def loop(self, records: Records) -> Callable[..., Iterator[Any]]:
         """The function."""
@@ -173,11 +178,7 @@ class _Writer:
 
     def as_whole(self) -> None:
         """Lines that read the record as a whole."""
-        if self.conjuncts or self.want.whole or self.want.kind == "fields":
-            self.add("value = load(data)")
-        for part, first in self.conjuncts:
-            self.unless(part, first, self.compared)
-        self.add(f"found = {self.want.source(self.path)}")
+        self.remaining(self.conjuncts)
 
     def unless(self, part: Condition, first: int, write: Callable[[Compare, int], str]) -> None:
         """Lines that go on to the next record unless *part* holds. Its constants are numbered from *first*."""
@@ -287,11 +288,14 @@ class _Writer:
         return self.compared_with(compare, self.columns.value(name), f"given{number}")
 
     def remaining(self, rest: list[tuple[Condition, int]]) -> None:
-        """Lines that read the record as a whole after all."""
-        if rest or self.want.whole or self.want.kind == "fields":
-            self.add("value = load(data)")
+        """Lines that read the record as a whole, for the conditions *rest* and for what is asked for."""
+        lazy = self.columns is not None and self.columns.whole is not None
+        if rest:
+            self.add(f"value = {'whole' if lazy else 'load'}(data)")
         for part, first in rest:
             self.unless(part, first, self.compared)
+        if (lazy or not rest) and (self.want.whole or self.want.kind == "fields"):
+            self.add("value = load(data)")
         self.add(f"found = {self.want.source(self.path)}")
 
     def project(self, unpacked: set[str], fetched: set[str]) -> None:
@@ -325,7 +329,7 @@ def take(holder: Any, name: str) -> Any:
     """The field *name* of *holder*, of a dict its item; None where there is nothing to take it from."""
     if holder is None:
         return None
-    return holder.get(name) if isinstance(holder, Mapping) else getattr(holder, name)
+    return holder.get(name) if is_a(holder, Mapping) else getattr(holder, name)
 
 
 def among(value: Any, given: Any) -> bool:

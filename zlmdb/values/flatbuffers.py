@@ -57,6 +57,7 @@ class FlatBuffersSerializer(Serializer[T]):
         self.name = "flatbuffers"
         self.model = None if is_free(annotation) else typename(annotation)
         self._codec: Optional[Codec] = None
+        self._whole: Optional[Decode] = None
         vars(self).update(takes_type=is_free(annotation) and build is None and cast is None)
 
     @classmethod
@@ -112,7 +113,7 @@ class FlatBuffersSerializer(Serializer[T]):
             return None
         from .flat.columns import Columns
 
-        return Columns(codec)
+        return Columns(codec, self._whole)
 
     def encode(self, value: T) -> bytes:
         """The bytes of *value*. Raises `EncodeError` for a value that does not fit, with the path inside it."""
@@ -157,6 +158,7 @@ class FlatBuffersViewSerializer(FlatBuffersSerializer[T]):
         from .flat.codec import stored_view
 
         decode, view = codec.decoder(), codec.viewer()
+        self._whole = decode
         put = codec.encoder(decode, checked=self._given["checked"])
 
         def encode(value: Any) -> bytes:

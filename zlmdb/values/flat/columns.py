@@ -12,6 +12,7 @@ from datetime import datetime, time, timedelta, timezone
 from typing import Any, Callable, NamedTuple, Optional
 from uuid import UUID
 
+from ..base import Decode
 from . import runtime
 from .codec import Codec
 from .layout import Masks
@@ -41,8 +42,10 @@ class Columns:
     of a text. ``data`` is the record, ``m`` says which optional fields are there.
     """
 
-    def __init__(self, codec: Codec) -> None:
+    def __init__(self, codec: Codec, whole: Optional[Decode]) -> None:
+        """*whole*: where reading gives views, what reads a record as an object."""
         schema = codec.schema
+        self.whole = whole
         self.layout = codec.layouts[schema.root.fbs]
         self.names: dict[str, Any] = schema.names
         self.head = self.layout.head(self.layout.full)
