@@ -128,25 +128,27 @@ def put_texts(texts: Iterable[bytes], count: int) -> bytes:
 PACK_TEXT = [struct.Struct(f"<I{size}s{4 - size % 4}x").pack for size in range(64)]
 """What packs a short text, by its length."""
 
+FURTHER = [(size + 8 & -4) - 4 for size in range(64)]
+"""How much further than to a short text it is from one reference to the next text, by its length."""
+
 
 def put_strs(texts: Sequence[Any]) -> bytes:
     """A vector of strings, of what must be str. Raises `Misfit` for what is not."""
     parts = [b""]
-    add, extend = parts.append, parts.extend
     numbers = [len(texts)]
-    refer = numbers.append
     offset = 4 * len(texts)
     for text in texts:
         if type(text) is not str:
             raise Misfit
         data = text.encode()
         size = len(data)
-        refer(offset)
-        offset += (size + 8 & -4) - 4
+        numbers.append(offset)
         if size < 64:
-            add(PACK_TEXT[size](size, data))
+            offset += FURTHER[size]
+            parts.append(PACK_TEXT[size](size, data))
         else:
-            extend((u32(size), data, PADS[size & 3]))
+            offset += (size + 8 & -4) - 4
+            parts += (u32(size), data, PADS[size & 3])
     parts[0] = put_u32s(numbers)
     return b"".join(parts)
 
