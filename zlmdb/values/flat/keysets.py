@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import struct
 from functools import partial
-from typing import Any, Callable, TypeVar
+from itertools import chain
+from typing import Any, Callable, Optional, TypeVar
 
 from .generate import Source
 from .layout import Layout
 from .nodes import Scalar, Text, fill
 from .plans import Plan
-from .runtime import get_i32, get_u32
+from .runtime import BY_ARRAY, get_i32, get_u32
 
 FEW = 33
 """Dicts of fewer entries than these are looked at."""
@@ -41,7 +42,7 @@ MANY = 16
 Key = TypeVar("Key")
 Made = TypeVar("Made")
 
-Write = Callable[[tuple[Any, ...], Any], bytes]
+Write = Callable[[Any, Any], Optional[bytes]]
 
 
 def has_keysets(layout: Layout) -> bool:
@@ -68,7 +69,7 @@ class Keyset:
         (count,) = get_u32(data, place)
         end, ends = place + 4 + 4 * count, [place]
         tables: list[int] = []
-        values, rest, self.format = "<", "<", "<"
+        values, rest, both = "<", "<", "<"
         for at in range(place + 4, end, 4):
             table = at + get_u32(data, at)[0]
             if table < end or get_u32(data, table + layout.offsets[key.name])[0] != distance:
@@ -83,18 +84,27 @@ class Keyset:
             first = table + number.offset
             values += f"{first - ends[-1]}x{number.code}"
             rest += f"{first - ends[-1]}s{number.size}x"
-            self.format += f"{first - ends[-1]}s{number.code}"
+            both += f"{first - ends[-1]}s{number.code}"
             ends.append(first + number.size)
         _check_vtable(layout, data, place + 4 + 4 * count, tables)
         self.size = size or end - place
         if self.size > LONG:
             raise ValueError("many bytes")
         last = f"{place + self.size - ends[-1]}s"
-        self.format += last
+        self.pack = struct.Struct(both + last).pack
+        self.one = struct.Struct(f"<{number.code}").pack
         self.values = struct.Struct(values)
         self.rest = struct.Struct(rest + last)
         self.known: tuple[bytes, ...] = self.rest.unpack_from(data, place)
         """All bytes but those of the values."""
+
+    def packing(self, values: list[str]) -> str:
+        """The expression of the bytes of these keys, and *values*; of `pack`, or on PyPy of `one`."""
+        parts = [repr(part) for part in self.known]
+        if BY_ARRAY:
+            between = [f"one({value})" for value in values]
+            return f"join(({', '.join([*chain.from_iterable(zip(parts, between)), parts[-1]])}))"
+        return f"pack({', '.join([*chain.from_iterable(zip(parts, values)), parts[-1]])})"
 
 
 def _check_vtable(layout: Layout, data: bytes, begin: int, tables: list[int]) -> None:
@@ -188,33 +198,40 @@ class Readers(Known[int, Plan]):
         return read
 
 
-class Writers(Known[tuple[Any, ...], Write]):
-    """By the keys of a dict, the function from the keys and its values to the bytes."""
+class Writers(Known[Any, Write]):
+    """By the keys of a dict, the function from the keys and its values to the bytes.
+
+    On PyPy, to which a tuple of keys is a slow key, by how many they are, and the function gives None for other ones.
+    """
 
     checked = True
 
     def look(self, found: dict[Any, Any], data: bytes) -> None:
         """See whether *found*, of which *data* are the bytes, has keys that come often, and make the function."""
-        keys = tuple(found)
-        if self.often(keys):
-            self.learn(keys, lambda: self._make_writer(Keyset(self.layout, data, 0, len(data))))
+        key = len(found) if BY_ARRAY else tuple(found)
+        if self.often(key):
+            self.learn(key, lambda: self._make_writer(key, Keyset(self.layout, data, 0, len(data))))
 
-    def _make_writer(self, keyset: Keyset) -> Write:
-        table = self.layout.table
-        key, value = (field.node for field in table.declared)
+    def _make_writer(self, known: Any, keyset: Keyset) -> Write:
+        key, value = (field.node for field in self.layout.table.declared)
         dump = value.dump if isinstance(value, Scalar) else "$"
         keys = [f"k{at}" for at in range(len(keyset.keys))]
         values = [f"v{at}" for at in range(len(keyset.keys))]
+        tests = [fill(key.test, one) for one in keys] if self.checked else []  # what is equal need not be text
+        if BY_ARRAY:
+            tests = [f"{one} == {text!r} and {fill(key.test, one)}" for one, text in zip(keys, keyset.keys)]
         source = Source()
         with source.block("def write(keys, values):"):
-            source.add(f"{', '.join(values)}, = values")
-            if self.checked:  # keys that are equal need not be texts
+            if tests:
                 source.add(f"{', '.join(keys)}, = keys")
-                tests = [fill(key.test, one) for one in keys] + [fill(value.test, one) for one in values]
                 with source.block(f"if not ({' and '.join(tests)}):"):
+                    source.add("return missed()")
+            source.add(f"{', '.join(values)}, = values")
+            if self.checked:
+                with source.block(f"if not ({' and '.join(fill(value.test, one) for one in values)}):"):
                     source.add("raise Misfit")
-            parts = [f"{rest!r}, {fill(dump, one)}" for rest, one in zip(keyset.known, values)]
-            source.add(f"return pack({', '.join(parts)}, {keyset.known[-1]!r})")
-        names = {**self.names, "pack": struct.Struct(keyset.format).pack}
-        write: Write = source.run(f"writer of {table.fbs}, {len(values)} keys", names)["write"]
+            source.add(f"return {keyset.packing([fill(dump, one) for one in values])}")
+        names = {"join": b"".join, "one": keyset.one, "pack": keyset.pack, "missed": partial(self.miss, known)}
+        title = f"writer of {self.layout.table.fbs}, {len(values)} keys"
+        write: Write = source.run(title, {**self.names, **names})["write"]
         return write

@@ -94,11 +94,11 @@ class _Writer:
             add("blocks[0] = put_u32s(offsets)")
             add("return join(blocks)")
         add("")
-        if keysets.has_keysets(layout) and not runtime.BY_ARRAY:
+        if keysets.has_keysets(layout):
             self.function_of_dict(layout)
 
     def function_of_dict(self, layout: Layout) -> None:
-        """A dict whose keys may have been met often. Not on PyPy, to which a tuple of keys is a slow key."""
+        """A dict whose keys may have been met often."""
         name = layout.table.fbs
         writers = self.names[f"writers_{name}"] = keysets.Writers(layout, self.names)
         writers.checked = self.checked
@@ -106,9 +106,12 @@ class _Writer:
         add, block = self.source.add, self.source.block
         with block(f"def put_dict_{name}(found):"):
             with block(f"if writers_{name} and len(found) < {keysets.FEW}:"):
-                add("keys = tuple(found)", f"write = writers_{name}.get(keys)")
+                keys, key = ("found", "len(found)") if runtime.BY_ARRAY else ("keys", "keys := tuple(found)")
+                add(f"write = writers_{name}.get({key})")
                 with block("if write is not None:"):
-                    add("return write(keys, found.values())")
+                    add(f"data = write({keys}, found.values())")
+                    with block("if data is not None:"):
+                        add("return data")
             add(f"data = puts_{name}(list(found.items()))", f"wait_{name}[0] -= 1")
             with block(f"if wait_{name}[0] < 0 and len(found) < {keysets.FEW}:"):
                 add(f"writers_{name}.look(found, data)")
@@ -312,7 +315,7 @@ class _Body:
             return f"put_structs([{pack}({gets}) for x in {items}], {item.align})"
         if isinstance(item, Table):
             layout = self.writer.layouts[item.fbs]
-            if keysets.has_keysets(layout) and not runtime.BY_ARRAY:
+            if keysets.has_keysets(layout):
                 return f"put_dict_{item.fbs}({var})"
             if loops(layout):
                 return f"puts_{item.fbs}({items})"
