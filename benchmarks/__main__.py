@@ -20,7 +20,7 @@ ROUNDS = {"tiny": 1, "small": 5, "window": 5, "full": 5}
 BUDGET = {"tiny": 5.0, "small": 4.0, "window": 8.0, "full": 600.0}
 LIMIT = {"tiny": 60.0, "small": 60.0, "window": 45.0, "full": 600.0}
 
-FIRST = ("serializers", "layer", "fill_read", "zds", "zippondb", "db_benchmark", "go_persist", "growth")
+FIRST = ("serializers", "layer", "filtering", "fill_read", "zds", "zippondb", "db_benchmark", "go_persist", "growth")
 ALSO = ("serializers", "fill_read", "zds")
 """What the charts that compare interpreters are made of."""
 

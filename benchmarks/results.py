@@ -154,7 +154,7 @@ def same_codec(label: str, rows: dict[str, Any]) -> Optional[str]:
 
 def common_base(rows: dict[str, Any], step: str) -> Optional[str]:
     """The row that all ratios of a table are to."""
-    for label in ("raw lmdb + pickle", "raw lmdb + bytes", "raw lmdb", "official FlatBuffers"):
+    for label in ("raw lmdb + pickle", "raw lmdb + bytes", "raw lmdb", "raw lmdb, values only", "official FlatBuffers"):
         if step in rows.get(label, {}).get("steps", {}):
             return label
     return None

@@ -53,6 +53,9 @@ def results(tmp_path: Path) -> Path:
     save(directory, "zds", "Documents", {1000: documents})
     rows = {"zlmdb": row({"get": 1.0, "count": 0.000001}), "raw lmdb + msgspec": row({"get": 0.5})}
     save(directory, "growth", "Growth", {100: rows, 1000: rows})
+    step = "filter to 1%, two fields"
+    filtered = {"raw lmdb, values only": row({step: 0.0000001}), "zlmdb where, FlatBuffers": row({step: 0.0000002})}
+    save(directory, "filtering", "Filtering", {1000: filtered})
     save(directory, "layer", "Layer", {100: {"zlmdb": row({"len of a table": 0.000001})}})
     return directory
 
@@ -71,6 +74,8 @@ def test_a_missed_target_is_told_as_missed_with_its_figures(page: Any, results: 
     assert (documents.met, documents.shown) == (False, "1.50, 4.00 ×")
     assert found["len(table), whatever the number of records"].met
     assert "1 us at 1,000" in found["len(table), whatever the number of records"].shown
+    filtering = found["filter FlatBuffers rows to 1%, two fields, over raw iteration of the values"]
+    assert (filtering.met, filtering.shown) == (True, "0.50 ×; 5.0 M rows/s at 1,000")
     assert found["bulk load over a loop of txn.put"].shown == "not measured"
 
 

@@ -8,6 +8,7 @@ from .base import Step as Step
 from .base import Workload as Workload
 from .db_benchmark import DbBenchmark, DbBenchmark16, DbBenchmarkDurable
 from .fill_read import FillRead, FillReadPublished
+from .filtering import Filtering
 from .go_persist import GoPersist, GoPersistCommit, GoPersistFull, GoPersistStrings
 from .growth import Growth
 from .inside import Inside as Inside
@@ -24,6 +25,6 @@ WORKLOADS: dict[str, Workload] = {
     )
 }  # fmt: skip
 
-INSIDE: dict[str, Inside] = {workload.name: workload for workload in (Serializers(), Layer())}
+INSIDE: dict[str, Inside] = {workload.name: workload for workload in (Serializers(), Layer(), Filtering())}
 
 ALL: dict[str, Union[Workload, Inside]] = {**INSIDE, **WORKLOADS}
