@@ -223,6 +223,17 @@ def test_what_does_not_fit_is_refused(annotation: Any, value: Any) -> None:
         serializer(annotation).encode(value)
 
 
+@pytest.mark.parametrize(
+    "annotation", [str, values.Json, values.Json[str], values.Cbor, values.Cbor[str], values.Msgpack], ids=repr
+)
+def test_text_that_is_no_utf8_is_a_decode_error(annotation: Any) -> None:
+    begin = {"string": b"", "json": b'"', "cbor": b"\x63", "msgpack": b"\xa3"}
+    codec = serializer(annotation)
+    for stored in (bytes, memoryview):
+        with pytest.raises(DecodeError):
+            codec.decode(stored(begin[codec.name] + b"\xed\xa0\x80" + (b'"' if codec.name == "json" else b"")))
+
+
 def test_a_refusal_says_what_was_given_and_what_was_expected() -> None:
     with pytest.raises(EncodeError, match=r"int64 cannot store 'x' \(str\): expected an int from -2\*\*63"):
         serializer(int).encode("x")

@@ -29,7 +29,7 @@ def dumps(plain: Any) -> bytes:
 def loads(data: Data) -> Any:
     """The plain data of JSON text; json itself reads no memoryview."""
     try:
-        return json.loads(str(data, "utf-8"))
+        return json.loads(bytes(data).decode())  # str(data, "utf-8") takes lone surrogates on PyPy
     except json.JSONDecodeError as error:
         # PyPy's own message may quote half a character, and then nothing can print it.
         raise ValueError(f"no JSON from line {error.lineno} column {error.colno} on") from None

@@ -84,13 +84,10 @@ def _with_msgspec(model: Model, msgspec: ModuleType) -> tuple[Encode, Decode]:
 
 
 def _with_msgpack(model: Model) -> tuple[Encode, Decode]:
-    unpackb = library("msgpack", "msgpack").unpackb
+    from .unpack import unpack
+
     pack, dump, load = _packer(None), model.shape.dump, model.shape.load
-    # timestamp=3: as datetimes in UTC
-    return (
-        lambda value: pack(dump(value)),
-        lambda data: load(unpackb(data, timestamp=3, strict_map_key=False)),
-    )
+    return lambda value: pack(dump(value)), lambda data: load(unpack(data))
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)

@@ -75,7 +75,7 @@ def check_width(data: Data, width: int) -> Data:
 
 def decode_text(data: Data) -> str:
     """The text of UTF-8 *data*."""
-    return str(data, "utf-8")
+    return bytes(data).decode()  # str(data, "utf-8") takes lone surrogates on PyPy
 
 
 def encode_bytes(value: Any) -> bytes:
