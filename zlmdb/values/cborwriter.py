@@ -241,7 +241,7 @@ class _Writer:
 _FLOATS = frozenset({float})
 _NULL, _TRUE, _FALSE = b"\xf6", b"\xf5", b"\xf4"
 _LISTS = tuple(head(4, size) for size in range(_MOST_AT_ONCE + 1))
-_UINT64 = tuple(b"\xcf" * size for size in range(_MOST_AT_ONCE + 1))  # as MessagePack says it
+_UINT64 = tuple(bytearray(b"\xcf" * size) for size in range(_MOST_AT_ONCE + 1))  # as MessagePack says it
 _NUMBERS_OF_64 = tuple(b"\x1b" * size for size in range(_MOST_AT_ONCE + 1))
 _FIXED_TEXTS: dict[type, tuple[bytes, int]] = {UUID: (b"\x78\x24", 2), date: (b"\x6a", 1)}
 """Types whose texts are always of one length: what begins them in CBOR, and how long their head is in MessagePack."""
