@@ -450,8 +450,11 @@ class Reader:
         self.add("z, = get_u32(data, p)")
         if runtime.BY_ARRAY:  # PyPy makes single loads of this
             self.within("p", size)
-            numbers = f"[one_{name}(data, q)[0] for q in range(p + 4, p + 4 + {size} * z, {size})]"
-            self.add(f"x{number} = {self.made_of(node, numbers)}")
+            self.add(f"x{number} = [{type(item.zero)()}] * z", "q = p + 4", "i = 0")
+            with self.block("while i < z:"):
+                self.add(f"x{number}[i] = one_{name}(data, q)[0]", f"q += {size}", "i += 1")
+            if not item.load == node.make == "$":
+                self.add(f"x{number} = {self.made_of(node, f'x{number}')}")
             return
         few = self.made_of(node, f"few_{name}[z](data, p + 4)")
         self.add(f"x{number} = {few} if z < 33 else {self.value(node)}")

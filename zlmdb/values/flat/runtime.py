@@ -68,7 +68,7 @@ def day_time(number: int) -> time:
     return time(*divmod(minutes, 60), second, fraction)
 
 
-_new, _unknown = object.__new__, SafeUUID.unknown
+_new, _from_bytes, _unknown = object.__new__, int.from_bytes, SafeUUID.unknown
 _slots: Any = UUID  # a UUID refuses to be changed, its slots do not
 _set_int, _set_is_safe = _slots.int.__set__, _slots.is_safe.__set__
 
@@ -76,7 +76,7 @@ _set_int, _set_is_safe = _slots.int.__set__, _slots.is_safe.__set__
 def make_uuid(data: bytes) -> UUID:
     """The UUID of 16 bytes. Its own constructor takes three times as long."""
     value = _new(UUID)
-    _set_int(value, int.from_bytes(data, "big"))
+    _set_int(value, _from_bytes(data, "big"))
     _set_is_safe(value, _unknown)
     return value
 
