@@ -63,6 +63,16 @@ class Zlmdb(Store):
         with self.db.write() as t:
             t.records.pop(key, None)
 
+    def where(self, field: str, value: Any) -> list[Any]:
+        from zlmdb import F
+
+        with self.db.read() as t:
+            return list(t.records.select().where(getattr(F, field) == value).values())
+
+    def project(self, field: str) -> list[Any]:
+        with self.db.read() as t:
+            return list(t.records.select().fields(field))
+
     def first(self) -> Any:
         with self.db.read() as t:
             return t.records.select(limit=1).first()[1]
