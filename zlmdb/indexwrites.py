@@ -1,8 +1,9 @@
 """The functions that write to a table with indexes, written out for its key and value types and those of its indexes.
 
 They do what `Table.__setitem__`, `Table.remove` and `upkeep` do, for the common case: nothing is refused, by an index
-or otherwise. A record is stored first, unless its key is taken already: whether there was one costs no look-up, and the
-old value is read only where there is one. Then each unique index is claimed, in the same way. What is refused there is
+or otherwise. A record is stored first, unless its key is taken already: whether there was one costs no look-up. Only
+where the record before was a change is this one looked up first. Then each unique index is claimed, in the same way as
+a new key of the table. What is refused there is
 taken back before anything else happens, and the general form raises the error, as it does for all that is uncommon.
 The old entries are deleted without a look whose they are, so that indexes of old files, where an entry may be that of
 another record, are left to the general form altogether.
@@ -36,7 +37,9 @@ def __setitem__(self, key, value):
     {handles} = self.handles
     put, db = self._put, self._db
     try:
-        if put(encoded, data, True, False, False, db):
+        found = None if self.growing else self._get(encoded, None, db)
+        if found is None and put(encoded, data, True, False, False, db):
+            self.growing = True
             if {claimed}:
                 {insert}
                 txn = self.txn
@@ -50,8 +53,9 @@ def __setitem__(self, key, value):
             self.txn.changes += 1
             self._raw.delete(encoded, b"", db)
         else:
+            self.growing = False
             try:
-                old = load(self._get(encoded, None, db))
+                old = load(self._get(encoded, None, db) if found is None else found)
                 {old}
             except Exception:
                 readable = False
@@ -63,7 +67,13 @@ def __setitem__(self, key, value):
                     delete = self._raw.delete
                     {update}
                     put(encoded, data, True, True, False, db)
-                    self.txn.count(puts, dels)
+                    txn = self.txn
+                    if txn.stats is None:
+                        txn.changes += 1
+                        txn.puts += puts
+                        txn.dels += dels
+                    else:
+                        txn.count(puts, dels)
                     return
                 {withdraw_moved}
                 self.txn.changes += 1

@@ -73,7 +73,7 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=_TableType):
 
     __slots__ = (
         "__weakref__", "_db", "_get", "_load", "_lookup", "_missing_indexes", "_put", "_raw", "_views", "adopted",
-        "gone", "handles", "indexes", "label", "prepared", "storage", "txn", "unknown", "writer",
+        "gone", "growing", "handles", "indexes", "label", "prepared", "storage", "txn", "unknown", "writer",
     )  # fmt: skip
 
     txn: Transaction
@@ -81,6 +81,7 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=_TableType):
     label: str
     indexes: list[BoundIndex]
     gone: frozenset[str]  # indexes that another program dropped or changed
+    growing: bool  # the latest write, if there was one, stored a new record
     handles: Optional[tuple[Any, ...]]  # of the indexes, where they are those that the generated functions know
     unknown: Sequence[str]  # the declared ones among the missing ones
     adopted: Mapping[str, Optional[str]]  # the tables of zlmdb <= 26 that declared indexes are
@@ -139,7 +140,7 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=_TableType):
         self._lookup = storage.lookup
         self._load = storage.load
         self._views = {}
-        self.prepared = None
+        self.prepared, self.growing = None, True
         self.indexes, self.handles = [], None
         self.use(raw if handle is not None else Nothing(storage.label))
         self.gone, self.missing, self.adopted = frozenset(), storage.missing_indexes, storage.adopted
