@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import zlmdb
+from zlmdb import bulkwrites
 from zlmdb.keys import key_codec
 from zlmdb.keys.registry import NAMED, PLAIN
 from zlmdb.table import Table
@@ -235,6 +236,139 @@ def test_methods_of_the_table_class_are_kept(make_db: Callable[..., Any], check_
         del t.rows[1]
         assert told == [1, 2, t.rows.storage.encode_key(1)]
         check_indexes(t.rows)
+
+
+# -- many at once -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def batches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The sizes of the lists that were stored by the engine's own loop; of 3 pairs at most."""
+    stored: list[int] = []
+    monkeypatch.setattr(bulkwrites, "CHUNK", 3)
+    put_batch = bulkwrites._put_batch
+
+    def told(table: Any, items: Any, *args: Any) -> bool:
+        done = put_batch(table, items, *args)
+        if done:
+            stored.append(len(items))
+        return done
+
+    monkeypatch.setattr(bulkwrites, "_put_batch", told)
+    return stored
+
+
+def fresh(*keys: int) -> list[tuple[int, Row]]:
+    return [(key, Row(f"r{key}", key % 3 or None, f"c{key}" if key % 2 else None)) for key in keys]
+
+
+@pytest.mark.parametrize("append", [False, True])
+def test_lists_of_new_records_in_order_are_stored_at_once(
+    rows: Any, check_indexes: Any, batches: list[int], append: bool
+) -> None:  # fmt: skip
+    items = fresh(10, 11, 12, 13, 14, 20, 21)
+    before = rows.txn.puts
+    assert rows.put_many(items, append=append) == 7
+    assert batches == [3, 3, 1]
+    assert dict(rows.select(10)) == dict(items)
+    check_indexes(rows)
+    assert rows.txn.puts - before == 7 + sum(len([x for x in (r.a, r.b, r.c, r.a and r.b) if x]) + 1 for _, r in items)
+    assert rows.put_many(fresh(*range(-9, 0))) == 9
+    assert rows.put_many(fresh(16, 17)) == 2
+    assert batches == [3, 3, 1, 3, 3, 3, 2]
+    check_indexes(rows)
+
+
+NOT_AT_ONCE: dict[str, list[tuple[int, Row]]] = {
+    "out of order": fresh(12, 11, 10),
+    "one key twice": [*fresh(10, 11), (11, Row("again"))],
+    "a record in between": fresh(0, 2, 4),
+    "a record that is replaced": fresh(3, 4),
+}
+
+
+@pytest.mark.parametrize("case", NOT_AT_ONCE)
+def test_other_lists_are_stored_one_by_one(rows: Any, check_indexes: Any, batches: list[int], case: str) -> None:
+    items = NOT_AT_ONCE[case]
+    assert rows.put_many(items) == len(items)
+    assert batches == []
+    assert {key: rows[key] for key, _ in items} == dict(items)
+    check_indexes(rows)
+
+
+def test_what_is_no_list_is_stored_one_by_one(rows: Any, check_indexes: Any, batches: list[int]) -> None:
+    """It may look at the table between two pairs."""
+    seen: list[int] = []
+    rows.put_many((key, row) for key, row in fresh(10, 11, 12) if not seen.append(len(rows)))  # type: ignore[func-returns-value]
+    assert seen == [3, 4, 5]
+    assert batches == []
+    check_indexes(rows)
+
+
+WRONG: dict[str, tuple[int, Row]] = {
+    "the first index": (14, Row("one")),
+    "the second unique index": (14, Row("new", 1, "C1")),
+    "another new record": (14, Row("new", 1, "c13")),
+    "a value that does not fit": (14, Row(5)),  # type: ignore[arg-type]
+    "a key that does not fit": ("14", Row("new")),  # type: ignore[dict-item]
+    "an index key that is too long": (14, Row("x" * 3000)),
+}
+
+
+@pytest.mark.parametrize("append", [False, True])
+@pytest.mark.parametrize("case", WRONG)
+def test_of_a_list_those_before_the_refused_pair_are_stored(
+    rows: Any, check_indexes: Any, batches: list[int], case: str, append: bool
+) -> None:
+    with pytest.raises((zlmdb.DuplicateKey, zlmdb.EncodeError)) as caught:
+        rows.put_many([*fresh(10, 11, 12, 13), WRONG[case], *fresh(15, 16)], append=append)
+    assert batches == [3]
+    assert list(rows) == [1, 2, 3, 10, 11, 12, 13]
+    check_indexes(rows)
+    generally(rows)
+    with pytest.raises(type(caught.value)) as general:
+        rows[WRONG[case][0]] = WRONG[case][1]
+    assert str(general.value) == str(caught.value)
+
+
+def test_appended_lists_must_ascend_from_the_last_record(rows: Any, check_indexes: Any, batches: list[int]) -> None:
+    for items in (fresh(10, 11, 12, 20, 19), fresh(15, 16), fresh(30, 31, 32, 25, 26)):
+        with pytest.raises(zlmdb.EncodeError, match="ascending"):
+            rows.put_many(items, append=True)
+    assert list(rows) == [1, 2, 3, 10, 11, 12, 20, 30, 31, 32]
+    assert batches == [3, 3]
+    check_indexes(rows)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), zlmdb.lmdb.DiskError("broken"), TimeoutError()], ids=repr)
+@pytest.mark.parametrize("calls", [0, 1, 2, 3])
+def test_a_list_that_was_interrupted_is_not_committed(db: Any, error: Any, calls: int) -> None:
+    left = [calls]
+
+    class Raw:
+        def __init__(self, inner: Any) -> None:
+            self.inner = inner
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.inner, name)
+
+        def cursor(self, *args: Any) -> Any:
+            return Raw(self.inner.cursor(*args))
+
+        def putmulti(self, *args: Any) -> Any:
+            left[0] -= 1
+            if left[0] < 0:
+                raise error
+            return self.inner.putmulti(*args)
+
+    with db.read() as t:
+        before = stored(t.rows)
+    with pytest.raises(zlmdb.TransactionPoisoned), db.write() as t:  # noqa: PT012
+        t.rows.use(Raw(t.txn.raw))
+        with pytest.raises((type(error), zlmdb.Error)):
+            t.rows.put_many(fresh(10, 11, 12))
+    with db.read() as t:
+        assert stored(t.rows) == before
 
 
 # -- every key type ---------------------------------------------------------------------------------------------------

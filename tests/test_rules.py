@@ -27,7 +27,7 @@ ROWS = [
     ["transaction", "catalogue", "storage"],
     ["query"],
     ["selection", "hotpath", "indexstorage"],
-    ["indexview", "indexwrites", "upkeep"],
+    ["bulkwrites", "indexview", "indexwrites", "upkeep"],
     ["index"],
     ["table"],
     ["attach"],
@@ -52,6 +52,7 @@ LATE: dict[tuple[str, str], str] = {
     ("selection", "table"): "annotations: a selection is made by a table",
     ("index", "table"): "annotations: an index is a descriptor on a table",
     ("indexview", "table"): "annotations: a view reads a table",
+    ("bulkwrites", "table"): "annotations: it writes to a table",
 }
 
 

@@ -113,6 +113,20 @@ def <name>(self, <argument>):
     <result>
 """
 
+_BATCH = """\
+def batch(items):
+    rows = []
+    {lists}
+    for key, value in items:
+        encoded = {encode} if {check} else encode_key(key)
+        data = dump(value)
+        {new}
+        {check_size}
+        {check_entries}
+        rows.append((encoded, data))
+        {entries}
+    return rows, ({listed})
+"""
 
 # Of the two methods that delete: the argument, how the engine's key is made of it, and what they return.
 _REMOVERS = {
@@ -160,12 +174,15 @@ class _Lines(NamedTuple):
 def kind_of(cls: Any, general: Any, storage: Storage[Any, Any]) -> Any:
     """The subclass of the table class *cls* for *storage* and its present indexes; *general* is the base of all.
 
-    Its attribute ``kept`` has the indexes that its methods keep in step: none where they are not of this kind.
+    Its attribute ``kept`` has the indexes that its methods keep in step: none where they are not of this kind. Its
+    ``batch`` is what `batch_of` gives; None where `bulkwrites` cannot be used.
     """
     made_for, kind = storage.kinds.get(cls, (None, cls))
     if made_for is not storage.indexes:
         kept = tuple(storage.indexes) if all(index.sole for index in storage.indexes) else ()
         methods = index_writes(general, storage, kept) if kept else point_writes(general, storage)
+        if kept and cls.__setitem__ is general.__setitem__:
+            methods["batch"] = staticmethod(batch_of(storage, kept))
         if cls.remove is not general.remove:  # which the general `__delitem__` calls
             methods.pop("__delitem__", None)
         kind = specialised(cls, general, storage, methods, kept=kept)
@@ -175,13 +192,40 @@ def kind_of(cls: Any, general: Any, storage: Storage[Any, Any]) -> Any:
 
 def index_writes(general: Any, storage: Storage[Any, Any], indexes: Sequence[IndexStorage]) -> dict[str, Any]:
     """The methods that write records of *storage* and keep *indexes* in step."""
-    skip = len(storage.prefix)
-    primary = f"encoded[{skip}:]" if skip else "encoded"
-    lines = [_lines(n, index, primary) for n, index in enumerate(indexes)]
+    lines, primary = _lines_of(storage, indexes)
     return {
         "__setitem__": _storing(general, storage, lines, primary),
         **{name: _removing(general, storage, lines, name) for name in _REMOVERS},
     }
+
+
+def batch_of(storage: Storage[Any, Any], indexes: Sequence[IndexStorage]) -> Any:
+    """A function of pairs of key and value: it gives the engine's rows, and for each of *indexes* those of its entries.
+
+    It raises just any exception where something does not fit.
+    """
+    lines, _ = _lines_of(storage, indexes)
+    too_long = [line.too_long for line in lines if line.too_long]
+    source, names = writing(
+        _BATCH,
+        storage,
+        {},
+        lists=_joined(4, [f"l{line.n} = []" for line in lines]),
+        new=_joined(8, (one for line in lines for one in line.new)),
+        check_entries=f"if {' or '.join(too_long)}: raise ValueError(key)" if too_long else "",
+        entries=_joined(
+            8, [f"if e{line.n} is not None: l{line.n}.append((e{line.n}, {line.owned}))" for line in lines]
+        ),
+        listed="".join([f"l{line.n}, " for line in lines]),
+    )
+    return _made("indexed bulk writes", storage, source, names, lines)["batch"]
+
+
+def _lines_of(storage: Storage[Any, Any], indexes: Sequence[IndexStorage]) -> tuple[list[_Lines], str]:
+    """The lines for all indexes, and the expression of the encoded primary key."""
+    skip = len(storage.prefix)
+    primary = f"encoded[{skip}:]" if skip else "encoded"
+    return [_lines(n, index, primary) for n, index in enumerate(indexes)], primary
 
 
 def _storing(general: Any, storage: Storage[Any, Any], lines: Sequence[_Lines], primary: str) -> Any:

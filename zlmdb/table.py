@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Callable, ClassVar, Generic, NoReturn, Op
 from uuid import UUID
 
 from . import errors, upkeep
+from .bulkwrites import put_batches
 from .hotpath import Stream, stream_of
 from .index import DeclaredIndex
 from .indexstorage import BoundIndex, IndexStorage
@@ -96,6 +97,7 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=_TableType):
     _views: dict[str, Any]
     _missing_indexes: Sequence[str]
 
+    batch: ClassVar[Optional[Callable[[Any], Any]]] = None  # see `indexwrites.kind_of`
     kept: ClassVar[tuple[IndexStorage, ...]] = ()  # the indexes that the generated functions keep in step
     table_name: ClassVar[Optional[str]] = None
     table_uuid: ClassVar[Optional[UUID]] = None
@@ -325,19 +327,32 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=_TableType):
 
     def _put_all(self, items: Iterable[tuple[K, V]]) -> int:
         if self.indexes:
-            count = 0
-            for key, value in items:
-                self[key] = value
-                count += 1
-            return count
+            done = self._put_batches(items, append=False)
+            return done + self._put_each(islice(items, done, None))
         return self._put_stream(items, append=False)
 
     def _append(self, items: Iterable[tuple[K, V]]) -> int:
+        done = self._put_batches(items, append=True) if self.indexes else 0
         last = next(iter(self.select(reverse=True, limit=1).engine_keys()), b"")
         # A prefixed table shares its key space: only the engine's greatest prefix could be appended to.
-        if self.indexes or self.storage.prefix:
-            return self._put_all(self._ascending(items, last))
+        if self.indexes:
+            return done + self._put_each(self._ascending(islice(items, done, None), last))
+        if self.storage.prefix:
+            return self._put_stream(self._ascending(items, last), append=False)
         return self._put_stream(items, append=True, last=last)
+
+    def _put_batches(self, items: Iterable[tuple[K, V]], *, append: bool) -> int:
+        """Store what can be stored by the engine's own loop, of pairs that are in a list; how many of the first."""
+        if self.batch is None or self.writer is None or not isinstance(items, (list, tuple)):
+            return 0
+        return put_batches(self, items, self.batch, append=append)
+
+    def _put_each(self, items: Iterable[tuple[K, V]]) -> int:
+        count = 0
+        for key, value in items:
+            self[key] = value
+            count += 1
+        return count
 
     def _ascending(self, items: Iterable[tuple[K, V]], last: bytes) -> Iterator[tuple[K, V]]:
         for key, value in items:
