@@ -79,6 +79,14 @@ def test_known_keys_are_used() -> None:
     assert write.__code__.co_filename.startswith("<zlmdb flatbuffers: writer of ScoresScoresEntry, 2 keys")
 
 
+def test_empty_dicts_in_between_are_no_matter() -> None:
+    codec = serializer(FlatBuffers[Scores])
+    for turn in range(12 * TURNS):
+        value = Scores("n", {"a": 1.0 * turn} if turn % 10 == 0 else {})
+        assert codec.decode(codec.encode(value)) == value
+    assert len(readers(codec)) == 1
+
+
 def test_other_keys_of_the_same_lengths() -> None:
     """What is known is given up when other keys keep coming, and found again later; the values are right throughout."""
     codec, dice = serializer(FlatBuffers[Scores]), random.Random(1)

@@ -1,8 +1,8 @@
 """Dicts whose keys have been met before: records tend to come with the same ones over and over.
 
-Of the bytes of such a dict only the values differ. When a set of keys has been met often, it gets a function of
-its own, which reads all values at once and compares all other bytes with those seen before. They are what
-decides how the dict is read, so that it would read the same keys from them.
+Of the bytes of such a dict only the values differ. When a set of keys has been met often, it gets a function of its
+own, which reads all values at once and compares all other bytes with those seen before: where the vtable, the entries
+and their keys are depends on nothing else, so that reading entry by entry would give the same keys.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SELDOM = 4096
 """Or at the fewest one in so many."""
 
 OFTEN = 8
-"""How many times the same keys are found when one looks, until there is a function: that takes as long as 200 dicts."""
+"""How many times the same keys are found when one looks, until there is a function: that takes as long as 100 dicts."""
 
 MISSES = 64
 """How many times it may be the wrong one."""

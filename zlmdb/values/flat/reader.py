@@ -211,7 +211,7 @@ class Reader:
         name = self.constant(f"readers_{layout.table.fbs}", readers)
         wait = self.constant(f"wait_{layout.table.fbs}", readers.wait)
         self.add("z, = get_u32(data, place)")
-        with self.block(f"if z < {FEW}:"):
+        with self.block(f"if 0 < z < {FEW}:"):
             with self.block(f"if {name}:"):
                 self.add(f"read = {name}.get(get_u32(data, place + 4 * z)[0] << 6 | z)")
                 with self.block("if read is not None:"):

@@ -105,7 +105,7 @@ class _Writer:
         self.names[f"wait_{name}"] = writers.wait
         add, block = self.source.add, self.source.block
         with block(f"def put_dict_{name}(found):"):
-            with block(f"if writers_{name} and len(found) < {keysets.FEW}:"):
+            with block(f"if writers_{name} and 0 < len(found) < {keysets.FEW}:"):
                 keys, key = ("found", "len(found)") if runtime.BY_ARRAY else ("keys", "keys := tuple(found)")
                 add(f"write = writers_{name}.get({key})")
                 with block("if write is not None:"):
@@ -113,7 +113,7 @@ class _Writer:
                     with block("if data is not None:"):
                         add("return data")
             add(f"data = puts_{name}(list(found.items()))", f"wait_{name}[0] -= 1")
-            with block(f"if wait_{name}[0] < 0 and len(found) < {keysets.FEW}:"):
+            with block(f"if wait_{name}[0] < 0 < len(found) < {keysets.FEW}:"):
                 add(f"writers_{name}.look(found, data)")
             add("return data")
         add("")
