@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import pickle
 import platform
 import struct
@@ -11,6 +12,7 @@ import typing
 import uuid
 import zlib
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Annotated, Any, Optional, TypeVar
 from uuid import UUID
 
@@ -429,6 +431,71 @@ def test_json_has_the_ways_of_json() -> None:
     codec = serializer(values.Json)
     assert codec.decode(codec.encode({1: (2, 3)})) == {"1": [2, 3]}
     assert codec.decode(b"NaN") != codec.decode(b"NaN")  # zlmdb <= 26 wrote it
+
+
+class Word(str):
+    pass
+
+
+def by_json(value: Any) -> bytes:
+    """As zlmdb <= 26 wrote it."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+FLOATS = st.floats(allow_nan=False, allow_infinity=False) | st.floats(-1e17, 1e17)
+JSON_SCALARS = (
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.text() | st.text('\\"/\0\x7f\u2028') | FLOATS
+)
+JSON_KEYS = st.text() | st.integers() | st.text().map(Word)
+JSON_DATA = st.recursive(
+    JSON_SCALARS,
+    lambda inner: st.lists(inner) | st.dictionaries(JSON_KEYS, inner, max_size=5) | st.lists(inner).map(tuple),
+)
+
+
+@given(JSON_DATA)
+def test_json_keeps_its_bytes(value: Any) -> None:
+    codec = serializer(values.Json)
+    data = codec.encode(value)
+    assert data == by_json(value)
+    assert repr(codec.decode(data)) == repr(json.loads(data))
+
+
+@pytest.mark.parametrize("number", [0.0, -0.0, 1e-4, 9.999e-5, 1e15, 1e16, 9999999999999998.0, 5e-324, 2**64, -(2**64)])
+def test_json_numbers_keep_their_bytes(number: float) -> None:
+    assert serializer(values.Json).encode([number, {"a": number}]) == by_json([number, {"a": number}])
+
+
+@pytest.mark.parametrize("wrong", [UUID1, {1}, b"a", datetime(2020, 1, 1), float("nan"), float("inf")], ids=repr)
+def test_json_refuses_what_is_no_json(wrong: Any) -> None:
+    for value in (wrong, [wrong], {"a": wrong}):
+        with pytest.raises(EncodeError):
+            serializer(values.Json).encode(value)
+
+
+READ_AS_JSON = [
+    "-0", "-0.0", "1e400", "-1E+5", "1" * 30, "1.5", '"\\ud800"', '"\\ud83d\\ude00"', "[NaN]", ' {"a":1,"a":2} ',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", READ_AS_JSON)
+def test_json_is_read_as_the_standard_library_reads_it(text: str) -> None:
+    for stored in (text.encode(), memoryview(text.encode())):
+        assert repr(serializer(values.Json).decode(stored)) == repr(json.loads(text))
+
+
+@given(JSON_DATA, st.integers(0), st.binary(max_size=2))
+def test_damaged_json_is_read_as_the_standard_library_reads_it(value: Any, place: int, noise: bytes) -> None:
+    data = by_json(value)
+    place %= len(data)
+    data = data[:place] + noise + data[place + 1 :]
+    try:
+        expected = json.loads(data.decode())
+    except ValueError:
+        with pytest.raises(DecodeError):
+            serializer(values.Json).decode(data)
+    else:
+        assert repr(serializer(values.Json).decode(data)) == repr(expected)
 
 
 def test_a_dict_or_list_of_anything_is_checked_to_be_one() -> None:

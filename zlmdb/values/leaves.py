@@ -220,7 +220,8 @@ class PlainData(Shape):
         self._scalars = frozenset({type(None), bool, int, str} | ({bytes, float} if form != "json" else set[type]()))
         self._keys = frozenset({str} if form == "json" else {str, int, bytes})
         self.label = f"plain data ({form})"
-        self.__dict__["fits"] = _plain_data(self._scalars, self._keys, aware=form == "msgpack")
+        others = {"msgpack": _is_aware, "json": _is_finite, "cbor": _is_none_of_them}
+        self.__dict__["fits"] = plain_data(self._scalars, self._keys, others[form])
 
     def test(self, check: Check, x: str) -> None:
         scalars = check.constant(self._scalars)
@@ -244,8 +245,11 @@ class PlainData(Shape):
         return super().misfit(value, path)
 
 
-def _plain_data(scalars: frozenset[type], keys: frozenset[type], *, aware: bool) -> Callable[[Any], bool]:
-    """`PlainData.fits`: a function without calls for scalars, as documents are what Python has to look at most."""
+def plain_data(scalars: frozenset[type], keys: frozenset[type], other: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    """The test whether a value is of *scalars* in lists, and in dicts with *keys*; *other* tests what is neither.
+
+    There are no calls for scalars, as documents are what Python has to look at most.
+    """
 
     def fits(value: Any) -> bool:
         cls: object = type(value)  # pyright: ignore[reportUnknownVariableType] - as it is, of an Any
@@ -261,11 +265,21 @@ def _plain_data(scalars: frozenset[type], keys: frozenset[type], *, aware: bool)
                 if type(item) is not str and type(item) not in scalars and not fits(item):
                     return False
             return True
-        if cls is float:
-            return isfinite(value)
-        return cls in scalars or (aware and cls is datetime and value.utcoffset() is not None)
+        return cls in scalars or other(value)
 
     return fits
+
+
+def _is_aware(value: Any) -> bool:
+    return type(value) is datetime and value.utcoffset() is not None
+
+
+def _is_finite(value: Any) -> bool:
+    return type(value) is float and isfinite(value)
+
+
+def _is_none_of_them(value: Any) -> bool:
+    return False
 
 
 def utc_text(value: datetime) -> str:
