@@ -8,7 +8,7 @@ import typing
 from collections.abc import Mapping
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Optional, Union
+from typing import Annotated, Any, ClassVar, Literal, Optional, Union
 
 from ..values.base import is_a, is_free, show, typename
 from ..values.describe import filled, renamed
@@ -28,15 +28,21 @@ _NUMBERS: dict[Any, tuple[type[Any], ...]] = {
 }
 
 
-class Model(NamedTuple):
+_KEPT = 256
+"""Fields whose types are kept for a table."""
+
+
+class Model:
     """The type of a table's values, and the names beside those of its module that its annotations may use.
 
     *listed*: only the fields count, and no properties, since reading gives views.
     """
 
-    annotation: Any
-    localns: Optional[Mapping[str, Any]] = None
-    listed: bool = False
+    def __init__(self, annotation: Any, localns: Optional[Mapping[str, Any]] = None, *, listed: bool = False) -> None:
+        self.annotation = annotation
+        self._localns = localns
+        self._listed = listed
+        self._types: dict[tuple[str, ...], Any] = {}  # resolving annotations takes longer than all else together
 
     def check(self, compare: Compare) -> None:
         """Raise `TypeError` for a field that there is not, or a value that the field cannot be compared with."""
@@ -57,9 +63,13 @@ class Model(NamedTuple):
 
     def type_of(self, path: tuple[str, ...]) -> Any:
         """The annotation of the field at *path*; Any if that is not known. Raises `TypeError` where there is none."""
-        found = self.annotation
-        for depth, name in enumerate(path):
-            found = self._field(found, name, path[: depth + 1])
+        found = self._types.get(path, self)
+        if found is self:
+            found = self.annotation
+            for depth, name in enumerate(path):
+                found = self._field(found, name, path[: depth + 1])
+            if len(self._types) < _KEPT:
+                self._types[path] = found
         return found
 
     def _field(self, holder: Any, name: str, path: tuple[str, ...]) -> Any:
@@ -72,7 +82,7 @@ class Model(NamedTuple):
         known = self._hints(origin)
         if name in known:
             return filled(known[name], dict(zip(getattr(origin, "__parameters__", ()), typing.get_args(holder))))
-        if hasattr(origin, name) and not callable(getattr(origin, name)) and not self.listed:
+        if hasattr(origin, name) and not callable(getattr(origin, name)) and not self._listed:
             return Any  # a property
         raise TypeError(
             f"{spelled(path)}: {typename(origin)} has no field {name!r}, it has {', '.join(known) or 'none'}: name one "
@@ -81,7 +91,7 @@ class Model(NamedTuple):
 
     def _hints(self, cls: type[Any]) -> dict[str, Any]:
         try:
-            hints = typing.get_type_hints(cls, localns=dict(self.localns or {}), include_extras=True)
+            hints = typing.get_type_hints(cls, localns=dict(self._localns or {}), include_extras=True)
         except (NameError, TypeError):  # names are known all the same
             names = [name for base in reversed(cls.__mro__) for name in vars(base).get("__annotations__", ())]
             return dict.fromkeys(names, Any)
