@@ -41,6 +41,6 @@ autodoc_preserve_defaults = True
 nitpick_ignore_regex = [
     ("py:.*", r"(?!zlmdb\b).*"),
     ("py:.*", r"zlmdb(\.\w+)*\.[A-Z]"),
-    ("py:.*", r"zlmdb\.(keys|values)\.\w+\.\w+"),
+    ("py:.*", r"zlmdb\.(keys|query|values)\.\w+\.\w+"),
     ("py:.*", r"zlmdb\.(classic\.selection|database|indexstorage|selection|storage|store)\.\w+"),
 ]
