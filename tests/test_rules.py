@@ -29,6 +29,7 @@ ROWS = [
     ["selection", "hotpath", "indexstorage"],
     ["bulkwrites", "indexview", "indexwrites", "upkeep"],
     ["index"],
+    ["tableclass"],
     ["table"],
     ["attach"],
     ["classic"],

@@ -16,7 +16,8 @@ from .keys import from_name as key_from_name
 from .query import Model
 from .storage import Storage, Watched
 from .store import Store
-from .table import Table, declared_indexes
+from .table import Table
+from .tableclass import declared_indexes
 from .typeargs import type_arguments
 from .upkeep import build
 from .values import FlatBuffersViewSerializer, serializer

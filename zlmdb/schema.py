@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Optional, TypeVar, get_origin, 
 
 from .attach import Declaration, declaration, tables, undeclared
 from .storage import Storage
-from .table import Table, calling_locals
+from .table import Table
+from .tableclass import calling_locals
 from .transaction import Transaction
 
 if TYPE_CHECKING:

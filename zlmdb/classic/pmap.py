@@ -14,7 +14,8 @@ from ..catalogue import catalogue_of, slot_prefix
 from ..keys import KeyCodec, key_codec
 from ..storage import Storage, shortened
 from ..store import Store
-from ..table import Table, calling_locals
+from ..table import Table
+from ..tableclass import calling_locals
 from ..transaction import Transaction
 from ..values.base import Serializer
 from .attached import Attached, Built, check_built, index_storages, prepare
