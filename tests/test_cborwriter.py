@@ -150,3 +150,12 @@ class Open:
 @pytest.mark.parametrize("annotation", [int, list[int], Pair, Endless, Open, Optional[Inner]])
 def test_what_may_be_of_any_depth_is_left_to_cbor2(annotation: Any) -> None:
     assert writer(Model(annotation, "cbor", cbor2.dumps).shape, cbor2.dumps) is None
+
+
+@pytest.mark.parametrize("bits", [0, 5, 8, 16, 32, 63, 64, 70])
+def test_integers_of_every_width(bits: int) -> None:
+    codec = serializer(Cbor[Inner])
+    for number in (sign * 2**bits + more for sign in (1, -1) for more in (-25, -24, -1, 0, 1, 24)):
+        data = codec.encode(Inner(number))
+        assert data == cbor2.dumps({"a": number, "b": None})
+        assert codec.decode(data) == Inner(number)

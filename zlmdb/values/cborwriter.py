@@ -20,7 +20,7 @@ from .shapes import DictOf, ListOf, Record, UnionOf, walk
 
 _NUMBERS = tuple(bytes([n]) if n < 24 else bytes([0x18, n]) for n in range(256))
 _TEXTS = tuple(bytes([0x60 + n]) if n < 24 else bytes([0x78, n]) for n in range(256))
-_uint64 = Struct(">BQ").pack
+_uint8, _uint16, _uint32, _uint64 = (Struct(f">B{size}").pack for size in "BHIQ")
 _float64 = Struct(">Bd").pack
 _MOST_AT_ONCE = 64
 _SMALL = [[bytes([(major << 5) | size]) for size in range(24)] for major in range(8)]
@@ -46,8 +46,11 @@ def head(major: int, size: int) -> bytes:
     if size < 24:
         return _SMALL[major][size]
     first = major << 5
-    width, code = next((width, code) for width, code in ((1, 24), (2, 25), (4, 26), (8, 27)) if size < 256**width)
-    return bytes([first | code]) + size.to_bytes(width, "big")
+    if size < 2**8:
+        return _uint8(first | 24, size)
+    if size < 2**16:
+        return _uint16(first | 25, size)
+    return _uint32(first | 26, size) if size < 2**32 else _uint64(first | 27, size)
 
 
 def write_text(value: str) -> bytes:
@@ -158,7 +161,7 @@ class _Writer:
             return _uint64(0x1B, value)
         if 0 <= value < 2**64:
             return head(0, value)
-        return self.pack(value)
+        return head(1, ~value) if -(2**64) <= value < 0 else self.pack(value)
 
     def number(self, value: Any) -> bytes:
         """A float; an int in its place stays one. The infinities and NaN have a short form, which cbor2 knows."""
