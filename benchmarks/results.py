@@ -98,6 +98,7 @@ def run(
     """The rows of one workload at one size; *labels* are the contenders, by default all."""
     if workload in INSIDE:
         progress(f"{workload} {size:,}: {rounds} rounds")
+        limit *= len(INSIDE[workload].labels)  # they take turns in one process
         remote = Remote()
         try:
             rows: dict[str, Any] = remote.call(limit, do="inside", workload=workload, size=size, rounds=rounds)["rows"]

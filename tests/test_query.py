@@ -108,7 +108,7 @@ Store = type(
 )
 
 
-KINDS = ["lmdb-tables", "memory-tables, write", "lmdb-classic", "lmdb-tables, buffers", "memory-tables, buffers"]
+KINDS = ["lmdb-tables", "memory-tables, write", "lmdb-classic", "lmdb-tables, buffers"]
 
 
 @pytest.fixture(scope="module", params=KINDS)
