@@ -70,7 +70,7 @@ def step_table(rows: dict[str, Any], step: str) -> Table:
         own = same_codec(label, rows)
         picture.add_row(
             label, rate(median(wall)), duration(median(wall)), plus_minus(wall).strip("± "), duration(median(cpu)),
-            ratio(ratios(row, rows[base], step)) if base else "",
+            "" if base is None else "1" if label == base else ratio(ratios(row, rows[base], step)),
             ratio(ratios(row, rows[own], step)) if own else "", str(len(wall)),
         )  # fmt: skip
     return picture

@@ -1,7 +1,8 @@
 """zlmdb's serializer benchmark of 2018: objects/s and bytes/object, on the same full object for every serializer.
 
 Two objects: the user of that benchmark with all its 11 fields, and a small record of five numbers and two texts. Each
-round trip is checked before anything is timed. "published form" is the loop as published: it makes the random user,
+round trip is checked before anything is timed. The ratings of all users have the same ten keys, which helps those who
+remember keys; so there are users, too, of whom no two have a key in common. "published form" is the loop as published: it makes the random user,
 marshals it and writes it, all inside the clock, so that making it dominates the fast serializers.
 
 "zlmdb ..." are this package's serializers as a table uses them, checks included; "Unchecked" leaves them out. "official
@@ -175,30 +176,37 @@ def published(encode: Callable[[Any], bytes], size: int) -> int:
     return size
 
 
-def objects(model: Any, size: int) -> list[Any]:
-    return [user for _, user in users(size)] if model is User else [small(number) for number in range(size)]
+def objects(model: Any, size: int, new_keys: bool = False) -> list[Any]:
+    """*new_keys*: no two users have a key of their ratings in common. Those of the benchmark all have the same ten."""
+    if model is not User:
+        return [small(number) for number in range(size)]
+    found = [user for _, user in users(size)]
+    if new_keys:
+        for number, user in enumerate(found):
+            user.ratings = {f"{key}-{number}": rating for key, rating in user.ratings.items()}
+    return found
 
 
 @contextmanager
-def encoding(directory: Path, size: int, model: Any) -> Iterator[Timed]:
-    values = objects(model, size)
+def encoding(directory: Path, size: int, model: Any, new_keys: bool = False) -> Iterator[Timed]:
+    values = objects(model, size, new_keys)
     found, _ = working(model)
     timed: Timed = {
         label: partial(each, encode, values) for label, (encode, _) in found.items() if label not in READERS
     }
-    if model is User:
+    if model is User and not new_keys:
         timed[SIX_ONLY] = partial(each, six_only(), [six_fields(user) for user in values])
     yield timed
 
 
 @contextmanager
-def decoding(directory: Path, size: int, model: Any) -> Iterator[Timed]:
-    values = objects(model, size)
+def decoding(directory: Path, size: int, model: Any, new_keys: bool = False) -> Iterator[Timed]:
+    values = objects(model, size, new_keys)
     found, _ = working(model)
     timed: Timed = {
         label: partial(each, decode, [encode(value) for value in values]) for label, (encode, decode) in found.items()
     }
-    if VIEW_ALL in found:
+    if VIEW_ALL in found and not new_keys:
         from zlmdb.values import FlatBuffersView, serializer
 
         read = serializer(FlatBuffersView[model]).raw_decode
@@ -228,6 +236,8 @@ class Serializers(Inside):
     questions = (
         Question("user: encode", partial(encoding, model=User), OFFICIAL, "object"),
         Question("user: decode", partial(decoding, model=User), OFFICIAL, "object"),
+        Question("user, keys never the same: encode", partial(encoding, model=User, new_keys=True), OFFICIAL, "object"),
+        Question("user, keys never the same: decode", partial(decoding, model=User, new_keys=True), OFFICIAL, "object"),
         Question("small record: encode", partial(encoding, model=Small), OFFICIAL, "object"),
         Question("small record: decode", partial(decoding, model=Small), OFFICIAL, "object"),
         Question("user, published form: make, marshal, encode", as_published, OFFICIAL, "object"),
