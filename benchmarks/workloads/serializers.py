@@ -2,8 +2,8 @@
 
 Two objects: the user of that benchmark with all its 11 fields, and a small record of five numbers and two texts. Each
 round trip is checked before anything is timed. The ratings of all users have the same ten keys, which helps those who
-remember keys; so there are users, too, of whom no two have a key in common. "published form" is the loop as published: it makes the random user,
-marshals it and writes it, all inside the clock, so that making it dominates the fast serializers.
+remember keys; so there are users, too, of whom no two have a key in common. "published form" is the loop as published:
+it makes the random user, marshals it and writes it, all inside the clock, so that making it dominates the fast ones.
 
 "zlmdb ..." are this package's serializers as a table uses them, checks included; "Unchecked" leaves them out. "official
 FlatBuffers" is the runtime of the flatbuffers package called by hand, as lean as can be. "flatc's code" is what people
