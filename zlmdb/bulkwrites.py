@@ -58,9 +58,12 @@ def _in_a_gap(table: Table[Any, Any], keys: Sequence[bytes], append: bool) -> bo
     if not all(map(lt, keys, keys[1:])):
         return False
     cursor = table.cursor()
-    if not cursor.set_range(keys[0]):
-        return True
-    following = bytes(cursor.key())
+    try:
+        if not cursor.set_range(keys[0]):
+            return True
+        following = bytes(cursor.key())
+    except Exception as error:
+        raise table.txn.translate(error, table=table.label) from error
     return following >= table.storage.upper or (not append and following > keys[-1])
 
 

@@ -101,6 +101,7 @@ def workload(db: zlmdb.Database[Ledger], n: int) -> int:
     with db.write() as t:
         extra = max(t.items, default=0) + 1
         t.items.put_many((extra + i, Item(f"extra {i}", i, b"x" * 5000)) for i in range(5))
+        t.items.put_many([(extra + i, Item(f"extra {i}", i, b"x" * 5000)) for i in range(5, 10)])  # by another way
         t.items.select(extra).delete()
         step(t, n + 4)
     with db.read() as t:
