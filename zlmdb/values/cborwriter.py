@@ -14,6 +14,7 @@ from typing import Any, Callable, Optional
 from uuid import UUID
 
 from .base import Encode
+from .checks import globals_of
 from .leaves import Choice, Float, Leaf, Shape
 from .models import find_msgspec
 from .shapes import DictOf, ListOf, Record, UnionOf, walk
@@ -99,7 +100,7 @@ class _Writer:
         if before:
             items.append(repr(before))
         source = f"lambda value: join(({', '.join(items)},))"
-        made: Encode = eval(compile(source, f"<CBOR of {record.label}>", "eval"), names)
+        made: Encode = eval(compile(source, f"<CBOR of {record.label}>", "eval"), globals_of(names))
         return made
 
     def expression(self, shape: Shape, item: str, mark: str, names: dict[str, Any]) -> str:

@@ -19,7 +19,7 @@ from pickle import dumps
 from typing import Any, Optional
 
 from .base import Decode, Encode, is_a, show, typename
-from .checks import Check
+from .checks import Check, globals_of
 from .leaves import Shape
 from .packed import packing_of, unpacked
 from .pickleshapes import structure
@@ -138,8 +138,9 @@ class FieldTuples:
                 lines.append(f"    if type({item}) is packed_{item}: {item} = unpack_{item}({item})")
         lines += [f"    {line}" for line in self._making(items, names)]
         lines.append("    return made" if trusting else "    return checked(made)")
-        exec(compile("\n".join(lines), f"<unpickling of {self.record.label}>", "exec"), names)
-        decode: Decode = names["decode"]
+        space = globals_of(names)
+        exec(compile("\n".join(lines), f"<unpickling of {self.record.label}>", "exec"), space)
+        decode: Decode = space["decode"]
         return decode
 
     def _making(self, items: list[str], names: dict[str, Any]) -> list[str]:
