@@ -969,6 +969,15 @@ def test_a_view_reads_what_is_touched_and_only_that() -> None:
         load(user)
 
 
+def test_a_lone_surrogate_in_the_file_is_no_text() -> None:
+    data = serializer(FlatBuffers[User]).encode(ann()).replace(b"test-1@", b"te\xed\xa0\x801@")
+    with pytest.raises(DecodeError):
+        serializer(FlatBuffers[User]).decode(data)
+    view = serializer(FlatBuffersView[User]).decode(data)
+    with pytest.raises(DecodeError, match=r"UserView\.email"):
+        _ = view.email
+
+
 def test_views_of_tables_inside_are_views() -> None:
     node = Node(1, Node(2), [Node(3), Node(4)])
     view = serializer(FlatBuffersView[Node]).decode(serializer(FlatBuffers[Node]).encode(node))

@@ -10,7 +10,7 @@ import sys
 import typing
 import uuid
 from collections.abc import Sequence
-from typing import Annotated, Any, NewType, Optional, Union, get_type_hints
+from typing import Annotated, Any, NewType, Optional, Union, get_args, get_origin, get_type_hints
 from uuid import UUID
 
 import pytest
@@ -611,6 +611,19 @@ def test_what_does_not_fit_is_refused_with_a_message(annotation: Any, key: Any, 
         key_codec(annotation).encode(key)
     assert isinstance(caught.value, ValueError)
     assert "expected" in str(caught.value)
+
+
+@pytest.mark.parametrize("annotation", [str, k.String, tuple[str, int], tuple[int, str]], ids=repr)
+def test_a_lone_surrogate_in_the_file_is_no_text(annotation: Any) -> None:
+    codec = key_codec(annotation)
+    key = (
+        tuple(["abc" if part is str else 1 for part in get_args(annotation)])
+        if get_origin(annotation) is tuple
+        else "abc"
+    )
+    assert codec.decode(codec.encode(key)) == key
+    with pytest.raises(DecodeError):
+        codec.decode(codec.encode(key).replace(b"abc", b"\xed\xa0\x80"))
 
 
 def test_the_classic_text_refuses_nul_too() -> None:

@@ -83,7 +83,7 @@ class StrKey(KeyCodec[str]):
             self.refuse(key, str(error))
 
     def decoder(self) -> Callable[[Data], str]:
-        return lambda data: str(data, "utf-8")
+        return lambda data: bytes(data).decode()  # str(data, "utf-8") takes lone surrogates on PyPy
 
     def lookup(self, prefix: bytes = b"") -> Callable[[str], bytes]:
         encode = str.encode
@@ -93,7 +93,7 @@ class StrKey(KeyCodec[str]):
         return f"{prefix!r} + key.encode()" if prefix else "key.encode()", {}
 
     def inline(self) -> Inline:
-        return Inline("", "type({x}) is str", "{x}.encode()", "str({x}, 'utf-8')")
+        return Inline("", "type({x}) is str", "{x}.encode()", "{x}.decode()")
 
 
 class BlobKey(KeyCodec[bytes]):

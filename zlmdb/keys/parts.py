@@ -113,7 +113,7 @@ class OpenTextPart(Part):
 def _open_text(data: bytes) -> str:
     if b"\0" in data:
         raise ValueError("a NUL in a text that other parts follow")
-    return str(data, "utf-8")
+    return bytes(data).decode()  # str(data, "utf-8") takes lone surrogates on PyPy
 
 
 def part_of(codec: Key, behind: Sequence[Key]) -> Part:

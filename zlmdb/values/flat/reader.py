@@ -37,7 +37,7 @@ class Reader:
 
     def __init__(self, schema: Schema, layouts: dict[str, Layout], *, views: bool = False) -> None:
         """*views*: what is read may be a memoryview."""
-        self.text = 'str(data[p:e], "utf-8")' if views else "data[p:e].decode()"
+        self.text = "bytes(data[p:e]).decode()" if views else "data[p:e].decode()"
         self.views = views
         self.space: dict[str, Any] = {}
         """What the lines have defined, once they have been run."""

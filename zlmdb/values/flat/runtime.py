@@ -267,7 +267,7 @@ def get_text(data: Any, place: int, room: list[int]) -> str:
     if data[end]:
         raise Corrupt("a string without its end")
     room[0] -= size
-    return str(data[place:end], "utf-8")
+    return bytes(data[place:end]).decode()  # str(data, "utf-8") takes lone surrogates on PyPy
 
 
 def get_offsets(data: Any, place: int, room: list[int]) -> Sequence[int]:
