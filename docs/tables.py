@@ -59,7 +59,7 @@ def size_table(measured: Any, size: int) -> Iterator[str]:
     yield table(["", *steps, *(titles[name] for name in extra)], body)
     base = ", ".join(sorted({base for step in steps if (base := common_base(rows, step))}))
     yield (
-        f"Median time of an operation; × is how many times the rate of {base}, round by round, and ± half the "
+        f"Median time of an operation; × is how many times the rate of {base}, round by round, and ± the "
         f"distance between the extremes of that, or of the time where there is none. {escape(where(measured, size))}. "
         f"``{measured['command']}``\n\n"
     )

@@ -268,7 +268,7 @@ def test_figures_are_told_in_three_digits() -> None:
     assert [duration(ns) for ns in (1.234, 12_345, 2.5e6, 7.2e10)] == ["1.23 ns", "12.3 us", "2.5 ms", "72 s"]
     assert [rate(ns) for ns in (1e9, 1e6, 250)] == ["1", "1k", "4M"]
     assert spread([1.0, 1.0, 1.0, 1.0]) == 0
-    assert spread([1.0, 2.0, 3.0]) == 0.5
+    assert spread([1.0, 2.0, 3.0]) == 1
     assert spread([0.0, *[2.0] * 18, 9.0]) == 0  # of 20 figures one at either end does not count
 
 
