@@ -347,9 +347,12 @@ def growth(saved: Saved, drawing: Drawing) -> Iterator[str]:
 
 def threads(saved: Saved, drawing: Drawing) -> Iterator[str]:
     labels = (*COMPARED, "dict + lock")
+    machine: dict[str, str] = {}
     panels: dict[str, dict[str, list[tuple[str, float]]]] = {}
     for workload, name in (("go_persist", "structs"), ("go_persist_strings", "strings")):
         size, measured = saved.largest(workload, least=3)
+        if size:
+            machine = measured["machine"]
         for label in labels if size else ():
             row = measured["rows"].get(label) or measured["rows"].get(label.replace("msgspec", "bytes"), {"steps": {}})
             for step in row["steps"]:
@@ -361,7 +364,7 @@ def threads(saved: Saved, drawing: Drawing) -> Iterator[str]:
         return
     title = "Reads and writes mixed (go-persist): threads and processes"
     yield f"{title}\n{'~' * len(title)}\n\n"
-    foot = f"{measured['machine']['interpreter']}, {measured['machine']['cpu']}, {measured['machine']['date'][:10]}"
+    foot = f"{machine['interpreter']}, {machine['cpu']}, {machine['date'][:10]}"
     yield drawing.draw("threads", lines(panels, "threads, or processes", "1,000 ops/s, more is better", foot, title))
 
 

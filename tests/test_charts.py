@@ -97,6 +97,17 @@ def test_charts_are_drawn_for_light_and_dark(page: Any, results: Path, tmp_path:
 
 
 @pytest.mark.filterwarnings("ignore")
+def test_threads_of_one_workload_are_drawn_while_the_other_is_not_measured(
+    page: Any, results: Path, tmp_path: Path
+) -> None:  # fmt: skip
+    mixed = {label: row({"80/20, 1 thread": 1.0, "80/20, 10 threads": 2.0}) for label in ("zlmdb", "dict + lock", "x")}
+    save(results, "go_persist", "go-persist", {100: mixed})
+    (tmp_path / "charts").mkdir()
+    charts = page("charts")
+    charts.build(results, tmp_path / "charts")
+    assert (tmp_path / "charts" / "threads-dark.svg").exists()
+
+
 def test_the_chart_of_the_readme_is_between_its_marks(page: Any, results: Path, tmp_path: Path) -> None:
     readme = tmp_path / "README.md"
     text = (DOCS.parent / "README.md").read_text(encoding="utf-8")
