@@ -155,6 +155,23 @@ def as_rate(value: float) -> str:
     return rate(1e9 / value)
 
 
+def as_bytes(value: float) -> str:
+    return f"{value:.0f}"
+
+
+def beside(ax: Any, at: float, marks: list[tuple[float, str]], write: Callable[[float], str]) -> None:
+    """Write the figures of the marks on a line: the greatest on its right, the other on its left; the same once."""
+    ordered = sorted(marks)
+    if len({write(x) for x, _ in ordered}) == 1:
+        ordered = ordered[-1:]
+    for number, (x, colour) in enumerate(ordered):
+        last = number == len(ordered) - 1
+        ax.annotate(
+            write(x), (x, at), xytext=(6 if last else -6, 0), textcoords="offset points", size=6.5, va="center",
+            ha="left" if last else "right", color=colour,
+        )  # fmt: skip
+
+
 def pairs(
     by_interpreter: dict[str, Rows], steps: Iterable[str], foot: str, alt: str, sizes: bool = False
 ) -> Callable[[Any, Theme], tuple[Any, str]]:
@@ -181,29 +198,31 @@ def pairs(
         for ax, (step, found) in zip(axes[:, 0], shown.items()):
             first = next(iter(by_interpreter.values()))
             found.sort(key=lambda label: value(first, label, step) or 0, reverse=step == "bytes/object")
+            told: dict[int, list[tuple[float, str]]] = {}
             for (name, rows), form, colour in zip(by_interpreter.items(), "oD", (theme.ours, theme.raw)):
                 points = [(value(rows, label, step), at) for at, label in enumerate(found)]
                 real = [(x, at) for x, at in points if x is not None]
+                for x, at in real:
+                    told.setdefault(at, []).append((x, colour))
                 filled = form == "o"
                 ax.plot(
                     [x for x, _ in real], [at for _, at in real], form, color=colour, label=name, markersize=6,
                     markerfacecolor=colour if filled else "none",
                 )  # fmt: skip
-                for x, at in real:
-                    text = f"{x:.0f}" if step == "bytes/object" else rate(1e9 / x)
-                    ax.annotate(
-                        text, (x, at), xytext=(0, 4), textcoords="offset points", size=6.5, ha="center", color=colour
-                    )
+            for at, marks in told.items():
+                beside(ax, at, marks, as_bytes if step == "bytes/object" else lambda x: rate(1e9 / x))
             ax.set_yticks(range(len(found)), found, fontsize=8.5)
             ax.set_title(step)
             ax.grid(color=theme.faint, linewidth=0.5)
             ax.set_ylim(-0.6, len(found) - 0.1)
             ax.tick_params(axis="y", length=0)
             if step == "bytes/object":
+                ax.margins(x=0.1)
                 ax.set_xlim(left=0)
                 ax.set_xlabel("bytes of an object, less is better", fontsize=8)
             else:
                 ax.set_xscale("log")
+                ax.margins(x=0.12)
                 logarithmic(ax.xaxis, ax.get_xlim(), as_rate)
                 ax.set_xlabel("per second, more is better", fontsize=8)
         handles, names = axes[0, 0].get_legend_handles_labels()
@@ -312,7 +331,12 @@ def interpreters(saved: Saved, drawing: Drawing) -> Iterator[str]:
     found, foot = both(saved, "fill_read")
     if found:
         ours = {
-            name: {label: row for label, row in rows.items() if label.startswith(("zlmdb", "raw lmdb"))}
+            name: {
+                label: row
+                for label, row in rows.items()
+                # What ran on another interpreter than the one of the run says nothing of it.
+                if label.startswith(("zlmdb", "raw lmdb")) and "runs on" not in row["note"]
+            }
             for name, rows in found.items()
         }
         title = "Fill and read, on CPython and PyPy"
