@@ -218,7 +218,10 @@ class PlainData(Shape):
 
     def __init__(self, form: Form) -> None:
         self._scalars = frozenset({type(None), bool, int, str} | ({bytes, float} if form != "json" else set[type]()))
-        self._keys = frozenset({str} if form == "json" else {str, int, bytes})
+        keys: set[type] = {str}
+        if form != "json":
+            keys |= {int, bytes}
+        self._keys = frozenset(keys)
         self.label = f"plain data ({form})"
         others = {"msgpack": _is_aware, "json": _is_finite, "cbor": _is_none_of_them}
         self.__dict__["fits"] = plain_data(self._scalars, self._keys, others[form])
