@@ -155,6 +155,10 @@ def as_rate(value: float) -> str:
     return rate(1e9 / value)
 
 
+def as_number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 10 else f"{value:g}"
+
+
 def as_bytes(value: float) -> str:
     return f"{value:.0f}"
 
@@ -257,7 +261,7 @@ def lines(
                     marker=forms[label], color=hues[label], label=label, markersize=4.5, linewidth=1.4,
                 )  # fmt: skip
             ax.set_yscale("log")
-            logarithmic(ax.yaxis, ax.get_ylim(), "{:,g}".format)
+            logarithmic(ax.yaxis, ax.get_ylim(), as_number)
             ax.set_xticks(range(len(places)), places, fontsize=8)
             ax.set_title(title)
             ax.grid(color=theme.faint, linewidth=0.5)
