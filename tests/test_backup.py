@@ -16,6 +16,8 @@ import pytest
 from operated import Store, child, content, data_file, fill, make, user
 
 import zlmdb
+from zlmdb.engines import structure
+from zlmdb.engines.pages import PageFile
 
 here_only = pytest.mark.skipif(
     sys.platform == "win32", reason="another process is noticed by POSIX locks, which Windows has not"
@@ -93,6 +95,46 @@ def test_every_backup_made_while_others_write_is_one_state(db: Any, tmp_path: Pa
             assert report.ok, report.problems
             assert report.tables["users"].records == report.tables["logins"].records
             assert report.tables["users"].records % 2 == 0
+
+
+@pytest.mark.parametrize("already", [0, 1], ids=["even", "odd"])
+@pytest.mark.parametrize("moment", ["_page_size", "__init__"], ids=["before the meta pages are read", "after"])
+@pytest.mark.parametrize("operation", ["backup", "check", "verify"])
+def test_two_commits_in_the_midst_of_reading_the_meta_pages_do_not_matter(
+    operation: str, moment: str, already: int, db: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second goes to the meta page that the newest state was read from, and names pages that were not there."""
+    for number in range(already):
+        add_blob(db, number)
+    method: Any = getattr(PageFile, moment)
+    left = [(100, 101)]
+
+    def then_commit(self: PageFile, *args: Any) -> Any:
+        found = method(self, *args)
+        for number in left.pop() if left else ():
+            writer = threading.Thread(target=add_blob, args=(db, number))
+            writer.start()
+            writer.join()
+        return found
+
+    monkeypatch.setattr(PageFile, moment, then_commit)
+    if operation == "backup":
+        db.backup(tmp_path / "copy", compact=False)
+        with zlmdb.open(tmp_path / "copy", Store, readonly=True) as copy:
+            assert copy.check().ok
+            assert content(copy)["logins"] == content(db)["logins"]
+    elif operation == "check":
+        assert db.check().problems == []
+    else:
+        with db.read():  # keeps the pages from being used again
+            assert structure.check(str(data_file(tmp_path / "db"))) == []
+    assert not left
+
+
+def add_blob(db: Any, number: int) -> None:
+    """A commit that makes the file longer."""
+    with db.write() as t:
+        t.blobs[b"large %d" % number] = bytes(500_000)
 
 
 def test_a_backup_is_made_inside_transactions_and_of_a_readonly_database(db: Any, tmp_path: Path) -> None:

@@ -51,13 +51,17 @@ class Tree(NamedTuple):
 
 
 class Meta(NamedTuple):
-    """One of the two meta pages: the roots of a committed state. *last* is the greatest page number in use."""
+    """One of the two meta pages: the roots of a committed state. *last* is the greatest page number in use.
+
+    *page* are the bytes that this was read from: a moment later, the file may have those of another commit.
+    """
 
     number: int
     free: Tree
     main: Tree
     last: int
     txnid: int
+    page: bytes
 
 
 class Record(NamedTuple):
@@ -89,6 +93,8 @@ class PageFile:
             if meta is not None:
                 self.metas.append(meta)
         self.metas.sort(key=lambda meta: -meta.txnid)
+        # Once more: commits make the file longer, and then name the pages.
+        self.size = os.fstat(file.fileno()).st_size
         if not self.metas:
             raise errors.CorruptDatabase(
                 f"{path!r}: neither of its two meta pages can be read ({'; '.join(self.faults)}): restore a backup",
@@ -145,7 +151,7 @@ class PageFile:
         start = self.header + 24
         free, main = Tree(*_TREE.unpack_from(page, start)), Tree(*_TREE.unpack_from(page, start + 48))
         last, txnid = struct.unpack_from("=QQ", page, start + 96)
-        meta = Meta(number, free, main, last, txnid)
+        meta = Meta(number, free, main, last, txnid, page)
         if free.pad != self.page_size:
             self.faults.append(f"meta page {number} claims a page size of {free.pad}, not {self.page_size}")
             return None
@@ -393,9 +399,8 @@ def copy_pages(path: str, target: BinaryIO, told: Callable[[int, int], object]) 
     with open(path, "rb") as data:
         file = PageFile(data, path)
         meta = file.metas[0]
-        first = file.read(meta.number) or b""
         size = file.page_size
-        pages = [_blank(file, first, 1 - meta.number), first]
+        pages = [_blank(file, meta.page, 1 - meta.number), meta.page]
         target.write(b"".join(pages if meta.number else pages[::-1]))
         total = (meta.last + 1) * size
         data.seek(2 * size)

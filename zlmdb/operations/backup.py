@@ -60,12 +60,7 @@ def back_up(
         raise errors.DatabaseInUse(f"{final!r} is the database itself: choose another place for its backup", path=final)
     with _replacing(final, overwrite, _size(source)) as temporary:
         _copy(source, temporary, compact, told or silent)
-        try:
-            _verify(temporary, told or silent)
-        except errors.CorruptDatabase:  # so may a copy be that was taken while a writer was killed: once more
-            os.unlink(temporary)
-            _copy(source, temporary, compact, told or silent)
-            _verify(temporary, told or silent)
+        _verify(temporary, told or silent)
     return Backup(final, os.path.getsize(final))
 
 
