@@ -382,6 +382,8 @@ class Store:
         """Move the map; where there is no address space for it, LMDB has closed the environment, and it is reopened."""
         try:
             resize(self.env)
+        except errors.DatabaseFull:  # before anything was done
+            raise
         except Exception as error:
             self.suspend()
             with suppress(errors.Error):  # else with the next transaction

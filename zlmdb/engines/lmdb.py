@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import logging
+import mmap
 import os
 import sys
 import time
@@ -45,6 +46,7 @@ SPARE_READERS = 8
 # as a spare one instead of being committed, and the handle dies with it.
 _HANDLES_NEED_COMMIT = lmdb.Environment.__module__ == "lmdb.cffi"
 
+_NO_SPACE = "the address space or memory of this process is used up"
 _LIB_VERSIONS = {"0.9": 0, "1.0": 1}
 _reserved = 0
 _keys_of = 0  # the child process in which py-lmdb was told to forget what its parent has open
@@ -224,14 +226,30 @@ class LmdbEngine:
     def grow(self, env: Any) -> None:
         """Double the map, unless the user set its size. No transaction of this process may be open."""
         if self.can_grow:
-            size = 2 * env.info()["map_size"]
-            log.info("%s grows to %d bytes", self.path, size)
-            _set_size(env, size)
+            size = env.info()["map_size"]
+            self._require_space(size)
+            log.info("%s grows to %d bytes", self.path, 2 * size)
+            _set_size(env, 2 * size)
 
     def adopt_size(self, env: Any) -> None:
         """Follow another process that made the file larger. No transaction of this process may be open."""
-        limit = self.options.maxsize
-        _set_size(env, 0 if limit is None else max(limit, _used(self.file)))
+        limit, used = self.options.maxsize, _used(self.file)
+        self._require_space(used - env.info()["map_size"])
+        _set_size(env, 0 if limit is None else max(limit, used))
+
+    def _require_space(self, size: int) -> None:
+        """Raise `DatabaseFull` where the address space has no room for *size* bytes more.
+
+        LMDB gives the old map up before it has the new one, and cannot be sure to get the old one again.
+        """
+        if size > 0 and sys.platform != "win32":
+            try:
+                mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ).close()
+            except OSError as error:
+                raise errors.DatabaseFull(
+                    f"{_NO_SPACE} ({error}): {self.path!r} keeps its map, and needs {size} bytes more",
+                    path=self.path, size=_used(self.file),
+                ) from error  # fmt: skip
 
     def fatal(self, error: Exception) -> bool:
         """Whether the environment that gave *error* has to be opened anew: LMDB stopped it, or py-lmdb closed it."""
@@ -342,7 +360,7 @@ _ERRORS: dict[str, tuple[type[errors.Error], str]] = {
     "TxnFullError": (errors.DatabaseFull, "the transaction has too many changes: commit more often"),
     "DbsFullError": (errors.DatabaseFull, f"the database has the {MAX_TABLES} tables and indexes of MAX_TABLES"),
     "ReadersFullError": (errors.DatabaseFull, f"all {MAX_READERS} reader slots (MAX_READERS) are taken: end some"),
-    "MemoryError": (errors.DatabaseFull, "the address space or memory of this process is used up"),
+    "MemoryError": (errors.DatabaseFull, _NO_SPACE),
     "ReadonlyError": (errors.ReadonlyDatabase, "nothing can be written here: use db.write() or begin(write=True)"),
     "BadTxnError": (errors.TransactionClosed, "the transaction has ended or cannot go on: begin a new one"),
     "BadRslotError": (errors.TransactionClosed, "the reader slot belongs to another thread: begin a new transaction"),
