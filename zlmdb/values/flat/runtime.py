@@ -183,20 +183,25 @@ def array_putter(code: str, size: int) -> Callable[[Sequence[Any]], bytes]:
     return put
 
 
+def vector_codes(code: str, size: int, count: int) -> str:
+    """The format of a vector of numbers: how many they are, they, and padding to four bytes, or eight."""
+    return f"<I{count}{code}{(-size * count) % 4 if size < 8 else 4}x"
+
+
+def scalar_packs(code: str, size: int) -> list[Callable[..., bytes]]:
+    """What packs a vector of a few numbers, by how many they are."""
+    return [struct.Struct(vector_codes(code, size, count)).pack for count in range(33)]
+
+
 def scalar_putter(code: str, size: int) -> Callable[[Sequence[Any]], bytes]:
     """The function from numbers to a vector, padded to four bytes, of eight-byte numbers to eight."""
-
-    def format_of(count: int) -> str:
-        return f"<I{count}{code}{(-size * count) % 4 if size < 8 else 4}x"
-
     if BY_ARRAY:
         return array_putter("B" if code == "?" else code, size)
-    packs = [struct.Struct(format_of(count)).pack for count in range(33)]
-    pack = struct.pack
+    packs, pack = scalar_packs(code, size), struct.pack
 
     def put(values: Sequence[Any]) -> bytes:
         count = len(values)
-        return packs[count](count, *values) if count < 33 else pack(format_of(count), count, *values)
+        return packs[count](count, *values) if count < 33 else pack(vector_codes(code, size, count), count, *values)
 
     return put
 
@@ -394,6 +399,7 @@ NAMES: Mapping[str, Any] = {
     **{function.__name__: function for function in (follow, get_text, get_texts, get_offsets, get_structs)},
     **{function.__name__: function for function in (fields_of, room_of)},
     **{f"put_all_{width.vector}": scalar_putter(width.code, width.size) for width in (*INTEGERS, *FLOATS, BOOL)},
+    **{f"packs_{width.vector}": scalar_packs(width.code, width.size) for width in (*INTEGERS, *FLOATS, BOOL)},
     **{f"get_all_{width.vector}": scalar_getter(width.code, width.size) for width in (*INTEGERS, *FLOATS, BOOL)},
     "u32": u32,
     "put_u32s": put_u32s,

@@ -18,6 +18,9 @@ EVENS = (b"", b"\0\0\0\0")
 FEW = 64
 """Texts of fewer bytes than these have what packs them at hand."""
 
+TOGETHER = 2
+"""How many short texts are packed at once: there are 16 sizes of each."""
+
 
 class TextPacks(dict[int, tuple[Callable[..., bytes], int]]):
     """By the length of a text, what packs a table that it ends, and the size of that."""
@@ -33,6 +36,22 @@ class TextPacks(dict[int, tuple[Callable[..., bytes], int]]):
         if len(self) < 1024:
             self[length] = made
         return made
+
+
+def pack_short(codes: str, count: int) -> list[Any]:
+    """What packs *count* short texts that follow one another, by a quarter of each length, in lists inside lists.
+
+    *codes* are of what comes before, and of the length of the first text.
+    """
+    # A text that is shorter than its place is filled up with NULs: its end, and the padding.
+    places = [f"{codes}{4 * words + 4}s" for words in range(FEW // 4)]
+    if count > 1:
+        return [pack_short(f"{place}I", count - 1) for place in places]
+    return [struct.Struct(place).pack for place in places]
+
+
+SHORT = {count: pack_short("<I", count) for count in range(1, TOGETHER + 1)}
+"""What packs short texts, by how many they are."""
 
 
 def make_encoder(schema: Schema, layouts: dict[str, Layout], *, checked: bool = True) -> Encode:
@@ -134,8 +153,8 @@ class _Body:
         """Whether the place of the next thing is ``p`` and `past`, or `past` alone."""
         self.past = layout.fixed
         self.parts: list[str] = []
-        self.texts: list[tuple[int, str, bool]] = []
-        """Where in the parts those of texts begin, the number of the field, and whether its length is elsewhere."""
+        self.texts: list[tuple[int, list[str]]] = []
+        """Where in the parts those of texts that follow one another begin, and the numbers of the fields."""
         self.inline: dict[str, list[str]] = {}
 
     def write(self) -> None:
@@ -268,8 +287,7 @@ class _Body:
     def bytes_of(self, node: Node, number: str, var: str) -> tuple[int, str, str]:
         """Adds parts; gives how many bytes they are, constant and growing, and how far in them the object begins."""
         if isinstance(node, Text):
-            joint = self.layout.joint
-            return self.text(fill(node.dump, var), number, joint is not None and self.number[joint.name] == number)
+            return self.text(fill(node.dump, var), number, self.is_joint(number))
         if isinstance(node, Blob):
             return self.blob(node, number, var)
         if isinstance(node, Table):
@@ -284,10 +302,28 @@ class _Body:
     def text(self, data: str, number: str, joint: bool) -> tuple[int, str, str]:
         self.add(f"s{number} = {data}", f"n{number} = len(s{number})")
         size = f"n{number}"
-        self.texts.append((len(self.parts), number, joint))
+        self.note_text(number)
         self.parts += [] if joint else [f"SIZES[{size}] if {size} < 1024 else u32({size})"]
         self.parts += [f"s{number}", f"PADS[{size} & 3]"]
         return 0, f"{size} + 8 & -4", ""
+
+    def note_text(self, number: str) -> None:
+        """Remember where the parts of a text begin."""
+        start = len(self.parts)
+        if self.texts:
+            begin, numbers = self.texts[-1]
+            if len(numbers) < TOGETHER and begin + self.parts_of_texts(numbers) == start:
+                numbers.append(number)
+                return
+        self.texts.append((start, [number]))
+
+    def parts_of_texts(self, numbers: list[str]) -> int:
+        """Of how many parts these texts are: length, text and padding; the first length may be with the fields."""
+        return 3 * len(numbers) - self.is_joint(numbers[0])
+
+    def is_joint(self, number: str) -> bool:
+        """Whether the text with this number comes right after the fields, which its length is the last of."""
+        return self.layout.joint is not None and self.number[self.layout.joint.name] == number
 
     def blob(self, node: Blob, number: str, var: str) -> tuple[int, str, str]:
         data = fill(node.dump, var)
@@ -308,7 +344,10 @@ class _Body:
             return f"put_texts([{fill(item.dump, 'x')} for x in {items}], len({var}))"
         if isinstance(item, Scalar):
             values = items if item.dump == "$" else f"[{fill(item.dump, 'x')} for x in {items}]"
-            return f"put_all_{item.width.vector}({values})"
+            put = f"put_all_{item.width.vector}({values})"
+            if values != var or runtime.BY_ARRAY:
+                return put
+            return f"packs_{item.width.vector}[n](n, *{var}) if (n := len({var})) < 33 else {put}"
         if isinstance(item, Struct):
             pack = self.constant(f"pack_{item.fbs}", struct.Struct("<" + item.code).pack)
             gets = ", ".join(fill(get, "x") for get in item.gets)
@@ -421,22 +460,23 @@ class _Body:
         self.add(f"return join(({', '.join([whole, *self.parts])}))" if self.parts else f"return {whole}")
 
     def finish_short(self, codes: str, values: str) -> None:
-        """The end of the root's function if all texts are short: each is packed at once, one together with the fields.
+        """The end of the root's function if all texts are short: those side by side are packed at once.
 
         Not on PyPy, which is slow at packing by what is no constant.
         """
         whole = f"pack_root({values})"
         parts: list[str] = list(self.parts)
-        for start, number, joint in reversed(self.texts):
-            length, text = f"n{number}", f"s{number}"
-            if joint:
-                packs = TextPacks(codes, 4)
-                few = self.constant("PACK_ROOT", [packs[size][0] for size in range(FEW)])
-                whole = f"{few}[{length}]({values}, {text})"
-                del parts[start : start + 2]
-            else:
-                parts[start : start + 3] = [f"PACK_TEXT[{length}]({length}, {text})"]
-        with self.block(f"if {' and '.join(f'n{number} < {FEW}' for _, number, _ in self.texts)}:"):
+        for start, numbers in reversed(self.texts):
+            lengths, joint = [f"n{number}" for number in numbers], self.is_joint(numbers[0])
+            packs = pack_short(codes, len(numbers)) if joint else SHORT[len(numbers)]
+            pack = self.constant("PACK_ROOT" if joint else f"PACK_{len(numbers)}", packs)
+            pack += "".join(f"[{length} >> 2]" for length in lengths)
+            items = ", ".join(f"n{number}, s{number}" for number in numbers)
+            packed = [] if joint else [f"{pack}({items})"]
+            whole = f"{pack}({values}, {items.partition(', ')[2]})" if joint else whole
+            parts[start : start + self.parts_of_texts(numbers)] = packed
+        lengths = [f"n{number}" for _, numbers in self.texts for number in numbers]
+        with self.block(f"if {' and '.join(f'{length} < {FEW}' for length in lengths)}:"):
             if len(parts) < 2:
                 self.add(f"return {' + '.join([whole, *parts])}")
             else:
