@@ -14,9 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from zlmdb.errors import EncodeError
 from zlmdb.values import Cbor, serializer
 from zlmdb.values.cborwriter import head, writer
 from zlmdb.values.models import Model
+from zlmdb.values.recurring import EVERY, MISSES, OFTEN
 
 INTS = st.integers(-(2**63), 2**64 - 1) | st.sampled_from(
     [n + d for n in (0, 24, 256, 2**16, 2**32) for d in (-1, 0, 1)]
@@ -97,6 +99,44 @@ def test_every_byte_is_the_one_of_cbor2(value: Outer) -> None:
     expected = cbor2.dumps(model.shape.dump(value))
     for _ in range(2):  # what is kept of the first time leaves no traces
         assert codec.encode(value) == expected
+
+
+KEYS = ("", "a", "key of 24 bytes and more", "ä", "quote ' and \" and \\ and \n", "nul \0")
+TURNS = (EVERY + 1) * OFTEN
+"""How many times a dict is written until its keys are known."""
+
+
+@pytest.mark.parametrize("count", [1, 2, len(KEYS), 64, 65])
+def test_dicts_of_known_keys_are_written_as_any(count: int) -> None:
+    keys = [*KEYS, *map(str, range(count))][:count]
+    codec = serializer(Cbor[Scored])
+    for number in range(TURNS):
+        scores = {key: number / 7 for key in keys}
+        assert codec.encode(Scored(scores)) == cbor2.dumps({"scores": scores})
+    known = functions_of_dicts(codec)
+    assert len(known) == (count <= 64)
+    for odd in (1, float("inf"), float("-inf"), float("nan"), 1.7e308, -0.0, 5e-324):
+        scores = {**dict.fromkeys(keys, 1.7e308), keys[-1]: odd}
+        assert codec.raw_encode(Scored(scores)) == cbor2.dumps({"scores": scores})
+    for bad in (True, "text"):
+        with pytest.raises(EncodeError, match=r"scores\["):
+            codec.encode(Scored({**dict.fromkeys(keys, 0.5), keys[-1]: bad}))  # type: ignore[dict-item]
+
+
+def test_known_keys_whose_values_are_no_floats_any_more_are_forgotten() -> None:
+    codec = serializer(Cbor[Scored])
+    for _ in range(TURNS):
+        codec.encode(Scored({"a": 0.5}))
+    known = functions_of_dicts(codec)
+    assert list(known) == [("a",)]
+    for _ in range(MISSES + 1):
+        assert codec.encode(Scored({"a": 1})) == cbor2.dumps({"scores": {"a": 1}})
+    assert not known
+
+
+def functions_of_dicts(codec: Any) -> Any:
+    """What the encoder knows of the dicts of `Scored`."""
+    return codec.raw_encode.__globals__["encode"].__globals__["w0"].__self__
 
 
 @given(st.lists(st.dictionaries(st.sampled_from("abcdef"), FLOATS), max_size=10))

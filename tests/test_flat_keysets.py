@@ -14,7 +14,8 @@ from zlmdb.errors import EncodeError
 from zlmdb.values import F32, I16, FlatBuffers, Unchecked, serializer
 from zlmdb.values.flat import runtime
 from zlmdb.values.flat.codec import Codec
-from zlmdb.values.flat.keysets import EVERY, FEW, LONG, MANY, MISSES, OFTEN, Known
+from zlmdb.values.flat.keysets import FEW, LONG
+from zlmdb.values.recurring import EVERY, MANY, MISSES, OFTEN, Known
 
 from .test_flat_fuzz import BUFFERS, mutated, outcome
 

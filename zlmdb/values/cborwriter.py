@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import date
+from functools import partial
 from math import isfinite
 from struct import Struct
 from typing import Any, Callable, Optional
@@ -17,6 +18,7 @@ from .base import Encode
 from .checks import globals_of
 from .leaves import Choice, Float, Leaf, Shape
 from .models import find_msgspec
+from .recurring import Known
 from .shapes import DictOf, ListOf, Record, UnionOf, walk
 
 _NUMBERS = tuple(bytes([n]) if n < 24 else bytes([0x18, n]) for n in range(256))
@@ -117,6 +119,19 @@ class _Writer:
             size, data = f"n{mark}", f"d{mark}"
             head_of = f"texts[{size}] if ({size} := len({data} := {item}.encode())) < 256 else text_head({size})"
             return f"({head_of}), {data}" if item.startswith("value.") else f"({head_of}) + {data}"
+        if isinstance(shape, Leaf) and shape.cls is int:
+            names.update(numbers=_NUMBERS, pack64=_uint64, integer=self.integer)
+            x = f"x{mark}"
+            large = f"pack64(27, {x}) if {2**32} <= {x} < {2**64} else integer({x})"
+            return f"(numbers[{x}] if 0 <= ({x} := {item}) < 256 else {large})"
+        if isinstance(shape, Float):
+            names.update(float64=_float64, isfinite=isfinite, number=self.number)
+            x = f"x{mark}"
+            return f"(float64(251, {x}) if type({x} := {item}) is float and isfinite({x}) else number({x}))"
+        fixed = self.fixed_text(shape)
+        if fixed is not None and item.startswith("value."):
+            begin, skip, names["encode"] = fixed
+            return f"{begin!r}, encode({item})[{skip}:]"
         names[f"w{mark}"] = self.function(shape)
         return f"w{mark}({item})"
 
@@ -143,17 +158,25 @@ class _Writer:
         found = known.get(shape.cls)
         if found is not None:
             return found
-        msgspec = find_msgspec()
-        if msgspec is not None and shape.cls in _FIXED_TEXTS:
-            # msgspec has these texts in C. Its MessagePack is one or two bytes of head, and then the text as here.
-            begin, skip = _FIXED_TEXTS[shape.cls]
-            encode: Encode = msgspec.msgpack.Encoder().encode
+        fixed = self.fixed_text(shape)
+        if fixed is not None:
+            begin, skip, encode = fixed
             return lambda value: begin + encode(value)[skip:]
         dump = shape.dump
         if shape.kind == "text":
             return lambda value: write_text(dump(value))
         pack = self.pack
         return lambda value: pack(dump(value))
+
+    def fixed_text(self, shape: Shape) -> Optional[tuple[bytes, int, Encode]]:
+        """How to write what always is a text of one length: what it begins with, and the rest of what encodes it.
+
+        msgspec has these texts in C. Its MessagePack is one or two bytes of head, to be left out, and the text as here.
+        """
+        msgspec = find_msgspec()
+        if msgspec is None or not isinstance(shape, Leaf) or shape.cls not in _FIXED_TEXTS:
+            return None
+        return (*_FIXED_TEXTS[shape.cls], msgspec.msgpack.Encoder().encode)
 
     def integer(self, value: int) -> bytes:
         if 0 <= value < 256:
@@ -213,36 +236,52 @@ class _Writer:
         def write_dict(value: Any) -> bytes:
             return b"".join(items(value))
 
-        return self.dict_of_floats(write_dict) if isinstance(shape.value, Float) else write_dict
-
-    def dict_of_floats(self, write_dict: Encode) -> Encode:
-        # Such dicts mostly have the same keys in every record: then all between the numbers is known.
-        known: dict[tuple[str, ...], tuple[list[Any], Callable[..., bytes]]] = {}
-
-        def write_floats(value: Any) -> bytes:
-            keys = tuple(value)
-            found = known.get(keys)
-            if found is None:
-                if not 0 < len(keys) <= _MOST_AT_ONCE:
-                    return write_dict(value)
-                if len(known) >= 64:
-                    known.clear()
-                texts = [write_text(key) + b"\xfb" for key in keys]
-                texts[0] = head(5, len(keys)) + texts[0]
-                blanks: list[Any] = [part for text in texts for part in (text, 0.0)]
-                found = known[keys] = (blanks, Struct(">" + "".join(f"{len(text)}sd" for text in texts)).pack)
-            blanks, pack = found
-            numbers = list(value.values())
-            if not _FLOATS.issuperset(map(type, numbers)) or not isfinite(sum(numbers)):
-                return write_dict(value)
-            blanks = blanks[:]
-            blanks[1::2] = numbers
-            return pack(*blanks)
-
-        return write_floats
+        return _FloatDicts(write_dict).write if isinstance(shape.value, Float) else write_dict
 
 
-_FLOATS = frozenset({float})
+class _FloatDicts(Known[tuple[str, ...], Callable[..., Optional[bytes]]]):
+    """By the keys of a dict, the function from its values to the bytes: all between the numbers is known.
+
+    It gives None for values that are not all finite floats.
+    """
+
+    def __init__(self, write_any: Encode) -> None:
+        """*write_any* writes what is unknown."""
+        super().__init__()
+        self.write_any = write_any
+
+    def write(self, value: dict[str, float]) -> bytes:
+        """A dict."""
+        keys = tuple(value)
+        write = self.get(keys)
+        if write is not None:
+            data = write(*value.values())
+            return self.write_any(value) if data is None else data
+        self.wait[0] -= 1
+        if self.wait[0] < 0 < len(keys) <= _MOST_AT_ONCE:
+            self.look(keys)
+        return self.write_any(value)
+
+    def look(self, keys: tuple[str, ...]) -> None:
+        """See whether *keys* come often, and make the function for them."""
+        if self.often(keys):
+            self.learn(keys, lambda: self._make(keys))
+
+    def _make(self, keys: tuple[str, ...]) -> Callable[..., Optional[bytes]]:
+        texts = [write_text(key) + b"\xfb" for key in keys]
+        texts[0] = head(5, len(keys)) + texts[0]
+        values = [f"v{at}" for at in range(len(keys))]
+        items = ", ".join(f"{text!r}, {value}" for text, value in zip(texts, values))
+        # The sum is not finite where one of them is not: rarely else, and then they go the long way for nothing.
+        tests = " and ".join([*(f"type({value}) is float" for value in values), f"isfinite({' + '.join(values)})"])
+        source = f"lambda {', '.join(values)}: pack({items}) if {tests} else missed()"
+        names: dict[str, Any] = {"isfinite": isfinite, "missed": partial(self.miss, keys)}
+        names["pack"] = Struct(">" + "".join(f"{len(text)}sd" for text in texts)).pack
+        made: Callable[..., Optional[bytes]]
+        made = eval(compile(source, f"<CBOR of a dict of {len(keys)} floats>", "eval"), globals_of(names))
+        return made
+
+
 _NULL, _TRUE, _FALSE = b"\xf6", b"\xf5", b"\xf4"
 _LISTS = tuple(head(4, size) for size in range(_MOST_AT_ONCE + 1))
 _UINT64 = tuple(bytearray(b"\xcf" * size) for size in range(_MOST_AT_ONCE + 1))  # as MessagePack says it

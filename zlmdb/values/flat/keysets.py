@@ -10,8 +10,9 @@ from __future__ import annotations
 import struct
 from functools import partial
 from itertools import chain
-from typing import Any, Callable, Optional, TypeVar
+from typing import Any, Callable, Optional
 
+from ..recurring import Key, Known, Made
 from .generate import Source
 from .layout import Layout
 from .nodes import Scalar, Text, fill
@@ -23,24 +24,6 @@ FEW = 33
 
 LONG = 4096
 """And of no more bytes than these."""
-
-EVERY = 8
-"""One unknown dict in so many is looked at."""
-
-SELDOM = 4096
-"""Or at the fewest one in so many."""
-
-OFTEN = 8
-"""How many times the same keys are found when one looks, until there is a function: that takes as long as 100 dicts."""
-
-MISSES = 64
-"""How many times it may be the wrong one."""
-
-MANY = 16
-"""How many functions there are for one kind of dict."""
-
-Key = TypeVar("Key")
-Made = TypeVar("Made")
 
 Write = Callable[[Any, Any], Optional[bytes]]
 
@@ -117,56 +100,16 @@ def _check_vtable(layout: Layout, data: bytes, begin: int, tables: list[int]) ->
         raise ValueError("another vtable")
 
 
-class Known(dict[Key, Made]):
-    """Functions for sets of keys, and how they come to be known.
-
-    Looking at unknown ones costs more than they do: one in so many is looked at, and the less comes of it the fewer.
-    """
+class _OfTables(Known[Key, Made]):
+    """Known functions for the entries of dicts, tables of one *layout*."""
 
     def __init__(self, layout: Layout, names: dict[str, Any]) -> None:
         """*names* are those of the schema."""
         super().__init__()
         self.layout, self.names = layout, names
-        self.wait = [EVERY]
-        """How many unknown ones are still passed by before one is looked at."""
-        self._every, self._sampled = EVERY, 0
-        self._met: dict[int, int] = {}
-        self._missed: dict[Key, int] = {}
-
-    def often(self, key: Key) -> bool:
-        """Whether *key*, which is now looked at, has been met often enough."""
-        number = hash(key)  # keys may be large, and one that is taken for another is only early
-        self._met[number] = self._met.get(number, 0) + 1
-        self._sampled += 1
-        if len(self) >= MANY or self._sampled > 64 * OFTEN:
-            self.fewer()
-        self.wait[0] = self._every
-        return self._met.get(number, 0) >= OFTEN and len(self) < MANY
-
-    def fewer(self) -> None:
-        """Look at fewer of those to come."""
-        self._every = min(8 * self._every, SELDOM)
-        self._sampled = 0
-        self._met.clear()
-
-    def learn(self, key: Key, make: Callable[[], Made]) -> None:
-        """Have what *make* makes for *key*."""
-        self._sampled = self._met[hash(key)] = 0
-        try:
-            self[key] = make()
-        except (ValueError, IndexError, struct.error):
-            self.fewer()
-
-    def miss(self, key: Key) -> None:
-        """*key* was taken for one that it is not. Where that is common it is forgotten."""
-        missed = self._missed[key] = self._missed.get(key, 0) + 1
-        if missed > MISSES:
-            self.pop(key, None)
-            self._missed.pop(key, None)
-            self.fewer()
 
 
-class Readers(Known[int, Plan]):
+class Readers(_OfTables[int, Plan]):
     """By how many entries a dict has and how far the last one is, what reads one with certain keys.
 
     It gives None for other keys, of which all together are as long.
@@ -198,7 +141,7 @@ class Readers(Known[int, Plan]):
         return read
 
 
-class Writers(Known[Any, Write]):
+class Writers(_OfTables[Any, Write]):
     """By the keys of a dict, the function from the keys and its values to the bytes.
 
     On PyPy, to which a tuple of keys is a slow key, by how many they are, and the function gives None for other ones.
