@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 import zlmdb
 from zlmdb import keys as k
 from zlmdb import values as v
+from zlmdb.bulkwrites import CHUNK
 
 UTC = timezone.utc
 
@@ -415,41 +416,63 @@ def test_get_many_ends_with_its_transaction(db: Any) -> None:
         next(values)
 
 
+@pytest.mark.parametrize("form", [list, tuple, iter])
 @pytest.mark.parametrize("append", [False, True])
-def test_put_many_stores_and_counts(t: Any, append: bool) -> None:
-    assert t.seq.put_many(((i, str(i)) for i in range(2500)), append=append) == 2500
-    assert len(t.seq) == 2500
-    assert list(t.seq.items()) == [(i, str(i)) for i in range(2500)]
-    assert t.seq.put_many([], append=append) == 0
-    assert t.seq.put_many([(2500, "new"), (2501, "newer")], append=append) == 2
-    assert t.seq[2500] == "new"
+@pytest.mark.parametrize("table", ["seq", "other"])
+def test_put_many_stores_and_counts(t: Any, table: str, append: bool, form: Any) -> None:
+    rows = [(i, str(i)) for i in range(2500)] if table == "seq" else [(f"{i:04}", i) for i in range(2500)]
+    records = getattr(t, table)
+    assert records.put_many(form(rows[:-2]), append=append) == 2498
+    assert len(records) == 2498
+    assert list(records.items()) == rows[:-2]
+    assert records.put_many(form([]), append=append) == 0
+    assert records.put_many(form(rows[-2:]), append=append) == 2
+    assert list(records.items()) == rows
 
 
-def test_put_many_replaces_and_takes_any_order(t: Any) -> None:
+@pytest.mark.parametrize("form", [list, tuple, iter])
+def test_put_many_replaces_and_takes_any_order(t: Any, form: Any) -> None:
     t.seq[5] = "old"
-    assert t.seq.put_many([(9, "nine"), (5, "new"), (1, "one"), (5, "newer")]) == 4
+    assert t.seq.put_many(form([(9, "nine"), (5, "new"), (1, "one"), (5, "newer")])) == 4
     assert dict(t.seq) == {1: "one", 5: "newer", 9: "nine"}
 
 
+@pytest.mark.parametrize("form", [list, iter])
+@pytest.mark.parametrize("before", [0, CHUNK - 1, CHUNK, CHUNK + 1])
 @pytest.mark.parametrize(
     "items", [[(3, "x")], [(10, "x")], [(11, "x"), (11, "y")], [(12, "x"), (11, "y")]], ids=str
 )  # fmt: skip
-def test_append_refuses_keys_that_do_not_ascend_past_the_last(t: Any, items: list[tuple[int, str]]) -> None:
-    t.seq.put_many([(9, "nine"), (10, "ten")], append=True)
+def test_append_refuses_keys_that_do_not_ascend_past_the_last(
+    t: Any, items: list[tuple[int, str]], before: int, form: Any
+) -> None:
+    t.seq.put_many([(9 - CHUNK - 5, "first")], append=True)
+    rows = [*((9 - before + i, "row") for i in range(before)), (9, "nine"), (10, "ten"), *items]
     with pytest.raises(zlmdb.EncodeError, match="ascending"):
-        t.seq.put_many(items, append=True)
-    assert dict(t.seq) == {9: "nine", 10: "ten", **dict(items[:-1])}
+        t.seq.put_many(form(rows), append=True)
+    assert dict(t.seq) == {9 - CHUNK - 5: "first", **dict(rows[:-1])}
 
 
+@pytest.mark.parametrize("form", [list, iter])
 @pytest.mark.parametrize("append", [False, True])
-@pytest.mark.parametrize("bad", [("x", "text"), (9, 5), (2**63, "text"), (None, "text")], ids=repr)
-def test_put_many_stores_those_before_a_pair_that_is_refused(t: Any, append: bool, bad: Any) -> None:
-    items = [(1, "a"), (2, "b"), bad, (10, "c")]
-    with pytest.raises(zlmdb.EncodeError, match="'seq'"):
-        t.seq.put_many(items, append=append)
-    assert dict(t.seq) == {1: "a", 2: "b"}
-    t.seq[3] = "the transaction goes on"
-    assert len(t.seq) == 3
+@pytest.mark.parametrize("before", [2, CHUNK - 1, CHUNK, 2 * CHUNK + 7])
+@pytest.mark.parametrize("bad", [("x", "text"), (9999, 5), (2**63, "text"), (None, "text"), 7, (1, 2, 3)], ids=repr)
+def test_put_many_stores_those_before_a_pair_that_is_refused(
+    t: Any, append: bool, bad: Any, before: int, form: Any
+) -> None:
+    good = [(i, str(i)) for i in range(before)]
+    expected = zlmdb.EncodeError if isinstance(bad, tuple) and len(bad) == 2 else (TypeError, ValueError)
+    with pytest.raises(expected):
+        t.seq.put_many(form([*good, bad, (10_000, "c")]), append=append)
+    assert list(t.seq.items()) == good
+    t.seq[before] = "the transaction goes on"
+    assert len(t.seq) == before + 1
+
+
+def test_append_in_chunks_goes_on_from_the_chunk_before(t: Any) -> None:
+    rows = [(i, "") for i in range(CHUNK)]
+    with pytest.raises(zlmdb.EncodeError, match="ascending"):
+        t.seq.put_many([*rows, (CHUNK - 1, "again"), (CHUNK, "")], append=True)
+    assert list(t.seq.items()) == rows
 
 
 @pytest.mark.parametrize("append", [False, True])

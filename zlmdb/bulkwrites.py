@@ -1,23 +1,55 @@
-"""Many new records of a table with indexes, written by the engine's own loop: the records, and each index, at once.
+"""Many records, written by the engine's own loop: the records, and where there are indexes each of those, at once.
 
-This is for pairs that are in a list already, so that nobody can tell when each of them is stored, and that lie in order
-between two records of the table, or behind the last one, so that they are new. All else is left to one statement for
-each pair, also what an index refuses: those before it are stored then, and the error is that of the statement.
+This is for pairs that are in a list already, so that nobody can tell when each of them is stored. In a table with
+indexes they must lie in order between two records, or behind the last one, so that they are new. All else is left to
+one statement for each pair, also what does not fit or an index refuses: those before it are stored then, and the error
+is that of the statement.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import lt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Optional
+
+from .indexwrites import batch_of
 
 if TYPE_CHECKING:
     from .table import Table
 
-CHUNK = 1000
+CHUNK = 250
 """Pairs that are written at once."""
 
 Rows = Sequence[tuple[bytes, bytes]]
+
+
+def put_rows(table: Table[Any, Any], items: Sequence[Any], *, append: bool, last: Optional[bytes]) -> int:
+    """Store the leading pairs of *items* in a table without indexes as long as they fit; how many.
+
+    Unless *last* is None their keys must ascend from there. *append*: nothing comes after them.
+    """
+    storage = table.storage
+    if storage.rows is None:
+        storage.rows = batch_of(storage, ())
+    done, cursor = 0, table.cursor()
+    while done < len(items):
+        try:
+            rows, _ = storage.rows(items[done : done + CHUNK])
+        except Exception:
+            break  # the statement says why
+        if last is not None:
+            keys = [last, *(key for key, _ in rows)]
+            if not all(map(lt, keys, keys[1:])):
+                break
+            last = keys[-1]
+        try:
+            cursor.putmulti(rows, True, True, append)
+        except BaseException as error:
+            table.half_written(None, error)
+            raise
+        done += len(rows)
+        table.txn.count(len(rows), 0)
+    return done
 
 
 def put_batches(table: Table[Any, Any], items: Sequence[Any], batch: Any, *, append: bool) -> int:

@@ -217,7 +217,7 @@ def batch_of(storage: Storage[Any, Any], indexes: Sequence[IndexStorage]) -> Any
         ),
         listed="".join([f"l{line.n}, " for line in lines]),
     )
-    return _made("indexed bulk writes", storage, source, names, lines)["batch"]
+    return _made("bulk writes of lists", storage, source, names, lines)["batch"]
 
 
 def _lines_of(storage: Storage[Any, Any], indexes: Sequence[IndexStorage]) -> tuple[list[_Lines], str]:

@@ -62,6 +62,7 @@ class Storage(Generic[K, V]):
         self.adopted: Mapping[str, Optional[str]] = {}
         self.kinds: dict[type, tuple[list[Any], type]] = {}  # table classes, and the indexes that they are made for
         self.stream: Any = None  # made by `hotpath` on first use, as the kinds are
+        self.rows: Any = None  # made by `bulkwrites` on first use
         self.model: Any = None  # what `query` knows of the values' type
         self.programs: Any = None  # made by `query` on first use
         self.verified: Mapping[str, Any] = {}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Callable, ClassVar, Generic, NoReturn, Op
 from uuid import UUID
 
 from . import errors, upkeep
-from .bulkwrites import put_batches
+from .bulkwrites import put_batches, put_rows
 from .hotpath import Stream, stream_of
 from .index import DeclaredIndex
 from .indexstorage import BoundIndex, IndexStorage
@@ -348,6 +348,15 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=TableType):
 
     def _put_stream(self, items: Iterable[tuple[K, V]], *, append: bool, last: Optional[bytes] = None) -> int:
         """Store pairs by the engine's own loop; with *last* the keys must ascend from there."""
+        done = 0
+        if isinstance(items, (list, tuple)):
+            done = put_rows(self, items, append=append, last=last)
+            if done == len(items):
+                return done
+            last = self.storage.encode_key(items[done - 1][0]) if done and last is not None else last
+        return done + self._put_one_by_one(islice(items, done, None), append=append, last=last)
+
+    def _put_one_by_one(self, items: Iterable[tuple[K, V]], *, append: bool, last: Optional[bytes]) -> int:
         storage = self.storage
         if storage.stream is None:
             storage.stream = stream_of(storage, storage.not_ascending)
