@@ -54,6 +54,8 @@ class Worker:
 
     def prepare(self, contender: str, workload: str, size: int, path: str, fresh: bool = False) -> dict[str, Any]:
         """Import the contender and make the data, *fresh* for steps in a new process; nothing is opened."""
+        from benchmarks.clock import set_aside
+
         module = self.contenders[contender]
         versions: dict[str, str] = {}
         for name, requirement in needs(module, contender).items():
@@ -69,6 +71,7 @@ class Worker:
             self.data = self.workload.prepare_fresh(size)
         elif self.prepared != (workload, size):
             self.data, self.prepared = self.workload.prepare(size), (workload, size)
+            set_aside()
         return {"versions": versions, "python": sys.version}
 
     def open(self) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ..clock import Clock
+from ..clock import Clock, set_aside
 
 Timed = dict[str, Callable[[], int]]
 """By label what is timed, and returns how many operations it did."""
@@ -52,6 +52,7 @@ class Inside:
         return rows
 
     def _interleave(self, question: Question, timed: Timed, rounds: int, rows: dict[str, Any]) -> None:
+        set_aside()
         for number in range(rounds + 1):
             for label, run in timed.items():
                 clock = Clock()
