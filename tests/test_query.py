@@ -22,6 +22,8 @@ from zlmdb import F
 from zlmdb.attach import undeclared
 from zlmdb.values import F32, U16, FlatBuffersView, InStruct
 
+from .test_selection import Cities, City
+
 
 class Size(IntEnum):
     SMALL = 1
@@ -491,19 +493,6 @@ def test_a_broken_record_is_named_also_by_a_loop_that_reads_no_keys(things: Any)
 class Typed(TypedDict):
     name: str
     size: int
-
-
-@dataclass
-class City:
-    name: str
-    size: int
-
-
-class Cities(zlmdb.Table[int, City]):
-    """Cities, with an index of each kind."""
-
-    by_size = zlmdb.Index[int]("size")
-    by_name = zlmdb.UniqueIndex[str]("name")
 
 
 class Flat(zlmdb.Table[int, zlmdb.FlatBuffers[City]]):
