@@ -318,12 +318,10 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=TableType):
     def _append(self, items: Iterable[tuple[K, V]]) -> int:
         done = self._put_batches(items, append=True) if self.indexes else 0
         last = next(iter(self.select(reverse=True, limit=1).engine_keys()), b"")
-        # A prefixed table shares its key space: only the engine's greatest prefix could be appended to.
         if self.indexes:
             return done + self._put_each(self._ascending(islice(items, done, None), last))
-        if self.storage.prefix:
-            return self._put_stream(self._ascending(items, last), append=False)
-        return self._put_stream(items, append=True, last=last)
+        # A prefixed table shares its key space: only the engine's greatest prefix could be appended to.
+        return self._put_stream(items, append=not self.storage.prefix, last=last)
 
     def _put_batches(self, items: Iterable[tuple[K, V]], *, append: bool) -> int:
         """Store what can be stored by the engine's own loop, of pairs that are in a list; how many of the first."""
