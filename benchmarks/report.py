@@ -25,10 +25,17 @@ def duration(nanoseconds: float) -> str:
 def rate(nanoseconds: float) -> str:
     """Operations a second, in three digits."""
     found = 1e9 / nanoseconds
-    for unit, size in (("", 1.0), ("k", 1e3), ("M", 1e6)):
-        if found < 1000 * size or unit == "M":
+    for unit, size in (("", 1.0), ("k", 1e3), ("M", 1e6), ("G", 1e9)):
+        if found < 1000 * size:
             return f"{found / size:.3g}{unit}"
-    raise ValueError(nanoseconds)
+    return f"{found / 1e9:,.0f}G"
+
+
+def factor(ratio: float) -> str:
+    """How many times: ``1.6``, ``160``."""
+    if ratio < 0.001:
+        return "<0.001"
+    return f"{ratio:.2g}" if ratio < 99.5 else f"{ratio:,.0f}"
 
 
 def steps_of(rows: dict[str, Any]) -> list[str]:

@@ -15,7 +15,7 @@ from saved import Rows, Saved, rates, where
 from tables import LEFT_OUT_STEPS, commands, figures, losses
 from targets import target_table
 
-from benchmarks.report import rate, steps_of
+from benchmarks.report import factor, rate, steps_of
 from benchmarks.results import common_base, per_operation, ratios
 
 HERE = Path(__file__).resolve().parent
@@ -125,7 +125,7 @@ def panel(ax: Any, step: str, found: dict[str, list[float]], rows: Rows, theme: 
         ax.plot([min(each), max(each)], [at, at], color=colour, linewidth=1.5)
         ax.plot(middle, at, marker(label), color=colour, markersize=6)
         times = ratios(rows[label], rows[base], step) if base else []
-        text = f"{rate(1e9 / middle)}" + (f"  ×{median(times):.2g}" if times else "")
+        text = f"{rate(1e9 / middle)}" + (f"  ×{factor(median(times))}" if times else "")
         ax.annotate(text, (max(each), at), xytext=(7, -3), textcoords="offset points", fontsize=8, color=theme.ink)
     ax.set_xscale("log")
     low, high = ax.get_xlim()

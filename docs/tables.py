@@ -8,7 +8,7 @@ from typing import Any
 
 from saved import Rows, Saved, where
 
-from benchmarks.report import duration, notes, plus_minus, steps_of
+from benchmarks.report import duration, factor, notes, plus_minus, steps_of
 from benchmarks.results import common_base, per_operation, ratios
 
 LEFT_OUT_STEPS = ("seed-faithful", "prefill")
@@ -73,7 +73,7 @@ def cell(rows: Rows, label: str, step: str) -> str:
     each = per_operation(row["steps"][step])
     base = common_base(rows, step)
     found = ratios(row, rows[base], step) if base and base != label else []
-    times = f", ×{median(found):.2g}" if found else ""
+    times = f", ×{factor(median(found))}" if found else ""
     return f"{duration(median(each))}{times}{plus_minus(found or each).replace(' ± ', ', ±')}"
 
 
@@ -167,7 +167,7 @@ def faster(rows: Rows, step: str, name: str) -> list[list[str]]:
         times = ratios(row, rows["zlmdb"], step)
         ours = label.startswith("zlmdb") and not label.startswith("zlmdb 26")
         if times and not ours and median(times) > 1.15:
-            by_reason.setdefault(reason(label, step), []).append(f"{label} ×{median(times):.2g}")
+            by_reason.setdefault(reason(label, step), []).append(f"{label} ×{factor(median(times))}")
     return [[name, ", ".join(who), why] for why, who in by_reason.items()]
 
 

@@ -19,7 +19,7 @@ from benchmarks import flatc, remote
 from benchmarks.compare import Contender, compare, select, takes_part
 from benchmarks.contenders import base, contenders
 from benchmarks.records import BLOBS_16, DOCUMENTS, PERSONS, USERS, Shape, User, documents, persons, users
-from benchmarks.report import duration, moves, notes, rate, step_table
+from benchmarks.report import duration, factor, moves, notes, rate, step_table
 from benchmarks.results import Results, common_base, ratios, run, same_codec, spread
 from benchmarks.workloads import ALL, INSIDE, WORKLOADS
 from zlmdb import FlatBuffers
@@ -266,7 +266,10 @@ def test_every_ratio_has_its_base() -> None:
 
 def test_figures_are_told_in_three_digits() -> None:
     assert [duration(ns) for ns in (1.234, 12_345, 2.5e6, 7.2e10)] == ["1.23 ns", "12.3 us", "2.5 ms", "72 s"]
-    assert [rate(ns) for ns in (1e9, 1e6, 250)] == ["1", "1k", "4M"]
+    assert [rate(ns) for ns in (1e9, 1e6, 250, 0.25, 1e-4)] == ["1", "1k", "4M", "4G", "10,000G"]
+    assert [factor(ratio) for ratio in (1e-5, 0.025, 1.64, 99.4, 99.6, 12345)] == [
+        "<0.001", "0.025", "1.6", "99", "100", "12,345",
+    ]  # fmt: skip
     assert spread([1.0, 1.0, 1.0, 1.0]) == 0
     assert spread([1.0, 2.0, 3.0]) == 1
     assert spread([0.0, *[2.0] * 18, 9.0]) == 0  # of 20 figures one at either end does not count

@@ -23,8 +23,8 @@ class Shelf(Store):
         self.lock = threading.Lock()
         self.db = shelve.open(str(path / "records"), protocol=5)  # noqa: SIM115 - closed by close()
         self.note = f"on {type(self.db.dict).__module__.lstrip('_')}"  # type: ignore[attr-defined]  # the dbm below
-        if "dumb" in self.note and durability == "full":
-            raise Cannot("on dbm.dumb, the only dbm here, sync() does not fsync")
+        if durability == "full" and ("dumb" in self.note or not hasattr(self.db.dict, "sync")):  # type: ignore[attr-defined]
+            raise Cannot(f"{self.note}, the dbm of this Python, nothing reaches the disk on demand")
         self.key = bytes.hex if shape.key is bytes else str
 
     def put_many(self, pairs: list[tuple[Any, Any]]) -> None:
