@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import importlib.util
+import itertools
 import json
 import re
 import shutil
@@ -985,6 +986,29 @@ def test_views_of_tables_inside_are_views() -> None:
     assert view.left.value == 2
     assert [child.value for child in view.children] == [3, 4]
     assert view.left.left is None
+
+
+@dataclass
+class Texts:
+    a: str
+    b: str
+    number: int
+    c: str
+    scores: list[int]
+    d: str
+
+
+def test_texts_side_by_side_of_every_length_come_back() -> None:
+    codec, unchecked = serializer(FlatBuffers[Texts]), serializer(Unchecked[FlatBuffers[Texts]])
+    lengths = (0, 1, 3, 4, 5, 31, 59, 60, 62, 63, 64, 65)
+    for a, b in itertools.product(lengths, lengths):
+        value = Texts("ä" * (a // 2) + "a" * (a % 2), "b" * b, a, "c" * (63 - b % 64), list(range(b)), "d" * a)
+        data = codec.encode(value)
+        assert len(data) % 4 == 0
+        assert codec.decode(data) == value
+        assert unchecked.encode(value) == data
+        view = serializer(FlatBuffersView[Texts]).decode(data)
+        assert (view.a, view.b, view.c, view.d) == (value.a, value.b, value.c, value.d)
 
 
 # The machinery

@@ -246,6 +246,45 @@ def test_a_limit_of_the_address_space_is_an_error_and_the_database_goes_on(path:
 
 
 @linux
+def test_a_process_that_cannot_follow_another_that_grew_the_file_goes_on_later(path: str) -> None:
+    program = """
+        import resource, subprocess, sys
+        import zlmdb
+        from tests import workers
+
+        workers.small_steps()
+        other = subprocess.Popen([sys.executable, "-c", sys.argv[2], sys.argv[1]], stdin=subprocess.PIPE)
+        db = zlmdb.open(sys.argv[1], workers.Store, durability="none")
+        with db.write() as t:
+            t.rows[0] = b"first"
+        env = db.store.env
+        used = int(next(line for line in open("/proc/self/status") if line.startswith("VmSize")).split()[1]) << 10
+        resource.setrlimit(resource.RLIMIT_AS, (used + (24 << 20), resource.RLIM_INFINITY))
+        other.communicate(b"go")
+        assert other.returncode == 0
+        for _ in range(2):
+            try:
+                db.read()
+            except zlmdb.DatabaseFull as error:
+                print("full:", error)
+        assert db.store.env is env
+        resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        with db.read() as t:
+            assert len(t.rows) == 20_001 and t.rows[0] == b"first"
+    """
+    grower = textwrap.dedent("""
+        import sys
+        import zlmdb
+        from tests import workers
+
+        sys.stdin.read()
+        with zlmdb.open(sys.argv[1], workers.Store, durability="none") as db, db.write() as t:
+            t.rows.put_many((1 + n, b"x" * 3000) for n in range(20_000))
+    """)
+    assert run(program, path, grower).count("keeps its map") == 2
+
+
+@linux
 def test_a_small_address_space_opens_with_a_small_map(path: str) -> None:
     program = """
         import resource, sys

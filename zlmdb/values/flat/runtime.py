@@ -188,16 +188,18 @@ def vector_codes(code: str, size: int, count: int) -> str:
     return f"<I{count}{code}{(-size * count) % 4 if size < 8 else 4}x"
 
 
-def scalar_packs(code: str, size: int) -> list[Callable[..., bytes]]:
-    """What packs a vector of a few numbers, by how many they are."""
-    return [struct.Struct(vector_codes(code, size, count)).pack for count in range(33)]
+SCALAR_PACKS = {
+    width.code: [struct.Struct(vector_codes(width.code, width.size, count)).pack for count in range(33)]
+    for width in (*INTEGERS, *FLOATS, BOOL)
+}
+"""What packs a vector of a few numbers, by their code and by how many they are."""
 
 
 def scalar_putter(code: str, size: int) -> Callable[[Sequence[Any]], bytes]:
     """The function from numbers to a vector, padded to four bytes, of eight-byte numbers to eight."""
     if BY_ARRAY:
         return array_putter("B" if code == "?" else code, size)
-    packs, pack = scalar_packs(code, size), struct.pack
+    packs, pack = SCALAR_PACKS[code], struct.pack
 
     def put(values: Sequence[Any]) -> bytes:
         count = len(values)
@@ -399,7 +401,7 @@ NAMES: Mapping[str, Any] = {
     **{function.__name__: function for function in (follow, get_text, get_texts, get_offsets, get_structs)},
     **{function.__name__: function for function in (fields_of, room_of)},
     **{f"put_all_{width.vector}": scalar_putter(width.code, width.size) for width in (*INTEGERS, *FLOATS, BOOL)},
-    **{f"packs_{width.vector}": scalar_packs(width.code, width.size) for width in (*INTEGERS, *FLOATS, BOOL)},
+    **{f"packs_{width.vector}": SCALAR_PACKS[width.code] for width in (*INTEGERS, *FLOATS, BOOL)},
     **{f"get_all_{width.vector}": scalar_getter(width.code, width.size) for width in (*INTEGERS, *FLOATS, BOOL)},
     "u32": u32,
     "put_u32s": put_u32s,
@@ -409,7 +411,6 @@ NAMES: Mapping[str, Any] = {
     "EPOCH": EPOCH,
     "SIZES": SIZES,
     "PADS": PADS,
-    "PACK_TEXT": PACK_TEXT,
     "FILLS": FILLS,
     "Misfit": Misfit,
     "Corrupt": Corrupt,
