@@ -13,9 +13,7 @@ from typing import Any, Optional
 from .contenders import contenders
 from .remote import Absent, Deadline, Remote, Skipped, predecessor
 from .workloads import Step, Workload
-
-KEPT_ALIVE = 200_000
-"""Up to so many records the process of a contender lives through all rounds; beyond, memory is worth more."""
+from .workloads.base import LARGE
 
 WARMED_UP = 20_000
 """Up to so many records a first round warms up; beyond, a round is long enough to do so itself."""
@@ -101,16 +99,34 @@ class Contender:
             self.result["seconds"] = seconds
 
     def foresee(self, size: int, rows: dict[str, Result]) -> None:
-        """Be absent if the time a round took at *size* says that the limit would not be held."""
-        before = rows.get(self.label)
-        if before is None:
+        """Be absent if it could not do its task at *size*, or the time of a round there says the limit is not held."""
+        before = rows.get(self.label, {})
+        reason = before.get("absent", "")
+        if not before or reason.startswith("not installed"):
             return
-        self.checked = "absent" not in before
-        expected = before.get("seconds", 0.0) * self.size / size
-        if "absent" in before or expected > 2 * self.limit:
-            reason = before.get("absent") or f"a round took {before['seconds']:.1f} s"
-            self.result["absent"] = f"not tried, limit {self.limit:.0f} s: at {size:,} {reason}"
+        self.checked = not reason
+        expected = 0.0 if reason else self._expected(size, before)
+        if reason.startswith(("not finished", "failed", "the process ended")):
+            reason = f"not tried, limit {self.limit:.0f} s: at {size:,} {reason}"
+        elif expected > self.limit:
+            told = f"a round took {before['seconds']:.1f} s, {expected:.0f} s are expected here"
+            reason = f"not tried, limit {self.limit:.0f} s: at {size:,} {told}"
+        if reason:
+            self.result["absent"] = reason
             self.finished = True
+
+    def _expected(self, size: int, before: Result) -> float:
+        """Seconds of a round, by the last one at *size*. Steps of far fewer operations than records do not grow."""
+        growth = self.size / size
+        rest, steps = before.get("seconds", 0.0), 0.0
+        for step in self.workload.steps:
+            found = before["steps"].get(step.name)
+            if found is not None:
+                last = found["wall"][-step.times(size) :]
+                grows = found["count"] * 10 > size
+                rest -= sum(last) / 1e9
+                steps += sum(last) / len(last) / 1e9 * step.times(self.size) * (growth if grows else 1)
+        return max(rest, 0.0) * growth + steps
 
     def _give_up(self, reason: str) -> None:
         if reason == "time limit":
@@ -162,7 +178,7 @@ class Contender:
         self.result["bytes"] = closed["bytes"]
         if self.pool is None:
             self.result["rss"] = closed["rss"]
-        if self.size > KEPT_ALIVE:
+        if self.size > LARGE:
             self.stop(keep=False)
 
     def _cannot_elsewhere(self, step: Step, opened: dict[str, Any]) -> bool:
@@ -236,9 +252,11 @@ def compare(
     pool: Optional[Pool] = None,
     smaller: Optional[tuple[int, dict[str, Result]]] = None,
 ) -> dict[str, Result]:
-    """What each contender did. After *budget* seconds a contender repeats no more: its rounds say how often it did.
+    """What each contender did. After *budget* seconds, times the patience of the workload, a contender repeats no more:
+    its rounds say how often it did.
 
-    Up to `WARMED_UP` records a first round warms up and is not told. Everything read is checked in the first round,
+    Up to `WARMED_UP` records a first round warms up and is not told. Up to `LARGE` a step that changes nothing is run
+    several times in a round, where the workload says so; beyond, once. Everything read is checked in the first round,
     unless it was at the smaller size.
     *smaller* is what they did at a smaller size: who was so slow that the limit cannot be held is not tried.
     """
@@ -252,7 +270,7 @@ def compare(
             one.foresee(*(smaller or (0, {})))
         warm = size <= WARMED_UP
         for number in range(rounds + warm):
-            for one in active(taking, number, budget):
+            for one in active(taking, number, budget * workload.patience):
                 progress(f"{workload.name} {size:,}: round {number + 1 - warm} of {rounds}, {one.label}")
                 one.round(warm_up=warm and number == 0, check=number == 0 and not one.checked)
     return {one.label: one.result for one in taking}

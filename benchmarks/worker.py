@@ -65,7 +65,7 @@ class Worker:
                 return {"absent": f"not installed ({error}): {requirement}"}
             version = getattr(found, "__version__", None)
             versions[name] = str(version) if isinstance(version, (str, tuple)) else ""
-        self.open_store = module.VARIANTS[contender]
+        self.open_store, self.size = module.VARIANTS[contender], size
         self.workload, self.path = self.workloads[workload], Path(path)
         if fresh:
             self.data = self.workload.prepare_fresh(size)
@@ -84,7 +84,7 @@ class Worker:
 
         chosen = next(one for one in self.workload.steps if one.name == step)
         walls, cpus = [], []
-        for _ in range(chosen.repeat):
+        for _ in range(chosen.times(self.size)):
             clock = Clock()
             gc.collect()
             if at:

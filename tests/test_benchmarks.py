@@ -10,18 +10,35 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from benchmarks import flatc, remote
 from benchmarks.compare import Contender, compare, select, takes_part
 from benchmarks.contenders import base, contenders
-from benchmarks.records import BLOBS_16, DOCUMENTS, PERSONS, USERS, Shape, User, documents, persons, users
+from benchmarks.records import (
+    BLOBS_16,
+    DOCUMENTS,
+    ITEMS,
+    ORDERS,
+    PERSONS,
+    USERS,
+    Order,
+    Shape,
+    User,
+    documents,
+    goods,
+    persons,
+    users,
+)
 from benchmarks.report import duration, factor, moves, notes, rate, step_table
 from benchmarks.results import Results, common_base, ratios, run, same_codec, spread
 from benchmarks.workloads import ALL, INSIDE, WORKLOADS
+from benchmarks.workloads.base import LARGE
 from zlmdb import FlatBuffers
 from zlmdb.values import fbs, serializer
 
@@ -111,6 +128,30 @@ def test_every_contender_answers_the_queries(store: base.Store) -> None:
         assert store.count() == 0
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "store", [pair for pair in labels() if pair[1] == "persons"], indirect=True, ids=lambda pair: pair[0]
+)
+def test_every_contender_has_the_tables_beside_the_users(store: base.Store) -> None:
+    """The published table of orders is empty: here is one, so that it is known that each could hold and project it."""
+    people, (_, items) = RECORDS["persons"][1], goods()
+    store.put_many(store.native(people))
+    (user, _), (key, _) = people[0], items[0]
+    order = Order([key, items[1][0]], [3, 1], datetime(2026, 11, 21, 20, 15, 1, tzinfo=timezone.utc), user)
+    for shape, pairs in ((ITEMS, items), (ORDERS, [(user, order)])):
+        table = store.beside(shape)
+        assert table.count() == 0
+        table.put_many(table.native(pairs))
+        assert facts(table, table.scan()) == facts(table, [record for _, record in pairs])
+        assert store.beside(shape) is table
+    assert store.count() == COUNT
+    assert facts(store, store.scan()) == facts(store, [person for _, person in people])
+    (found,) = store.beside(ORDERS).project("from_", "items", "quantity", "at")
+    links = [value if isinstance(value, list) else UUID(str(value)) for value in found[:2]]
+    assert links == [user, order.items]
+    assert (list(found[2]), datetime.fromisoformat(str(found[3]))) == (order.quantity, order.at)
+
+
 def test_a_comparison_has_times_and_what_was_stored_for_each_step() -> None:
     workload = WORKLOADS["zippondb"]
     rows = compare(workload, 60, ["zlmdb", "raw lmdb + pickle", "dict + lock"], rounds=2)
@@ -169,9 +210,42 @@ def test_what_takes_too_long_is_told_so(pretend: Any) -> None:
 
 
 def test_what_was_too_slow_at_a_smaller_size_is_not_tried() -> None:
-    before = {"zlmdb": {"steps": {}, "seconds": 9.0}}
-    row = compare(WORKLOADS["growth"], 1_000_000, ["zlmdb"], rounds=1, limit=10, smaller=(10_000, before))["zlmdb"]
-    assert row["absent"] == "not tried, limit 10 s: at 10,000 a round took 9.0 s"
+    row = after({"steps": {}, "seconds": 9.0})
+    assert row["absent"] == "not tried, limit 10 s: at 10,000 a round took 9.0 s, 900 s are expected here"
+    row = after({"steps": {}, "absent": "not finished in 10 seconds"})
+    assert row["absent"] == "not tried, limit 10 s: at 10,000 not finished in 10 seconds"
+
+
+def test_what_cannot_be_done_is_not_tried_again_at_a_larger_size() -> None:
+    assert after({"steps": {}, "absent": "JSON has no bytes"})["absent"] == "JSON has no bytes"
+
+
+def test_only_what_grows_is_expected_to_take_longer() -> None:
+    workload = WORKLOADS["growth"]
+    steps = {
+        "insert in order": {"wall": [9e9, 1e9], "count": 10_000},
+        "get": {"wall": [1e9] * 10, "count": 1_000},  # five times a round, and always 1,000
+        "scan": {"wall": [1e8] * 10, "count": 10_000},
+    }
+    before = {"steps": steps, "seconds": 1 + 5 + 0.5 + 0.25}
+    steps["get"]["count"] = 999
+    contender = Contender("zlmdb", workload, 100_000, Path("unused"), 20, None)
+    assert contender._expected(10_000, before) == pytest.approx(10 + 5 + 5 + 2.5)
+    larger = Contender("zlmdb", workload, 1_000_000, Path("unused"), 20, None)
+    assert larger._expected(10_000, before) == pytest.approx(100 + 1 + 10 + 25)  # each step once
+    contender.foresee(10_000, {"zlmdb": before})
+    assert contender.finished
+
+
+def test_a_step_is_repeated_while_the_records_are_few() -> None:
+    step = WORKLOADS["growth"].steps[1]
+    assert [step.times(size) for size in (10, LARGE, LARGE + 1)] == [5, 5, 1]
+
+
+def after(before: dict[str, Any]) -> dict[str, Any]:
+    """What a comparison says of a contender that did so at 10,000 records."""
+    smaller = (10_000, {"zlmdb": before})
+    return compare(WORKLOADS["growth"], 1_000_000, ["zlmdb"], rounds=1, limit=10, smaller=smaller)["zlmdb"]
 
 
 def test_a_step_that_cannot_be_done_leaves_the_others(pretend: Any) -> None:
@@ -244,6 +318,28 @@ def test_the_same_seed_gives_the_same_data() -> None:
         for fact in ("pairs", "keys", "asked", "lookups", "new", "gone", "charlies"):
             if hasattr(first, fact):
                 assert getattr(first, fact) == getattr(second, fact), (name, fact)
+        if hasattr(first, "records"):
+            assert list(first.records()) == list(first.records()) == list(second.records())
+            assert len({key for key, _ in first.records()}) == 20
+
+
+@pytest.mark.parametrize("count", [1, 10_001])
+def test_persons_are_drawn_in_chunks_and_their_keys_ascend(count: int) -> None:
+    keys, people = zip(*persons(count))
+    assert len(set(map(id, people))) == len(people) == count
+    assert list(keys) == sorted(set(keys))
+    if count > 1:
+        assert len({(one.name, one.email, one.age, one.address) for one in people}) == 900
+
+
+def test_the_goods_are_the_published_ones() -> None:
+    categories, items = goods()
+    names = {key: category.name for key, category in categories}
+    sold = {item.name: (names[item.category], item.price) for _, item in items}
+    assert sorted(names.values()) == ["Book", "Food", "Other", "Toy"]
+    assert len(sold) == len(items) == 19
+    chosen = [sold[name] for name in ("Book5", "Food8", "Toy3", "Other")]
+    assert chosen == [("Book", 59.99), ("Food", 1.45), ("Toy", 6.45), ("Other", 0.99)]
 
 
 def test_the_data_are_the_published_ones() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from copy import copy
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -32,6 +34,7 @@ class Store:
         self.path = path
         self.shape = shape
         self.durability = durability
+        self.tables: dict[str, Store] = {}
 
     def native(self, pairs: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
         """The pairs with each record as what a program that uses this store has in hand. Not timed."""
@@ -63,7 +66,21 @@ class Store:
         """Give what is written to the operating system."""
 
     def close(self) -> None:
-        """Close the database."""
+        """Close the database, and those beside it."""
+        for store in self.tables.values():
+            store.close()
+
+    # -- other tables -------------------------------------------------------------------------------------------------
+
+    def beside(self, shape: Shape) -> Store:
+        """The table of another shape in the same database. Opened once, and closed with this one."""
+        if shape.name not in self.tables:
+            self.tables[shape.name] = self.table(shape)
+        return self.tables[shape.name]
+
+    def table(self, shape: Shape) -> Store:
+        """Opens it. Where there are no tables it is a database beside this one; see `Tables`."""
+        return type(self)(self.path / shape.name, shape, self.durability)
 
     # -- one operation, one transaction -----------------------------------------------------------------------------
 
@@ -82,9 +99,9 @@ class Store:
         """The records with this value in a field, decoded; there is no index on it."""
         return [record for record in self.scan() if getattr(record, field) == value]
 
-    def project(self, field: str) -> list[Any]:
-        """One field of every record."""
-        return [getattr(record, field) for record in self.scan()]
+    def project(self, *fields: str) -> list[Any]:
+        """One field of every record, or tuples of several."""
+        return list(map(attrgetter(*fields), self.scan()))
 
     def first(self) -> Any:
         """Some record."""
@@ -98,12 +115,31 @@ class Store:
 Open = Callable[[Path, Shape, str], Store]
 
 
+class Tables(Store):
+    """A database that has tables. Those beside the first are copies of the store that `use` another."""
+
+    def use(self, name: str) -> None:
+        """Make what the methods need of the table *name*, which holds records of `shape`."""
+        raise NotImplementedError
+
+    def table(self, shape: Shape) -> Store:
+        other = copy(self)
+        other.shape, other.tables = shape, {}
+        other.use(shape.name)
+        return other
+
+
 class Bytes(Store):
     """A store that holds bytes: *dumps* and *loads* make values of records, *pack* makes keys."""
 
     def __init__(self, path: Path, shape: Shape, durability: str, codec: str) -> None:
+        super().__init__(path, shape, durability)
+        self.codec = codec
+        self.encode_shape()
+
+    def encode_shape(self) -> None:
+        """Make what encodes the keys and records of its shape."""
         from ..codecs import CODECS, key_encoder
 
-        super().__init__(path, shape, durability)
-        self.pack = key_encoder(shape)
-        self.dumps, self.loads = CODECS[codec](shape)
+        self.pack = key_encoder(self.shape)
+        self.dumps, self.loads = CODECS[self.codec](self.shape)

@@ -55,6 +55,7 @@ class DiskCache(Store):
         self.index.clear()
 
     def close(self) -> None:
+        super().close()
         self.cache.close()
 
 

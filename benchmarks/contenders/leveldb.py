@@ -58,7 +58,11 @@ class Level(Bytes):
             for key in keys:
                 batch.delete(key)
 
+    def table(self, shape: Shape) -> Level:
+        return Level(self.path / shape.name, shape, self.durability, self.codec)
+
     def close(self) -> None:
+        super().close()
         self.db.close()
 
 

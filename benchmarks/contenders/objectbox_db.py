@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
-from ..records import Shape
-from .base import Cannot, Open, Store
+from ..records import Shape, column_from_store, column_to_store
+from .base import Cannot, Open, Store, Tables
 
 NEEDS = {"objectbox": "objectbox"}
+TEXTS = ("date", "datetime", "uuids", "json")
+"""Kinds of columns that it has no type for."""
 
 
-class Box(Store):
+class Box(Tables):
     def __init__(self, path: Path, shape: Shape, durability: str) -> None:
         import objectbox as ob
 
@@ -23,39 +25,28 @@ class Box(Store):
             self.note = "always commits in full: its Python API has no weaker level"
         super().__init__(path, shape, durability)
         self.durability = "full"
-        self.by_id = shape.key is int
-        types: dict[str, Callable[[], Any]] = {
-            "int": ob.Int64, "str": ob.String, "float": ob.Float64, "bool": ob.Bool, "bytes": ob.Bytes,
-            "uuid": ob.String, "date": ob.String, "json": ob.String,
-        }  # fmt: skip
-        properties: dict[str, Any] = {"obx_id": ob.Id(assignable=True)}
-        if not self.by_id:
-            properties["key"] = ob.String(index=ob.Index())
-        for name, kind in shape.columns.items():
-            if name != shape.key_field:
-                properties[name] = types[kind]()
-        self.names = [name for name in shape.columns if name != shape.key_field]
-        annotations = {name: value for name, value in properties.items()}
-        self.entity: Any = ob.Entity()(type("Record", (), annotations))
         path.mkdir(exist_ok=True)
         model = ob.Model()
-        model.entity(self.entity)
+        self.entities = {one.name: entity(one) for one in (shape, *shape.beside)}
+        for made in self.entities.values():
+            model.entity(made)
         self.store = ob.Store(
             model=model, model_json_file=str(path / "model.json"), directory=str(path / "data"),
             max_db_size_in_kb=64 << 20,
         )  # fmt: skip
+        self.use(shape.name)
+
+    def use(self, name: str) -> None:
+        shape = self.shape
+        self.by_id = shape.key is int
+        self.names = [field for field in shape.columns if field != shape.key_field]
+        self.entity = self.entities[name]
         self.box = self.store.box(self.entity)
         self.local = threading.local()
-        writers: dict[str, Callable[[Any], Any]] = {"uuid": str, "date": str, "json": json.dumps}
-        kinds = shape.columns
-        self.writers = [(name, writers.get(kinds[name])) for name in self.names]
-        from datetime import date
-        from uuid import UUID
-
-        readers: dict[str, Callable[[Any], Any]] = {
-            "uuid": UUID, "date": date.fromisoformat, "json": json.loads, "bytes": bytes,
-        }  # fmt: skip
-        self.readers = [(name, readers[kind]) for name, kind in kinds.items() if kind in readers]
+        writers = {"uuid": str, **{kind: column_to_store(kind) for kind in TEXTS}}
+        self.writers = [(field, writers.get(shape.columns[field])) for field in self.names]
+        readers = {"uuid": UUID, "bytes": bytes, **{kind: column_from_store(kind) for kind in TEXTS}}
+        self.readers = [(field, readers[kind]) for field, kind in shape.columns.items() if kind in readers]
 
     def found(self, key: Any) -> Any:
         """The query for a key; a query is one a thread, and used again, as its documentation recommends."""
@@ -141,6 +132,22 @@ class Box(Store):
 
     def close(self) -> None:
         self.store.close()
+
+
+def entity(shape: Shape) -> Any:
+    """The class of an entity with a property for each column."""
+    import objectbox as ob
+
+    types: dict[str, Callable[[], Any]] = {
+        "int": ob.Int64, "str": ob.String, "float": ob.Float64, "bool": ob.Bool, "bytes": ob.Bytes,
+    }  # fmt: skip
+    properties: dict[str, Any] = {"obx_id": ob.Id(assignable=True)}
+    if shape.key is not int:
+        properties["key"] = ob.String(index=ob.Index())
+    for name, kind in shape.columns.items():
+        if name != shape.key_field:
+            properties[name] = types.get(kind, ob.String)()
+    return ob.Entity()(type(shape.name.capitalize(), (), properties))
 
 
 def opened(path: Path, shape: Shape, durability: str) -> Store:

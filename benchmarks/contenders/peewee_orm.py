@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from ..records import Shape
-from .base import Open, Store
+from ..records import Shape, column_from_store, column_to_store
+from .base import Open, Tables
 
 NEEDS = {"peewee": "peewee"}
 SYNCHRONOUS = {"none": 0, "commit": 1, "full": 2}
 
 
-class Peewee(Store):
+class Peewee(Tables):
     processes = True
 
     def __init__(self, path: Path, shape: Shape, durability: str) -> None:
@@ -25,24 +24,37 @@ class Peewee(Store):
         pragmas = {"journal_mode": "wal", "synchronous": SYNCHRONOUS[durability]}
         self.db = pw.SqliteDatabase(str(path / "records.sqlite"), pragmas=pragmas, timeout=60)
 
-        class JsonField(pw.TextField):  # type: ignore[misc]
-            def db_value(self, value: Any) -> str:
-                return json.dumps(value)
+        self.use("records")
 
-            def python_value(self, value: Any) -> Any:
-                return json.loads(value)
+    def use(self, name: str) -> None:
+        import peewee as pw
+
+        shape = self.shape
+
+        class JsonField(pw.TextField):  # type: ignore[misc]
+            db_value = staticmethod(column_to_store("json"))
+            python_value = staticmethod(column_from_store("json"))
+
+        class InstantField(pw.TextField):  # type: ignore[misc]
+            db_value = staticmethod(column_to_store("datetime"))
+            python_value = staticmethod(column_from_store("datetime"))
+
+        class UuidsField(pw.TextField):  # type: ignore[misc]
+            db_value = staticmethod(column_to_store("uuids"))
+            python_value = staticmethod(column_from_store("uuids"))
 
         types: dict[str, Any] = {
             "int": pw.BigIntegerField, "str": pw.TextField, "float": pw.DoubleField, "bool": pw.BooleanField,
             "bytes": pw.BlobField, "uuid": pw.BinaryUUIDField, "date": pw.DateField, "json": JsonField,
+            "datetime": InstantField, "uuids": UuidsField,
         }  # fmt: skip
         keys: dict[str, Any] = {
             "int": pw.BigIntegerField, "str": pw.TextField, "bytes": pw.BlobField, "UUID": pw.BinaryUUIDField,
         }  # fmt: skip
         columns: dict[str, Any] = {"key": keys[shape.key.__name__](primary_key=True)}
-        self.names = [name for name in shape.columns if name != shape.key_field]
-        columns.update({name: types[shape.columns[name]]() for name in self.names})
-        meta = type("Meta", (), {"database": self.db, "table_name": "records"})
+        self.names = [field for field in shape.columns if field != shape.key_field]
+        columns.update({field: types[shape.columns[field]]() for field in self.names})
+        meta = type("Meta", (), {"database": self.db, "table_name": name})
         self.model: Any = type("Record", (pw.Model,), {**columns, "Meta": meta})
         if shape.key_field is not None:
             setattr(self.model, shape.key_field, property(lambda record: record.key))
@@ -83,8 +95,9 @@ class Peewee(Store):
     def where(self, field: str, value: Any) -> list[Any]:
         return list(self.model.select().where(getattr(self.model, field) == value))
 
-    def project(self, field: str) -> list[Any]:
-        return [value for (value,) in self.model.select(getattr(self.model, field)).tuples()]
+    def project(self, *fields: str) -> list[Any]:
+        found = self.model.select(*[getattr(self.model, field) for field in fields]).tuples()
+        return [value for (value,) in found] if len(fields) == 1 else list(found)
 
     def first(self) -> Any:
         return self.model.select().first()

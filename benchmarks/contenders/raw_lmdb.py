@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from ..records import Shape
-from .base import Bytes, Open
+from .base import Bytes, Open, Tables
 
 NEEDS = {"lmdb": "lmdb"}
 
 
-class Lmdb(Bytes):
+class Lmdb(Tables, Bytes):
     processes = True
 
     def __init__(self, path: Path, shape: Shape, durability: str, codec: str) -> None:
@@ -22,10 +22,14 @@ class Lmdb(Bytes):
         super().__init__(path, shape, durability, codec)
         path.mkdir(exist_ok=True)
         self.env = lmdb.open(
-            str(path), map_size=1 << 38, max_dbs=1, max_readers=1024, max_spare_txns=8,
+            str(path), map_size=1 << 38, max_dbs=1 + len(shape.beside), max_readers=1024, max_spare_txns=8,
             sync=durability != "none", metasync=durability == "full",
         )  # fmt: skip
-        self.db = self.env.open_db(b"records")
+        self.use("records")
+
+    def use(self, name: str) -> None:
+        self.encode_shape()
+        self.db = self.env.open_db(name.encode())
 
     def put_many(self, pairs: list[tuple[Any, Any]]) -> None:
         pack, dumps = self.pack, self.dumps

@@ -1,4 +1,7 @@
-"""RocksDB through rocksdict, in raw mode: bytes in, bytes out, as its documentation advises for speed."""
+"""RocksDB through rocksdict, in raw mode: bytes in, bytes out, as its documentation advises for speed.
+
+A further table is a column family.
+"""
 
 from __future__ import annotations
 
@@ -8,23 +11,37 @@ from pathlib import Path
 from typing import Any
 
 from ..records import Shape
-from .base import Bytes, Cannot, Open
+from .base import Bytes, Cannot, Open, Tables
 
 NEEDS = {"rocksdict": "rocksdict"}
 
 
-class Rocks(Bytes):
+class Rocks(Tables, Bytes):
     def __init__(self, path: Path, shape: Shape, durability: str, codec: str) -> None:
         import rocksdict
 
         if durability == "commit":
             raise Cannot("no level between fsync on every write and none")
         super().__init__(path, shape, durability, codec)
-        self.batch = partial(rocksdict.WriteBatch, raw_mode=True)
+        self.new_batch = partial(rocksdict.WriteBatch, raw_mode=True)
+        self.family: Any = None
+        self.options_of_family = rocksdict.Options(raw_mode=True)
         self.db = rocksdict.Rdict(str(path), rocksdict.Options(raw_mode=True))
         self.options = rocksdict.WriteOptions()
         self.options.sync = durability == "full"
         self.db.set_write_options(self.options)
+
+    def use(self, name: str) -> None:
+        self.encode_shape()
+        db, self.db = self.db, self.db.create_column_family(name, self.options_of_family)
+        self.family = db.get_column_family_handle(name)
+        self.db.set_write_options(self.options)
+
+    def batch(self) -> Any:
+        batch = self.new_batch()
+        if self.family is not None:
+            batch.set_default_column_family(self.family)
+        return batch
 
     def put_many(self, pairs: list[tuple[Any, Any]]) -> None:
         pack, dumps, batch = self.pack, self.dumps, self.batch()
@@ -61,6 +78,7 @@ class Rocks(Bytes):
         self.db.delete_range(b"", b"\xff" * 64)
 
     def close(self) -> None:
+        super().close()
         self.db.close()
 
 

@@ -53,6 +53,7 @@ class Shelf(Store):
         self.db.sync()
 
     def close(self) -> None:
+        super().close()
         self.db.close()
 
 

@@ -6,19 +6,19 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from ..records import Shape
-from .base import Open, Store
+from ..records import Shape, column_from_store, column_to_store
+from .base import Open, Tables
 from .sqlite import SYNCHRONOUS
 
 NEEDS = {"sqlalchemy": "SQLAlchemy>=2"}
 
 
-class SqlAlchemy(Store):
+class SqlAlchemy(Tables):
     processes = True
 
     def __init__(self, path: Path, shape: Shape, durability: str) -> None:
         import sqlalchemy as sa
-        from sqlalchemy import event, orm
+        from sqlalchemy import event
 
         super().__init__(path, shape, durability)
         self.sa = sa
@@ -30,9 +30,30 @@ class SqlAlchemy(Store):
             connection.execute("PRAGMA journal_mode=WAL").close()
             connection.execute(f"PRAGMA synchronous={SYNCHRONOUS[durability]}").close()
 
+        self.use("records")
+
+    def use(self, name: str) -> None:
+        from sqlalchemy import orm
+
+        sa, shape = self.sa, self.shape
+
+        class Text(sa.TypeDecorator):  # type: ignore[misc, name-defined]
+            impl = sa.String
+            cache_ok = True
+
+            def __init__(self, kind: str) -> None:
+                super().__init__()
+                self.kind = kind
+
+            def process_bind_param(self, value: Any, dialect: Any) -> Any:
+                return column_to_store(self.kind)(value)
+
+            def process_result_value(self, value: Any, dialect: Any) -> Any:
+                return column_from_store(self.kind)(value)
+
         types: dict[str, Any] = {
             "int": sa.BigInteger, "str": sa.String, "float": sa.Float, "bool": sa.Boolean, "bytes": sa.LargeBinary,
-            "uuid": sa.Uuid, "date": sa.Date, "json": sa.JSON,
+            "uuid": sa.Uuid, "date": sa.Date, "json": sa.JSON, "datetime": Text("datetime"), "uuids": Text("uuids"),
         }  # fmt: skip
         keys: dict[str, Any] = {"int": sa.Integer, "str": sa.String, "bytes": sa.LargeBinary, "UUID": sa.Uuid}
 
@@ -40,13 +61,13 @@ class SqlAlchemy(Store):
             pass
 
         columns: dict[str, Any] = {"key": orm.mapped_column(keys[shape.key.__name__], primary_key=True)}
-        for name, kind in shape.columns.items():
-            if name == shape.key_field:
-                columns[name] = orm.synonym("key")
+        for field, kind in shape.columns.items():
+            if field == shape.key_field:
+                columns[field] = orm.synonym("key")
             else:
                 # "metadata" is the name of something else on declarative classes
-                columns[_attribute(name)] = orm.mapped_column(name, types[kind])
-        self.model: Any = type("Record", (Base,), {"__tablename__": "records", **columns})
+                columns[_attribute(field)] = orm.mapped_column(field, types[kind])
+        self.model: Any = type("Record", (Base,), {"__tablename__": name, **columns})
         Base.metadata.create_all(self.engine)
         self.session: Any = orm.sessionmaker(self.engine, expire_on_commit=False)
 
@@ -89,9 +110,10 @@ class SqlAlchemy(Store):
         with self.session() as session:
             return list(session.scalars(self.sa.select(self.model).where(getattr(self.model, field) == value)))
 
-    def project(self, field: str) -> list[Any]:
+    def project(self, *fields: str) -> list[Any]:
+        query = self.sa.select(*[getattr(self.model, field) for field in fields])
         with self.session() as session:
-            return list(session.scalars(self.sa.select(getattr(self.model, field))))
+            return list(session.scalars(query) if len(fields) == 1 else session.execute(query).tuples())
 
     def first(self) -> Any:
         with self.session() as session:

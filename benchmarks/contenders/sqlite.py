@@ -6,22 +6,27 @@ import json
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from ..records import Document, Shape, column_from_store, column_to_store
-from .base import Cannot, Open, Store
+from .base import Cannot, Open, Store, Tables
 
 NEEDS = {"sqlite3": "Python itself, built with sqlite"}
 SQL = {
     "int": "INTEGER", "bool": "INTEGER", "float": "REAL", "str": "TEXT", "date": "TEXT", "json": "TEXT",
-    "bytes": "BLOB", "uuid": "BLOB",
+    "bytes": "BLOB", "uuid": "BLOB", "datetime": "TEXT", "uuids": "TEXT",
 }  # fmt: skip
 SYNCHRONOUS = {"none": "OFF", "commit": "NORMAL", "full": "FULL"}
+PLAIN = ("int", "str", "float", "bytes")
+"""What comes back as it was put."""
+
 KEYS: dict[type, str] = {int: "INTEGER", str: "TEXT", bytes: "BLOB"}
 
 
-class Sqlite(Store):
+class Sqlite(Tables):
     """Connections are one a thread: the module's own rule."""
 
     processes = True
@@ -33,8 +38,13 @@ class Sqlite(Store):
         self.file = path / "records.sqlite"
         self.local = threading.local()
         self.opened: list[sqlite3.Connection] = []
+        self.use("records")
+
+    def use(self, name: str) -> None:
+        shape = self.shape
+        self.name = name
         self.key: Callable[[Any], Any] = (lambda key: key) if shape.key in KEYS else (lambda key: key.bytes)
-        if columns:
+        if self.columns:
             self.names = [name for name in shape.columns if name != shape.key_field]
             declared = [f'"{name}" {SQL[shape.columns[name]]}' for name in self.names]
             self.selected = ", ".join(f'"{"key" if name == shape.key_field else name}"' for name in shape.columns)
@@ -45,9 +55,9 @@ class Sqlite(Store):
         # Without the hidden integer key where the key is none: SQLite's own advice for such tables.
         suffix = "" if shape.key is int else " WITHOUT ROWID"
         with self.connection as connection:
-            connection.execute(f"CREATE TABLE IF NOT EXISTS records ({', '.join([key, *declared])}){suffix}")
+            connection.execute(f"CREATE TABLE IF NOT EXISTS {name} ({', '.join([key, *declared])}){suffix}")
         marks = ", ".join("?" * (len(self.names) + 1))
-        self.insert = f"INSERT OR REPLACE INTO records VALUES ({marks})"
+        self.insert = f"INSERT OR REPLACE INTO {name} VALUES ({marks})"
 
     @property
     def connection(self) -> sqlite3.Connection:
@@ -62,7 +72,7 @@ class Sqlite(Store):
 
     def row_reader(self) -> Callable[[Any], Any]:
         readers = [column_from_store(kind) for kind in self.shape.columns.values()]
-        plain = all(kind in ("int", "str", "float", "bytes") for kind in self.shape.columns.values())
+        plain = all(kind in PLAIN for kind in self.shape.columns.values())
         make, model = self.shape.make, self.shape.model
         if plain:
             return make if self.shape.is_bytes else lambda row: model(*row)
@@ -84,10 +94,13 @@ class Sqlite(Store):
     def plain(self, record: Any) -> Any:
         """What JSON can hold of *record*."""
         columns = self.shape.columns
-        writers = {name: str if kind in ("uuid", "date") else (lambda value: value) for name, kind in columns.items()}
         if self.shape.is_bytes:
             return record
-        return {name: writers[name](value) for name, value in zip(columns, self.shape.values(record))}
+        writers: dict[str, Callable[[Any], Any]] = {
+            "uuid": str, "date": str, "datetime": datetime.isoformat, "uuids": lambda value: [one.hex for one in value],
+        }  # fmt: skip
+        found = zip(columns.items(), self.shape.values(record))
+        return {name: writers[kind](value) if kind in writers else value for (name, kind), value in found}
 
     def record(self, row: tuple[Any, ...]) -> Any:
         if self.columns:
@@ -95,10 +108,10 @@ class Sqlite(Store):
         data = json.loads(row[0])
         if self.shape.model is Document or self.shape.is_bytes:
             return data
-        from datetime import date
-        from uuid import UUID
-
-        readers: dict[str, Callable[[Any], Any]] = {"uuid": UUID, "date": date.fromisoformat}
+        readers: dict[str, Callable[[Any], Any]] = {
+            "uuid": UUID, "date": date.fromisoformat, "datetime": datetime.fromisoformat,
+            "uuids": lambda value: [UUID(one) for one in value],
+        }  # fmt: skip
         for name, kind in self.shape.columns.items():
             if kind in readers:
                 data[name] = readers[kind](data[name])
@@ -111,17 +124,17 @@ class Sqlite(Store):
         connection.execute("COMMIT")
 
     def get_many(self, keys: list[Any]) -> list[Any]:
-        query = f'SELECT {self.selected} FROM records WHERE "key" = ?'
+        query = f'SELECT {self.selected} FROM {self.name} WHERE "key" = ?'
         execute, key, record = self.connection.execute, self.key, self.record
         return [record(execute(query, (key(one),)).fetchone()) for one in keys]
 
     def scan(self) -> Iterator[Any]:
-        return map(self.record, self.connection.execute(f'SELECT {self.selected} FROM records ORDER BY "key"'))
+        return map(self.record, self.connection.execute(f'SELECT {self.selected} FROM {self.name} ORDER BY "key"'))
 
     def delete_many(self, keys: list[Any]) -> None:
         connection = self.connection
         connection.execute("BEGIN IMMEDIATE")
-        connection.executemany('DELETE FROM records WHERE "key" = ?', ((self.key(key),) for key in keys))
+        connection.executemany(f'DELETE FROM {self.name} WHERE "key" = ?', ((self.key(key),) for key in keys))
         connection.execute("COMMIT")
 
     def where(self, field: str, value: Any) -> list[Any]:
@@ -129,19 +142,22 @@ class Sqlite(Store):
         return list(
             map(
                 self.record,
-                self.connection.execute(f"SELECT {self.selected} FROM records WHERE {column} = ?", (value,)),
+                self.connection.execute(f"SELECT {self.selected} FROM {self.name} WHERE {column} = ?", (value,)),
             )
         )
 
-    def project(self, field: str) -> list[Any]:
-        column = f'"{field}"' if self.columns else f"json_extract(data, '$.{field}')"
-        return [value for (value,) in self.connection.execute(f"SELECT {column} FROM records")]
+    def project(self, *fields: str) -> list[Any]:
+        if not all(self.shape.columns[field] in PLAIN for field in fields):
+            return super().project(*fields)
+        columns = [f'"{field}"' if self.columns else f"json_extract(data, '$.{field}')" for field in fields]
+        found = self.connection.execute(f"SELECT {', '.join(columns)} FROM {self.name}")
+        return [value for (value,) in found] if len(fields) == 1 else list(found)
 
     def count(self) -> int:
-        return int(self.connection.execute("SELECT count(*) FROM records").fetchone()[0])
+        return int(self.connection.execute(f"SELECT count(*) FROM {self.name}").fetchone()[0])
 
     def clear(self) -> None:
-        self.connection.execute("DELETE FROM records")
+        self.connection.execute(f"DELETE FROM {self.name}")
 
     def close(self) -> None:
         for connection in self.opened:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ..records import Shape
-from .base import Cannot, Open, Store
+from .base import Cannot, Open, Tables
 
 NEEDS = {"sqlitedict": "sqlitedict"}
 
 
-class SqliteDictionary(Store):
+class SqliteDictionary(Tables):
     def __init__(self, path: Path, shape: Shape, durability: str) -> None:
         import sqlitedict
 
@@ -23,8 +24,12 @@ class SqliteDictionary(Store):
             raise Cannot("its commit() waits for ever for its writer thread on PyPy")
         super().__init__(path, shape, durability)
         path.mkdir(exist_ok=True)
-        self.db = sqlitedict.SqliteDict(str(path / "records.sqlite"), journal_mode="WAL", outer_stack=False)
-        self.key = str if shape.key is not bytes else bytes.hex
+        self.open = partial(sqlitedict.SqliteDict, str(path / "records.sqlite"), journal_mode="WAL", outer_stack=False)
+        self.use("unnamed")  # its own default
+
+    def use(self, name: str) -> None:
+        self.db = self.open(name)
+        self.key = str if self.shape.key is not bytes else bytes.hex
 
     def put_many(self, pairs: list[tuple[Any, Any]]) -> None:
         key = self.key
@@ -50,6 +55,7 @@ class SqliteDictionary(Store):
         self.db.commit()
 
     def close(self) -> None:
+        super().close()
         self.db.close()
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from ..records import Shape, User
-from .base import Cannot, Open, Store
+from ..records import PERSONS, Shape, User
+from .base import Cannot, Open, Tables
 
 NEEDS = {"zlmdb": "zlmdb==26.10.1"}
 PREDECESSOR = True
@@ -22,10 +22,12 @@ PREDECESSOR = True
 
 KEYS: dict[type, str] = {int: "Oid", str: "String", UUID: "Uuid"}
 
+SLOTS = ("records", *(shape.name for shape in PERSONS.beside))
+
 FLAT = ("FlatBuffers", "FlatBuffers, NumPy", "FlatBuffers, by hand")
 
 
-class Zlmdb26(Store):
+class Zlmdb26(Tables):
     processes = True
 
     def __init__(self, path: Path, shape: Shape, durability: str, codec: str) -> None:
@@ -36,22 +38,30 @@ class Zlmdb26(Store):
         if shape.key not in KEYS:
             raise Cannot("it has no map of such keys to bytes")
         super().__init__(path, shape, durability)
-        key = KEYS[shape.key]
+        self.codec = codec
+        self.use("records")
+        self.db: Any = zlmdb.Database(str(path), maxsize=1 << 36, sync=durability == "full")
+        self.db.__enter__()
+
+    def use(self, name: str) -> None:
+        """The map of the *name*; a table of this predecessor is a number."""
+        import zlmdb
+
+        shape, codec, key = self.shape, self.codec, KEYS[self.shape.key]
+        slot = SLOTS.index(name) + 1
         if shape.model is str:
-            self.map: Any = getattr(zlmdb, f"Map{key}String")(1)
+            self.map: Any = getattr(zlmdb, f"Map{key}String")(slot)
         elif shape.is_bytes:
-            self.map = zlmdb.MapOidPickle(1)
+            self.map = zlmdb.MapOidPickle(slot)
         elif codec.startswith("FlatBuffers"):
             self.map = self.flatbuffers(zlmdb, shape, codec)
         elif codec == "Pickle":
-            self.map = getattr(zlmdb, f"Map{key}Pickle")(1)
+            self.map = getattr(zlmdb, f"Map{key}Pickle")(slot)
         elif not isinstance(shape.model, type):
-            self.map = getattr(zlmdb, f"Map{key}{codec}")(1, marshal=lambda value: value, unmarshal=lambda value: value)
+            self.map = getattr(zlmdb, f"Map{key}{codec}")(slot, marshal=same, unmarshal=same)
         else:
             marshal, unmarshal = plain(shape)
-            self.map = getattr(zlmdb, f"Map{key}{codec}")(1, marshal=marshal, unmarshal=unmarshal)
-        self.db: Any = zlmdb.Database(str(path), maxsize=1 << 36, sync=durability == "full")
-        self.db.__enter__()
+            self.map = getattr(zlmdb, f"Map{key}{codec}")(slot, marshal=marshal, unmarshal=unmarshal)
 
     @staticmethod
     def flatbuffers(zlmdb: Any, shape: Shape, codec: str) -> Any:
@@ -102,6 +112,10 @@ class Zlmdb26(Store):
 
     def close(self) -> None:
         self.db.__exit__(None, None, None)
+
+
+def same(value: Any) -> Any:
+    return value
 
 
 def plain(shape: Shape) -> tuple[Any, Any]:

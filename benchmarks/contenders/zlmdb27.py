@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from types import new_class
 from typing import Any
 
 from ..records import Document, Shape
@@ -16,10 +17,11 @@ NEEDS = {"zlmdb": "zlmdb"}
 class Zlmdb(Store):
     processes = True
 
-    def __init__(self, path: Path, shape: Shape, durability: str, codec: str) -> None:
+    def __init__(self, path: Path, shape: Shape, durability: str, codec: str, name: str = "records") -> None:
         import zlmdb
 
         super().__init__(path, shape, durability)
+        self.codec = codec
         value = shape.model
         if codec == "unchecked":
             value = zlmdb.Unchecked[zlmdb.Msgpack[shape.model]]
@@ -27,9 +29,15 @@ class Zlmdb(Store):
             value = getattr(zlmdb, codec)[shape.model]
         if codec == "FlatBuffers" and shape.model is Document:
             raise Cannot("FlatBuffers has no dict of anything: the types of all members must be declared")
-        annotations = {"records": zlmdb.Table[shape.key, value]}
-        schema = type("Schema", (zlmdb.Schema,), {"__annotations__": annotations})
+        table: Any = zlmdb.Table[shape.key, value]
+        if name != "records":
+            table = new_class("Records", (table,), {"name": name})
+        schema = type("Schema", (zlmdb.Schema,), {"__annotations__": {"records": table}})
         self.db: Any = zlmdb.open(path, schema, durability=durability)
+
+    def table(self, shape: Shape) -> Store:
+        """Of the same database: what is opened twice in a process is one environment."""
+        return Zlmdb(self.path, shape, self.durability, self.codec, shape.name)
 
     def put_many(self, pairs: list[tuple[Any, Any]]) -> None:
         with self.db.write() as t:
@@ -69,9 +77,9 @@ class Zlmdb(Store):
         with self.db.read() as t:
             return list(t.records.select().where(getattr(F, field) == value).values())
 
-    def project(self, field: str) -> list[Any]:
+    def project(self, *fields: str) -> list[Any]:
         with self.db.read() as t:
-            return list(t.records.select().fields(field))
+            return list(t.records.select().fields(*fields))
 
     def first(self) -> Any:
         with self.db.read() as t:
@@ -86,6 +94,7 @@ class Zlmdb(Store):
             t.records.clear()
 
     def close(self) -> None:
+        super().close()
         self.db.close()
 
 

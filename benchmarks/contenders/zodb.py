@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from ..records import Shape
-from .base import Cannot, Open, Store
+from .base import Cannot, Open, Tables
 
 NEEDS = {"ZODB": "ZODB", "BTrees": "BTrees"}
 
 
-class Zodb(Store):
+class Zodb(Tables):
     def __init__(self, path: Path, shape: Shape, durability: str) -> None:
-        import BTrees
         import ZODB
         import ZODB.FileStorage
 
@@ -27,14 +26,19 @@ class Zodb(Store):
         self.durability = "full"
         path.mkdir(exist_ok=True)
         self.db = ZODB.DB(ZODB.FileStorage.FileStorage(str(path / "records.fs")))
+        self.use("records")
+
+    def use(self, name: str) -> None:
+        from BTrees import family64
+
+        self.name = name
         with self.db.transaction() as connection:
-            if "records" not in connection.root():
-                family = BTrees.family64
-                connection.root()["records"] = family.IO.BTree() if shape.key is int else family.OO.BTree()
+            if name not in connection.root():
+                connection.root()[name] = family64.IO.BTree() if self.shape.key is int else family64.OO.BTree()
 
     def put_many(self, pairs: list[tuple[Any, Any]]) -> None:
         with self.db.transaction() as connection:
-            connection.root()["records"].update(pairs)
+            connection.root()[self.name].update(pairs)
 
     def put(self, key: Any, record: Any) -> None:
         from ZODB.POSException import ConflictError
@@ -42,33 +46,33 @@ class Zodb(Store):
         while True:
             try:
                 with self.db.transaction() as connection:
-                    connection.root()["records"][key] = record
+                    connection.root()[self.name][key] = record
                 return
             except ConflictError:
                 continue  # its rule: a transaction that conflicts is tried again
 
     def get_many(self, keys: list[Any]) -> list[Any]:
         with self.db.transaction() as connection:
-            records = connection.root()["records"]
+            records = connection.root()[self.name]
             return [records[key] for key in keys]
 
     def scan(self) -> Iterator[Any]:
         with self.db.transaction() as connection:
-            yield from connection.root()["records"].values()
+            yield from connection.root()[self.name].values()
 
     def delete_many(self, keys: list[Any]) -> None:
         with self.db.transaction() as connection:
-            records = connection.root()["records"]
+            records = connection.root()[self.name]
             for key in keys:
                 records.pop(key, None)
 
     def count(self) -> int:
         with self.db.transaction() as connection:
-            return len(connection.root()["records"])
+            return len(connection.root()[self.name])
 
     def clear(self) -> None:
         with self.db.transaction() as connection:
-            connection.root()["records"].clear()
+            connection.root()[self.name].clear()
 
     def close(self) -> None:
         self.db.close()

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, ClassVar
 
 from ..clock import Clock
 from ..contenders.base import Store
 from ..records import Shape
 
+Pair = tuple[Any, Any]
 SIZES = ("tiny", "small", "window", "full")
 """tiny: the tests. small: a run of minutes. window: half an hour. full: the published sizes, hours."""
+
+
+LARGE = 200_000
+"""Beyond so many records a process lives for one round, and in it a step is run once, whatever its `Step.repeat`."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +37,9 @@ class Step:
     """One timed part of a workload.
 
     *run* is handed the store, the data and the clock, and puts a ``with clock:`` around what counts. *unit* is what an
-    operation is called. *repeat*: so often in each round, for steps that change nothing. *fresh*: in a new process,
-    opened with the store inside the clock. *processes*: run by so many at once, on one database.
+    operation is called. *repeat*: so often in each round, up to `LARGE` records, for steps that change nothing.
+    *fresh*: in a new process, opened with the store inside the clock. *processes*: run by so many at once, on one
+    database.
     """
 
     name: str
@@ -41,6 +48,10 @@ class Step:
     fresh: bool = False
     repeat: int = 1
     processes: int = 1
+
+    def times(self, size: int) -> int:
+        """How often it is run in a round of so many records."""
+        return self.repeat if size <= LARGE else 1
 
 
 class Workload:
@@ -54,6 +65,8 @@ class Workload:
     steps: ClassVar[tuple[Step, ...]]
     only: ClassVar[tuple[str, ...]] = ("",)
     """Labels that begin so take part."""
+    patience: ClassVar[float] = 1.0
+    """How many times the usual budget a contender may repeat for."""
 
     def prepare(self, size: int) -> Any:
         """The data of one size, the same in every process."""
@@ -64,14 +77,21 @@ class Workload:
         return self.prepare(size)
 
 
-def fill(store: Store, pairs: list[tuple[Any, Any]], clock: Clock, batch: int) -> tuple[int, ...]:
-    """Put all pairs, *batch* in a transaction; what a program has in hand is made outside the clock.
+def parts(pairs: Iterable[Pair], count: int) -> Iterator[list[Pair]]:
+    """Lists of *count* pairs each, and of what is left; *pairs* may be made as they are asked for."""
+    rest = iter(pairs)
+    while part := list(islice(rest, count)):
+        yield part
+
+
+def fill(store: Store, pairs: Iterable[Pair], clock: Clock, batch: int) -> tuple[int, ...]:
+    """Put all pairs, *batch* in a transaction; they, and what a program has in hand, are made outside the clock.
 
     The nanoseconds of each transaction.
     """
     batches = []
-    for start in range(0, len(pairs), batch):
-        native = store.native(pairs[start : start + batch])
+    for part in parts(pairs, batch):
+        native = store.native(part)
         before = clock.wall
         with clock:
             store.put_many(native)

@@ -8,43 +8,62 @@ transaction of its own where it says so, else 100 share one.
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 from ..clock import Clock
 from ..contenders.base import Store
 from ..records import BLOBS_16, BLOBS_INT
-from .base import Outcome, Step, Workload, fill
+from .base import Outcome, Pair, Step, Workload, fill
 
 SEEDED, MANY, GROUP = 100, 2_000, 100
+WIDTH, CHUNK = 128, 10_000
 
 
 class Data:
+    """The keys, and the records of the operations, are drawn before; those to begin with as they are put."""
+
     def __init__(self, size: int, text: bool) -> None:
         dice = self.dice = random.Random(size)
         many, few = min(MANY, size // 2), min(SEEDED, size // 10)
-        draw: Any = (
-            (lambda: dice.getrandbits(128).to_bytes(16, "big")) if text else (lambda: dice.randrange(1, 1 << 53))
-        )
-        found: dict[Any, None] = {}
-        while len(found) < size + 2 * many + few:
-            found[draw()] = None
-        keys = list(found)
+        keys = distinct(dice, size + 2 * many + few, text)
         self.keys, spare = keys[:size], keys[size:]
-        kept, self.gone_seeded = self.keys[few:], self.keys[:few]
-        self.pairs = [(key, dice.randbytes(128)) for key in self.keys]
-        new = [(key, dice.randbytes(128)) for key in spare]
+        kept, self.gone_seeded = range(few, size), self.keys[:few]
+        new = [(key, dice.randbytes(WIDTH)) for key in spare]
         self.new, self.new_grouped, self.new_seeded = new[:many], new[many : 2 * many], sorted(new[2 * many :])
-        self.asked = dice.choices(kept, k=many)
+        self.asked = [self.keys[at] for at in dice.choices(kept, k=many)]
         self.asked_seeded = self.asked[:few]
-        self.changed = [(key, dice.randbytes(128)) for key in dice.choices(kept, k=many)]
-        self.gone = dice.sample(kept, many)
+        self.changed = [(self.keys[at], dice.randbytes(WIDTH)) for at in dice.choices(kept, k=many)]
+        self.gone = [self.keys[at] for at in dice.sample(kept, many)]
         self.left = size + 2 * many - many  # after every step: the seeded inserts and deletes cancel each other
+
+    def records(self) -> Iterator[Pair]:
+        """The keys in the order in which they were drawn, with random bytes; the same ones whenever it is called."""
+        dice = random.Random(len(self.keys) + 1)
+        for start in range(0, len(self.keys), CHUNK):
+            keys = self.keys[start : start + CHUNK]
+            data = dice.randbytes(WIDTH * len(keys))
+            yield from zip(keys, (data[at : at + WIDTH] for at in range(0, len(data), WIDTH)))
+
+
+def distinct(dice: random.Random, count: int, text: bool) -> list[Any]:
+    """So many keys, no two the same: 16 random bytes, or 53 random bits, of which 0 is none."""
+    found: dict[Any, None] = {0: None}
+    while len(found) <= count:
+        missing = count + 1 - len(found)
+        if text:
+            data = dice.randbytes(16 * missing)
+            found.update(dict.fromkeys([data[at : at + 16] for at in range(0, len(data), 16)]))
+        else:
+            found.update(dict.fromkeys([dice.getrandbits(53) for _ in range(missing)]))
+    del found[0]
+    return list(found)
 
 
 def prefill(store: Store, data: Data, clock: Clock) -> Outcome:
-    fill(store, data.pairs, clock, 10_000)
-    return Outcome(len(data.pairs))
+    fill(store, data.records(), clock, 10_000)
+    return Outcome(len(data.keys))
 
 
 def insert(store: Store, pairs: list[Any], clock: Clock) -> Outcome:
@@ -75,7 +94,7 @@ def update_seeded(store: Store, data: Data, clock: Clock) -> Outcome:
     with clock:
         for key in data.asked_seeded:
             store.get(key)
-            store.put(*store.native([(key, data.dice.randbytes(128))])[0])
+            store.put(*store.native([(key, data.dice.randbytes(WIDTH))])[0])
     return Outcome(len(data.asked_seeded))
 
 

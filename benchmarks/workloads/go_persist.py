@@ -8,32 +8,37 @@ from __future__ import annotations
 
 import random
 import threading
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 from ..clock import Clock
 from ..contenders.base import Cannot, Store
 from ..records import STRINGS, STRUCTS, Example
-from .base import Outcome, Step, Workload, fill
+from .base import Outcome, Pair, Step, Workload, fill
 
 TEXT = "gq2ip4;9209;4fm2d1d3DJ138D2L38<TAB>2FP2938FP238HFP2H  FDAUWF1<TAB>2"
 PROCESSES = 2
 
 
 class Data:
+    """The keys of the operations are drawn before; the records to begin with are made as they are put."""
+
     def __init__(self, size: int, strings: bool, operations: int) -> None:
         dice = random.Random(size)
-        before: Any = (lambda i: TEXT) if strings else (lambda i: Example(i, "example struct"))
-        after: Any = (lambda i: TEXT + " updated") if strings else (lambda i: Example(i, "updated struct"))
-        self.pairs = [(str(i), before(i)) for i in range(size)]
+        self.size = size
+        self.before: Any = (lambda i: TEXT) if strings else (lambda i: Example(i, "example struct"))
+        self.after: Any = (lambda i: TEXT + " updated") if strings else (lambda i: Example(i, "updated struct"))
         self.keys = [dice.randrange(size) for _ in range(operations)]
         self.dice = [dice.randrange(100) for _ in range(operations)]
-        self.after = after
+
+    def records(self) -> Iterator[Pair]:
+        return ((str(i), self.before(i)) for i in range(self.size))
 
 
 def prefill(store: Store, data: Data, clock: Clock) -> Outcome:
-    fill(store, data.pairs, clock, 10_000)
-    return Outcome(len(data.pairs), lambda: store.shape.check_all(store.get_many(["0"]), [data.pairs[0][1]]))
+    fill(store, data.records(), clock, 10_000)
+    return Outcome(data.size, lambda: store.shape.check_all(store.get_many(["0"]), [data.before(0)]))
 
 
 def mix(store: Store, data: Data, clock: Clock, writes: int, threads: int) -> Outcome:
