@@ -125,7 +125,7 @@ class Contender:
                 last = found["wall"][-step.times(size) :]
                 grows = found["count"] * 10 > size
                 rest -= sum(last) / 1e9
-                steps += sum(last) / len(last) / 1e9 * step.times(self.size) * (growth if grows else 1)
+                steps += float(sum(last)) / len(last) / 1e9 * step.times(self.size) * (growth if grows else 1)
         return max(rest, 0.0) * growth + steps
 
     def _give_up(self, reason: str) -> None:
@@ -255,9 +255,9 @@ def compare(
     """What each contender did. After *budget* seconds, times the patience of the workload, a contender repeats no more:
     its rounds say how often it did.
 
-    Up to `WARMED_UP` records a first round warms up and is not told. Up to `LARGE` a step that changes nothing is run
-    several times in a round, where the workload says so; beyond, once. Everything read is checked in the first round,
-    unless it was at the smaller size.
+    Up to `WARMED_UP` records a first round warms up and is not told. A step that changes nothing is run several times
+    in a round, where the workload says so; beyond `LARGE` records only a quick one. Everything read is checked in the
+    first round, unless it was at the smaller size.
     *smaller* is what they did at a smaller size: who was so slow that the limit cannot be held is not tried.
     """
     with tempfile.TemporaryDirectory(prefix="zlmdb-bench-") as directory, ExitStack() as stack:

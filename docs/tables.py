@@ -78,7 +78,7 @@ def cell(rows: Rows, label: str, step: str) -> str:
 
 
 IN_C = "in C; zlmdb's default codec makes every object first, a table of FlatBuffers reads the field only"
-READS = ("get", "random", "query", "scan", "read all", "Q1", "Q3")
+READS = ("get", "random", "query", "scan", "read all", "Q1", "Q3", "Q6", "Q7", "Q8", "Q9")
 REASONS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("", ("new process",), "opening zlmdb makes its codecs, and imports what they need, inside the clock"),
     ("dict + lock", ("",), "in memory: no file, no encoding, no transaction, and the object itself comes back"),

@@ -240,6 +240,8 @@ def test_only_what_grows_is_expected_to_take_longer() -> None:
 def test_a_step_is_repeated_while_the_records_are_few() -> None:
     step = WORKLOADS["growth"].steps[1]
     assert [step.times(size) for size in (10, LARGE, LARGE + 1)] == [5, 5, 1]
+    (quick,) = [step for step in WORKLOADS["zippondb"].steps if step.name == "Q3 limit 1"]
+    assert quick.times(LARGE + 1) == 3
 
 
 def after(before: dict[str, Any]) -> dict[str, Any]:

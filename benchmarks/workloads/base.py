@@ -17,7 +17,7 @@ SIZES = ("tiny", "small", "window", "full")
 
 
 LARGE = 200_000
-"""Beyond so many records a process lives for one round, and in it a step is run once, whatever its `Step.repeat`."""
+"""Beyond so many records a process lives for one round, and in it a step is run once, unless it is `Step.quick`."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,9 @@ class Step:
     """One timed part of a workload.
 
     *run* is handed the store, the data and the clock, and puts a ``with clock:`` around what counts. *unit* is what an
-    operation is called. *repeat*: so often in each round, up to `LARGE` records, for steps that change nothing.
-    *fresh*: in a new process, opened with the store inside the clock. *processes*: run by so many at once, on one
-    database.
+    operation is called. *repeat*: so often in each round, for steps that change nothing; beyond `LARGE` records only if
+    *quick*, that is if the number of records should make no difference. *fresh*: in a new process, opened with the
+    store inside the clock. *processes*: run by so many at once, on one database.
     """
 
     name: str
@@ -47,11 +47,12 @@ class Step:
     unit: str = "record"
     fresh: bool = False
     repeat: int = 1
+    quick: bool = False
     processes: int = 1
 
     def times(self, size: int) -> int:
         """How often it is run in a round of so many records."""
-        return self.repeat if size <= LARGE else 1
+        return self.repeat if size <= LARGE or self.quick else 1
 
 
 class Workload:

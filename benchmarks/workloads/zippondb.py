@@ -150,13 +150,13 @@ class Zippondb(Workload):
         Step("Q1 all users, objects", everything, "user", repeat=3),
         Step("Q1 all users, JSON bytes", as_json, "user", repeat=3),
         Step("Q2 name='asd', no hit", no_hit, "user searched", repeat=3),
-        Step("Q3 limit 1", first, "query", repeat=3),
+        Step("Q3 limit 1", first, "query", repeat=3, quick=True),
         Step("Q4 project name", project, "user", repeat=3),
         Step("Q5 name='Charlie', 20%", charlie, "user searched", repeat=3),
-        Step("Q6 all categories", partial(all_beside, shape=CATEGORIES), "query", repeat=3),
-        Step("Q7 all items", partial(all_beside, shape=ITEMS), "query", repeat=3),
-        Step("Q8 all orders", partial(all_beside, shape=ORDERS), "query", repeat=3),
-        Step("Q9 orders projected", project_orders, "query", repeat=3),
+        Step("Q6 all categories", partial(all_beside, shape=CATEGORIES), "query", repeat=10, quick=True),
+        Step("Q7 all items", partial(all_beside, shape=ITEMS), "query", repeat=10, quick=True),
+        Step("Q8 all orders", partial(all_beside, shape=ORDERS), "query", repeat=10, quick=True),
+        Step("Q9 orders projected", project_orders, "query", repeat=10, quick=True),
         Step("Q10 delete all, once", delete, "user"),
     )
 
