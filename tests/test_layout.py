@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +46,47 @@ def test_foreign_rows_in_the_main_database_stop_writers_and_not_readers(tmp_path
     in_main(tmp_path, lambda env, txn: txn.delete(b"\x00\x01abc"))
     with zlmdb.open(tmp_path, Store) as db, db.write() as t:
         t.names[2] = "two"
+
+
+FOREIGN = """if 1:
+    import lmdb, sys
+    with lmdb.open(sys.argv[1], max_dbs=10) as env, env.begin(write=True) as txn:
+        txn.put(b"key", b"of another program")
+"""
+
+
+def store_one(db: Any) -> None:
+    with db.write() as t:
+        t.names[2] = "two"
+
+
+def store_nothing(db: Any) -> None:
+    with db.write() as t:
+        t.names.pop(3, None)
+
+
+def abort(db: Any) -> None:
+    with db.write() as t:
+        t.names[2] = "two"
+        t.txn.abort()
+
+
+def undo(db: Any) -> None:
+    with db.write() as t, suppress(KeyError), t.txn.savepoint():
+        t.names[2] = "two"
+        raise KeyError
+
+
+@pytest.mark.parametrize("last", [store_one, store_nothing, abort, undo])
+def test_a_foreign_row_is_met_by_the_first_writer_after_it(tmp_path: Path, last: Callable[[Any], None]) -> None:
+    """Snapshots are numbered: one that another program stored must not be taken for one of ours that stored nothing."""
+    new(tmp_path)
+    with zlmdb.open(tmp_path, Store) as db:
+        store_one(db)
+        last(db)
+        subprocess.run([sys.executable, "-c", FOREIGN, str(tmp_path)], check=True, timeout=120)
+        with pytest.raises(zlmdb.InvalidDatabase, match="key"):
+            db.write()
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -123,7 +123,7 @@ def tables(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
             for name in FORMATS:
                 t[name].update(ROWS)
         options = {"buffers": request.param.endswith("buffers"), "write": request.param.endswith("write")}
-        with db._tables(db.begin(**options).begin()) as t:
+        with db._schema._in(db.begin(**options).begin(), db._storages) as t:
             yield t
 
 

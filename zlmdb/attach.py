@@ -355,18 +355,26 @@ class _Watch:
         self._identity = slot.identity
         self._known = known
         self._strict = strict
-        self._seen: Any = None
+        self._seen: tuple[Optional[int], Any, Any] = None, None, None
 
-    def __call__(self, txn: Any) -> Watched:
-        """Which of the known indexes are gone or changed, which others there are, and which tables those adopt."""
-        records = self._catalogue.records(txn, self._identity)
-        seen = self._seen
-        if seen is None or seen[0] != records:
-            slot = self._catalogue.read(txn).get(self._identity) or Slot(self._identity, 1)
-            gone = frozenset(name for name, definition in self._known.items() if slot.indexes.get(name) != definition)
-            self._seen = seen = (records, (gone, self.unknown(slot), _adopted(slot)))
-        verdict: Watched = seen[1]
-        return verdict
+    def __call__(self, txn: Any, era: Optional[int]) -> Watched:
+        """Which of the known indexes are gone or changed, which others there are, and which tables those adopt.
+
+        They are read again where the transaction is of no *era*, or of another than the latest one.
+        """
+        known, records, verdict = self._seen  # in one step: other threads ask as well
+        if era is None or era != known:
+            now = self._catalogue.records(txn, self._identity)
+            if now != records:
+                verdict = self._verdict(txn)
+            self._seen = era, now, verdict
+        found: Watched = verdict
+        return found
+
+    def _verdict(self, txn: Any) -> Watched:
+        slot = self._catalogue.read(txn).get(self._identity) or Slot(self._identity, 1)
+        gone = frozenset(name for name, definition in self._known.items() if slot.indexes.get(name) != definition)
+        return gone, self.unknown(slot), _adopted(slot)
 
     def unknown(self, slot: Slot) -> tuple[str, ...]:
         """The indexes of the file that this program does not keep in step."""

@@ -297,19 +297,20 @@ class Database(Operations, Generic[S_co]):
     @property
     def store(self) -> Store:
         """The open environment. Raises `DatabaseClosed`."""
-        if self._store is None:
+        store = self._store
+        if store is None:
             raise errors.DatabaseClosed(
                 f"the database {self.dbpath!r} is not open: open it again, or use it in its with block"
             )
-        if self._store.env is None:  # in a forked child
-            self._store.reopen()
-        return self._store
+        if store.env is None:  # in a forked child
+            store.reopen()
+        return store
 
     # -- transactions ---------------------------------------------------------------------------------------------
 
     def read(self) -> S_co:
         """The tables in a read transaction: a snapshot, untouched by later writes. Never waits."""
-        return self._tables(Transaction(self.store).begin())
+        return self._schema._in(Transaction(self.store).begin(), self._storages)
 
     def write(self, *, timeout: Optional[float] = None) -> S_co:
         """The tables in a write transaction: committed at the end of the ``with`` block, aborted by an exception.
@@ -318,7 +319,7 @@ class Database(Operations, Generic[S_co]):
         `open`. Raises `WriterTimeout`, `ReadonlyDatabase`, `NestedTransaction`.
         """
         wait = self._opening.timeout if timeout is None else timeout
-        return self._tables(Transaction(self.store, write=True, timeout=wait).begin())
+        return self._schema._in(Transaction(self.store, write=True, timeout=wait).begin(), self._storages)
 
     def run(self, fn: Callable[[S_co], R], /, *, write: bool = True) -> R:
         """The result of ``fn(tables)`` in a transaction of its own; run again where the engine asks for it.
@@ -346,9 +347,6 @@ class Database(Operations, Generic[S_co]):
         *stats* counts what is written.
         """
         return Transaction(self.store, write, buffers, stats)
-
-    def _tables(self, txn: Transaction) -> S_co:
-        return self._schema._in(txn, self._storages)
 
     # -- tables ---------------------------------------------------------------------------------------------------
 

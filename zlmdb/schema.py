@@ -49,7 +49,8 @@ class Schema:
     def _in(cls, txn: Transaction, storages: Mapping[str, tuple[type[Table[Any, Any]], Storage[Any, Any]]]) -> Self:
         """The tables in *txn*. Not by ``__init__``, which belongs to the classic subclasses."""
         self = cls.__new__(cls)
-        self.__dict__.update(_txn=txn, _storages=storages)
+        own = self.__dict__
+        own["_txn"], own["_storages"] = txn, storages
         return self
 
     @property
@@ -89,17 +90,18 @@ class Schema:
     if not TYPE_CHECKING:  # checkers know the annotations, and report a name that is none of them
 
         def __getattr__(self, name):
-            storages = self.__dict__.get("_storages")
+            own = self.__dict__
+            storages = own.get("_storages")
+            if storages is not None and name in storages:
+                table = own[name] = self._table(name, *storages[name])
+                return table
             if storages is None or name.startswith("__"):
                 in_transaction = any(name in vars(base).get("__annotations__", ()) for base in type(self).__mro__)
                 raise AttributeError(
                     f"{type(self).__name__!r} object has no attribute {name!r}"
                     + (": tables are attributes of t in `with db.write() as t:`" if in_transaction else "")
                 )
-            if name not in storages:
-                raise AttributeError(f"{type(self).__name__} declares no table {name!r}; {_nearest(name, storages)}")
-            table = self.__dict__[name] = self._table(name, *storages[name])
-            return table
+            raise AttributeError(f"{type(self).__name__} declares no table {name!r}; {_nearest(name, storages)}")
 
         def __setattr__(self, name, value):
             if name in self.__dict__.get("_storages", ()):

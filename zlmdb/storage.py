@@ -35,8 +35,8 @@ class Storage(Generic[K, V]):
 
     *label* names the table in errors. *indexes* are kept in step with the records; *missing_indexes* are those that the
     file has and the program does not know, so that it must not write; *adopted* are the tables of zlmdb <= 26 that some
-    of those are; *watch* tells of an engine's transaction which indexes are gone from the file since, and which missing
-    ones it has now. *number* is the slot. *alone*: the space holds nothing else.
+    of those are; *watch* tells of an engine's transaction, and its era in the store, which indexes are gone from the
+    file since, and which missing ones it has now. *number* is the slot. *alone*: the space holds nothing else.
     Of a classic map: *wiring* is what it had attached when *indexes* was made, *verified* its indexes known to be
     complete.
     """
@@ -58,7 +58,7 @@ class Storage(Generic[K, V]):
         self.dump: Callable[[V], bytes] = value.raw_encode
         self.indexes: list[Any] = []
         self.missing_indexes: tuple[str, ...] = ()
-        self.watch: Optional[Callable[[Any], Watched]] = None
+        self.watch: Optional[Callable[[Any, Optional[int]], Watched]] = None
         self.adopted: Mapping[str, Optional[str]] = {}
         self.kinds: dict[type, tuple[list[Any], type]] = {}  # table classes, and the indexes that they are made for
         self.stream: Any = None  # made by `hotpath` on first use, as the kinds are

@@ -121,6 +121,7 @@ class Store:
         self.provisional = False
         self._written = 0
         self._main_entries = -1
+        self._era = (-1, 0)  # the latest snapshot that is of it, and its number
         self._wanted: set[bytes] = set()
         self._lock_path = lock_path
         self.at_rest: Optional[Callable[[], None]] = None
@@ -137,6 +138,7 @@ class Store:
         # The same one for the same transactions: a thread may wait at it while the environment is opened anew.
         self.gate = (self.gate or Gate()) if self.engine.moves else None
         self.env = env
+        self._era = (-1, self._era[1])  # the file may be another
 
     # -- the layout -----------------------------------------------------------------------------------------------
 
@@ -324,11 +326,34 @@ class Store:
     def _alone(self) -> AbstractContextManager[bool]:
         return nullcontext(not self.live) if self.gate is None else self.gate.alone(READERS_PATIENCE)
 
-    def check_main(self, txn: Any) -> None:
-        """Before writing: raise `InvalidDatabase` when another program has written rows into the main database.
+    # An era is a run of snapshots between which only transactions of this store have written records. What was found
+    # out in one of them about tables and indexes holds in all of them, and need not be read again.
 
-        O(1): LMDB's count of its entries, which changes when tables are made, is looked at; the rest when it did.
+    def era_to_write(self, txn: Any) -> int:
+        """The number of the era that the write transaction *txn* of the engine goes on, or begins.
+
+        Raises `InvalidDatabase` when another program has written rows into the main database.
         """
+        before = txn.id() - 1
+        snapshot, era = self._era
+        if snapshot != before:
+            self._check_main(txn)
+            era += 1
+            self._era = before, era
+        return era
+
+    def era_of(self, txn: Any) -> Optional[int]:
+        """The number of the era that the read transaction *txn* of the engine is in; None where that is not known."""
+        snapshot, era = self._era
+        return era if snapshot == txn.id() else None
+
+    def wrote(self) -> None:
+        """The write transaction whose era was asked for has stored records."""
+        snapshot, era = self._era
+        self._era = snapshot + 1, era
+
+    def _check_main(self, txn: Any) -> None:
+        """O(1): LMDB's count of entries, which changes when tables are made, is looked at; the rest when it did."""
         if self.layout == "tables" and self.engine.persistent:
             entries = txn.stat()["entries"]
             if entries != self._main_entries:

@@ -36,6 +36,7 @@ W = TypeVar("W")
 
 _get_ident = threading.get_ident
 _CHUNK = 1000
+_NONE: frozenset[str] = frozenset()
 
 
 class Table(MutableMapping[K, V], Generic[K, V], metaclass=TableType):
@@ -120,31 +121,40 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=TableType):
         self.txn = txn
         self.storage = storage
         self.label = storage.label
-        raw, handle = txn.raw, txn.handle(storage.space)
-        self._db = None if handle is None else handle[0]
         self._lookup = storage.lookup
         self._load = storage.load
         self._views = {}
         self.prepared, self.growing = None, True
-        self.indexes, self.handles = [], None
-        self.use(raw if handle is not None else Nothing(storage.label))
-        self.gone, self.missing, self.adopted = frozenset(), storage.missing_indexes, storage.adopted
+        raw, handle = txn.raw, txn.handle(storage.space)
+        if handle is None:
+            self._db = None
+            self._through(Nothing(storage.label))
+        else:
+            self._db = handle[0]
+            self._through(raw)
+        self.gone, self._missing_indexes, self.adopted = _NONE, storage.missing_indexes, storage.adopted
         if storage.watch is not None and (txn.write or storage.indexes):
             try:
-                self.gone, self.missing, self.adopted = storage.watch(raw)
+                self.gone, self._missing_indexes, self.adopted = storage.watch(raw, txn.era)
             except Exception as error:
                 raise txn.translate(error, table=self.label) from error.__cause__
-        self.unknown = self.missing
+        self.unknown = self._missing_indexes
         self.bind_indexes()
         return self
 
     def bind_indexes(self) -> None:
         """Keep in step the indexes that the storage has now; those that the file lacks are left out."""
-        here = [index for index in self.storage.indexes if index.name not in self.gone]
-        handles = [(index, self.txn.handle(index.storage.space)) for index in here]
-        self.indexes = [BoundIndex(index, handle[0]) for index, handle in handles if handle is not None]
-        known = tuple(index for index, _ in self.indexes) == type(self).kept
-        self.handles = tuple(handle for _, handle in self.indexes) if known else None
+        self.indexes = indexes = []
+        for index in self.storage.indexes:
+            handle = None if index.name in self.gone else self.txn.handle(index.storage.space)
+            if handle is not None:
+                indexes.append(BoundIndex(index, handle[0]))
+        kept = type(self).kept
+        if not indexes:
+            self.handles = None if kept else ()
+        else:
+            known = tuple(index for index, _ in indexes) == kept
+            self.handles = tuple(handle for _, handle in indexes) if known else None
         self._allow()
 
     @property
@@ -164,8 +174,10 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=TableType):
 
     def use(self, raw: Any) -> None:
         """Read and write through *raw*, the engine's transaction or a savepoint of it."""
-        if isinstance(getattr(self, "_raw", None), Nothing):
-            return
+        if not isinstance(self._raw, Nothing):
+            self._through(raw)
+
+    def _through(self, raw: Any) -> None:
         self._raw = raw
         self._get, self._put = raw.get, raw.put
         if self.txn.buffers:
@@ -176,10 +188,10 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=TableType):
 
             self._get = get
 
-    def end(self, refuse: Callable[..., NoReturn]) -> None:
-        """The transaction has ended: every use calls *refuse* from now on."""
-        self._raw = Ended(refuse)
-        self._get = self._put = refuse
+    def end(self, ended: Ended) -> None:
+        """The transaction has ended: every use raises what *ended* does from now on."""
+        self._raw = ended
+        self._get = self._put = ended.get
         self.writer = self.handles = None
 
     # -- one record -----------------------------------------------------------------------------------------------

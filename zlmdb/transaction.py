@@ -15,6 +15,7 @@ from typing import Any, NoReturn, Optional
 
 from . import errors
 from .layout import SLOTS
+from .storage import Ended
 from .store import Store
 
 _POISON = (errors.DatabaseFull, errors.DiskError, errors.CorruptDatabase, MemoryError)
@@ -72,7 +73,7 @@ class Transaction:
     """
 
     __slots__ = (
-        "__weakref__", "_buffers", "_error", "_outer", "_raw", "_sequence", "_store", "_timeout", "_views",
+        "__weakref__", "_buffers", "_era", "_error", "_outer", "_raw", "_sequence", "_store", "_timeout", "_views",
         "changes", "dels", "hooks", "instruction", "opener", "puts", "since", "stats", "tables", "thread", "write",
     )  # fmt: skip
 
@@ -98,22 +99,19 @@ class Transaction:
         if self._raw is not None:
             raise errors.DatabaseInUse(f"{self!r} has begun already: use a new transaction, or txn.savepoint()")
         store = self._store
-        env = store.env
-        if env is None:
-            env = store.reopen()
-        if self.write:
-            store.open_wanted(self._timeout)
-        self._sequence = store.sequence
         if self.write:
             self._begin_write(store)
         else:
+            env, self._sequence = store.env, store.sequence
             self._raw = store.begin(buffers=self._buffers)
             if store.env is not env:  # opened anew, with new handles
                 self._sequence = store.sequence
         self.since = now = _clock()
-        # Of db.read() or the with statement. A line number takes longer to find than a transaction to begin.
-        caller = _getframe(1)
-        caller = caller.f_back or caller
+        # A line number takes longer to find than a transaction to begin.
+        try:
+            caller = _getframe(2)  # of db.read() or the with statement
+        except ValueError:  # called by nobody's function
+            caller = _getframe(1)
         self.opener = caller.f_code
         self.instruction = caller.f_lasti
         if now >= store.ages.look_at:
@@ -131,13 +129,15 @@ class Transaction:
                 f"the database {store.engine.path!r} was opened read-only: open it with readonly=False to write",
                 path=store.engine.path,
             )
+        store.open_wanted(self._timeout)
         store.writer.acquire(self._timeout)
         try:
-            store.make_room()
+            if store.full:
+                store.make_room()
             store.clear_readers_at_times()
             self._raw = store.begin(write=True, buffers=self._buffers)
             self._sequence = store.sequence  # that of before may be of before another writer made tables
-            store.check_main(self._raw)
+            self._era = store.era_to_write(self._raw)
         except BaseException as error:
             if self._raw is not None:
                 self._raw.abort()
@@ -165,6 +165,8 @@ class Transaction:
             self.hooks.clear()
             self._end()
             raise ours from error
+        if self.puts or self.dels:
+            self._store.wrote()
         self._end()
         if self.hooks:
             self._committed()
@@ -216,15 +218,17 @@ class Transaction:
     def _end(self) -> None:
         self._raw = None
         self.changes += 1  # whoever iterates over a table looks again, and finds the end
-        self._store.live.pop(id(self), None)
-        for table in self.tables.values():
-            table.end(closed)
-        self.tables = {}
+        store = self._store
+        store.live.pop(id(self), None)
+        if self.tables:
+            for table in self.tables.values():
+                table.end(_CLOSED)
+            self.tables = {}
         for view in self._views:
             with suppress(BufferError):  # something else still points into it
                 view.release()
-        store = self._store
-        store.ended(self.thread)
+        if store.gate is not None:
+            store.ended(self.thread)
         if self.write:
             store.writer.release()
         elif _clock() - self.since > store.ages.limit:
@@ -358,6 +362,11 @@ class Transaction:
         return self._store
 
     @property
+    def era(self) -> Optional[int]:
+        """What is known of the tables' indexes in one transaction is true in others of the same era; None: of none."""
+        return self._era if self.write else self._store.era_of(self._raw)
+
+    @property
     def buffers(self) -> bool:
         """Whether reads give memoryviews that are valid inside the transaction only."""
         return self._buffers
@@ -427,7 +436,7 @@ class Transaction:
     def forked(self) -> None:
         """In a forked child: leave the parent's transaction alone, and refuse every further use."""
         for table in self.tables.values():
-            table.end(forked)
+            table.end(_FORKED)
         self.tables = {}
         self.changes += 1
         self._raw = None
@@ -493,3 +502,6 @@ def closed(*args: Any, **kwargs: Any) -> NoReturn:
 def forked(*args: Any, **kwargs: Any) -> NoReturn:
     """Stands in for the engine's functions in a forked child."""
     raise errors.ForkedTransaction("this transaction was begun before fork(): begin one in the child process")
+
+
+_CLOSED, _FORKED = Ended(closed), Ended(forked)

@@ -17,11 +17,12 @@ from typing import Optional
 from . import errors
 
 try:
-    import fcntl
+    from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, flock
 except ImportError:  # Windows: within the process only
-    fcntl = None  # type: ignore[assignment]
+    flock = None  # type: ignore[assignment]
 
 log = logging.getLogger("zlmdb")
+_get_ident = threading.get_ident
 
 PATIENCE = 1.0
 """Seconds after which a wait for another writer is logged."""
@@ -38,6 +39,7 @@ class WriterLock:
         self.owner: Optional[int] = None
         self._lock = threading.Lock()
         self._file: Optional[int] = None
+        self._signature = b"%-20d" % os.getpid()  # a forked child makes a lock of its own
 
     def acquire(self, timeout: Optional[float]) -> None:
         """Become the writer.
@@ -45,18 +47,25 @@ class WriterLock:
         Raises `NestedTransaction` when this thread is it already, `WriterTimeout` after *timeout* seconds (None: waits
         for ever, and logs so after a second).
         """
-        me = threading.get_ident()
+        me = _get_ident()
         if self.owner == me:
             raise errors.NestedTransaction(
                 "this thread has a write transaction open already, and would wait for itself for ever: "
                 "use txn.savepoint() inside it"
             )
-        start = time.monotonic()
-        if not self._lock.acquire(blocking=False):
+        start = None
+        if not self._lock.acquire(False):
+            start = time.monotonic()
             self._wait_for_thread(timeout)
         try:
-            if self.path is not None and fcntl is not None:
-                self._lock_file(start, timeout)
+            if self.path is not None and flock is not None:
+                if self._file is None:
+                    self._file = self._opened(self.path)
+                try:
+                    flock(self._file, LOCK_EX | LOCK_NB)
+                except BlockingIOError:
+                    self._wait_for_process(self._file, time.monotonic() if start is None else start, timeout)
+                self._sign(self._file)
         except BaseException:
             self._lock.release()
             raise
@@ -72,8 +81,8 @@ class WriterLock:
 
     def release(self) -> None:
         """Let the next writer in."""
-        if self._file is not None and fcntl is not None:
-            fcntl.flock(self._file, fcntl.LOCK_UN)
+        if self._file is not None:
+            flock(self._file, LOCK_UN)
         self.owner = None
         self._lock.release()
 
@@ -94,11 +103,9 @@ class WriterLock:
         if not acquired:
             raise self._timeout(timeout, f"thread {self.owner} of this process")
 
-    def _lock_file(self, start: float, timeout: Optional[float]) -> None:
-        if self._file is None:
-            self._file = self._opened(str(self.path))
+    def _wait_for_process(self, file: int, start: float, timeout: Optional[float]) -> None:
         pause, logged = _FIRST_PAUSE, False
-        while not self._try_file():
+        while True:
             waited = time.monotonic() - start
             if timeout is not None and waited >= timeout:
                 raise self._timeout(timeout, self._holder())
@@ -107,8 +114,17 @@ class WriterLock:
                 logged = True
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
-        with suppress(OSError):  # on a full disk, others do not learn who holds it
-            os.pwrite(self._file, b"%-20d" % os.getpid(), 0)
+            with suppress(BlockingIOError):
+                flock(file, LOCK_EX | LOCK_NB)
+                return
+
+    def _sign(self, file: int) -> None:
+        """Leave the process id in the file. Reading what is there costs less than writing it again."""
+        try:
+            if os.pread(file, 20, 0) != self._signature:
+                os.pwrite(file, self._signature, 0)
+        except OSError:  # on a full disk, others do not learn who holds it
+            pass
 
     @staticmethod
     def _opened(path: str) -> int:
@@ -121,15 +137,6 @@ class WriterLock:
                 f"writable, give the disk some room, or open the database with readonly=True",
                 path=path,
             ) from error
-
-    def _try_file(self) -> bool:
-        if self._file is None or fcntl is None:
-            return False
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
 
     def _holder(self) -> str:
         try:
