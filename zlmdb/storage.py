@@ -203,10 +203,3 @@ class Nothing:
         )
 
     delete = drop = put
-
-
-class Ended:
-    """What a table has for the engine's transaction once that has ended: every use raises."""
-
-    def __init__(self, refuse: Callable[..., NoReturn]) -> None:
-        self.get = self.put = self.delete = self.drop = self.cursor = self.stat = refuse

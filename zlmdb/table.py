@@ -18,9 +18,9 @@ from .indexstorage import BoundIndex, IndexStorage
 from .indexview import view_of
 from .indexwrites import kind_of
 from .selection import Selection
-from .storage import Ended, Nothing, Storage, after, shortened
+from .storage import Nothing, Storage, after, shortened
 from .tableclass import TableType, calling_locals
-from .transaction import Transaction
+from .transaction import Ended, Transaction
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -15,7 +15,6 @@ from typing import Any, NoReturn, Optional
 
 from . import errors
 from .layout import SLOTS
-from .storage import Ended
 from .store import Store
 
 _POISON = (errors.DatabaseFull, errors.DiskError, errors.CorruptDatabase, MemoryError)
@@ -502,6 +501,13 @@ def closed(*args: Any, **kwargs: Any) -> NoReturn:
 def forked(*args: Any, **kwargs: Any) -> NoReturn:
     """Stands in for the engine's functions in a forked child."""
     raise errors.ForkedTransaction("this transaction was begun before fork(): begin one in the child process")
+
+
+class Ended:
+    """What a table has for the engine's transaction once that has ended: every use raises."""
+
+    def __init__(self, refuse: Callable[..., NoReturn]) -> None:
+        self.get = self.put = self.delete = self.drop = self.cursor = self.stat = refuse
 
 
 _CLOSED, _FORKED = Ended(closed), Ended(forked)
