@@ -10,25 +10,23 @@ from time import monotonic
 
 from rich.console import Console
 
-from .compare import Pool, select
+from .compare import BUDGET, LIMIT, ROUNDS, Pool, select
 from .report import moves, show, show_moves
 from .results import DEFAULT, Results, run
 from .workloads import ALL, INSIDE, WORKLOADS
 from .workloads.base import LARGE
 
 LEFT_OUT = "did not fit the time this run was given; `python -m benchmarks --size full` measures it"
-ROUNDS = {"tiny": 1, "small": 5, "window": 5, "full": 5}
-BUDGET = {"tiny": 5.0, "small": 4.0, "window": 8.0, "full": 8.0}
-LIMIT = {"tiny": 60.0, "small": 60.0, "window": 45.0, "full": 600.0}
-
 FIRST = ("serializers", "layer", "filtering", "fill_read", "zds", "zippondb", "db_benchmark", "go_persist", "growth")
 ALSO = ("serializers", "fill_read", "zds")
 """What the charts that compare interpreters are made of."""
 
 
-BUDGET_HELP = """\
-seconds after which a contender repeats no more: one whose round takes longer has one round. By default 4, of the sizes
-window and full 8; four times that for fill_read, from which targets are read"""
+BUDGET_HELP = (
+    "seconds after which a contender repeats no more, at the earliest after one round; by default "
+    + ", ".join(f"{seconds:g} ({size})" for size, seconds in BUDGET.items())
+    + "; fill_read has four times that, as targets are read from it"
+)
 
 
 def arguments() -> argparse.Namespace:

@@ -10,6 +10,7 @@ from pathlib import Path
 from time import monotonic, perf_counter_ns
 from typing import Any, Optional
 
+from . import machine
 from .contenders import contenders
 from .remote import Absent, Deadline, Remote, Skipped, predecessor
 from .workloads import Step, Workload
@@ -18,8 +19,14 @@ from .workloads.base import LARGE
 WARMED_UP = 20_000
 """Up to so many records a first round warms up; beyond, a round is long enough to do so itself."""
 
-OFFICIAL_LIMIT = 600.0
-"""Seconds for a contender at one size."""
+ROUNDS = {"tiny": 1, "small": 5, "window": 5, "full": 5}
+"""Of each contender, unless its budget ends before."""
+
+BUDGET = {"tiny": 5.0, "small": 4.0, "window": 8.0, "full": 8.0}
+"""Seconds after which a contender repeats no more, times the patience of the workload: one round it has always."""
+
+LIMIT = {"tiny": 60.0, "small": 60.0, "window": 45.0, "full": 600.0}
+"""Seconds for a contender at one size: what takes longer is no figure."""
 
 Result = dict[str, Any]
 """``steps``: by name the ``count``, and ``wall`` and ``cpu`` in nanoseconds a round; ``absent``: the reason, if any."""
@@ -99,7 +106,10 @@ class Contender:
             self.result["seconds"] = seconds
 
     def foresee(self, size: int, rows: dict[str, Result]) -> None:
-        """Be absent if it could not do its task at *size*, or the time of a round there says the limit is not held."""
+        """Be absent if it could not do its task at *size*, or what it took there says that it would take too much here.
+
+        That is time beyond the limit, or more memory than there is.
+        """
         before = rows.get(self.label, {})
         reason = before.get("absent", "")
         if not before or reason.startswith("not installed"):
@@ -108,6 +118,8 @@ class Contender:
         expected = 0.0 if reason else self._expected(size, before)
         if reason.startswith(("not finished", "failed", "the process ended")):
             reason = f"not tried, limit {self.limit:.0f} s: at {size:,} {reason}"
+        elif before.get("rss", 0) * self.size / size > machine.memory():
+            reason = f"not tried, for memory: at {size:,} it had {before['rss'] / 2**30:.1f} GiB"
         elif expected > self.limit:
             told = f"a round took {before['seconds']:.1f} s, {expected:.0f} s are expected here"
             reason = f"not tried, limit {self.limit:.0f} s: at {size:,} {told}"
@@ -246,8 +258,8 @@ def compare(
     labels: list[str],
     *,
     rounds: int,
-    limit: float = OFFICIAL_LIMIT,
-    budget: float = OFFICIAL_LIMIT,
+    limit: float = LIMIT["full"],
+    budget: float = BUDGET["full"],
     progress: Callable[[str], None] = lambda text: None,
     pool: Optional[Pool] = None,
     smaller: Optional[tuple[int, dict[str, Result]]] = None,

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from benchmarks.compare import Pool, select
+from benchmarks.compare import BUDGET, LIMIT, ROUNDS, Pool, select
 from benchmarks.report import show
 from benchmarks.results import DEFAULT, Results, run
 from benchmarks.workloads import ALL, INSIDE, WORKLOADS
@@ -79,18 +79,18 @@ class Comparisons:
         return found
 
     def _measure(self, case: Case) -> dict[str, Any]:
-        full = kind(self.config) == "full"
+        size = kind(self.config)
         labels = None
         if case.workload not in INSIDE:
             wanted = {one.label for one in self.selected if one[:2] == case[:2]}
             labels = [one for one in select(WORKLOADS[case.workload]) if one in wanted or one.startswith("raw lmdb")]
-        rounds = self.config.getoption("--rounds") or {"full": 5, "small": 5, "tiny": 1}[kind(self.config)]
-        limit = 600.0 if full else 60.0
-        budget = limit if full else 4.0
-        rows = run(case.workload, case.size, labels, rounds=rounds, limit=limit, budget=budget, pool=self.pool)
+        rounds = self.config.getoption("--rounds") or ROUNDS[size]
+        rows = run(
+            case.workload, case.size, labels, rounds=rounds, limit=LIMIT[size], budget=BUDGET[size], pool=self.pool
+        )
         results = Results(self.config.getoption("--results"))
         command = " ".join(["pytest", *self.config.invocation_params.args])
-        results.save(case.workload, case.size, rows, command=command, kind=kind(self.config))
+        results.save(case.workload, case.size, rows, command=command, kind=size)
         return rows
 
 

@@ -19,7 +19,7 @@ PACKAGES = (
 def describe() -> dict[str, Any]:
     """Processor, cores, memory, kernel, file system of the temporary directory; interpreter; packages; date."""
     return {
-        "cpu": _cpu(), "cores": os.cpu_count(), "ram": _memory(), "kernel": f"{platform.system()} {platform.release()}",
+        "cpu": _cpu(), "cores": os.cpu_count(), "ram": memory(), "kernel": f"{platform.system()} {platform.release()}",
         "interpreter": f"{platform.python_implementation()} {platform.python_version()}",
         "compiler": sys.version.replace("\n", " "), "packages": _packages(),
         "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
@@ -35,8 +35,8 @@ def _cpu() -> str:
     return platform.processor() or platform.machine()
 
 
-def _memory() -> int:
-    """Bytes."""
+def memory() -> int:
+    """The bytes of memory of this machine."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 

@@ -10,7 +10,7 @@ from statistics import median
 from typing import Any, Optional
 
 from . import machine
-from .compare import OFFICIAL_LIMIT, Pool, compare, interpreter, select
+from .compare import BUDGET, LIMIT, Pool, compare, interpreter, select
 from .remote import Absent, Remote
 from .workloads import INSIDE, WORKLOADS
 
@@ -89,8 +89,8 @@ def run(
     labels: Optional[Iterable[str]] = None,
     *,
     rounds: int,
-    limit: float = OFFICIAL_LIMIT,
-    budget: float = OFFICIAL_LIMIT,
+    limit: float = LIMIT["full"],
+    budget: float = BUDGET["full"],
     progress: Callable[[str], None] = lambda text: None,
     pool: Optional[Pool] = None,
     smaller: Optional[tuple[int, dict[str, Any]]] = None,

@@ -216,6 +216,11 @@ def test_what_was_too_slow_at_a_smaller_size_is_not_tried() -> None:
     assert row["absent"] == "not tried, limit 10 s: at 10,000 not finished in 10 seconds"
 
 
+def test_what_would_not_fit_the_memory_is_not_tried() -> None:
+    row = after({"steps": {}, "seconds": 0.01, "rss": 1 << 60})
+    assert row["absent"] == "not tried, for memory: at 10,000 it had 1073741824.0 GiB"
+
+
 def test_what_cannot_be_done_is_not_tried_again_at_a_larger_size() -> None:
     assert after({"steps": {}, "absent": "JSON has no bytes"})["absent"] == "JSON has no bytes"
 
