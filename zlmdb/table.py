@@ -144,7 +144,8 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=TableType):
 
     def bind_indexes(self) -> None:
         """Keep in step the indexes that the storage has now; those that the file lacks are left out."""
-        self.indexes = indexes = []
+        indexes: list[BoundIndex] = []
+        self.indexes = indexes
         for index in self.storage.indexes:
             handle = None if index.name in self.gone else self.txn.handle(index.storage.space)
             if handle is not None:

@@ -11,15 +11,14 @@ import logging
 import os
 import threading
 import time
-from contextlib import suppress
 from typing import Optional
 
 from . import errors
 
 try:
-    from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, flock
+    import fcntl
 except ImportError:  # Windows: within the process only
-    flock = None  # type: ignore[assignment]
+    fcntl = None  # type: ignore[assignment]
 
 log = logging.getLogger("zlmdb")
 _get_ident = threading.get_ident
@@ -58,16 +57,14 @@ class WriterLock:
             start = time.monotonic()
             self._wait_for_thread(timeout)
         try:
-            if self.path is not None and flock is not None:
+            if self.path is not None and fcntl is not None:
                 if self._file is None:
                     self._file = self._opened(self.path)
-                try:
-                    flock(self._file, LOCK_EX | LOCK_NB)
-                except BlockingIOError:
+                if not _locked(self._file):
                     self._wait_for_process(self._file, time.monotonic() if start is None else start, timeout)
                 self._sign(self._file)
         except BaseException:
-            self._lock.release()
+            self.release()
             raise
         self.owner = me
 
@@ -81,8 +78,8 @@ class WriterLock:
 
     def release(self) -> None:
         """Let the next writer in."""
-        if self._file is not None:
-            flock(self._file, LOCK_UN)
+        if self._file is not None and fcntl is not None:
+            fcntl.flock(self._file, fcntl.LOCK_UN)
         self.owner = None
         self._lock.release()
 
@@ -105,7 +102,7 @@ class WriterLock:
 
     def _wait_for_process(self, file: int, start: float, timeout: Optional[float]) -> None:
         pause, logged = _FIRST_PAUSE, False
-        while True:
+        while not _locked(file):
             waited = time.monotonic() - start
             if timeout is not None and waited >= timeout:
                 raise self._timeout(timeout, self._holder())
@@ -114,9 +111,6 @@ class WriterLock:
                 logged = True
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
-            with suppress(BlockingIOError):
-                flock(file, LOCK_EX | LOCK_NB)
-                return
 
     def _sign(self, file: int) -> None:
         """Leave the process id in the file. Reading what is there costs less than writing it again."""
@@ -151,3 +145,14 @@ class WriterLock:
             path=self.path,
             owner=holder,
         )
+
+
+def _locked(file: int) -> bool:
+    """Whether the lock on *file* could be had."""
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from types import new_class
 from typing import Any
@@ -29,6 +30,8 @@ class Zlmdb(Store):
             value = getattr(zlmdb, codec)[shape.model]
         if codec == "FlatBuffers" and shape.model is Document:
             raise Cannot("FlatBuffers has no dict of anything: the types of all members must be declared")
+        if codec == "Cbor" and find_spec("libipld") is not None:
+            self.note = "libipld reads the CBOR"
         table: Any = zlmdb.Table[shape.key, value]
         if name != "records":
             table = new_class("Records", (table,), {"name": name})

@@ -1,8 +1,8 @@
 """Values as CBOR (RFC 8949), by cbor2.
 
 Without a type, and without callables, values are what cbor2 holds; tuples come back as lists. The bytes are those of
-zlmdb <= 26. A value of a model class is a map of its fields by name, in the order of the class; what is not CBOR's own
-(without tags) is text, as in JSON, but bytes are bytes.
+zlmdb <= 26. A value of a model class is a map of its fields by name, in the order of `cborwriter`, or in that of the
+class where the type has no fixed depth; what is not CBOR's own (without tags) is text, as in JSON, but bytes are bytes.
 """
 
 from __future__ import annotations
@@ -28,11 +28,13 @@ class CborSerializer(DocumentSerializer[T]):
     form = "cbor"
 
     def typed_codec(self, model: Model) -> tuple[Encode, Decode]:
-        """A generated encoder for records, cbor2's and a converter for others."""
-        from .cborwriter import writer  # model classes only
+        """A generated encoder for records and what reads it best, cbor2's and a converter for others."""
+        from .cborreader import reader  # model classes only
+        from .cborwriter import writer
 
         encode, decode = super().typed_codec(model)
-        return writer(model.shape, self.codec()[0]) or encode, decode
+        write = writer(model.shape, self.codec()[0])
+        return (encode, decode) if write is None else (write, reader(model, decode))
 
     @classmethod
     def codec(cls) -> tuple[Encode, Decode]:

@@ -1,7 +1,9 @@
 """CBOR of a model class by a generated function: what cbor2 would write, in two thirds of the time on CPython.
 
-The names of the fields are constants in it; lists of integers and dicts of floats are written at once. Types that it
-has no expression for are left to cbor2, field by field. The tests compare every byte with cbor2's.
+The fields are in the order of RFC 8949, section 4.2.1, that of their names as CBOR: the shorter one first, then by
+bytes. DAG-CBOR has the same, so that `cborreader` can read them. The names are constants in the function; lists of
+integers and dicts of floats are written at once. Types that it has no expression for are left to cbor2, field by field.
+The tests compare every byte with cbor2's.
 """
 
 from __future__ import annotations
@@ -10,8 +12,9 @@ from collections.abc import Iterator
 from datetime import date
 from functools import partial
 from math import isfinite
+from operator import itemgetter
 from struct import Struct
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Optional, Union
 from uuid import UUID
 
 from .base import Encode
@@ -19,7 +22,7 @@ from .checks import globals_of
 from .leaves import Choice, Float, Leaf, Shape
 from .models import find_msgspec
 from .recurring import Known
-from .shapes import DictOf, ListOf, Record, UnionOf, walk
+from .shapes import DictOf, Field, ListOf, Record, UnionOf, walk
 
 _NUMBERS = tuple(bytes([n]) if n < 24 else bytes([0x18, n]) for n in range(256))
 _TEXTS = tuple(bytes([0x60 + n]) if n < 24 else bytes([0x78, n]) for n in range(256))
@@ -91,16 +94,18 @@ class _Writer:
     def record(self, record: Record) -> Encode:
         names: dict[str, Any] = {"join": b"".join}
         items: list[str] = []
-        before = head(5, len(record.fields) + (record.tag is not None))
+        written: list[tuple[bytes, Union[Field, Any]]] = [(write_text(one.stored), one) for one in record.fields]
         if record.tag is not None:
-            before += self.pack(record.tag[0]) + self.pack(record.tag[1])
-        for number, field in enumerate(record.fields):
-            before += write_text(field.stored)
-            expression = self.expression(field.shape, f"value.{field.name}", str(number), names)
-            items += [repr(before), expression]
-            before = b""
-        if before:
-            items.append(repr(before))
+            written.append((self.pack(record.tag[0]), record.tag[1]))
+        before = head(5, len(written))
+        for number, (name, field) in enumerate(sorted(written, key=itemgetter(0))):
+            before += name
+            if isinstance(field, Field):
+                items += [repr(before), self.expression(field.shape, f"value.{field.name}", str(number), names)]
+                before = b""
+            else:
+                before += self.pack(field)
+        items.append(repr(before))
         source = f"lambda value: join(({', '.join(items)},))"
         made: Encode = eval(compile(source, f"<CBOR of {record.label}>", "eval"), globals_of(names))
         return made
