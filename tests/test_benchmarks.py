@@ -66,15 +66,20 @@ def labels() -> Iterator[tuple[str, str]]:
 @pytest.fixture
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[base.Store]:
     label, kind = request.param
+    found = opened(label, kind, tmp_path)
+    yield found
+    found.close()
+
+
+def opened(label: str, kind: str, directory: Path) -> base.Store:
     module = contenders()[label]
     for name in [*module.NEEDS, *(["msgspec"] if label.endswith("msgspec") else [])]:
         pytest.importorskip(name)
     try:
-        found = module.VARIANTS[label](tmp_path / "db", RECORDS[kind][0], "none")
+        found: base.Store = module.VARIANTS[label](directory / "db", RECORDS[kind][0], "none")
     except base.Cannot as error:
         pytest.skip(f"{label} cannot store such records: {error}")
-    yield found
-    found.close()
+    return found
 
 
 def facts(store: base.Store, records: Any) -> Counter[str]:
@@ -150,6 +155,17 @@ def test_every_contender_has_the_tables_beside_the_users(store: base.Store) -> N
     links = [value if isinstance(value, list) else UUID(str(value)) for value in found[:2]]
     assert links == [user, order.items]
     assert (list(found[2]), datetime.fromisoformat(str(found[3]))) == (order.quantity, order.at)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("label", [label for label, kind in labels() if kind == "persons" and label != "dict + lock"])
+def test_the_tables_beside_are_there_when_it_is_opened_again(label: str, tmp_path: Path) -> None:
+    for expected in (0, 19):
+        store = opened(label, "persons", tmp_path)
+        items = store.beside(ITEMS)
+        assert items.count() == expected
+        items.put_many(items.native(goods()[1] if expected == 0 else []))
+        store.close()
 
 
 def test_a_comparison_has_times_and_what_was_stored_for_each_step() -> None:

@@ -33,7 +33,11 @@ class Rocks(Tables, Bytes):
 
     def use(self, name: str) -> None:
         self.encode_shape()
-        db, self.db = self.db, self.db.create_column_family(name, self.options_of_family)
+        db = self.db
+        if name in db.list_cf(str(self.path)):
+            self.db = db.get_column_family(name)
+        else:
+            self.db = db.create_column_family(name, self.options_of_family)
         self.family = db.get_column_family_handle(name)
         self.db.set_write_options(self.options)
 
@@ -79,6 +83,7 @@ class Rocks(Tables, Bytes):
 
     def close(self) -> None:
         super().close()
+        self.family = None  # it holds the database open
         self.db.close()
 
 
