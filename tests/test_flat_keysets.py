@@ -76,7 +76,7 @@ def test_known_keys_are_used() -> None:
         assert codec.decode(codec.encode(Scores("n", {"a": turn, "b": 0.5}))) == Scores("n", {"a": turn, "b": 0.5})
     (read,) = readers(codec).values()
     assert read.__code__.co_filename.startswith("<zlmdb flatbuffers: reader of ScoresScoresEntry, 2 keys")
-    (write,) = codec.raw_encode.__globals__["writers_ScoresScoresEntry"].values()
+    (write,) = codec.raw_encode.__globals__["writers_ScoresScoresEntry_4"].values()
     assert write.__code__.co_filename.startswith("<zlmdb flatbuffers: writer of ScoresScoresEntry, 2 keys")
 
 

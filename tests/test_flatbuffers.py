@@ -12,7 +12,7 @@ import struct
 import subprocess
 import sys
 import traceback
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, make_dataclass
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from pathlib import Path
@@ -752,6 +752,33 @@ def test_numbers_are_aligned() -> None:
     for number in range(9):
         place = vector + 4 + 4 * number
         assert alignments(many, place + struct.unpack_from("<I", many, place)[0], [8, 8, 8, 2, 8]) == [0] * 5
+
+
+@pytest.mark.parametrize("more", [None, int, Annotated[int, I32], str, UUID], ids=["", "i64", "i32", "str", "UUID"])
+@pytest.mark.parametrize("order", ["sb", "bs", "sbt", "tbs", "bt", "ts", "n", "nb", "nsb"])
+def test_vectors_are_aligned_wherever_they_begin(more: Any, order: str) -> None:
+    """Of entries with numbers of eight bytes (s, n) and of such numbers (b), beside texts (t), after any field."""
+    kinds: dict[str, Any] = {"s": dict[str, float], "b": list[int], "t": list[str], "n": list[Small]}
+    sizes = {"s": [4, 8], "n": [8, 8, 8, 2, 8]}
+    fields = [("x", more)] if more is not None else []
+    model: Any = make_dataclass("Model", [*fields, *[(name, kinds[name]) for name in order]])
+    codec: Any = serializer(FlatBuffers[model])
+    before: list[Any] = [{str: "text", UUID: UUID(int=5)}.get(more, 7)] if fields else []
+    for count in range(4):
+        numbers = list(range(count))
+        given = {"s": {"k" * n: n / 2 for n in numbers}, "b": numbers, "t": ["t" * n for n in numbers]}
+        given["n"] = [small("x" * n) for n in numbers]
+        data = codec.encode(model(*before, *[given[name] for name in order]))
+        assert codec.encode(codec.decode(data)) == data
+        table = struct.unpack_from("<I", data)[0]
+        vtable = table - struct.unpack_from("<i", data, table)[0]
+        for at, name in enumerate(order, len(fields)):
+            vector = table + struct.unpack_from("<H", data, vtable + 4 + 2 * at)[0]
+            vector += struct.unpack_from("<I", data, vector)[0]
+            assert vector % 8 == 4 if name == "b" else vector % 4 == 0
+            for place in range(vector + 4, vector + 4 + 4 * count, 4) if name in sizes else ():
+                entry = place + struct.unpack_from("<I", data, place)[0]
+                assert alignments(data, entry, sizes[name]) == [0] * len(sizes[name])
 
 
 # What is refused

@@ -176,37 +176,38 @@ def published(encode: Callable[[Any], bytes], size: int) -> int:
     return size
 
 
-def objects(model: Any, size: int, new_keys: bool = False) -> list[Any]:
-    """*new_keys*: no two users have a key of their ratings in common. Those of the benchmark all have the same ten."""
+def objects(model: Any, size: int, new_texts: bool = False) -> list[Any]:
+    """*new_texts*: no two users have a tag or a key of their ratings in common. Those of the benchmark have the same."""
     if model is not User:
         return [small(number) for number in range(size)]
     found = [user for _, user in users(size)]
-    if new_keys:
+    if new_texts:
         for number, user in enumerate(found):
             user.ratings = {f"{key}-{number}": rating for key, rating in user.ratings.items()}
+            user.tags = [f"{tag}-{number}" for tag in user.tags]
     return found
 
 
 @contextmanager
-def encoding(directory: Path, size: int, model: Any, new_keys: bool = False) -> Iterator[Timed]:
-    values = objects(model, size, new_keys)
+def encoding(directory: Path, size: int, model: Any, new_texts: bool = False) -> Iterator[Timed]:
+    values = objects(model, size, new_texts)
     found, _ = working(model)
     timed: Timed = {
         label: partial(each, encode, values) for label, (encode, _) in found.items() if label not in READERS
     }
-    if model is User and not new_keys:
+    if model is User and not new_texts:
         timed[SIX_ONLY] = partial(each, six_only(), [six_fields(user) for user in values])
     yield timed
 
 
 @contextmanager
-def decoding(directory: Path, size: int, model: Any, new_keys: bool = False) -> Iterator[Timed]:
-    values = objects(model, size, new_keys)
+def decoding(directory: Path, size: int, model: Any, new_texts: bool = False) -> Iterator[Timed]:
+    values = objects(model, size, new_texts)
     found, _ = working(model)
     timed: Timed = {
         label: partial(each, decode, [encode(value) for value in values]) for label, (encode, decode) in found.items()
     }
-    if VIEW_ALL in found and not new_keys:
+    if VIEW_ALL in found and not new_texts:
         from zlmdb.values import FlatBuffersView, serializer
 
         read = serializer(FlatBuffersView[model]).raw_decode
@@ -236,8 +237,18 @@ class Serializers(Inside):
     questions = (
         Question("user: encode", partial(encoding, model=User), OFFICIAL, "object"),
         Question("user: decode", partial(decoding, model=User), OFFICIAL, "object"),
-        Question("user, keys never the same: encode", partial(encoding, model=User, new_keys=True), OFFICIAL, "object"),
-        Question("user, keys never the same: decode", partial(decoding, model=User, new_keys=True), OFFICIAL, "object"),
+        Question(
+            "user, keys and tags never the same: encode",
+            partial(encoding, model=User, new_texts=True),
+            OFFICIAL,
+            "object",
+        ),
+        Question(
+            "user, keys and tags never the same: decode",
+            partial(decoding, model=User, new_texts=True),
+            OFFICIAL,
+            "object",
+        ),
         Question("small record: encode", partial(encoding, model=Small), OFFICIAL, "object"),
         Question("small record: decode", partial(decoding, model=Small), OFFICIAL, "object"),
         Question("user, published form: make, marshal, encode", as_published, OFFICIAL, "object"),

@@ -3,7 +3,8 @@
 A block is a table and all it refers to, positions in it count from the start of the table. The fields lie in the order
 of their sizes, so that none needs padding; absent ones keep their place. What is referred to follows: first what always
 takes the same number of bytes, which is then written and read with the fields; then what holds eight-byte numbers, then
-the rest. Blocks that hold eight-byte numbers begin four bytes past a multiple of eight.
+the rest. Blocks that hold eight-byte numbers begin four bytes past a multiple of eight; only vectors of tables of one
+vtable, where they are first, may begin on one.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import struct
 from typing import Callable, Optional
 
-from .nodes import Blob, Field, Node, Scalar, Struct, Table, Text, UnionOf
+from .nodes import Blob, Field, Node, Scalar, Struct, Table, Text, UnionOf, Vector
 
 
 class Place:
@@ -62,8 +63,14 @@ class Layout:
                 self.codes += f"{pad}xI{length}s"
                 end += pad + 4 + length
         eight = self.align == 8 if not self.tail else reaches_eight(self.tail[0].node)
-        self.fixed = end + (-end % (8 if eight else 4))
+        settles = bool(self.tail) and _settles(self.tail[0])
+        self.fixed = end + (-end % (8 if eight and not settles else 4))
         """The size with padding and what always follows: where the first other reference may lead."""
+        self.skew = self.fixed % 8 if settles else 0
+        """How many bytes before or after its place what is first there begins: it needs no padding before it."""
+        eights = [field for field in self.tail if reaches_eight(field.node)]
+        self.last_eight = eights[-1] if eights else None
+        """What follows that lies anywhere on four bytes."""
         self.absent: set[str] = set()
         """The fields that are never there."""
         self.optional = [field for field in table.fields if field.optional]
@@ -170,3 +177,14 @@ class ByMask(dict[int, bytes]):
         if len(self) < 4096:
             self[mask] = made
         return made
+
+
+def loops(table: Table) -> bool:
+    """Whether vectors of the table are written in one loop: all share one vtable."""
+    return bool(table.fields) and not table.deep and not any(field.optional for field in table.fields)
+
+
+def _settles(field: Field) -> bool:
+    """Whether it refers to a vector that is always there, and finds its alignment wherever it begins."""
+    item = field.node.item if isinstance(field.node, Vector) and not field.optional else None
+    return isinstance(item, Table) and loops(item) and reaches_eight(item)

@@ -172,38 +172,38 @@ def put_tables(items: Sequence[Any], put: Callable[..., bytes], vtable: bytes, a
     return b"".join(blocks)
 
 
-def array_putter(code: str, size: int) -> Callable[[Sequence[Any]], bytes]:
+def array_putter(code: str, width: int, last: bool) -> Callable[[Sequence[Any]], bytes]:
     """`scalar_putter` by arrays."""
 
     def put(values: Sequence[Any]) -> bytes:
         count = len(values)
-        pad = (-size * count) % 4 if size < 8 else 4
-        return b"".join((u32(count), array(code, values).tobytes(), bytes(pad)))
+        return b"".join((u32(count), array(code, values).tobytes(), bytes(padding(width, count, last))))
 
     return put
 
 
-def vector_codes(code: str, size: int, count: int) -> str:
-    """The format of a vector of numbers: how many they are, they, and padding to four bytes, or eight."""
-    return f"<I{count}{code}{(-size * count) % 4 if size < 8 else 4}x"
+def padding(width: int, count: int, last: bool) -> int:
+    """How many bytes follow a vector of *count* numbers, up to four bytes, or to eight if it is not the *last* one."""
+    return (-width * count) % 4 if width < 8 else 0 if last else 4
 
 
-SCALAR_PACKS = {
-    width.code: [struct.Struct(vector_codes(width.code, width.size, count)).pack for count in range(33)]
-    for width in (*INTEGERS, *FLOATS, BOOL)
-}
-"""What packs a vector of a few numbers, by their code and by how many they are."""
+def scalar_packs(code: str, width: int, last: bool) -> list[Callable[..., bytes]]:
+    """What packs a vector of a few numbers, by how many they are."""
+    forms = [f"<I{count}{code}{padding(width, count, last)}x" for count in range(33)]
+    return [struct.Struct(form).pack for form in forms]
 
 
-def scalar_putter(code: str, size: int) -> Callable[[Sequence[Any]], bytes]:
-    """The function from numbers to a vector, padded to four bytes, of eight-byte numbers to eight."""
+def scalar_putter(code: str, width: int, last: bool) -> Callable[[Sequence[Any]], bytes]:
+    """The function from numbers to a vector. *last*: nothing follows that lies on eight bytes."""
     if BY_ARRAY:
-        return array_putter("B" if code == "?" else code, size)
-    packs, pack = SCALAR_PACKS[code], struct.pack
+        return array_putter("B" if code == "?" else code, width, last)
+    packs, pack = scalar_packs(code, width, last), struct.pack
 
     def put(values: Sequence[Any]) -> bytes:
         count = len(values)
-        return packs[count](count, *values) if count < 33 else pack(vector_codes(code, size, count), count, *values)
+        if count < 33:
+            return packs[count](count, *values)
+        return pack(f"<I{count}{code}{padding(width, count, last)}x", count, *values)
 
     return put
 
@@ -394,14 +394,17 @@ def unpacked(code: str, value: Any) -> Any:
     return struct.unpack("<" + code, struct.pack("<" + code, value))[0]
 
 
+VECTORS = [(width, end) for width in (*INTEGERS, *FLOATS, BOOL) for end in ("", "_last") if not end or width.size == 8]
+"""The numbers that vectors are of, and what the names of their functions end in."""
+
 NAMES: Mapping[str, Any] = {
     **{function.__name__: function for function in (exact, is_aware, micros, instant, day_micros, day_time, make_uuid)},
     **{cls.__name__: cls for cls in (UUID, date, datetime, time, timedelta, Decimal)},
     **{function.__name__: function for function in (put_texts, put_strs, put_tables, put_structs, deeper)},
     **{function.__name__: function for function in (follow, get_text, get_texts, get_offsets, get_structs)},
     **{function.__name__: function for function in (fields_of, room_of)},
-    **{f"put_all_{width.vector}": scalar_putter(width.code, width.size) for width in (*INTEGERS, *FLOATS, BOOL)},
-    **{f"packs_{width.vector}": SCALAR_PACKS[width.code] for width in (*INTEGERS, *FLOATS, BOOL)},
+    **{f"put_all_{width.vector}{end}": scalar_putter(width.code, width.size, bool(end)) for width, end in VECTORS},
+    **{f"packs_{width.vector}{end}": scalar_packs(width.code, width.size, bool(end)) for width, end in VECTORS},
     **{f"get_all_{width.vector}": scalar_getter(width.code, width.size) for width in (*INTEGERS, *FLOATS, BOOL)},
     "u32": u32,
     "put_u32s": put_u32s,

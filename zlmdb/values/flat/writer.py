@@ -8,9 +8,10 @@ from typing import Any, Callable
 from ..base import Encode
 from . import keysets, runtime
 from .generate import Source
-from .layout import ByMask, Layout, reaches_eight
+from .layout import ByMask, Layout, loops, reaches_eight
 from .nodes import Blob, Field, Node, Scalar, Struct, Table, Text, UnionOf, Vector, fill
 from .schema import Schema
+from .textlists import TextLists
 
 EVENS = (b"", b"\0\0\0\0")
 """What ends a block whose size must be a multiple of eight, by bit 2 of the size so far."""
@@ -65,11 +66,6 @@ def make_encoder(schema: Schema, layouts: dict[str, Layout], *, checked: bool = 
     return (lambda value: encode((value,))) if schema.boxed else encode
 
 
-def loops(layout: Layout) -> bool:
-    """Whether vectors of the table are written in one loop."""
-    return not layout.optional and not layout.table.deep and bool(layout.table.fields)
-
-
 class _Writer:
     def __init__(self, schema: Schema, layouts: dict[str, Layout], checked: bool) -> None:
         self.source = Source()
@@ -90,10 +86,12 @@ class _Writer:
                 self.source.add("depth = deeper(depth)")
             _Body(self, layout, root).write()
         self.source.add("")
-        if not root and loops(layout):
-            self.function_of_many(layout)
+        if not root and loops(table):
+            self.function_of_many(layout, 0)
+            if any(one.skew and table in one.tail[0].node.children() for one in self.layouts.values()):
+                self.function_of_many(layout, 4)
 
-    def function_of_many(self, layout: Layout) -> None:
+    def function_of_many(self, layout: Layout, skew: int) -> None:
         """A vector of tables that all share one vtable, as `put_tables` writes them, in one loop."""
         table = layout.table
         vtable = f"VTABLE_{table.fbs}"
@@ -101,24 +99,24 @@ class _Writer:
         number = {field.name: f"v{at}" for at, field in enumerate(table.fields)}
         taken = ", ".join(number[field.name] for field in table.declared)
         add = self.source.add
-        with self.source.block(f"def puts_{table.fbs}(items):"):
-            add("count = len(items)", "start = 4 + 4 * count", f"at = start + -start % {layout.align}")
+        with self.source.block(f"def puts_{name_of(table, skew)}(items):"):
+            align = f"-start % {layout.align}" if not skew else f"({skew} - start) % {layout.align}"
+            add("count = len(items)", "start = 4 + 4 * count", f"at = start + {align}")
             add(f"so = {len(layout.padded_vtable(layout.full))}", "offsets = [count]", "place = offsets.append")
             add(f"blocks = [b'', {vtable}]", "add, extend = blocks.append, blocks.extend")
             with self.source.block(f"for {f'{taken},' if table.trusted else 'v'} in items:"):
                 _Body(self, layout, False, loop=True).write()
             if layout.align == 8:
-                with self.source.block("if start & 4:"):
+                with self.source.block("if start & 4:" if not skew else "if not start & 4:"):
                     add("place(0)")
             add("blocks[0] = put_u32s(offsets)")
             add("return join(blocks)")
         add("")
         if keysets.has_keysets(layout):
-            self.function_of_dict(layout)
+            self.function_of_dict(layout, name_of(table, skew))
 
-    def function_of_dict(self, layout: Layout) -> None:
+    def function_of_dict(self, layout: Layout, name: str) -> None:
         """A dict whose keys may have been met often."""
-        name = layout.table.fbs
         writers = self.names[f"writers_{name}"] = keysets.Writers(layout, self.names)
         writers.checked = self.checked
         self.names[f"wait_{name}"] = writers.wait
@@ -136,6 +134,11 @@ class _Writer:
                 add(f"writers_{name}.look(found, data)")
             add("return data")
         add("")
+
+
+def name_of(table: Table, skew: int) -> str:
+    """What the functions for vectors of *table* are called, those for another beginning by another name."""
+    return f"{table.fbs}_{skew}" if skew else table.fbs
 
 
 class _Body:
@@ -295,7 +298,7 @@ class _Body:
         if isinstance(node, UnionOf):
             return self.union(node, number, var)
         if isinstance(node, Vector):
-            self.add(f"b{number} = {self.vector(node, var)}")
+            self.add(f"b{number} = {self.vector(node, number, var)}")
         self.parts.append(f"b{number}")
         return 0, f"len(b{number})", ""
 
@@ -336,18 +339,25 @@ class _Body:
         self.parts += [f"u32(n{number})", f"s{number}", f"FILLS[n{number} & 3]"]
         return 0, f"n{number} + 7 & -4", ""
 
-    def vector(self, node: Vector, var: str) -> str:
+    def vector(self, node: Vector, number: str, var: str) -> str:
+        first, last = (
+            field is not None and self.number[field.name] == number
+            for field in (self.layout.tail[0], self.layout.last_eight)
+        )
         item, items = node.item, fill(node.items, var)
         if isinstance(item, Text) and item.plain and self.writer.checked:
-            return f"put_strs({items})"
+            if runtime.BY_ARRAY:  # PyPy, to which a tuple is a slow key
+                return f"put_strs({items})"
+            return f"{self.constant(f'strs_{self.table.fbs}_{number}', TextLists().write)}({items})"
         if isinstance(item, Text):
             return f"put_texts([{fill(item.dump, 'x')} for x in {items}], len({var}))"
         if isinstance(item, Scalar):
             values = items if item.dump == "$" else f"[{fill(item.dump, 'x')} for x in {items}]"
-            put = f"put_all_{item.width.vector}({values})"
+            name = f"{item.width.vector}_last" if last and item.width.size == 8 else item.width.vector
+            put = f"put_all_{name}({values})"
             if values != var or runtime.BY_ARRAY:
                 return put
-            return f"packs_{item.width.vector}[n](n, *{var}) if (n := len({var})) < 33 else {put}"
+            return f"packs_{name}[n](n, *{var}) if (n := len({var})) < 33 else {put}"
         if isinstance(item, Struct):
             pack = self.constant(f"pack_{item.fbs}", struct.Struct("<" + item.code).pack)
             gets = ", ".join(fill(get, "x") for get in item.gets)
@@ -355,9 +365,9 @@ class _Body:
         if isinstance(item, Table):
             layout = self.writer.layouts[item.fbs]
             if keysets.has_keysets(layout):
-                return f"put_dict_{item.fbs}({var})"
-            if loops(layout):
-                return f"puts_{item.fbs}({items})"
+                return f"put_dict_{name_of(item, self.layout.skew * first)}({var})"
+            if loops(item):
+                return f"puts_{name_of(item, self.layout.skew * first)}({items})"
             depth = self.depth_for(item)
             return f"put_tables({items}, put_{item.fbs}, {self.vtable(layout)}, {layout.align}{depth})"
         return "b''"  # there are no other vectors
