@@ -177,7 +177,7 @@ def published(encode: Callable[[Any], bytes], size: int) -> int:
 
 
 def objects(model: Any, size: int, new_texts: bool = False) -> list[Any]:
-    """*new_texts*: no two users have a tag or a key of their ratings in common. Those of the benchmark have the same."""
+    """*new_texts*: no two users share a tag or a key of their ratings, which are the same in all of the benchmark's."""
     if model is not User:
         return [small(number) for number in range(size)]
     found = [user for _, user in users(size)]
@@ -238,13 +238,13 @@ class Serializers(Inside):
         Question("user: encode", partial(encoding, model=User), OFFICIAL, "object"),
         Question("user: decode", partial(decoding, model=User), OFFICIAL, "object"),
         Question(
-            "user, keys and tags never the same: encode",
+            "user, other texts in each: encode",
             partial(encoding, model=User, new_texts=True),
             OFFICIAL,
             "object",
         ),
         Question(
-            "user, keys and tags never the same: decode",
+            "user, other texts in each: decode",
             partial(decoding, model=User, new_texts=True),
             OFFICIAL,
             "object",
