@@ -8,11 +8,14 @@ is that of the statement.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from operator import lt
 from typing import TYPE_CHECKING, Any, Optional
 
+from .hotpath import Stream, stream_of
 from .indexwrites import batch_of
+from .storage import Storage
 
 if TYPE_CHECKING:
     from .table import Table
@@ -23,8 +26,67 @@ CHUNK = 250
 Rows = Sequence[tuple[bytes, bytes]]
 
 
-def put_rows(table: Table[Any, Any], items: Sequence[Any], *, append: bool, last: Optional[bytes]) -> int:
-    """Store the leading pairs of *items* in a table without indexes as long as they fit; how many.
+def put_all(table: Table[Any, Any], items: Iterable[tuple[Any, Any]], *, append: bool) -> int:
+    """Store all *items*, for `Table.put_many`; how many."""
+    if not table.indexes:
+        # A prefixed table shares its key space: only the engine's greatest prefix could be appended to.
+        last, append = (_last_key(table), not table.storage.prefix) if append else (None, False)
+        return _put_stream(table, items, append, last)
+    done = _put_batches(table, items, append)
+    rest: Iterator[Any] = islice(items, done, None)
+    if append:
+        rest = _ascending(table.storage, rest, _last_key(table))
+    for key, value in rest:
+        table[key] = value
+        done += 1
+    return done
+
+
+def _last_key(table: Table[Any, Any]) -> bytes:
+    """The engine's key of the last record, or no bytes."""
+    return next(iter(table.select(reverse=True, limit=1).engine_keys()), b"")
+
+
+def _ascending(storage: Storage[Any, Any], items: Iterable[Any], last: bytes) -> Iterator[Any]:
+    for key, value in items:
+        encoded = storage.encode_key(key)
+        if encoded <= last:
+            storage.not_ascending(key, last)
+        last = encoded
+        yield key, value
+
+
+# -- without indexes ---------------------------------------------------------------------------------------------------
+
+
+def _put_stream(table: Table[Any, Any], items: Iterable[Any], append: bool, last: Optional[bytes]) -> int:
+    """Store pairs; with *last* the keys must ascend from there."""
+    done = 0
+    if isinstance(items, (list, tuple)):
+        done = _put_rows(table, items, append, last)
+        if done == len(items):
+            return done
+        last = table.storage.encode_key(items[done - 1][0]) if done and last is not None else last
+    return done + _put_one_by_one(table, islice(items, done, None), append, last)
+
+
+def _put_one_by_one(table: Table[Any, Any], items: Iterable[Any], append: bool, last: Optional[bytes]) -> int:
+    storage = table.storage
+    if storage.stream is None:
+        storage.stream = stream_of(storage, storage.not_ascending)
+    stream: Stream = storage.stream
+    rows, progress = stream(items, last)
+    try:
+        table.cursor().putmulti(rows, True, True, append)
+    except Exception as error:
+        table.write_failed(progress()[1], error)
+    finally:
+        table.txn.count(progress()[0], 0)
+    return progress()[0]
+
+
+def _put_rows(table: Table[Any, Any], items: Sequence[Any], append: bool, last: Optional[bytes]) -> int:
+    """Store the leading pairs of *items* as long as they fit; how many.
 
     Unless *last* is None their keys must ascend from there. *append*: nothing comes after them.
     """
@@ -52,12 +114,17 @@ def put_rows(table: Table[Any, Any], items: Sequence[Any], *, append: bool, last
     return done
 
 
-def put_batches(table: Table[Any, Any], items: Sequence[Any], batch: Any, *, append: bool) -> int:
-    """Store the leading pairs of *items* as long as that can be done; how many. *batch* is that of the table's class.
+# -- with indexes ------------------------------------------------------------------------------------------------------
+
+
+def _put_batches(table: Table[Any, Any], items: Iterable[Any], append: bool) -> int:
+    """Store the leading pairs of *items* as long as that can be done; how many.
 
     With *append* they are to come after the last record of the table.
     """
-    done = 0
+    batch, done = table.batch, 0
+    if batch is None or table.writer is None or not isinstance(items, (list, tuple)):
+        return 0
     while done < len(items) and _put_batch(table, items[done : done + CHUNK], batch, append):
         done = min(done + CHUNK, len(items))
     return done

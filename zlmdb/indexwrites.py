@@ -8,7 +8,7 @@ the error, as it does for all that is uncommon. The old entries are deleted with
 indexes of old files, where an entry may be that of another record, are left to the general form altogether.
 
 One unique index on CPython 3.11, over a hand-written loop of `lmdb` and msgspec that checks nothing: the general form
-reaches a third of the insertions a second and half of the updates, this eight tenths of both and more (docs/results).
+reaches a third of the insertions a second and half of the updates, this about eight tenths of both (docs/results).
 """
 
 from __future__ import annotations

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Callable, ClassVar, Generic, NoReturn, Op
 from uuid import UUID
 
 from . import errors, upkeep
-from .bulkwrites import put_batches, put_rows
-from .hotpath import Stream, stream_of
+from .bulkwrites import put_all
 from .index import DeclaredIndex
 from .indexstorage import BoundIndex, IndexStorage
 from .indexview import view_of
@@ -246,7 +245,7 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=TableType):
         try:
             self._raw.put(encoded, data, True, True, False, self._db)
         except Exception as error:
-            self._write_failed(key, error)
+            self.write_failed(key, error)
         txn.count(1, 0)
 
     def _check_write(self) -> None:
@@ -320,66 +319,7 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=TableType):
         generator, which may read meanwhile: with indexes by a third, if its records are new and in order of their keys.
         """
         self._check_write()
-        return self._append(items) if append else self._put_all(items)
-
-    def _put_all(self, items: Iterable[tuple[K, V]]) -> int:
-        if self.indexes:
-            done = self._put_batches(items, append=False)
-            return done + self._put_each(islice(items, done, None))
-        return self._put_stream(items, append=False)
-
-    def _append(self, items: Iterable[tuple[K, V]]) -> int:
-        done = self._put_batches(items, append=True) if self.indexes else 0
-        last = next(iter(self.select(reverse=True, limit=1).engine_keys()), b"")
-        if self.indexes:
-            return done + self._put_each(self._ascending(islice(items, done, None), last))
-        # A prefixed table shares its key space: only the engine's greatest prefix could be appended to.
-        return self._put_stream(items, append=not self.storage.prefix, last=last)
-
-    def _put_batches(self, items: Iterable[tuple[K, V]], *, append: bool) -> int:
-        """Store what can be stored by the engine's own loop, of pairs that are in a list; how many of the first."""
-        if self.batch is None or self.writer is None or not isinstance(items, (list, tuple)):
-            return 0
-        return put_batches(self, items, self.batch, append=append)
-
-    def _put_each(self, items: Iterable[tuple[K, V]]) -> int:
-        count = 0
-        for key, value in items:
-            self[key] = value
-            count += 1
-        return count
-
-    def _ascending(self, items: Iterable[tuple[K, V]], last: bytes) -> Iterator[tuple[K, V]]:
-        for key, value in items:
-            encoded = self.storage.encode_key(key)
-            if encoded <= last:
-                self.storage.not_ascending(key, last)
-            last = encoded
-            yield key, value
-
-    def _put_stream(self, items: Iterable[tuple[K, V]], *, append: bool, last: Optional[bytes] = None) -> int:
-        """Store pairs by the engine's own loop; with *last* the keys must ascend from there."""
-        done = 0
-        if isinstance(items, (list, tuple)):
-            done = put_rows(self, items, append=append, last=last)
-            if done == len(items):
-                return done
-            last = self.storage.encode_key(items[done - 1][0]) if done and last is not None else last
-        return done + self._put_one_by_one(islice(items, done, None), append=append, last=last)
-
-    def _put_one_by_one(self, items: Iterable[tuple[K, V]], *, append: bool, last: Optional[bytes]) -> int:
-        storage = self.storage
-        if storage.stream is None:
-            storage.stream = stream_of(storage, storage.not_ascending)
-        stream: Stream = storage.stream
-        rows, progress = stream(items, last)
-        try:
-            self._raw.cursor(self._db).putmulti(rows, True, True, append)
-        except Exception as error:
-            self._write_failed(progress()[1], error)
-        finally:
-            self.txn.count(progress()[0], 0)
-        return progress()[0]
+        return put_all(self, items, append=append)
 
     def select(
         self,
@@ -503,7 +443,7 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=TableType):
         try:
             changes = upkeep.changes(self.indexes, self._raw, self.storage, key, primary, value, old)
         except Exception as error:
-            self._write_failed(key, error)
+            self.write_failed(key, error)
         try:
             self._raw.put(encoded, data, True, True, False, self._db)
             puts, dels = upkeep.apply(changes, self._raw, key, primary)
@@ -516,14 +456,14 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=TableType):
         """Nothing may be committed any more: *error* came when a statement was half written. Raises it as ours."""
         self.txn.poison(error)
         if isinstance(error, Exception):
-            self._write_failed(key, error)
+            self.write_failed(key, error)
 
     def _stored(self, encoded: bytes, key: K) -> Optional[tuple[V]]:
         """The stored value as a 1-tuple, since it may be None or false; None when there is no record."""
         try:
             data = self._get(encoded, None, self._db)
         except Exception as error:
-            self._write_failed(key, error)
+            self.write_failed(key, error)
         return None if data is None else (self.storage.decode_value(data, key),)
 
     def remove(self, encoded: bytes) -> int:
@@ -549,7 +489,7 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=TableType):
             if begun:
                 txn.poison(error)
             if isinstance(error, Exception):
-                self._write_failed(key, error)
+                self.write_failed(key, error)
             raise
         txn.count(0, dels + deleted)
         return deleted
@@ -564,7 +504,7 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=TableType):
             else:
                 deleted = self._delete_range(storage, handle)
         except Exception as error:
-            self._write_failed(None, error)
+            self.write_failed(None, error)
         self.txn.count(0, deleted)
         return deleted
 
@@ -619,7 +559,8 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=TableType):
         data = self._get(self.storage.encode_key(key), None, self._db)
         return self._missing(key, default) if data is None else self.storage.decode_value(data, key)
 
-    def _write_failed(self, key: Any, error: Exception) -> NoReturn:
+    def write_failed(self, key: Any, error: Exception) -> NoReturn:
+        """Raise *error*, met by a write to the record *key*, as ours."""
         ours = self.txn.translate(error, table=self.label, key=key)
         raise ours from (error if ours is not error else error.__cause__)
 
