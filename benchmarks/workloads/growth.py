@@ -71,10 +71,10 @@ class Growth(Workload):
     }  # fmt: skip
     steps = (
         Step("insert in order", populate),
-        Step("get", get, repeat=5),
+        Step("get", get, repeat=5, quick=True),
         Step("scan", scan, repeat=5),
         Step("insert at random places", insert),
-        Step("count", count, "count", repeat=5),
+        Step("count", count, "count", repeat=5, quick=True),
     )
     only = ("zlmdb", "raw lmdb", "RocksDB + msgspec", "LevelDB + msgspec", "sqlite3, typed")
 
