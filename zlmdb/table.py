@@ -19,7 +19,7 @@ from .indexwrites import kind_of
 from .selection import Selection
 from .storage import Nothing, Storage, after, shortened
 from .tableclass import TableType, calling_locals
-from .transaction import Ended, Transaction
+from .transaction import Transaction
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -188,8 +188,8 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=TableType):
 
             self._get = get
 
-    def end(self, ended: Ended) -> None:
-        """The transaction has ended: every use raises what *ended* does from now on."""
+    def end(self, ended: Any) -> None:
+        """The transaction has ended: every use raises what the functions of *ended* raise from now on."""
         self._raw = ended
         self._get = self._put = ended.get
         self.writer = self.handles = None
