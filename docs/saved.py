@@ -30,11 +30,17 @@ class Saved:
         data = self.data.get(self.interpreter(kind) or "", {}).get(workload, {"sizes": {}})
         return {int(size): measured for size, measured in data["sizes"].items()}
 
-    def largest(self, workload: str, kind: str = "cpython", least: int = 8) -> tuple[int, Any]:
-        """The largest size at which at least so many contenders took part; 0 and nothing when there is none."""
+    def largest(self, workload: str, kind: str = "cpython", least: Optional[int] = None) -> tuple[int, Any]:
+        """The largest size at which at least so many contenders took part, by default half of the most that ever did.
+
+        0 and nothing when there is none.
+        """
+        sizes = sorted(self.sizes(workload, kind).items())
+        takers = [sum("absent" not in row for row in measured["rows"].values()) for _, measured in sizes]
+        enough = max(takers, default=0) / 2 if least is None else least
         found: tuple[int, Any] = (0, {"rows": {}, "machine": {}})
-        for size, measured in sorted(self.sizes(workload, kind).items()):
-            if sum("absent" not in row for row in measured["rows"].values()) >= least or not found[0]:
+        for (size, measured), count in zip(sizes, takers):
+            if count >= enough or not found[0]:
                 found = size, measured
         return found
 
