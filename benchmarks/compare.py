@@ -19,10 +19,12 @@ from .workloads.base import LARGE
 WARMED_UP = 20_000
 """Up to so many records a first round warms up; beyond, a round is long enough to do so itself."""
 
-ROUNDS = {"tiny": 1, "small": 5, "window": 5, "full": 5}
-"""Of each contender, unless its budget ends before."""
+PYPY = sys.implementation.name == "pypy"
+ROUNDS = {"tiny": 1, "small": 3 if PYPY else 5, "window": 5, "full": 5}
+"""Of each contender, unless its budget ends before. PyPy starts and warms up for so long that five would not be small.
+"""
 
-BUDGET = {"tiny": 5.0, "small": 4.0, "window": 8.0, "full": 8.0}
+BUDGET = {"tiny": 5.0, "small": 2.5 if PYPY else 4.0, "window": 8.0, "full": 8.0}
 """Seconds after which a contender repeats no more, times the patience of the workload: one round it has always."""
 
 LIMIT = {"tiny": 60.0, "small": 60.0, "window": 45.0, "full": 600.0}
@@ -150,28 +152,30 @@ class Contender:
         self.finished = True
         self.stop(keep=False)
 
-    def _start(self, pool: Optional[Pool], limit: float, fresh: bool = False) -> Remote:
-        """A process with the contender imported and the data made."""
-        remote = pool.idle.pop(self.label, None) if pool is not None else None
-        if remote is None:
-            remote = Remote(predecessor() if getattr(contenders()[self.label], "PREDECESSOR", False) else None)
-        try:
-            reply = remote.call(
-                limit, do="prepare", contender=self.label, workload=self.workload.name, size=self.size,
-                path=str(self.place / "db"),
-                fresh=fresh,
+    def _start(self, pool: Optional[Pool], deadline: Deadline, fresh: bool = False, processes: int = 1) -> list[Remote]:
+        """Processes with the contender imported and the data made, all at the same time."""
+        idle = pool.idle.pop(self.label, None) if pool is not None else None
+        python = predecessor() if getattr(contenders()[self.label], "PREDECESSOR", False) else None
+        remotes = [Remote(python) for _ in range(processes)] if idle is None else [idle]
+        for remote in remotes:
+            remote.send(
+                do="prepare", contender=self.label, workload=self.workload.name, size=self.size,
+                path=str(self.place / "db"), fresh=fresh,
             )  # fmt: skip
+        try:
+            reply = [remote.receive(deadline.left) for remote in remotes][0]
         except Absent:
-            remote.close()
+            for remote in remotes:
+                remote.close()
             raise
         self.result["versions"] = reply["versions"]
         self.elsewhere_on = "" if reply["python"] == sys.version else f"runs on {reply['python'].splitlines()[0]}"
-        return remote
+        return remotes
 
     def _round(self, deadline: Deadline, warm_up: bool, check: bool) -> None:
         self.place.mkdir(parents=True, exist_ok=True)
         if self.remote is None:
-            self.remote = self._start(self.pool, deadline.left)
+            self.remote = self._start(self.pool, deadline)[0]
         remote = self.remote
         opened = remote.call(deadline.left, do="open")
         self.result["note"] = "; ".join(filter(None, [opened["note"], self.elsewhere_on]))
@@ -212,11 +216,9 @@ class Contender:
     def _elsewhere(self, step: Step, deadline: Deadline) -> Result:
         """The step in new processes, which open the same database."""
         with ExitStack() as stack:
-            others = []
-            for _ in range(step.processes):
-                other = self._start(None, deadline.left, step.fresh)
+            others = self._start(None, deadline, step.fresh, step.processes)
+            for other in others:
                 stack.callback(other.close)
-                others.append(other)
                 if not step.fresh:
                     other.call(deadline.left, do="open")
             at = perf_counter_ns() + 50_000_000 if step.processes > 1 else 0

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import typing
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, NewType, Optional, Union, get_args, get_origin, get_type_hints
 from uuid import UUID
 
@@ -334,6 +334,22 @@ def _check_first(codec: KeyCodec[Any], first: Any, key: Any, cut: int) -> None:
         assert codec.encode(key).startswith(codec.encode_prefix(first[:cut])) == begins
     else:
         assert codec.encode(key).startswith(codec.encode_prefix(first)) == bool(key[0] == first)
+
+
+@pytest.mark.parametrize("codec", CODECS, ids=lambda one: one.name)
+def test_the_prefix_of_one_part_is_that_of_a_tuple_of_it(codec: KeyCodec[Any]) -> None:
+    pair = TupleKey([codec, k.IntKey()])
+    for value in [*codec.examples, None, 1.5j, ("a", "b", "c", "d", "e", "f")]:
+        assert outcome(lambda value=value: pair.first_prefix(value)) == outcome(
+            lambda value=value: pair.encode_prefix((value,))
+        )
+
+
+def outcome(call: Callable[[], Any]) -> Any:
+    try:
+        return call()
+    except EncodeError as error:
+        return str(error)
 
 
 def test_a_text_in_a_tuple_prefix_is_whole_and_a_bare_one_is_a_beginning() -> None:

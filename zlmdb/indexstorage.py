@@ -148,7 +148,7 @@ class IndexStorage:
 
     def _bound(self, key: Any) -> bytes:
         try:
-            encoded = self.storage.key.encode(key) if self.joined is None else self.joined.encode_prefix((key,))
+            encoded = self.storage.key.encode(key) if self.joined is None else self.joined.first_prefix(key)
         except errors.EncodeError as error:
             raise errors.EncodeError(f"index {self.storage.label!r}: {error}", index=self.name, key=key) from error
         return self.storage.prefix + encoded

@@ -195,15 +195,38 @@ class IndexSelection(Selection[K, V]):
         return (primary for _, primary in self.engine_rows())
 
     def _pairs(self) -> Iterator[tuple[K, V]]:
-        table, storage = self._table, self._index.storage
-        load_key = table.storage.key.decode
-        for primary in self._primaries():
-            yield load_key(primary), table.owned(primary, storage)
+        return self._read(keyed=True)
 
     def _values(self) -> Iterator[V]:
-        table, storage = self._table, self._index.storage
-        for primary in self._primaries():
-            yield table.owned(primary, storage)
+        return self._read(keyed=False)
+
+    def _read(self, keyed: bool) -> Iterator[Any]:
+        """The records, with *keyed* pairs of key and value. One flat loop, as those of `Selection`."""
+        table, txn, lower, upper, reverse = self._table, self._table.txn, self._lower, self._upper, self._reverse
+        index, storage = self._index.storage, table.storage
+        prefix, load_key, load, tail = storage.prefix, storage.key.raw_decode, storage.load, index.tail
+        place: Any = None
+        primary: Any = b""
+        data: Any = None
+        try:
+            while True:
+                seen = txn.changes
+                get, handle = table.reader()
+                for entry, owner in self._from(place, True):
+                    if (entry < lower) if reverse else (entry >= upper):
+                        return
+                    primary = entry[tail:] if tail else owner
+                    data = get(prefix + primary, None, handle)
+                    if data is None:
+                        table.owned(primary, index)  # raises
+                    yield (load_key(primary), load(data)) if keyed else load(data)
+                    if txn.changes != seen:
+                        place = entry
+                        break
+                else:
+                    return
+        except Exception as error:
+            self.failed(error, prefix + primary, data)
 
     def _keys(self) -> Iterator[K]:
         load_key = self._table.storage.key.decode

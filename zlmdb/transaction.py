@@ -109,7 +109,7 @@ class Transaction:
         # A line number takes longer to find than a transaction to begin.
         try:
             caller = _getframe(2)  # of db.read() or the with statement
-        except ValueError:  # called by nobody's function
+        except ValueError:  # called from C, by no function of Python
             caller = _getframe(1)
         self.opener = caller.f_code
         self.instruction = caller.f_lasti
@@ -226,7 +226,7 @@ class Transaction:
         for view in self._views:
             with suppress(BufferError):  # something else still points into it
                 view.release()
-        if store.gate is not None:
+        if store.gate is not None:  # a call less where there is none
             store.ended(self.thread)
         if self.write:
             store.writer.release()

@@ -130,6 +130,12 @@ class TupleKey(KeyCodec[tuple[Any, ...]]):
         first = self.parts[0]
         return first.encode_prefix(prefix) if len(self.parts) == 1 else first.part_prefix(prefix)
 
+    def first_prefix(self, value: Any) -> bytes:
+        """``encode_prefix((value,))``, in a third of the time for the usual first part."""
+        if value is None or len(self.parts) == 1 or isinstance(self.parts[0], TupleKey):
+            return self.encode_prefix((value,))
+        return self._forms[0].encode_only(value)
+
     def part_prefix(self, prefix: Any) -> bytes:
         if isinstance(prefix, tuple):
             return self._leading(prefix, lambda last: last.part_prefix)  # pyright: ignore[reportUnknownArgumentType]

@@ -14,7 +14,7 @@ from functools import partial
 from math import isfinite
 from operator import itemgetter
 from struct import Struct
-from typing import Any, Callable, Optional, Union
+from typing import Any, Callable, Optional
 from uuid import UUID
 
 from .base import Encode
@@ -94,7 +94,7 @@ class _Writer:
     def record(self, record: Record) -> Encode:
         names: dict[str, Any] = {"join": b"".join}
         items: list[str] = []
-        written: list[tuple[bytes, Union[Field, Any]]] = [(write_text(one.stored), one) for one in record.fields]
+        written: list[tuple[bytes, Any]] = [(write_text(one.stored), one) for one in record.fields]
         if record.tag is not None:
             written.append((self.pack(record.tag[0]), record.tag[1]))
         before = head(5, len(written))

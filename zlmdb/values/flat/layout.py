@@ -67,10 +67,13 @@ class Layout:
         self.fixed = end + (-end % (8 if eight and not settles else 4))
         """The size with padding and what always follows: where the first other reference may lead."""
         self.skew = self.fixed % 8 if settles else 0
-        """How many bytes before or after its place what is first there begins: it needs no padding before it."""
+        """4 where the fields end four bytes off a multiple of eight and what follows first settles that itself, else 0.
+
+        A vector of tables that hold such numbers does: it pads behind its offsets where it must, not before.
+        """
         eights = [field for field in self.tail if reaches_eight(field.node)]
         self.last_eight = eights[-1] if eights else None
-        """What follows that lies anywhere on four bytes."""
+        """The last reference to what holds eight-byte numbers: behind it things begin on any multiple of four."""
         self.absent: set[str] = set()
         """The fields that are never there."""
         self.optional = [field for field in table.fields if field.optional]
