@@ -163,13 +163,14 @@ class Contender:
                 path=str(self.place / "db"), fresh=fresh,
             )  # fmt: skip
         try:
-            reply = [remote.receive(deadline.left) for remote in remotes][0]
+            replies = [remote.receive(deadline.left) for remote in remotes]
         except Absent:
             for remote in remotes:
                 remote.close()
             raise
-        self.result["versions"] = reply["versions"]
-        self.elsewhere_on = "" if reply["python"] == sys.version else f"runs on {reply['python'].splitlines()[0]}"
+        python_there = replies[0]["python"]
+        self.result["versions"] = replies[0]["versions"]
+        self.elsewhere_on = "" if python_there == sys.version else f"runs on {python_there.splitlines()[0]}"
         return remotes
 
     def _round(self, deadline: Deadline, warm_up: bool, check: bool) -> None:

@@ -16,6 +16,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from typing import Any, NamedTuple, Optional, Protocol, TypeVar
 
 from . import errors, layout
+from .engines import Engine
 from .gate import Gate
 from .layout import Layout
 from .readers import Ages
@@ -27,56 +28,6 @@ log = logging.getLogger("zlmdb")
 
 READERS_PATIENCE = 10.0
 """Seconds that a map which has to grow waits for the open transactions of this process to end."""
-
-
-class Engine(Protocol):
-    """How a store opens and understands its environment; `zlmdb.engines` says what an environment is."""
-
-    path: Any
-    file: Optional[str]
-    persistent: bool
-    can_grow: bool
-    moves: bool
-
-    def open(self, *, readonly: bool = ...) -> Any:
-        """A new environment, *readonly* if only for now."""
-        ...
-
-    def open_existing(self, env: Any, name: bytes) -> Any:
-        """The handle of the space *name*, or None where there is none."""
-        ...
-
-    def closed(self) -> None:
-        """The environment was closed."""
-        ...
-
-    def grow(self, env: Any) -> None:
-        """Make room, if the user set no limit. No transaction is open."""
-        ...
-
-    def adopt_size(self, env: Any) -> None:
-        """Follow another process that made room. No transaction is open."""
-        ...
-
-    def resized(self, error: Exception) -> bool:
-        """Whether *error* asks for `adopt_size`."""
-        ...
-
-    def translate(self, error: Exception, **facts: Any) -> Exception:
-        """Our error for one of the engine; others come back as they are."""
-        ...
-
-    def before_fork(self, env: Any) -> list[Any]:
-        """Transactions to hold while the process forks."""
-        ...
-
-    def in_child(self) -> None:
-        """The process was forked; the environment must not be closed, and is opened again on its next use."""
-        ...
-
-    def fatal(self, error: Exception) -> bool:
-        """Whether after *error* the environment is of no use, and has to be opened anew."""
-        ...
 
 
 class Live(Protocol):

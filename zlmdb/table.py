@@ -116,7 +116,8 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=TableType):
     @classmethod
     def bound(cls, txn: Transaction, storage: Storage[K, V]) -> Self:
         """The table that *storage* describes, in *txn*."""
-        self: Self = object.__new__(cls if txn.buffers else kind_of(cls, Table, storage))
+        buffers = txn.buffers
+        self: Self = object.__new__(cls if buffers else kind_of(cls, Table, storage))
         self.txn = txn
         self.storage = storage
         self.label = storage.label
@@ -129,8 +130,9 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=TableType):
             self._db = None
             self._through(Nothing(storage.label))
         else:
-            self._db = handle[0]
-            self._through(raw)
+            self._db, self._raw, self._get, self._put = handle[0], raw, raw.get, raw.put
+            if buffers:
+                self._through(raw)
         self.gone, self._missing_indexes, self.adopted = _NONE, storage.missing_indexes, storage.adopted
         if storage.watch is not None and (txn.write or storage.indexes):
             try:
@@ -138,7 +140,10 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=TableType):
             except Exception as error:
                 raise txn.translate(error, table=self.label) from error.__cause__
         self.unknown = self._missing_indexes
-        self.bind_indexes()
+        if txn.write or storage.indexes:
+            self.bind_indexes()
+        else:  # what that comes to, without its calls
+            self.indexes, self.handles, self.writer = [], (), None
         return self
 
     def bind_indexes(self) -> None:

@@ -149,7 +149,9 @@ class Transaction:
 
     def commit(self) -> None:
         """Store everything durably and end. Raises `TransactionPoisoned` when an engine error broke the transaction."""
-        raw = self._check_end("commit")
+        raw = self._raw
+        if raw is None or self.write or self._outer:
+            raw = self._check_end("commit")
         if self._error is not None:
             self.abort()
             raise errors.TransactionPoisoned(

@@ -1,6 +1,6 @@
-"""What zlmdb asks of a storage engine: ordered bytes in transactions, as three Protocols.
+"""What zlmdb asks of a storage engine: ordered bytes in transactions, as Protocols, and one that opens and explains.
 
-The method names are py-lmdb's, so that `lmdb.Environment`, `lmdb.Transaction` and `lmdb.Cursor` satisfy the Protocols
+The method names are py-lmdb's, so that `lmdb.Environment`, `lmdb.Transaction` and `lmdb.Cursor` satisfy theirs
 unwrapped and the hot path calls their C methods directly. A database handle (`open_db`) is opaque to everything above.
 Keys order as unsigned bytes, a shorter key before a longer one that it begins.
 """
@@ -161,4 +161,58 @@ class Environment(Protocol):
 
     def close(self) -> None:
         """Close the store; safe to call twice."""
+        ...
+
+
+class Engine(Protocol):
+    """How an open file is made an `Environment`, and what its errors mean.
+
+    *path* is what the user gave, *file* the data file if there is one. *persistent*: it outlives the process.
+    *can_grow*: the user set no limit. *moves*: growing needs a moment without transactions.
+    """
+
+    path: Any
+    file: Optional[str]
+    persistent: bool
+    can_grow: bool
+    moves: bool
+
+    def open(self, *, readonly: bool = ...) -> Any:
+        """A new environment, *readonly* if only for now."""
+        ...
+
+    def open_existing(self, env: Any, name: bytes) -> Any:
+        """The handle of the space *name*, or None where there is none."""
+        ...
+
+    def closed(self) -> None:
+        """The environment was closed."""
+        ...
+
+    def grow(self, env: Any) -> None:
+        """Make room, if the user set no limit. No transaction is open."""
+        ...
+
+    def adopt_size(self, env: Any) -> None:
+        """Follow another process that made room. No transaction is open."""
+        ...
+
+    def resized(self, error: Exception) -> bool:
+        """Whether *error* asks for `adopt_size`."""
+        ...
+
+    def translate(self, error: Exception, **facts: Any) -> Exception:
+        """Our error for one of the engine; others come back as they are."""
+        ...
+
+    def before_fork(self, env: Any) -> list[Any]:
+        """Transactions to hold while the process forks."""
+        ...
+
+    def in_child(self) -> None:
+        """The process was forked; the environment must not be closed, and is opened again on its next use."""
+        ...
+
+    def fatal(self, error: Exception) -> bool:
+        """Whether after *error* the environment is of no use, and has to be opened anew."""
         ...
