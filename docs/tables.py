@@ -79,9 +79,12 @@ def cell(rows: Rows, label: str, step: str) -> str:
 
 IN_C = "in C; zlmdb's default codec makes every object first, a table of FlatBuffers reads the field only"
 READS = ("get", "random", "query", "scan", "read all", "Q1", "Q3", "Q6", "Q7", "Q8", "Q9")
+FEW = ("Q3", "Q6", "Q8", "Q9")
+BEGUN = "of few records or none: beginning, binding the table and ending are some forty calls of Python"
 REASONS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("", ("new process",), "opening zlmdb makes its codecs, and imports what they need, inside the clock"),
     ("dict + lock", ("",), "in memory: no file, no encoding, no transaction, and the object itself comes back"),
+    *((who, FEW, BEGUN) for who in ("sqlite3", "ObjectBox", "diskcache", "zlmdb 26", "RocksDB", "LevelDB")),
     (
         "ZODB",
         (*READS, "no hit", "Charlie", "project"),

@@ -36,7 +36,7 @@ from benchmarks.records import (
     users,
 )
 from benchmarks.report import duration, factor, moves, notes, rate, step_table
-from benchmarks.results import Results, common_base, ratios, run, same_codec, spread
+from benchmarks.results import Results, add, common_base, ratios, run, same_codec, spread
 from benchmarks.workloads import ALL, INSIDE, WORKLOADS
 from benchmarks.workloads.base import LARGE
 from zlmdb import FlatBuffers
@@ -198,7 +198,13 @@ def pretend(monkeypatch: pytest.MonkeyPatch) -> Any:
             def __init__(self, python: Any = None) -> None:
                 self.replies = list(replies)
 
+            def send(self, **command: Any) -> None:
+                pass
+
             def call(self, limit: float, **command: Any) -> dict[str, Any]:
+                return self.receive(limit)
+
+            def receive(self, limit: float) -> dict[str, Any]:
                 reply = self.replies.pop(0)
                 if isinstance(reply, Exception):
                     raise reply
@@ -321,6 +327,15 @@ def test_what_is_measured_inside_one_process_has_every_label(name: str) -> None:
     steps = {step for row in rows.values() for step in row["steps"]}
     skipped = {step for row in rows.values() for step in row["skipped"]}
     assert steps | skipped == {question.name for question in INSIDE[name].questions}
+
+
+def test_the_rounds_of_several_processes_are_told_together() -> None:
+    rows: dict[str, Any] = {}
+    for share in ([1, 2], [3, 4], [5]):
+        add(rows, {"zlmdb": {"steps": {"get": {"count": 1, "wall": list(share), "cpu": list(share)}}, "note": ""}})
+    assert rows == {
+        "zlmdb": {"steps": {"get": {"count": 1, "wall": [1, 2, 3, 4, 5], "cpu": [1, 2, 3, 4, 5]}}, "note": ""}
+    }
 
 
 def test_results_are_saved_with_the_machine_and_resumed(tmp_path: Path) -> None:
