@@ -158,7 +158,7 @@ def spread(figures: list[float]) -> float:
     """The distance between the extremes, a twentieth at either end left out, over the median.
 
     Not half of it, as is usual: of five rounds on a shared machine the median of a rerun is outside that in one row of
-    17, outside this in one of 100 (1,191 ratios of two runs of the small sizes).
+    17, outside this in one of 90 (1,258 ratios of two runs of the small sizes).
     """
     ordered = sorted(figures)
     if len(ordered) < 2:
