@@ -399,6 +399,78 @@ def test_many_inserts_and_deletes_during_one_iteration(t: Any, way: Any, reverse
     assert seen == sorted(expected, reverse=reverse)
 
 
+INDEX_WAYS: dict[str, Callable[[Any], Iterator[int]]] = {
+    "pairs": lambda rows: (key for key, _ in rows),
+    "keys": lambda rows: iter(rows.keys()),
+    "values": lambda rows: (int(city.name[1:]) for city in rows.values()),
+}
+
+
+def put_city(t: Any, key: int) -> None:
+    t.cities[key] = City(f"c{key:04}", key // 30)
+
+
+@pytest.fixture(params=itertools.product(("by_size", "by_name"), INDEX_WAYS), ids="-".join)
+def through(request: pytest.FixtureRequest) -> Callable[..., Iterator[int]]:
+    """The keys of all cities, in their order, through an index of either kind, by pairs, keys or values."""
+    index, way = request.param
+    return lambda t, **options: INDEX_WAYS[way](getattr(t.cities, index).select(**options))
+
+
+@directions
+@pytest.mark.parametrize("fails", [False, True])
+def test_an_index_selection_goes_on_behind_a_savepoint(t: Any, through: Any, reverse: bool, fails: bool) -> None:
+    for key in TENS:
+        put_city(t, key)
+    seen = []
+    for key in through(t, reverse=reverse):
+        seen.append(key)
+        if key == 50:
+            with suppress(ZeroDivisionError), t.txn.savepoint():
+                put_city(t, 45)
+                put_city(t, 55)
+                del t.cities[20 if reverse else 80]
+                if fails:
+                    raise ZeroDivisionError
+    expected = set(TENS) if fails else {*TENS, 45 if reverse else 55} - {20 if reverse else 80}
+    assert seen == sorted(expected, reverse=reverse)
+
+
+@directions
+def test_many_inserts_and_deletes_while_reading_an_index(t: Any, through: Any, reverse: bool) -> None:
+    """Enough to split and merge the engine's pages under the cursor."""
+    t.cities.clear()
+    for key in range(0, 4000, 4):
+        put_city(t, key)
+    step = -1 if reverse else 1
+    seen = []
+    for key in through(t, reverse=reverse):
+        seen.append(key)
+        if key % 4 == 0:
+            put_city(t, key + step if key else key)
+            if key % 8 == 0 and key:
+                del t.cities[key]
+            t.cities.pop(key - 400 * step, None)
+    assert seen == sorted({*range(0, 4000, 4), *(key + step for key in range(4, 4000, 4))}, reverse=reverse)
+
+
+@pytest.mark.parametrize("index", ["by_size", "by_name"])
+def test_an_index_selection_names_the_record_that_is_broken_or_gone(t: Any, index: str) -> None:
+    place = t.cities.storage
+    handle = t.txn.handle(place.space)[0]
+    rows = getattr(t.cities, index).select()
+    t.txn.raw.put(place.encode_key(50), b"\xff", db=handle)
+    for read in (iter(rows), iter(rows.values())):
+        assert len(list(itertools.islice(read, 4))) == 4
+        with pytest.raises(zlmdb.DecodeError, match="table 'cities', key 50"):
+            next(read)
+    t.txn.raw.delete(place.encode_key(50), db=handle)
+    for read in (iter(rows), iter(rows.values())):
+        assert len(list(itertools.islice(read, 4))) == 4
+        with pytest.raises(zlmdb.DecodeError, match="entry for 50, which is not in the table: rebuild the index"):
+            next(read)
+
+
 @directions
 def test_moving_records_ahead_in_an_index_comes_to_an_end(t: Any, check_indexes: Any, reverse: bool) -> None:
     step = -1 if reverse else +1

@@ -131,7 +131,7 @@ class TupleKey(KeyCodec[tuple[Any, ...]]):
         return first.encode_prefix(prefix) if len(self.parts) == 1 else first.part_prefix(prefix)
 
     def first_prefix(self, value: Any) -> bytes:
-        """``encode_prefix((value,))``, in a third of the time for the usual first part."""
+        """``encode_prefix((value,))``, sooner, where the first part is no tuple."""
         if value is None or len(self.parts) == 1 or isinstance(self.parts[0], TupleKey):
             return self.encode_prefix((value,))
         return self._forms[0].encode_only(value)
