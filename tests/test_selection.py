@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Callable
+from typing import Annotated, Any, Callable
 
 import pytest
 
@@ -116,6 +116,52 @@ def test_values_are_decoded_one_by_one(t: Any) -> None:
     t.txn.abort()
 
 
+def test_whole_tables_are_read_the_same_in_a_read_transaction(db: Any) -> None:
+    with db.read() as t:
+        for arguments in ({}, {"reverse": True}, {"limit": 3}, {"reverse": True, "limit": 3}, {"limit": 0}):
+            pairs = list(t.seq.select(**arguments))
+            assert list(t.seq.select(**arguments).keys()) == [key for key, _ in pairs]
+            assert list(t.seq.select(**arguments).values()) == [value for _, value in pairs]
+        assert list(t.seq) == TENS
+        assert list(t.seq.values()) == [str(i) for i in TENS]
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_what_is_broken_is_named_in_a_read_transaction_too(db: Any, reverse: bool) -> None:
+    with db.write() as t:
+        place = t.seq.storage
+        t.txn.raw.put(place.encode_key(25), b"\xff", db=t.txn.handle(place.space)[0])
+    with db.read() as t:
+        values = iter(t.seq.select(reverse=reverse).values())
+        expected = ["100", "90", "80", "70", "60", "50", "40", "30"] if reverse else ["10", "20"]
+        assert list(itertools.islice(values, len(expected))) == expected
+        with pytest.raises(zlmdb.DecodeError, match="table 'seq', key 25"):
+            next(values)
+    with db.write() as t:
+        t.txn.raw.put(place.prefix + b"\xff", b"odd key", db=t.txn.handle(place.space)[0])
+    with db.read() as t, pytest.raises(zlmdb.DecodeError, match="'seq'"):
+        list(t.seq.select(reverse=reverse).keys())
+
+
+def test_a_decoder_that_runs_out_does_not_end_an_iteration(make_db: Callable[..., Any]) -> None:
+    """`StopIteration`, of all errors, would look like the end of the table."""
+    first = zlmdb.values.FunctionSerializer("first", lambda text: text.encode(), lambda data: next(iter(data.decode())))
+
+    class Texts(zlmdb.Schema):
+        texts: zlmdb.Table[int, Annotated[str, first]]
+
+    db = make_db(Texts)
+    with db.write() as t:
+        t.texts.update({1: "a", 2: "", 3: "c"})
+        for read in (t.texts.select(), t.texts.select().values()):
+            with pytest.raises(zlmdb.DecodeError, match="key 2"):
+                list(read)
+    with db.read() as t:
+        for read in (t.texts.select(), t.texts.select().values(), t.texts.select(1).values()):
+            with pytest.raises(zlmdb.DecodeError, match="key 2"):
+                list(read)
+
+
 def test_first_and_last_are_pairs_or_none(t: Any) -> None:
     assert t.seq.select().first() == (10, "10")
     assert t.seq.select().last() == (100, "100")
@@ -148,6 +194,20 @@ def test_count_and_truth_heed_the_range_and_the_limit(t: Any) -> None:
     t.seq.clear()
     assert t.seq.select().count() == 0
     assert not t.seq.select()
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("write", [False, True])
+def test_a_range_is_counted_to_its_end_wherever_that_lies(db: Any, reverse: bool, write: bool) -> None:
+    with db.write() as t:
+        t.after.clear()
+        t.after.put_many([(i, "") for i in range(2500)], append=True)
+    with db.write() if write else db.read() as t:
+        for stop in (0, 1, 7, 8, 9, 16, 17, 40, 1000, 1001, 2499, 2500, 9999, None):
+            for limit in (None, 0, 1, 8, 9, 1000, 5000):
+                rows = t.after.select(-5, stop, reverse=reverse, limit=limit)
+                assert rows.count() == min(2500 if stop is None else stop, 2500, 5000 if limit is None else limit)
+            assert t.after.select(100, stop).count() == max(min(2500 if stop is None else stop, 2500) - 100, 0)
 
 
 def test_count_and_truth_decode_nothing(t: Any) -> None:

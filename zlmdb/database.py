@@ -310,7 +310,10 @@ class Database(Operations, Generic[S_co]):
 
     def read(self) -> S_co:
         """The tables in a read transaction: a snapshot, untouched by later writes. Never waits."""
-        return self._schema._in(Transaction(self.store).begin(), self._storages)
+        store = self._store
+        if store is None or store.env is None:  # else the property's call is saved
+            store = self.store
+        return self._schema._in(Transaction(store).begin(), self._storages)
 
     def write(self, *, timeout: Optional[float] = None) -> S_co:
         """The tables in a write transaction: committed at the end of the ``with`` block, aborted by an exception.
@@ -418,7 +421,7 @@ class Database(Operations, Generic[S_co]):
 
     @long_read.setter
     def long_read(self, seconds: float) -> None:
-        self.store.ages.limit = seconds
+        self.store.ages.warn_after(seconds)
 
     # -- facts ----------------------------------------------------------------------------------------------------
 

@@ -211,7 +211,7 @@ class IndexSelection(Selection[K, V]):
         try:
             while True:
                 seen = txn.changes
-                get, handle = table.reader()
+                get, handle = table.engine_getter()
                 for entry, owner in self._from(place, True):
                     if (entry < lower) if reverse else (entry >= upper):
                         return

@@ -42,25 +42,20 @@ class Ages:
     """
 
     def __init__(self) -> None:
-        self.limit = LONG_READ
+        self.warn_after(LONG_READ)
 
-    @property
-    def limit(self) -> float:
-        """Seconds after which an open read transaction is logged."""
-        return self._limit
-
-    @limit.setter
-    def limit(self, seconds: float) -> None:
-        self._limit = seconds
+    def warn_after(self, seconds: float) -> None:
+        """Set the limit, and log anew what is beyond it."""
+        self.limit = seconds
         self._told: weakref.WeakSet[Any] = weakref.WeakSet()
         self.look_at = 0.0
 
     def look(self, now: float, live: Mapping[int, Any]) -> None:
         """Log what of the transactions *live* is open for too long. O(transactions open)."""
         # A quarter: so late may the warning be.
-        self.look_at = now + min(self._limit, LONG_READ) / 4
+        self.look_at = now + min(self.limit, LONG_READ) / 4
         for transaction in _reading(live):
-            if now - transaction.since > self._limit and transaction not in self._told:
+            if now - transaction.since > self.limit and transaction not in self._told:
                 self._told.add(transaction)
                 self._tell(transaction, "has been open for")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from operator import itemgetter
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Optional, TypeVar, get_origin, get_type_hints
 
@@ -19,6 +18,30 @@ if TYPE_CHECKING:
     from .classic.pmap import PersistentMap
 
 M = TypeVar("M", bound="PersistentMap[Any, Any]")
+
+
+class _Attribute:
+    """A declared table as an attribute: bound to the transaction when it is first asked for, and kept from then on.
+
+    It stands in the class, since `Schema.__getattr__` runs only after a look-up has failed, which takes longer than it.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, tables: Any, owner: type[Any]) -> Any:
+        name = self._name
+        if tables is None:
+            raise AttributeError(f"{owner.__name__}.{name} is a table: tables {_WHERE}")
+        own: dict[str, Any] = tables.__dict__
+        storages = own.get("_storages")
+        if storages is None:
+            raise AttributeError(name)  # upon which `Schema.__getattr__` says more
+        table = own[name] = tables._table(name, *storages[name])
+        return table
+
+
+_WHERE = "are attributes of t in `with db.write() as t:`"
 
 
 class Schema:
@@ -90,16 +113,12 @@ class Schema:
     if not TYPE_CHECKING:  # checkers know the annotations, and report a name that is none of them
 
         def __getattr__(self, name):
-            own = self.__dict__
-            storages = own.get("_storages")
-            if storages is not None and name in storages:
-                table = own[name] = self._table(name, *storages[name])
-                return table
+            storages = self.__dict__.get("_storages")
             if storages is None or name.startswith("__"):
-                in_transaction = any(name in vars(base).get("__annotations__", ()) for base in type(self).__mro__)
+                annotated = any(name in (getattr(base, "__annotations__", None) or ()) for base in type(self).__mro__)
                 raise AttributeError(
                     f"{type(self).__name__!r} object has no attribute {name!r}"
-                    + (": tables are attributes of t in `with db.write() as t:`" if in_transaction else "")
+                    + (f": tables {_WHERE}" if annotated else "")
                 )
             raise AttributeError(f"{type(self).__name__} declares no table {name!r}; {_nearest(name, storages)}")
 
@@ -162,8 +181,8 @@ def declarations(schema: type[Schema]) -> dict[str, tuple[type[Table[Any, Any]],
             )
         if name == "txn":
             raise TypeError(f"{schema.__name__}.{name}: a table cannot be called {name!r}, rename it")
-        if hasattr(Schema, name):  # a method for programs of zlmdb <= 26 makes way
-            setattr(schema, name, property(itemgetter(name)))
+        if not isinstance(vars(schema).get(name), _Attribute):
+            setattr(schema, name, _Attribute(name))  # a method for programs of zlmdb <= 26 makes way
         found[name] = cls, declaration(hint, name, localns)
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import islice
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 K = TypeVar("K")
 V = TypeVar("V")
 
-_CHUNK = 1000  # records deleted between two looks at the cursor
+_CHUNK = 1000  # records that are deleted between two looks at the cursor, or counted at once
 
 
 class Selection(Iterable[tuple[K, V]], Generic[K, V]):
@@ -100,7 +101,18 @@ class Selection(Iterable[tuple[K, V]], Generic[K, V]):
         if self._is_whole():
             entries = self._entries()
             return entries if self._limit is None else min(entries, self._limit)
-        return sum(1 for _ in islice(self.engine_keys(), self._limit))
+        # Nobody writes between two keys here, so that they come in blocks, of which only the last one is looked into;
+        # blocks grow, so that little is read beyond the end of a short range.
+        forward, upper, found = self._replace(False) if self._reverse else self, self._upper, 0
+        try:
+            keys = islice(forward._from(None, values=False), self._limit)
+            while block := list(islice(keys, min(_CHUNK, 8 + found // 2))):
+                if block[-1] >= upper:
+                    return found + bisect_left(block, upper)
+                found += len(block)
+        except Exception as error:
+            raise self._table.txn.translate(error, table=self._table.label) from error.__cause__
+        return found
 
     def __bool__(self) -> bool:
         return next(islice(self.engine_keys(), self._limit), None) is not None
@@ -163,6 +175,9 @@ class Selection(Iterable[tuple[K, V]], Generic[K, V]):
             self.failed(error, key, data)
 
     def _values(self) -> Iterator[V]:
+        return self._all(values=True) if self._is_still() else self._some_values()
+
+    def _some_values(self) -> Iterator[V]:
         table, txn, lower, upper, reverse = self._table, self._table.txn, self._lower, self._upper, self._reverse
         load = table.storage.load
         place: Any = None
@@ -184,6 +199,9 @@ class Selection(Iterable[tuple[K, V]], Generic[K, V]):
             self.failed(error, key, data)
 
     def _keys(self) -> Iterator[K]:
+        return self._all(values=False) if self._is_still() else self._some_keys()
+
+    def _some_keys(self) -> Iterator[K]:
         load_key = self._table.storage.load_key
         key = b""
         try:
@@ -191,6 +209,24 @@ class Selection(Iterable[tuple[K, V]], Generic[K, V]):
                 yield load_key(key)
         except Exception as error:
             self.failed(error, key, None)
+
+    def _is_still(self) -> bool:
+        """Whether these are all records of a key space, and nothing but the end of the transaction can come between."""
+        return not self._table.txn.write and self._is_whole()
+
+    def _all(self, values: bool) -> Iterator[Any]:
+        """The values, or else the keys, where `_is_still`: what is not asked for need not be read."""
+        txn, storage = self._table.txn, self._table.storage
+        load: Any = storage.load if values else storage.load_key
+        row: Any = None
+        try:
+            seen = txn.changes
+            for row in self._from(None, values, not values):
+                yield load(row)
+                if txn.changes != seen:
+                    self._cursor()  # raises
+        except Exception as error:
+            self.failed(error, *((None, row) if values else (row, None)))
 
     def engine_keys(self) -> Iterator[bytes]:
         """The engine's keys of the whole selection, whatever its limit."""
@@ -254,12 +290,20 @@ class Selection(Iterable[tuple[K, V]], Generic[K, V]):
     def _replace(self, reverse: bool) -> Selection[K, V]:
         return type(self)(self._table, self._lower, self._upper, reverse, self._limit)
 
+    def key_of(self, data: Any) -> bytes:
+        """The engine's key of a record that has the bytes *data*: for an error, where a loop had no need of keys."""
+        return next((key for key, other in self.records(True).rows(None) if other == data), b"")
+
     def failed(self, error: Exception, key: Any, data: Any) -> NoReturn:
         """Raise what *error* means: the engine's failure, or bytes that do not decode."""
         table = self._table
         ours = table.txn.translate(error, table=table.label)
         if isinstance(ours, (errors.Error, MemoryError)):
             raise ours from (error if ours is not error else error.__cause__)
+        if key is None and data is not None:
+            key = self.key_of(data)
+        if key is None:  # before the first record
+            raise error
         decoded = table.storage.decode_key(key)
         if data is not None:
             table.storage.decode_value(data, decoded)

@@ -411,7 +411,7 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=TableType):
         """The engine's ``get``."""
         return self._raw.get(key, default, handle)
 
-    def reader(self) -> tuple[Callable[[bytes, Any, Any], Any], Any]:
+    def engine_getter(self) -> tuple[Callable[[bytes, Any, Any], Any], Any]:
         """The function that gets the bytes of a record, until something is written, and the handle to call it with."""
         return self._get, self._db
 

@@ -177,7 +177,7 @@ def _failed(selection: Selection[Any, Any], programs: Programs, error: Exception
     """Raise what *error* means; of a record read by single fields, that it is broken."""
     table = selection.range()[0]
     if key is None and data is not None:  # the loop had no need of keys
-        key = next((found for found, other in selection.records(True).rows(None) if other == data), b"")
+        key = selection.key_of(data)
     if data is None or programs.columns is None or not isinstance(error, (errors.DecodeError, *_BROKEN)):
         selection.failed(error, key, data)
     try:
