@@ -120,7 +120,9 @@ class Schema:
                     f"{type(self).__name__!r} object has no attribute {name!r}"
                     + (f": tables {_WHERE}" if annotated else "")
                 )
-            raise AttributeError(f"{type(self).__name__} declares no table {name!r}; {_nearest(name, storages)}")
+            error = AttributeError(f"{type(self).__name__} declares no table {name!r}; {_nearest(name, storages)}")
+            error.name = name  # else Python 3.12 and later would add a suggestion of their own
+            raise error
 
         def __setattr__(self, name, value):
             if name in self.__dict__.get("_storages", ()):
