@@ -208,6 +208,8 @@ def test_a_range_is_counted_to_its_end_wherever_that_lies(db: Any, reverse: bool
                 rows = t.after.select(-5, stop, reverse=reverse, limit=limit)
                 assert rows.count() == min(2500 if stop is None else stop, 2500, 5000 if limit is None else limit)
             assert t.after.select(100, stop).count() == max(min(2500 if stop is None else stop, 2500) - 100, 0)
+        assert t.cities.by_size.select(1, 3, reverse=reverse).count() == 6
+        assert t.cities.by_size.select(1, 3, reverse=reverse, limit=4).count() == 4
 
 
 def test_count_and_truth_decode_nothing(t: Any) -> None:
