@@ -20,8 +20,8 @@ WARMED_UP = 20_000
 """Up to so many records a first round warms up; beyond, a round is long enough to do so itself."""
 
 PYPY = sys.implementation.name == "pypy"
-ROUNDS = {"tiny": 1, "small": 3 if PYPY else 5, "window": 5, "full": 5}
-"""Of each contender, unless its budget ends before. PyPy starts and warms up for so long that five would not be small.
+ROUNDS = {"tiny": 1, "small": 3 if PYPY else 7, "window": 5, "full": 5}
+"""Of each contender, unless its budget ends before. PyPy starts and warms up for so long that seven would not be small.
 """
 
 BUDGET = {"tiny": 5.0, "small": 2.5 if PYPY else 4.0, "window": 8.0, "full": 8.0}

@@ -88,8 +88,9 @@ def ratio(figures: list[float]) -> str:
 
 
 def plus_minus(figures: list[float]) -> str:
-    """The spread; nothing where one figure tells none."""
-    return f" ± {spread(figures):.0%}" if len(figures) > 1 else ""
+    """The spread; nothing where there are too few rounds to tell."""
+    found = spread(figures)
+    return "" if found is None else f" ± {found:.0%}"
 
 
 def notes(rows: dict[str, Any]) -> list[str]:
@@ -119,7 +120,7 @@ class Move(NamedTuple):
 
 
 def moves(before: dict[str, Any], after: dict[str, Any]) -> Iterator[Move]:
-    """Every ratio that two runs of a workload have in common, of more than one round."""
+    """Every ratio that two runs of a workload have in common, of rounds enough to tell their spread."""
     for size, measured in after["sizes"].items():
         rows, old = measured["rows"], before["sizes"].get(size, {"rows": {}})["rows"]
         for step in steps_of(rows):
@@ -128,9 +129,10 @@ def moves(before: dict[str, Any], after: dict[str, Any]) -> Iterator[Move]:
                 if base is None or base == label or base not in old or label not in old:
                     continue
                 then, now = ratios(old[label], old[base], step), ratios(rows[label], rows[base], step)
-                if len(then) > 1 and len(now) > 1:
+                spreads = spread(then), spread(now)
+                if spreads[0] is not None and spreads[1] is not None:
                     where = f"{after['workload']} {int(size):,}, {step}: {label}"
-                    yield Move(where, median(then), median(now), max(spread(then), spread(now)))
+                    yield Move(where, median(then), median(now), max(spreads))
 
 
 def show_moves(console: Console, found: list[Move]) -> None:

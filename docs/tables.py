@@ -59,8 +59,8 @@ def size_table(measured: Any, size: int) -> Iterator[str]:
     yield table(["", *steps, *(titles[name] for name in extra)], body)
     base = ", ".join(sorted({base for step in steps if (base := common_base(rows, step))}))
     yield (
-        f"Median time of an operation; × is how many times the rate of {base}, round by round, and ± the "
-        f"distance between the extremes of that, or of the time where there is none. {escape(where(measured, size))}. "
+        f"Median time of an operation; × is how many times the rate of {base}, round by round, and ± "
+        f"how far that, or the time where there is none, may be in a rerun. {escape(where(measured, size))}. "
         f"``{measured['command']}``\n\n"
     )
     yield "".join(f"* {escape(line)}\n" for line in notes(rows)) + "\n"

@@ -6,12 +6,14 @@ Every contender that is installed takes part; ``tox -e bench`` installs all of t
 from __future__ import annotations
 
 import importlib.util
+import random
 import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from pathlib import Path
+from statistics import median
 from typing import Any
 from uuid import UUID
 
@@ -405,8 +407,20 @@ def test_figures_are_told_in_three_digits() -> None:
         "<0.001", "0.025", "1.6", "99", "100", "12,345",
     ]  # fmt: skip
     assert spread([1.0, 1.0, 1.0, 1.0]) == 0
-    assert spread([1.0, 2.0, 3.0]) == 1
+    assert spread([1.0, 2.0]) is None
+    assert spread([1.0, 2.0, 3.0]) == 3.2
+    assert spread([1.0, *[2.0] * 4, 3.0]) == 1
     assert spread([0.0, *[2.0] * 18, 9.0]) == 0  # of 20 figures one at either end does not count
+
+
+@pytest.mark.parametrize("rounds", range(3, 9))
+def test_a_rerun_is_within_the_spread_of_either_run(rounds: int) -> None:
+    chance = random.Random(rounds)
+    beyond, trials = 0, 10_000
+    for _ in range(trials):
+        first, second = ([chance.gauss(1000.0, 1.0) for _ in range(rounds)] for _ in range(2))
+        beyond += abs(median(first) - median(second)) / 1000 > max(spread(first) or 0, spread(second) or 0)
+    assert beyond <= trials * 0.002  # 0.001 is what it is for; the rest is the simulation's own spread
 
 
 def test_ratios_that_move_by_more_than_their_spread_are_told() -> None:
@@ -420,7 +434,7 @@ def test_ratios_that_move_by_more_than_their_spread_are_told() -> None:
     (steady,) = moves(run_of(180, 200, 220), run_of(200, 210, 220))
     assert steady.where == "layer 10, get: zlmdb"
     assert not steady.far
-    (moved,) = moves(run_of(198, 200, 202), run_of(218, 220, 222))
+    (moved,) = moves(run_of(199, 200, 201), run_of(219, 220, 221))
     assert moved.far
     assert (moved.before, round(moved.after, 3)) == (0.5, 0.455)
 

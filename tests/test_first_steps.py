@@ -62,9 +62,9 @@ def test_a_table_of_a_schema_made_by_hand_is_answered_with_a_transaction() -> No
         _ = Store().user  # type: ignore[attr-defined]
     with zlmdb.open(None, Store) as db, db.read() as t:
         with pytest.raises(AttributeError, match=r"^Store\.users is a table: .*with db\.write\(\) as t:"):
-            Store.users  # noqa: B018
+            _ = Store.users
         with pytest.raises(AttributeError) as caught:
-            t.user
+            _ = t.user  # type: ignore[attr-defined]
     # Python would suggest a name of its own, beside ours, for an error that knows both of these.
     assert getattr(caught.value, "name", "user") == "user"
     assert getattr(caught.value, "obj", None) is None

@@ -53,7 +53,7 @@ class FillRead(Workload):
     title = "zlmdb 2018: users of 11 fields"
     shape = USERS
     durability = "full"
-    patience = 4.0  # the targets are read from it
+    patience = 10.0  # the targets are read from it
     sizes = {"tiny": (50,), "small": (1_000,), "window": (50_000,), "full": (50_000,)}
     steps = (
         Step("fill", write, "user"),

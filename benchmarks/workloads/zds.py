@@ -61,6 +61,7 @@ class Zds(Workload):
     name = "zds"
     title = "ZDS: documents of 200 bytes"
     shape = DOCUMENTS
+    patience = 2.0  # two new processes a round, which take some contenders a second each to start
     sizes = {"tiny": (50,), "small": (1_000,), "window": (100_000,), "full": (100_000,)}
     steps = (
         Step("write", write, "document"),
