@@ -25,7 +25,8 @@ ALSO = ("serializers", "fill_read", "zds")
 BUDGET_HELP = (
     "seconds after which a contender repeats no more, at the earliest after one round; by default "
     + ", ".join(f"{seconds:g} ({size})" for size, seconds in BUDGET.items())
-    + "; fill_read has four times that, as targets are read from it"
+    + "; "
+    + ", ".join(f"{name} has {one.patience:g} times that" for name, one in WORKLOADS.items() if one.patience != 1)
 )
 
 
