@@ -891,6 +891,25 @@ def test_without_a_reservation_no_thread_waits_for_itself(make_db: Callable[...,
     db.run(lambda t: fill(t, 1.5))
 
 
+@pytest.mark.filterwarnings("default::ResourceWarning")
+@pytest.mark.usefixtures("small_steps")
+@on_disk
+def test_without_a_reservation_a_reader_collected_in_another_thread_is_gone(
+    make_db: Callable[..., Any], combo: str
+) -> None:
+    db = make_db(Bigger)
+    held = [db.read()]
+    with pytest.warns(ResourceWarning, match="aborted now"):
+        other = threading.Thread(target=held.clear)
+        other.start()
+        other.join()
+        gc.collect()
+        gc.collect()
+    db.run(lambda t: fill(t, 1.5))
+    with db.read() as t:
+        assert len(t.blobs) == 375
+
+
 @pytest.mark.usefixtures("small_steps")
 def test_without_a_reservation_what_another_process_added_is_read(path: str) -> None:
     with zlmdb.open(path, Bigger) as db:

@@ -706,6 +706,62 @@ def test_a_transaction_collected_open_is_aborted_with_a_warning(db: Any, write: 
     assert numbers(db) == {"a": 1}
 
 
+def collected_elsewhere(held: list[Any]) -> None:
+    """Give up the transaction that *held* has, in another thread."""
+    with pytest.warns(ResourceWarning, match="never ended"):
+        other = threading.Thread(target=held.clear)
+        other.start()
+        other.join()
+        gc.collect()
+        gc.collect()
+
+
+@pytest.mark.filterwarnings("default::ResourceWarning")
+@pytest.mark.parametrize("savepoint", [False, True])
+def test_a_write_transaction_collected_in_another_thread_ends_in_its_own(db: Any, savepoint: bool) -> None:
+    held = [db.begin(write=True).begin()]
+    held[0].put(b"\x00\x09k", b"v")
+    if savepoint:
+        held.append(held[0].savepoint())
+        held[1].__enter__()
+    collected_elsewhere(held)
+    refused: list[Exception] = []
+
+    def write_elsewhere() -> None:
+        try:
+            db.write(timeout=0.01).txn.abort()
+        except zlmdb.WriterTimeout as error:
+            refused.append(error)
+
+    other = threading.Thread(target=write_elsewhere)
+    other.start()
+    other.join()
+    assert f"thread {threading.get_ident()} of this process" in str(refused[0])
+    with db.write() as t:
+        assert t.txn.get(b"\x00\x09k") is None
+        t.numbers["a"] = 1
+    other = threading.Thread(target=write_elsewhere)
+    other.start()
+    other.join()
+    assert len(refused) == 1
+    assert numbers(db) == {"a": 1}
+
+
+@pytest.mark.filterwarnings("default::ResourceWarning")
+def test_a_write_transaction_of_a_thread_that_has_ended_is_aborted_at_once(db: Any) -> None:
+    held: list[Any] = []
+    other = threading.Thread(target=lambda: held.append(db.write()))
+    other.start()
+    other.join()
+    with pytest.warns(ResourceWarning, match="aborted now"):
+        held.clear()
+        gc.collect()
+        gc.collect()
+    with db.write() as t:
+        t.numbers["a"] = 1
+    assert numbers(db) == {"a": 1}
+
+
 @pytest.mark.filterwarnings("default::ResourceWarning")
 def test_an_iteration_left_in_the_middle_holds_no_transaction(db: Any) -> None:
     with db.write() as t:

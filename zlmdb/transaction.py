@@ -200,12 +200,15 @@ class Transaction:
     def abort(self) -> None:
         """Forget everything written and end. An ended transaction stays as it is."""
         if self._raw is not None:
-            raw = self._check_end("abort")
-            self.hooks.clear()
-            try:
-                raw.abort()
-            finally:
-                self._end()
+            self._check_end("abort")
+            self._abort()
+
+    def _abort(self) -> None:
+        self.hooks.clear()
+        try:
+            self._raw.abort()
+        finally:
+            self._end()
 
     def _check_end(self, verb: str) -> Any:
         if self._raw is None:
@@ -265,11 +268,17 @@ class Transaction:
         return count
 
     def __del__(self) -> None:
-        if getattr(self, "_raw", None) is not None:
-            warnings.warn(f"{self!r} was never ended: it is aborted now", ResourceWarning, source=self, stacklevel=1)
-            self.thread = _get_ident()
-            self._leave_savepoints()
-            self.abort()
+        if getattr(self, "_raw", None) is None:
+            return
+        # The collector runs in any thread, and LMDB lets only the one that began a write transaction end it.
+        elsewhere = self.write and self.thread != _get_ident() and _is_alive(self.thread)
+        when = "when its thread begins the next one" if elsewhere else "now"
+        warnings.warn(f"{self!r} was never ended: it is aborted {when}", ResourceWarning, source=self, stacklevel=1)
+        self._leave_savepoints()
+        if elsewhere:
+            self._store.writer.lost = self._abort
+        else:
+            self._abort()
 
     def __repr__(self) -> str:
         state = "open" if self._raw is not None else "not open"
@@ -488,6 +497,10 @@ class Transaction:
         """The handle of the space that raw keys live in: the main one of a classic file, else the reserved one."""
         handle = self.handle(None if self._store.layout == "classic" else SLOTS)
         return None if handle is None else handle[0]
+
+
+def _is_alive(thread: int) -> bool:
+    return any(one.ident == thread for one in threading.enumerate())
 
 
 def _needs_room(error: Exception) -> bool:

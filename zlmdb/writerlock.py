@@ -11,6 +11,7 @@ import logging
 import os
 import threading
 import time
+from collections.abc import Callable
 from typing import Optional
 
 from . import errors
@@ -36,6 +37,9 @@ class WriterLock:
     def __init__(self, path: Optional[str]) -> None:
         self.path = path
         self.owner: Optional[int] = None
+        self.lost: Optional[Callable[[], object]] = None
+        """Ends the owner's transaction, which nobody can use any more, and so releases this; for the owner to call."""
+
         self._lock = threading.Lock()
         self._file: Optional[int] = None
         self._signature = b"%-20d" % os.getpid()  # a forked child makes a lock of its own
@@ -47,6 +51,8 @@ class WriterLock:
         for ever, and logs so after a second).
         """
         me = _get_ident()
+        if self.owner == me and self.lost is not None:
+            self.lost()
         if self.owner == me:
             raise errors.NestedTransaction(
                 "this thread has a write transaction open already, and would wait for itself for ever: "
@@ -80,7 +86,7 @@ class WriterLock:
         """Let the next writer in."""
         if self._file is not None and fcntl is not None:
             fcntl.flock(self._file, fcntl.LOCK_UN)
-        self.owner = None
+        self.owner = self.lost = None
         self._lock.release()
 
     def close(self) -> None:
