@@ -899,7 +899,7 @@ def test_without_a_reservation_a_reader_collected_in_another_thread_is_gone(
 ) -> None:
     db = make_db(Bigger)
     held = [db.read()]
-    with pytest.warns(ResourceWarning, match="aborted now"):
+    with pytest.warns(ResourceWarning, match="aborted now"):  # noqa: PT031
         other = threading.Thread(target=held.clear)
         other.start()
         other.join()

@@ -708,7 +708,7 @@ def test_a_transaction_collected_open_is_aborted_with_a_warning(db: Any, write: 
 
 def collected_elsewhere(held: list[Any]) -> None:
     """Give up the transaction that *held* has, in another thread."""
-    with pytest.warns(ResourceWarning, match="never ended"):
+    with pytest.warns(ResourceWarning, match="never ended"):  # noqa: PT031
         other = threading.Thread(target=held.clear)
         other.start()
         other.join()
@@ -753,7 +753,7 @@ def test_a_write_transaction_of_a_thread_that_has_ended_is_aborted_at_once(db: A
     other = threading.Thread(target=lambda: held.append(db.write()))
     other.start()
     other.join()
-    with pytest.warns(ResourceWarning, match="aborted now"):
+    with pytest.warns(ResourceWarning, match="aborted now"):  # noqa: PT031
         held.clear()
         gc.collect()
         gc.collect()
