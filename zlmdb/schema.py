@@ -11,6 +11,7 @@ from .storage import Storage
 from .table import Table
 from .tableclass import calling_locals
 from .transaction import Transaction
+from .typeargs import annotated_names
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -115,10 +116,9 @@ class Schema:
         def __getattr__(self, name):
             storages = self.__dict__.get("_storages")
             if storages is None or name.startswith("__"):
-                annotated = any(name in (getattr(base, "__annotations__", None) or ()) for base in type(self).__mro__)
                 raise AttributeError(
                     f"{type(self).__name__!r} object has no attribute {name!r}"
-                    + (f": tables {_WHERE}" if annotated else "")
+                    + (f": tables {_WHERE}" if name in annotated_names(type(self)) else "")
                 )
             error = AttributeError(f"{type(self).__name__} declares no table {name!r}; {_nearest(name, storages)}")
             error.name = name  # else Python 3.12 and later would add a suggestion of their own

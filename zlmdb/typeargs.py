@@ -94,6 +94,21 @@ def field_types(model: Any, localns: Optional[Mapping[str, Any]] = None) -> dict
     return {name: _without_none(hint) for name, hint in hints.items()}
 
 
+def annotated_names(cls: type) -> list[str]:
+    """The names annotated in *cls* and its bases, also where what they are annotated with is not defined.
+
+    >>> class Node:
+    ...     next: "Nothing"
+    >>> annotated_names(Node)
+    ['next']
+    """
+    if sys.version_info >= (3, 14):  # which evaluates annotations when somebody asks
+        from annotationlib import Format, get_annotations
+
+        return [name for base in reversed(cls.__mro__) for name in get_annotations(base, format=Format.FORWARDREF)]
+    return [name for base in reversed(cls.__mro__) for name in vars(base).get("__annotations__") or ()]
+
+
 def _without_none(hint: Any) -> Any:
     if get_origin(hint) in _UNIONS:
         others = tuple(part for part in get_args(hint) if part is not type(None))

@@ -10,6 +10,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Annotated, Any, ClassVar, Literal, Optional, Union
 
+from ..typeargs import annotated_names
 from ..values.base import is_a, is_free, show, typename
 from ..values.describe import filled, renamed
 from .expressions import Compare, spelled
@@ -93,8 +94,7 @@ class Model:
         try:
             hints = typing.get_type_hints(cls, localns=dict(self._localns or {}), include_extras=True)
         except (NameError, TypeError):  # names are known all the same
-            names = [name for base in reversed(cls.__mro__) for name in vars(base).get("__annotations__", ())]
-            return dict.fromkeys(names, Any)
+            return dict.fromkeys(annotated_names(cls), Any)
         return {name: hint for name, hint in hints.items() if typing.get_origin(hint) is not ClassVar}
 
 
