@@ -28,7 +28,10 @@ PATIENCE = 1.0
 """Seconds after which a wait for another writer is logged."""
 
 _READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.05
+_LOOKS = 30
+"""So often a wait for another process only gives way: most write transactions end sooner than a sleep would."""
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.00005, 0.05
 
 
 class WriterLock:
@@ -108,6 +111,10 @@ class WriterLock:
 
     def _wait_for_process(self, file: int, start: float, timeout: Optional[float]) -> None:
         pause, logged = _FIRST_PAUSE, False
+        for _ in range(_LOOKS):
+            time.sleep(0)
+            if _locked(file):
+                return
         while not _locked(file):
             waited = time.monotonic() - start
             if timeout is not None and waited >= timeout:
