@@ -899,12 +899,16 @@ def test_without_a_reservation_a_reader_collected_in_another_thread_is_gone(
 ) -> None:
     db = make_db(Bigger)
     held = [db.read()]
+
+    def give_up() -> None:
+        held.clear()
+        gc.collect()
+        gc.collect()
+
     with pytest.warns(ResourceWarning, match="aborted now"):  # noqa: PT031
-        other = threading.Thread(target=held.clear)
+        other = threading.Thread(target=give_up)
         other.start()
         other.join()
-        gc.collect()
-        gc.collect()
     db.run(lambda t: fill(t, 1.5))
     with db.read() as t:
         assert len(t.blobs) == 375
