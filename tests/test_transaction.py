@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import logging
 import subprocess
@@ -685,6 +686,43 @@ def test_stats_add_up_and_are_reset(db: Any) -> None:
     stats.reset()
     assert (stats.puts, stats.dels) == (0, 0)
     assert stats.started > started
+
+
+# -- asyncio ----------------------------------------------------------------------------------------------------------
+
+
+def test_fifty_tasks_of_a_loop_write_through_threads(db: Any) -> None:
+    def add(t: Any) -> int:
+        t.numbers["a"] = number = t.numbers.get("a", 0) + 1
+        return int(number)
+
+    async def fifty() -> list[int]:
+        return await asyncio.wait_for(asyncio.gather(*[asyncio.to_thread(db.run, add) for _ in range(50)]), 60)
+
+    assert sorted(asyncio.run(fifty())) == list(range(1, 51))
+    assert numbers(db) == {"a": 50}
+
+
+def test_a_task_that_awaits_in_a_transaction_makes_no_other_wait_for_ever(db: Any) -> None:
+    async def slow(begun: asyncio.Event, go_on: asyncio.Event) -> None:
+        with db.write() as t:
+            t.numbers["a"] = 1
+            begun.set()
+            await go_on.wait()
+
+    async def both() -> None:
+        begun, go_on = asyncio.Event(), asyncio.Event()
+        task = asyncio.create_task(slow(begun, go_on))
+        await begun.wait()
+        with pytest.raises(zlmdb.NestedTransaction):
+            db.write()
+        with db.read() as t:
+            assert dict(t.numbers) == {}
+        go_on.set()
+        await task
+
+    asyncio.run(both())
+    assert numbers(db) == {"a": 1}
 
 
 # -- garbage ----------------------------------------------------------------------------------------------------------
