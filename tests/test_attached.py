@@ -800,3 +800,72 @@ with zlmdb.Database({str(tmp_path / "db")!r}) as db, db.begin(write=True) as txn
 """
     done = subprocess.run([sys.executable, "-O", "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["1", "1"]
+
+
+ROWS, NAMES = "9a5f9b3e-2f5b-4d0c-8a58-7a6c6d646200", "9a5f9b3e-2f5b-4d0c-8a58-7a6c6d646201"
+
+
+@zlmdb.table(ROWS)
+class ClassicRows(zlmdb.MapOidJson):
+    """Rows as a classic program sees them."""
+
+
+@zlmdb.table(NAMES)
+class ClassicNames(zlmdb.MapStringOid):
+    """Their index."""
+
+
+class Rows(zlmdb.Table[zlmdb.keys.Oid, zlmdb.Json[dict[str, Any]]], uuid=ROWS):
+    """The same rows, declared."""
+
+
+class Declared(zlmdb.Schema):
+    rows: Rows
+
+
+class Adopting(zlmdb.Table[zlmdb.keys.Oid, zlmdb.Json[dict[str, Any]]], uuid=ROWS):
+    by_name = zlmdb.UniqueIndex[zlmdb.keys.String]("name", table=NAMES)
+
+
+class Adopted(zlmdb.Schema):
+    rows: Adopting
+
+
+@pytest.mark.parametrize("where", ["file", "memory"])
+def test_an_index_attached_meanwhile_is_seen_by_the_declared_table(where: str, tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path / "db" if where == "file" else None, Declared) as db:
+        rows, names = db.attach_table(ClassicRows), db.attach_table(ClassicNames)
+        with db.write() as t:
+            t.rows[1] = {"name": "ann"}
+        rows.attach_index("name", names, lambda row: row["name"])
+        with db.write() as t:
+            t.rows[2] = {"name": "bob"}  # the file does not know of the index yet
+            rows[t.txn, 3] = {"name": "cid"}
+            with pytest.raises(zlmdb.IndexNotAttached):
+                t.rows[4] = {"name": "dan"}
+        for _ in range(2):
+            with pytest.raises(zlmdb.IndexNotAttached), db.write() as t:
+                t.rows[4] = {"name": "dan"}
+        with db.begin() as txn:
+            assert dict(names.bind(txn)) == {"ann": 1, "bob": 2, "cid": 3}
+        rows.detach_index("name")
+        with db.begin(write=True) as txn:
+            rows[txn, 5] = {"name": "eve"}
+        with db.write() as t:
+            t.rows[6] = {"name": "fay"}
+        with db.begin() as txn:
+            assert len(rows.bind(txn)) == 5
+
+
+def test_deleting_by_an_index_ends_at_an_entry_without_a_record(tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path / "db", zlmdb.Schema) as db:
+        rows, names = db.attach_table(ClassicRows), db.attach_table(ClassicNames)
+        with db.begin(write=True) as txn:
+            rows[txn, 1] = {"name": "ann"}
+            names[txn, "ann"] = 1
+            names[txn, "gone"] = 7
+    with zlmdb.open(tmp_path / "db", Adopted) as db:
+        with pytest.raises(zlmdb.DecodeError, match="rebuild the index"), db.write() as t:
+            t.rows.by_name.select().delete()
+        with db.read() as t:
+            assert list(t.rows) == [1]

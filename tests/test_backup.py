@@ -351,3 +351,20 @@ def test_compact_refuses_open_transactions_and_readonly_databases(db: Any, tmp_p
     with zlmdb.open(tmp_path / "copy", readonly=True) as copy, pytest.raises(zlmdb.ReadonlyDatabase):
         copy.compact()
     assert content(db) == before
+
+
+@here_only
+def test_a_restore_that_is_refused_leaves_the_locks_of_an_open_database(db: Any, tmp_path: Path) -> None:
+    db.backup(tmp_path / "copy.mdb")
+    with pytest.raises(FileExistsError):
+        zlmdb.Database.restore(tmp_path / "copy.mdb", tmp_path / "db")
+    with pytest.raises(zlmdb.DatabaseInUse):
+        zlmdb.Database.restore(tmp_path / "copy.mdb", tmp_path / "db", overwrite=True)
+    program = f"""
+import zlmdb
+try:
+    zlmdb.Database.restore({str(tmp_path / "copy.mdb")!r}, {str(tmp_path / "db")!r}, overwrite=True)
+except zlmdb.DatabaseInUse as error:
+    print("another process" in str(error))
+"""
+    assert subprocess.run(child(program), capture_output=True, text=True, check=True).stdout == "True\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable
 from uuid import UUID
@@ -277,3 +278,64 @@ def test_attached_maps_and_slots_by_hand(layout: Any, tmp_path: Path) -> None:
         assert report.ok
         assert report.tables["slot 71"].records == 1
         assert any("slot 71" in note for note in report.notes)
+
+
+def test_a_classic_table_whose_metadata_is_damaged_is_found_and_not_made_anew(tmp_path: Path) -> None:
+    @zlmdb.table("d6a4c7f0-0000-4000-8000-000000000061")
+    class Words(zlmdb.MapStringString):
+        pass
+
+    with zlmdb.Database(tmp_path / "db", layout="classic") as db:
+        words = db.attach_table(Words)
+        with db.begin(write=True) as txn:
+            words[txn, "a"] = "b"
+        raw(db, lambda txn, _: txn.put(b"\0\0\0\1", b"\xff"))
+    with zlmdb.Database(tmp_path / "db") as db:
+        report = db.check()
+        assert [problem.text for problem in report.problems] == [
+            "the metadata record of slot 1 is damaged",
+            "table d6a4c7f0-0000-4000-8000-000000000061 is defined, and has no metadata record",
+        ]
+        with pytest.raises(zlmdb.CorruptDatabase, match="slot 1 is damaged"):
+            db.attach_table(Words)
+        assert list(db.tables()) == []
+
+
+def test_an_index_that_another_program_dropped_is_no_damage(tmp_path: Path) -> None:
+    class Rows(zlmdb.Table[int, dict[str, int]], name="rows"):
+        by_age = zlmdb.Index[int](lambda row: row["age"], version=1)
+
+    class Plain(zlmdb.Table[int, dict[str, int]], name="rows"):
+        """The same without the index."""
+
+    class With(zlmdb.Schema):
+        rows: Rows
+
+    class Without(zlmdb.Schema):
+        rows: Plain
+
+    with zlmdb.open(tmp_path / "db", With) as db:
+        with db.write() as t:
+            t.rows[1] = {"age": 7}
+        with zlmdb.open(tmp_path / "db", Without):
+            report = db.check()
+            assert report.ok, report.problems
+
+
+def test_bytes_in_json_are_not_taken_for_hexadecimal(tmp_path: Path) -> None:
+    @dataclass
+    class Pass:
+        token: bytes
+
+    class Passes(zlmdb.Table[int, zlmdb.Json[Pass]]):
+        by_token = zlmdb.Index[bytes]("token")
+
+    class Doors(zlmdb.Schema):
+        passes: Passes
+
+    with zlmdb.open(tmp_path / "db", Doors) as db, db.write() as t:
+        t.passes[1] = Pass(bytes(3))  # AAAA in base64
+    with zlmdb.open(tmp_path / "db", readonly=True) as db:
+        report = db.check()
+    assert report.ok, report.problems
+    assert any("its keys are bytes" in note for note in report.notes)

@@ -394,3 +394,92 @@ def test_long_work_shows_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setitem(sys.modules, "rich.console", None)
     with output.progress(False) as told:
         assert told is silent
+
+
+U = "d6a4c7f0-0000-4000-8000-000000000081"
+
+
+def test_a_dump_that_fails_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+    @zlmdb.table(U)
+    class Ids(zlmdb.MapUuidString):
+        pass
+
+    with zlmdb.Database(tmp_path / "db", layout="classic") as db:
+        ids = db.attach_table(Ids)
+        with db.begin(write=True) as txn:
+            ids[txn, UUID(int=1)] = "x"
+    out = tmp_path / "out.jsonl"
+    ok("dump", tmp_path / "db", out)
+    good = out.read_bytes()
+    with zlmdb.Database(tmp_path / "db") as db, db.begin(write=True) as txn:
+        txn.put(b"\0\1bad", b"x")
+    assert run("dump", tmp_path / "db", out).exit_code == 1
+    assert out.read_bytes() == good
+    assert os.listdir(tmp_path) == ["db", "out.jsonl"] or sorted(os.listdir(tmp_path)) == ["db", "out.jsonl"]
+
+
+def test_a_dump_goes_to_a_pipe_or_a_device(db: Path) -> None:
+    assert run("dump", db, os.devnull).exit_code == 0
+    assert not os.path.isfile(os.devnull)
+    assert ok("dump", db).startswith('{"zlmdb": "dump"')
+
+
+def test_a_guess_at_the_types_of_a_table_does_not_stay_in_the_file(tmp_path: Path) -> None:
+    @zlmdb.table(U, compress=1)
+    class Packed(zlmdb.MapOidCbor):
+        pass
+
+    with zlmdb.Database(tmp_path / "db", layout="classic") as db:
+        packed = db.attach_table(Packed)
+        with db.begin(write=True) as txn:
+            packed[txn, 1] = {"a": 1}
+        db.store.change(lambda txn, _: txn.delete(zlmdb.layout.DEFINITIONS_KEY))  # as zlmdb 26 leaves it
+    assert run("delete", tmp_path / "db", U, "999", "--map", "MapOidCbor").exit_code == 4
+    assert run("put", tmp_path / "db", U, "x", "1", "--map", "MapOidCbor:zlib").exit_code != 0
+    assert ok("put", tmp_path / "db", U, "2", '{"b": 2}', "--map", "MapOidCbor:zlib") == ""
+    with zlmdb.Database(tmp_path / "db") as db:
+        packed = db.attach_table(Packed)
+        with db.begin() as txn:
+            assert dict(packed.bind(txn)) == {1: {"a": 1}, 2: {"b": 2}}
+
+
+def test_a_table_with_indexes_that_a_program_attached_is_not_written(tmp_path: Path) -> None:
+    @zlmdb.table(U)
+    class People(zlmdb.MapOidCbor):
+        pass
+
+    @zlmdb.table(ID)
+    class Names(zlmdb.MapStringOid):
+        pass
+
+    with zlmdb.Database(tmp_path / "db") as db:
+        people, names = db.attach_table(People), db.attach_table(Names)
+        people.attach_index("name", names, lambda person: person["name"])
+        with db.begin(write=True) as txn:
+            people[txn, 1] = {"name": "ann"}
+    for arguments in (("put", tmp_path / "db", U, "1", '{"name": "bob"}'), ("delete", tmp_path / "db", U, "1")):
+        result = run(*arguments)
+        assert (result.exit_code, "indexes name" in result.output) == (1, True)
+    assert "attached by a program" in ok("check", tmp_path / "db")
+
+
+def test_a_reader_that_has_seen_enough_ends_a_select_quietly(db: Path) -> None:
+    with zlmdb.open(db) as opened, opened.write() as t:
+        for n in range(20_000):
+            t["logins"][f"user {n}"] = n
+    command = f"{sys.executable} -m zlmdb select {db} logins | head -1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert done.stdout.count("\n") == 1
+    assert done.stderr == ""
+
+
+def test_what_a_program_would_see_as_a_traceback_is_a_line(db: Path) -> None:
+    for arguments in (
+        ("get", db, "slot:0", "k", "--map", "MapUuidCbor"),
+        ("migrate", db, db.parent / "new", "--slot", "70000=MapOidCbor"),
+        ("upgrade", db, "json:JSONDecoder"),
+    ):
+        result = run(*arguments)
+        assert result.exit_code == 1, result.output
+        assert result.output.startswith("Error: ")
+        assert isinstance(result.exception, SystemExit)

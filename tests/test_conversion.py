@@ -179,3 +179,33 @@ def test_a_file_of_the_predecessor_with_every_map_is_converted(
             }
             assert dict(table) == expected, name
             assert list(table) == sorted(table), name
+
+
+@zlmdb.table("d6a4c7f0-0000-4000-8000-000000000041")
+class Readings(zlmdb.MapStringCbor):
+    """Values that equal nothing, not even themselves; and keys of any length."""
+
+
+@pytest.mark.parametrize("skip", [False, True])
+def test_values_that_equal_nothing_and_keys_that_do_not_fit(skip: bool, tmp_path: Path) -> None:
+    with zlmdb.Database(tmp_path / "old", layout="classic", lib_version="1.0") as db:
+        readings, blank = db.attach_table(Readings), zlmdb.MapStringString(9)
+        with db.begin(write=True) as txn:
+            readings[txn, "a"] = {"temperature": float("nan")}
+    assert convert(tmp_path / "old", tmp_path / "first", maps=[Readings]).verified == 1
+    with zlmdb.Database(tmp_path / "old") as db:
+        readings = db.attach_table(Readings)
+        with db.begin(write=True) as txn:
+            readings[txn, "x" * 600] = {}
+            blank[txn, ""] = "no key"
+    given: Any = {"maps": [Readings], "slots": {9: zlmdb.MapStringString}, "skip": skip}
+    for target in (None, tmp_path / "new"):
+        if not skip:
+            with pytest.raises(zlmdb.DecodeError, match="600 bytes, 1 to 511 fit"):
+                convert(tmp_path / "old", target, **given)
+            assert not (tmp_path / "new").exists()
+        else:
+            report = convert(tmp_path / "old", target, **given)
+            assert (report.failed, report.records) == (1, {str(Readings._zlmdb_oid): 1, "slot 9": 1})
+    report = convert(tmp_path / "old", tmp_path / "long", lib_version="1.0", **given)
+    assert (report.failed, report.verified) == (0, 3)

@@ -189,3 +189,31 @@ def test_the_version_goes_along_with_every_copy(layout: Any, path: Path, tmp_pat
         with zlmdb.open(tmp_path / name, Second) as db:
             assert db.schema_version == 2
             assert db.migrate() == []
+
+
+def test_a_program_that_is_too_old_changes_nothing(path: Path) -> None:
+    class Rows(zlmdb.Table[int, dict[str, int]]):
+        by_new = zlmdb.Index[int](lambda row: row["new"], version=1)
+
+    class New(zlmdb.Schema):
+        rows: Rows
+        migrations = (Migration(1, "one", lambda t: None), Migration(2, "two", lambda t: None))
+
+    class Plain(zlmdb.Table[int, dict[str, int]]):
+        """Without the index."""
+
+    class Old(zlmdb.Schema):
+        rows: Plain
+        more: zlmdb.Table[str, int]
+        migrations = New.migrations[:1]
+
+    with zlmdb.open(path, New) as db:
+        with db.write() as t:
+            t.rows[1] = {"new": 7}
+        db.migrate()
+        with pytest.raises(zlmdb.SchemaMismatch, match="use a newer program"):
+            zlmdb.open(path, Old)
+        assert list(db.tables()) == ["rows"]
+        with db.read() as t:
+            assert t.rows.by_new[7].count() == 1
+        assert db.check().ok

@@ -1200,3 +1200,16 @@ def test_schema_slot_numbers_map_instances(txn: zlmdb.Transaction) -> None:
     wrong: Any = zlmdb.MapStringOid
     with pytest.raises(TypeError, match="instance"):
         schema.slot(4)(wrong)
+
+
+def test_a_constructor_of_ones_own_is_given_what_the_table_was_given() -> None:
+    @zlmdb.table("d6a4c7f0-0000-4000-8000-000000000071")
+    class Own(zlmdb.MapOidJson):
+        def __init__(self, slot: Any = None, compress: Any = None) -> None:
+            zlmdb.MapOidJson.__init__(self, slot, compress, marshal=lambda value: value, unmarshal=lambda data: data)
+
+    with zlmdb.Database() as db:
+        own = db.attach_table(Own)
+        with db.begin(write=True) as txn:
+            own[txn, 1] = {"a": 1}
+            assert own[txn, 1] == {"a": 1}

@@ -228,3 +228,13 @@ def test_a_disk_without_room_is_told_first(tmp_path: Path, monkeypatch: pytest.M
     with pytest.raises(zlmdb.DatabaseFull, match="1 bytes free"):
         salvage(tmp_path / "db", tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_a_slot_beyond_the_last_one_is_told_as_lost(tmp_path: Path) -> None:
+    with zlmdb.Database(tmp_path / "db", layout="classic") as db:
+        notes = zlmdb.MapStringString(1)
+        with db.begin(write=True) as txn:
+            notes[txn, "a"] = "b"
+        db.store.change(lambda txn, _: txn.put(b"\xff\xffx", b"y"))
+    report = salvage(tmp_path / "db", tmp_path / "out")
+    assert (report.copied, [one.table for one in report.lost]) == ({"slot 1": 1}, ["slot 65535"])

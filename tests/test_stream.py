@@ -188,3 +188,86 @@ def test_progress_is_told(tmp_path: Path) -> None:
         fill(db, 3)
         db.dump(io.BytesIO(), progress=told.append)
     assert {one.stage for one in told} == {"users", "logins", "weather", "objects", "blobs"}
+
+
+BY_HAND = UUID("d6a4c7f0-0000-4000-8000-000000000051")
+
+
+@zlmdb.table(BY_HAND)
+class Numbered(zlmdb.MapStringString):
+    """A table that had another slot than it gets."""
+
+
+def by_hand(path: Path, layout: Any = "classic") -> bytes:
+    """The stream of a database whose slot 1 was given by hand."""
+    with zlmdb.Database(path, layout=layout) as db:
+        notes = zlmdb.MapStringString(1)
+        with db.begin(write=True) as txn:
+            notes[txn, "hand"] = "by hand"
+        numbered = db.attach_table(Numbered)
+        with db.begin(write=True) as txn:
+            numbered[txn, "ann"] = "user"
+    return dumped(path)
+
+
+def test_a_table_gets_no_slot_that_was_given_by_hand(tmp_path: Path) -> None:
+    with loaded(by_hand(tmp_path / "db"), tmp_path / "new", "classic") as db:
+        numbered, notes = db.attach_table(Numbered), zlmdb.MapStringString(1)
+        with db.begin() as txn:
+            assert dict(numbered.bind(txn)) == {"ann": "user"}
+            assert dict(notes.bind(txn)) == {"hand": "by hand"}
+        assert db.check().ok
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_slot_that_is_there_already_is_kept(layout: Any, tmp_path: Path) -> None:
+    stream = by_hand(tmp_path / "db", layout)
+    with zlmdb.Database(tmp_path / "new", layout=layout) as db:
+        notes = zlmdb.MapStringString(1)
+        with db.begin(write=True) as txn:
+            notes[txn, "mine"] = "kept"
+        with pytest.raises(zlmdb.ConstraintError, match="'slot 1' is in the database already"):
+            db.load(io.BytesIO(stream))
+        with db.begin() as txn:
+            assert dict(notes.bind(txn)) == {"mine": "kept"}
+
+
+class Early(zlmdb.Schema):
+    mine: zlmdb.Table[str, int]
+    migrations = (zlmdb.Migration(1, "mine", lambda t: None),)
+
+
+class Other(zlmdb.Schema):
+    theirs: zlmdb.Table[str, int]
+    migrations = (zlmdb.Migration(1, "theirs", lambda t: None),)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_the_versions_of_two_schemas_are_not_mixed(layout: Any, tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path / "other", Other) as other:
+        other.migrate()
+    with zlmdb.open(tmp_path / "db", Early, layout=layout) as db:
+        db.migrate()
+        with pytest.raises(zlmdb.SchemaMismatch, match="load it into a new"):
+            db.load(io.BytesIO(dumped(tmp_path / "other")))
+        assert list(db.tables()) == ["mine"]
+    with zlmdb.open(tmp_path / "db", Early) as db:
+        assert db.schema_version == 1
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_loading_is_one_transaction(layout: Any, tmp_path: Path) -> None:
+    make(tmp_path / "db", 12_000)
+    told: list[Any] = []
+
+    def stop(progress: Any) -> None:
+        told.append(progress)
+        if len(told) == 2:
+            raise KeyboardInterrupt
+
+    with zlmdb.open(tmp_path / "new", zlmdb.Schema, layout=layout) as db:
+        with pytest.raises(KeyboardInterrupt):
+            db.load(io.BytesIO(dumped(tmp_path / "db")), progress=stop)
+        assert db.tables() == {}
+        assert db.load(io.BytesIO(dumped(tmp_path / "db"))).records > 12_000
+        assert db.check().ok

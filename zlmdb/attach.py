@@ -124,7 +124,7 @@ def undeclared(store: Store, identity: str) -> Optional[Storage[Any, Any]]:
     store.open_spaces(_spaces(catalogue, {slot.identity: slot}))
     place = catalogue.place(slot)
     storage = Storage(slot.identity, place.space, place.prefix, key, value, store.env.max_key_size())
-    storage.missing_indexes = tuple(slot.indexes)
+    storage.missing_indexes = (*slot.indexes, *slot.attached)
     return storage
 
 

@@ -7,6 +7,7 @@ ignores, holds the definitions that it does not know.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Optional, Union
 from uuid import UUID, uuid5
@@ -100,8 +101,8 @@ class TablesCatalogue:
             record["description"] = slot.description
         txn.put(b"t:" + slot.identity.encode(), layout.encode({**record, **slot.definition()}), db=self._handle())
 
-    def allocate(self, txn: Any, slots: dict[str, Slot]) -> int:
-        """A slot number that no table has."""
+    def allocate(self, txn: Any, slots: dict[str, Slot], reserved: Collection[int] = ()) -> int:
+        """A slot number that no table has. Slots given by hand have numbers of their own here."""
         return _checked(1 + max((slot.number for slot in slots.values()), default=0))
 
     def place(self, slot: Slot) -> Place:
@@ -140,6 +141,10 @@ class TablesCatalogue:
             return (None, None)
         name, handle = identity.encode(), space.handle
         return _copied(txn.get(b"t:" + name, None, handle)), _copied(txn.get(b"a:" + name, None, handle))
+
+    def damage(self, txn: Any) -> list[str]:
+        """What is wrong with the catalogue although it can be read."""
+        return []
 
     def write_attached(self, txn: Any, identity: str, indexes: dict[str, dict[str, Any]]) -> None:
         """Record the attached indexes of a map."""
@@ -195,10 +200,19 @@ class ClassicCatalogue:
         definitions[slot.identity] = slot.definition()
         txn.put(layout.DEFINITIONS_KEY, layout.encode(definitions))
 
-    def allocate(self, txn: Any, slots: dict[str, Slot]) -> int:
-        """A slot number after all that have a metadata record, which no map with a hand-given slot uses."""
+    def allocate(self, txn: Any, slots: dict[str, Slot], reserved: Collection[int] = ()) -> int:
+        """A slot number after all that have a metadata record, which no map with a hand-given slot uses.
+
+        Nor is it one of *reserved*. Raises `CorruptDatabase` where a metadata record is damaged: it may be that of the
+        table for which a number is asked.
+        """
+        for damaged in _damaged(txn):
+            raise errors.CorruptDatabase(
+                f"the metadata record of slot {damaged} is damaged, and with it the name of a table is lost: restore a "
+                f"backup"
+            )
         cursor = txn.cursor()
-        by_hand = {storage.number for storage in list(self._store.maps.values())}
+        by_hand = {storage.number for storage in list(self._store.maps.values())}.union(reserved)
         number = _checked(1 + max((number for number, _ in layout.slot_records(txn)), default=0))
         while number in by_hand or (cursor.set_range(slot_prefix(number)) and cursor.key()[:2] == slot_prefix(number)):
             number = _checked(number + 1)
@@ -243,6 +257,15 @@ class ClassicCatalogue:
         """The bytes that say which indexes a table has, to be compared with those of another time."""
         return (_copied(txn.get(layout.DEFINITIONS_KEY)),)
 
+    def damage(self, txn: Any) -> list[str]:
+        """What is wrong with the catalogue although it can be read."""
+        known = self.read(txn)
+        lost = [identity for identity in self._definitions(txn) if identity not in known]
+        return [
+            *(f"the metadata record of slot {number} is damaged" for number in _damaged(txn)),
+            *(f"table {identity} is defined, and has no metadata record" for identity in lost),
+        ]
+
     def write_attached(self, txn: Any, identity: str, indexes: dict[str, dict[str, Any]]) -> None:
         """Record nothing, as zlmdb <= 26 would not keep it in step."""
 
@@ -274,6 +297,11 @@ class ClassicCatalogue:
             record["description"] = description
         record.update(creator="unknown", slot=number)
         txn.put(b"\x00\x00" + slot_prefix(number), layout.encode(record), overwrite=False)
+
+
+def _damaged(txn: Any) -> list[int]:
+    """The slots of a classic file whose metadata records do not say which table they are of."""
+    return [number for number, record in layout.slot_records(txn) if "oid" not in record]
 
 
 Catalogue = Union[TablesCatalogue, ClassicCatalogue]

@@ -183,14 +183,14 @@ class Database(Operations, Generic[S_co]):
         declared = declarations(self._schema)
         store = self._store = openstores.acquire(self._opening, self)
         try:
+            if hasattr(self._schema, "migrations"):
+                self._check_migrations()  # first: a program that is too old must not change the file
             found = attach(
                 store,
                 [one for _, one in declared.values()],
                 create=self._opening.create,
                 timeout=self._opening.timeout,
             )
-            if hasattr(self._schema, "migrations"):
-                self._check_migrations()
         except BaseException:
             self.close()
             raise
@@ -331,6 +331,7 @@ class Database(Operations, Generic[S_co]):
         """
         while True:
             stored: list[bool] = []
+            grown = self.store.grown
             try:
                 with self.write() if write else self.read() as tables:
                     tables.txn.hooks.append(stored.append)
@@ -338,7 +339,7 @@ class Database(Operations, Generic[S_co]):
                     tables.txn.instruction = -1
                     return fn(tables)
             except errors.DatabaseFull:  # also from another transaction, in what runs after the commit
-                if True in stored or not (write and self.store.grow(self._opening.timeout)):
+                if True in stored or not (write and self.store.grow(self._opening.timeout, grown)):
                     raise
 
     def begin(
@@ -362,6 +363,10 @@ class Database(Operations, Generic[S_co]):
 
         Must not be called inside a transaction of this thread. Raises `SchemaMismatch` when the file has other types.
         """
+        return self._attach(klass, record=True)
+
+    def _attach(self, klass: type[P], *, record: bool) -> P:
+        """As `attach_table`; unless *record*, in a slot that the file has, and without storing the types there."""
         given: Any = klass
         if not (isinstance(given, type) and issubclass(given, PersistentMap)):
             raise TypeError(f"cannot attach {klass!r}: a subclass of zlmdb.PersistentMap is required")
@@ -370,7 +375,7 @@ class Database(Operations, Generic[S_co]):
             raise TypeError(f"{klass!r} is not decorated as a table: put @zlmdb.table('<uuid>') before the class")
         self._refuse_in_transaction(klass)
         # A constructor of the user's own has a say in the codecs, and the number is in the catalogue.
-        storage = self._classic_storage(klass.in_slot(FIRST_SLOT))
+        storage = self._classic_storage(klass.in_slot(FIRST_SLOT), record=record)
         if storage.number == 0:
             raise errors.ReadonlyDatabase(
                 f"table {oid} of {klass.__name__} is not in {self.dbpath!r}, which is open read-only: "
@@ -381,9 +386,9 @@ class Database(Operations, Generic[S_co]):
         self._maps.add(pmap)
         return pmap
 
-    def _classic_storage(self, pmap: PersistentMap[Any, Any]) -> Storage[Any, Any]:
+    def _classic_storage(self, pmap: PersistentMap[Any, Any], *, record: bool = True) -> Storage[Any, Any]:
         declared = _classic_declaration(type(pmap), *pmap.codecs())
-        [storage] = attach(self.store, [declared], timeout=self._opening.timeout)
+        [storage] = attach(self.store, [declared], create=record, timeout=self._opening.timeout)
         return storage
 
     def _refuse_in_transaction(self, klass: type) -> None:

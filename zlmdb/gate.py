@@ -44,8 +44,9 @@ class Gate:
             while self._shut:
                 self._changed.wait()
             self._shut = True
-            alone = _get_ident() not in self._inside and self._changed.wait_for(lambda: not self._inside, timeout)
         try:
+            with self._changed:
+                alone = _get_ident() not in self._inside and self._changed.wait_for(lambda: not self._inside, timeout)
             yield alone
         finally:
             with self._changed:

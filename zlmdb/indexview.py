@@ -252,6 +252,10 @@ class IndexSelection(Selection[K, V]):
         for primary in self._primaries():
             yield prefix + primary
 
+    def _not_there(self, key: bytes) -> NoReturn:
+        self._table.owned(key[len(self._table.storage.prefix) :], self._index.storage)  # raises: it has no record
+        super()._not_there(key)
+
     def _cursor(self) -> Any:
         return self._table.cursor(self._index.handle)
 

@@ -122,13 +122,14 @@ class Selection(Iterable[tuple[K, V]], Generic[K, V]):
         table = self._table
         deleted = 0
         while True:
-            chunk = list(
-                islice(self._primary_keys(), _CHUNK if self._limit is None else min(_CHUNK, self._limit - deleted))
-            )
-            for key in chunk:
-                deleted += table.remove(key)
+            most = _CHUNK if self._limit is None else min(_CHUNK, self._limit - deleted)
+            chunk = list(islice(self._primary_keys(), most))
             if not chunk:
                 return deleted
+            removed = sum([table.remove(key) for key in chunk])
+            if removed == 0:
+                self._not_there(chunk[0])
+            deleted += removed
 
     def range(self) -> tuple[Table[K, V], bytes, bytes, bool, Optional[int]]:
         """The arguments that make an equal selection."""
@@ -275,6 +276,10 @@ class Selection(Iterable[tuple[K, V]], Generic[K, V]):
         if key is TOP or not cursor.set_range(key):
             return bool(cursor.last())
         return bool(cursor.prev())
+
+    def _not_there(self, key: bytes) -> NoReturn:
+        """Raise for the engine's *key* of a record that was read just now, and could not be deleted."""
+        raise errors.DecodeError(f"table {self._table.label!r}: the record {key!r} is there and cannot be deleted")
 
     def _cursor(self) -> Any:
         return self._table.cursor()

@@ -68,6 +68,7 @@ class Store:
         self.live: dict[int, weakref.ref[Live]] = {}
         self.maps: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self.full = False
+        self.grown = 0  # so many times, to tell a failure from before the map grew
         self.ages = Ages()
         self.provisional = False
         self._written = 0
@@ -158,11 +159,11 @@ class Store:
         Run again when the map had to grow. Raises `DatabaseInUse` when this thread is inside a write transaction.
         """
         while True:
+            grown = self.grown
             try:
                 return self._change(work, timeout)
             except errors.DatabaseFull as error:
-                self.full = error.size is not None
-                if not self.grow(timeout):
+                if not self.grow(timeout, grown, full=error.size is not None):
                     raise
 
     def _change(self, work: Callable[[Any, Callable[[bytes], Any]], R], timeout: Optional[float]) -> R:
@@ -350,6 +351,7 @@ class Store:
             if alone:
                 self.full = False
                 self._resize(self.engine.grow)
+                self.grown += 1
             else:
                 log.warning("%s cannot grow while transactions of this process are open", self.engine.path)
         return alone
@@ -390,9 +392,16 @@ class Store:
         if self._written % _CLEAR_EVERY == 0:
             self.clear_readers()
 
-    def grow(self, timeout: Optional[float]) -> bool:
-        """As `make_room`, for a thread that is not the writer yet."""
+    def grow(self, timeout: Optional[float], grown: int, *, full: bool = False) -> bool:
+        """As `make_room`, for a thread that is not the writer yet.
+
+        It failed, with *full* for want of room, when the map had *grown* so many times; another thread may have let it
+        grow since then.
+        """
         with self.writing(timeout):
+            if self.grown != grown:
+                return True
+            self.full = self.full or full
             return self.make_room()
 
     # -- the end, and other processes -----------------------------------------------------------------------------
@@ -479,6 +488,7 @@ class Store:
         self.live.clear()
         self.env = None
         self.ages = Ages()
+        self.writer.close()  # else the parent's lock, which is that of the open file, outlives the parent
         self._reset_locks()
         self.engine.in_child()
 

@@ -177,6 +177,13 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=TableType):
         txn = self.txn
         self.writer = txn.thread if txn.write and self.handles is not None and not self._missing_indexes else None
 
+    def look_again(self) -> None:
+        """The catalogue was changed in this transaction: find out which indexes the file has now."""
+        watch = self.storage.watch
+        if watch is not None and not isinstance(self._raw, Nothing):
+            self.gone, self.missing, self.adopted = watch(self._raw, None)
+            self.unknown = self.missing
+
     def use(self, raw: Any) -> None:
         """Read and write through *raw*, the engine's transaction or a savepoint of it."""
         if not isinstance(self._raw, Nothing):

@@ -98,14 +98,20 @@ class Transaction:
         if self._raw is not None:
             raise errors.DatabaseInUse(f"{self!r} has begun already: use a new transaction, or txn.savepoint()")
         store = self._store
+        # What the end needs comes first: an exception, such as that of a signal, may come at any line.
+        self.thread = _get_ident()
+        self._error = None
+        self._views: list[memoryview] = []
+        self.changes = self.puts = self.dels = 0
+        self.since = now = _clock()
         if self.write:
             self._begin_write(store)
+            self.since = now = _clock()
         else:
             env, self._sequence = store.env, store.sequence
             self._raw = store.begin(buffers=self._buffers)
             if store.env is not env:  # opened anew, with new handles
                 self._sequence = store.sequence
-        self.since = now = _clock()
         # A line number takes longer to find than a transaction to begin.
         try:
             caller = _getframe(2)  # of db.read() or the with statement
@@ -115,10 +121,6 @@ class Transaction:
         self.instruction = caller.f_lasti
         if now >= store.ages.look_at:
             store.ages.look(now, store.live)
-        self.thread = _get_ident()
-        self._error = None
-        self._views: list[memoryview] = []
-        self.changes = self.puts = self.dels = 0
         store.live[id(self)] = weakref.ref(self)
         return self
 
@@ -136,7 +138,7 @@ class Transaction:
             store.clear_readers_at_times()
             self._raw = store.begin(write=True, buffers=self._buffers)
             self._sequence = store.sequence  # that of before may be of before another writer made tables
-            self._era = store.era_to_write(self._raw)
+            self._era: Optional[int] = store.era_to_write(self._raw)
         except BaseException as error:
             if self._raw is not None:
                 self._raw.abort()
@@ -160,17 +162,27 @@ class Transaction:
             ) from self._error
         try:
             raw.commit()
-        except Exception as error:
-            ours = self._store.engine.translate(error)
-            self._store.full = _needs_room(ours)
-            self.hooks.clear()
-            self._end()
-            raise ours from error
-        if self.puts or self.dels:
+        except BaseException as error:  # also what a signal raises when it came while the disk was at work
+            self._commit_failed(raw, error)
+        if (self.puts or self.dels) and self._era is not None:
             self._store.wrote()
         self._end()
         if self.hooks:
             self._committed()
+
+    def _commit_failed(self, raw: Any, error: BaseException) -> NoReturn:
+        self.hooks.clear()
+        if isinstance(error, Exception):
+            ours = self._store.engine.translate(error)
+            self._store.full = _needs_room(ours)
+            self._end()
+            raise ours from error
+        try:
+            with suppress(Exception):  # it may have been committed
+                raw.abort()
+        finally:
+            self._end()
+        raise error
 
     def _committed(self) -> None:
         hooks, self.hooks = self.hooks, []
@@ -223,19 +235,21 @@ class Transaction:
         self._raw = None
         self.changes += 1  # whoever iterates over a table looks again, and finds the end
         store = self._store
-        store.live.pop(id(self), None)
-        if self.tables:
-            for table in self.tables.values():
-                table.end(_CLOSED)
-            self.tables = {}
-        for view in self._views:
-            with suppress(BufferError):  # something else still points into it
-                view.release()
-        if store.gate is not None:  # a call less where there is none
-            store.ended(self.thread)
-        if self.write:
-            store.writer.release()
-        elif _clock() - self.since > store.ages.limit:
+        try:
+            store.live.pop(id(self), None)
+            if self.tables:
+                for table in self.tables.values():
+                    table.end(_CLOSED)
+                self.tables = {}
+            for view in self._views:
+                with suppress(BufferError):  # something else still points into it
+                    view.release()
+        finally:
+            if store.gate is not None:  # a call less where there is none
+                store.ended(self.thread)
+            if self.write:
+                store.writer.release()
+        if not self.write and _clock() - self.since > store.ages.limit:
             store.ages.ended(self)
         if store.at_rest is not None and not store.live:
             store.at_rest()
@@ -273,12 +287,26 @@ class Transaction:
         # The collector runs in any thread, and LMDB lets only the one that began a write transaction end it.
         elsewhere = self.write and self.thread != _get_ident() and _is_alive(self.thread)
         when = "when its thread begins the next one" if elsewhere else "now"
-        warnings.warn(f"{self!r} was never ended: it is aborted {when}", ResourceWarning, source=self, stacklevel=1)
-        self._leave_savepoints()
-        if elsewhere:
-            self._store.writer.lost = self._abort
-        else:
+        try:
+            warnings.warn(f"{self!r} was never ended: it is aborted {when}", ResourceWarning, source=self, stacklevel=1)
+        finally:  # warnings may be errors
+            if elsewhere:
+                self._store.writer.lost = self._abandon
+            else:
+                self._abandon()
+
+    def _abandon(self) -> None:
+        """Abort, from a finaliser: an engine in memory must not wait for its lock, which may be held further up."""
+        abandon = getattr(self._outer[0] if self._outer else self._raw, "abandon", None)
+        if abandon is None:
+            self._leave_savepoints()
             self._abort()
+            return
+        self.hooks.clear()
+        try:
+            abandon()
+        finally:
+            self._end()
 
     def __repr__(self) -> str:
         state = "open" if self._raw is not None else "not open"
@@ -375,6 +403,16 @@ class Transaction:
     def era(self) -> Optional[int]:
         """What is known of the tables' indexes in one transaction is true in others of the same era; None: of none."""
         return self._era if self.write else self._store.era_of(self._raw)
+
+    def indexes_changed(self, by: Any) -> None:
+        """What the catalogue says of a table's indexes was changed here, for the sake of the bound table *by*.
+
+        With this transaction an era ends, and the other tables that are bound look at the catalogue again.
+        """
+        self._era = None
+        for table in self.tables.values():
+            if table is not by and table.prepared is None:
+                table.look_again()
 
     @property
     def buffers(self) -> bool:

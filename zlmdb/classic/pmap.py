@@ -119,7 +119,9 @@ class PersistentMap(Generic[K, V]):
             "cast": cls._zlmdb_cast,
         }
         names = callable_names(map_types(cls, PersistentMap, cls._locals_seen)[1])
-        return cls(slot, compress=cls._zlmdb_compress, **{name: given[name] for name in names})
+        # What was not given is not named, since a constructor of the user's own may not have it.
+        given = {name: given[name] for name in names if given[name] is not None}
+        return cls(slot, compress=cls._zlmdb_compress, **given)
 
     def storage(self, store: Store) -> Storage[K, V]:
         """Where and how the records are kept in *store*."""

@@ -119,7 +119,7 @@ def _attached(db: Any, name: str, as_map: str) -> Any:
     uuid = next((one.uuid for one in infos.values() if name in (one.name, str(one.uuid))), None)
     if uuid is None:
         raise KeyError(f"no table {name!r} in the file; there are {', '.join(map(repr, infos)) or 'none'}")
-    return db.attach_table(registered(as_map, uuid))
+    return db._attach(registered(as_map, uuid), record=False)  # a wrong guess must not stay in the file
 
 
 def registered(as_map: str, uuid: UUID) -> Any:

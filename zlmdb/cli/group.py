@@ -20,7 +20,9 @@ class Command(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except (zlmdb.Error, OSError, KeyError, ImportError) as error:
+        except BrokenPipeError:  # click ends quietly: the reader has seen enough
+            raise
+        except (zlmdb.Error, OSError, KeyError, ImportError, ValueError, TypeError, AttributeError) as error:
             text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
             if ctx.params.get("as_json"):
                 click.echo(json.dumps({"error": text, "type": type(error).__name__}), err=True)

@@ -9,7 +9,7 @@ import click
 import zlmdb
 
 from ..engines.lmdb import data_file
-from ..operations.backup import in_use
+from ..operations.backup import alone, in_use
 from ..operations.progress import Told
 from ..operations.report import CheckReport, Problem
 from . import output
@@ -26,7 +26,11 @@ def check(path: Path, as_json: bool) -> None:
     """
     with output.progress(as_json) as told:
         # While somebody has it open its pages may change, and LMDB has trusted them already.
-        wrong = [] if in_use(data_file(str(path))) else _wrong(path, told)
+        file = data_file(str(path))
+        wrong = [] if in_use(file) else _wrong(path, told)
+        if wrong and not in_use(file):  # again, with nobody else there
+            with alone(file):
+                wrong = _wrong(path, told)
         if wrong:
             report = CheckReport(str(path))
             for text in wrong:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Optional
 
@@ -9,6 +13,7 @@ import click
 
 import zlmdb
 
+from ..operations.backup import replacing
 from ..operations.filling import new_file
 from ..operations.stream import load as load_stream
 from . import output
@@ -17,18 +22,31 @@ from .group import command
 
 @command
 @click.argument("path", type=click.Path(path_type=Path))
-@click.argument("file", type=click.File("wb", atomic=True), default="-")
+@click.argument("file", type=click.Path(dir_okay=False), default="-")
 @click.option("--table", "tables", multiple=True, metavar="TABLE", help="Only this table; may be given several times.")
-def dump(path: Path, file: IO[bytes], tables: tuple[str, ...], as_json: bool) -> None:
+def dump(path: Path, file: str, tables: tuple[str, ...], as_json: bool) -> None:
     """Write the database at PATH to FILE, or standard output, as a portable stream of JSON lines.
 
     It holds the schema, typed keys, values and checksums, and can be loaded into another layout, LMDB version or
-    engine, on another machine. Nothing is unpickled.
+    engine, on another machine. Nothing is unpickled. An existing FILE is replaced when all is written.
     """
-    with zlmdb.open(path, readonly=True) as db, output.progress(as_json) as told:
-        streamed = db.dump(file, tables=tables or None, progress=told)
+    with zlmdb.open(path, readonly=True) as db, _written(file) as target, output.progress(as_json) as told:
+        streamed = db.dump(target, tables=tables or None, progress=told)
     text = f"{streamed.tables} tables, {streamed.records} records"
     click.echo(text if not as_json else f'{{"tables": {streamed.tables}, "records": {streamed.records}}}', err=True)
+
+
+@contextmanager
+def _written(file: str) -> Generator[IO[bytes], None, None]:
+    """A block that writes *file*, which has what it had unless all was written; - is standard output."""
+    if file == "-":
+        yield sys.stdout.buffer
+    elif os.path.exists(file) and not os.path.isfile(file):  # a device or a pipe
+        with open(file, "wb") as stream:
+            yield stream
+    else:
+        with replacing(os.path.realpath(file), True, 0) as temporary, open(temporary, "xb") as stream:
+            yield stream
 
 
 @command
@@ -42,5 +60,5 @@ def load(file: IO[bytes], path: Path, layout: Any, lmdb: Optional[str], as_json:
     The whole stream is checked first. Indexes are built when a program that declares them opens the database.
     """
     with output.progress(as_json) as told, new_file(path, layout, lmdb) as store:
-        streamed = load_stream(store, file, told)
+        streamed = load_stream(store, file, told, new=True)
     output.facts({"tables": streamed.tables, "records": streamed.records}, as_json)

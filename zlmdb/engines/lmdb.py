@@ -38,6 +38,9 @@ _LEAST_SIZE = 1 << 16
 _LOCK_PAUSES = (0.02, 0.1, 0.5)  # seconds
 _looked_at: set[str] = set()  # places that were warned of, if need be
 
+MAX_KEY_SIZES = {"0.9": 511, "1.0": 1978}
+"""The bytes that a key may take in a file of either format of LMDB, as py-lmdb builds it."""
+
 MAX_TABLES = 1024
 MAX_READERS = 1024
 SPARE_READERS = 8

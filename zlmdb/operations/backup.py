@@ -58,7 +58,7 @@ def back_up(
         final = os.path.join(final, "data.mdb")
     if os.path.exists(final) and os.path.samefile(final, file):
         raise errors.DatabaseInUse(f"{final!r} is the database itself: choose another place for its backup", path=final)
-    with _replacing(final, overwrite, _size(source)) as temporary:
+    with replacing(final, overwrite, _size(source)) as temporary:
         _copy(source, temporary, compact, told or silent)
         _verify(temporary, told or silent)
     return Backup(final, os.path.getsize(final))
@@ -74,11 +74,12 @@ def restore(backup: StrPath, target: StrPath, *, overwrite: bool = False, told: 
     present = os.path.exists(final)
     if present and os.path.samefile(source, final):
         raise errors.DatabaseInUse(f"{final!r} is the backup itself: restore it to another place", path=final)
-    if present and overwrite and openstores.is_open(final):
+    _refuse_existing(final, overwrite)
+    if present and openstores.is_open(final):
         raise errors.DatabaseInUse(f"{final!r} is open in this process: close it first", path=final)
     if not os.path.isdir(os.path.dirname(final)):
         os.makedirs(os.path.dirname(final))
-    with _alone(final), _replacing(final, overwrite, os.path.getsize(source)) as temporary:
+    with alone(final), replacing(final, overwrite, os.path.getsize(source)) as temporary:
         _copy_file(source, temporary, told)
         _verify(temporary, told)
     return Backup(final, os.path.getsize(final))
@@ -92,7 +93,7 @@ def compact(of: Store, told: Optional[Told] = None) -> Compaction:
     before = os.path.getsize(file)
     with of.writing(None), of.lock:
         _refuse_transactions(of)
-        with _replacing(file, True, _size(of)) as temporary:
+        with replacing(file, True, _size(of)) as temporary:
             _copy(of, temporary, True, told or silent)
             _verify(temporary, told or silent)
             shutil.copymode(file, temporary)
@@ -106,7 +107,7 @@ def _swap(of: Store, temporary: str, file: str) -> None:
     with openstores.lock:
         of.suspend()
         try:
-            with _alone(file):
+            with alone(file):
                 flush(temporary)
                 os.replace(temporary, file)
             openstores.moved(of)
@@ -140,10 +141,9 @@ def _size(of: Store) -> int:
 
 
 @contextmanager
-def _replacing(final: str, overwrite: bool, needed: int) -> Generator[str, None, None]:
+def replacing(final: str, overwrite: bool, needed: int) -> Generator[str, None, None]:
     """A block that writes the file yielded, which at its clean end is *final*. No trace is left otherwise."""
-    if os.path.exists(final) and not overwrite:
-        raise FileExistsError(f"{final!r} exists: remove it, choose another place, or say overwrite=True")
+    _refuse_existing(final, overwrite)
     directory = os.path.dirname(final)
     if not os.path.isdir(directory):
         raise FileNotFoundError(f"no directory {directory!r}: make it first")
@@ -162,6 +162,11 @@ def _replacing(final: str, overwrite: bool, needed: int) -> Generator[str, None,
     finally:
         with suppress(FileNotFoundError):
             os.unlink(temporary)
+
+
+def _refuse_existing(final: str, overwrite: bool) -> None:
+    if os.path.exists(final) and not overwrite:
+        raise FileExistsError(f"{final!r} exists: remove it, choose another place, or say overwrite=True")
 
 
 def check_room(directory: str, needed: int) -> None:
@@ -260,7 +265,7 @@ def in_use(file: str) -> bool:
     if openstores.is_open(file):
         return True
     try:
-        with _alone(file):
+        with alone(file):
             return False
     except errors.DatabaseInUse:
         return True
@@ -269,11 +274,12 @@ def in_use(file: str) -> bool:
 
 
 @contextmanager
-def _alone(final: str) -> Generator[None, None, None]:
+def alone(final: str) -> Generator[None, None, None]:
     """A block in which no other process has the database *final* open. Raises `DatabaseInUse`.
 
     Everyone who has an environment open holds a shared lock on the first byte of LMDB's lock file. A process that has
-    the old file open would go on with the lock file of the new one.
+    the old file open would go on with the lock file of the new one. This process must not have it open: the system
+    gives up all of a process's locks on a file when it closes any descriptor of it.
     """
     directory, name = os.path.split(final)
     lock = os.path.join(directory, "lock.mdb") if name == "data.mdb" else final + "-lock"

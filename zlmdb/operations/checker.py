@@ -110,6 +110,8 @@ class _Check:
 
     def _everything(self, slots: dict[str, Slot]) -> None:
         self._names(slots)
+        for text in self.catalogue.damage(self.txn):
+            self._problem("catalogue", text)
         maps = {(storage.space, storage.prefix): (pmap, storage) for pmap, storage in list(self.store.maps.items())}
         for slot in slots.values():
             self._table(slot, maps)
@@ -149,7 +151,7 @@ class _Check:
             report.codecs = "declared"
         else:
             storage = self._undeclared(slot, place, report)
-        indexes = [] if storage is None else list(storage.indexes)
+        indexes = [] if storage is None else self._kept(storage)
         if storage is None:
             storage = attached
         if pmap is not None and storage is not None:
@@ -157,6 +159,11 @@ class _Check:
         if report.codecs == "plain" and storage is not None:
             indexes = self._plain_indexes(slot, storage)
         self._records(slot.identity, report, place, storage, indexes)
+
+    def _kept(self, storage: Storage[Any, Any]) -> list[IndexStorage]:
+        """The declared indexes, without those that another program has dropped or changed meanwhile."""
+        gone = frozenset[str]() if storage.watch is None else storage.watch(self.txn, None)[0]
+        return [index for index in storage.indexes if index.name not in gone]
 
     def _undeclared(self, slot: Slot, place: Place, report: TableReport) -> Optional[Storage[Any, Any]]:
         if slot.key is None or slot.value is None:
@@ -184,6 +191,10 @@ class _Check:
                 found.append(index_storage(self.store, place, name, definition, storage))
             except ValueError as error:
                 self.report.note(f"index {slot.identity}.{name}: {error}")
+        for name in slot.attached:
+            self.report.note(
+                f"index {slot.identity}.{name} was attached by a program, and is checked only where that attaches it"
+            )
         return found
 
     def _by_hand(self, slots: dict[str, Slot], maps: Mapping[Any, Any]) -> None:

@@ -10,10 +10,11 @@ from typing import Any, NamedTuple, Optional, Union
 from .. import errors, openstores
 from ..catalogue import Place, Slot, catalogue_of, slot_prefix, uuid_of
 from ..classic.pmap import PersistentMap
-from ..engines.lmdb import Options
+from ..engines.lmdb import MAX_KEY_SIZES, Options
 from ..keys import KeyCodec, tables_codec
 from ..keys import from_name as key_from_name
 from ..layout import SLOTS
+from ..storage import shortened
 from ..store import Store
 from ..values import from_name as value_from_name
 from ..values.base import Serializer, is_a
@@ -88,7 +89,7 @@ def convert(
             )
         report = ConversionReport(str(opening.path), None if target is None else os.path.abspath(os.fspath(target)))
         plans = _plans(store, {cls._zlmdb_oid: cls for cls in maps}, slots or {})  # pyright: ignore[reportPrivateUsage]
-        conversion = _Conversion(store, report, told or silent, skip)
+        conversion = _Conversion(store, report, told or silent, skip, MAX_KEY_SIZES[lib_version or "0.9"])
         if target is None:
             conversion.run(plans, None)
         else:
@@ -173,8 +174,10 @@ def _numbers(txn: Any, taken: set[int]) -> list[int]:
 class _Conversion:
     """One pass that writes, and one that compares."""
 
-    def __init__(self, source: Store, report: ConversionReport, told: Told, skip: bool) -> None:
+    def __init__(self, source: Store, report: ConversionReport, told: Told, skip: bool, limit: int) -> None:
+        """*limit*: the bytes that a key may take in the new file."""
         self._source = source
+        self._limit = limit
         self._report = report
         self._told = told
         self._skip = skip
@@ -216,8 +219,7 @@ class _Conversion:
     def _converted(self, plan: _Plan, key: bytes, data: bytes) -> Optional[tuple[bytes, bytes]]:
         """The key and value of the new file; None where the record is skipped."""
         try:
-            decoded = plan.old.decode(key)
-            made = plan.new.encode(decoded)
+            decoded, made = self._new_key(plan, key)
             if plan.new.decode(made) != decoded:
                 raise ValueError(f"the key {decoded!r} would come back as another one")
             value = plan.value.decode(data)
@@ -238,12 +240,12 @@ class _Conversion:
                 handle = getattr(made.space(place.space), "handle", None)
                 for key, data in _rows(old, plan.place.prefix):
                     try:
-                        decoded, value = plan.old.decode(key), plan.value.decode(data)
-                        made_key = plan.new.encode(decoded)
+                        (decoded, made_key), value = self._new_key(plan, key), plan.value.decode(data)
                     except ValueError:
                         continue  # reported when it was skipped
                     stored = new.get(place.prefix + made_key, None, handle)
-                    if stored is None or plan.value.decode(stored) != value:
+                    # Equal bytes first: there are values, such as NaN, that equal nothing.
+                    if stored is None or (stored != data and plan.value.decode(stored) != value):
                         raise errors.CorruptDatabase(f"the record {decoded!r} of {plan.name} did not arrive as it was")
                     report.verified += 1
                     if report.verified % _EVERY == 0:
@@ -251,6 +253,15 @@ class _Conversion:
         if report.verified != sum(report.records.values()):
             raise errors.CorruptDatabase(f"{report.verified} of {sum(report.records.values())} records arrived")
         self._told(Progress("verify", report.verified, report.verified))
+
+    def _new_key(self, plan: _Plan, key: bytes) -> tuple[Any, bytes]:
+        """The key that the bytes *key* are, and its bytes in the new file. Raises ValueError where there are none."""
+        decoded = plan.old.decode(key)
+        made = plan.new.encode(decoded)
+        size = len(made) + (len(plan.place.prefix) if plan.slot is None else 0)
+        if not 0 < size <= self._limit:
+            raise ValueError(f"the key {shortened(decoded)} takes {size} bytes, 1 to {self._limit} fit in the new file")
+        return decoded, made
 
     def _new_place(self, plan: _Plan, made: Store) -> Place:
         return Place(SLOTS, plan.place.prefix) if plan.slot is None else catalogue_of(made).place(plan.slot)

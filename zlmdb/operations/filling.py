@@ -6,9 +6,9 @@ import os
 import secrets
 import shutil
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager
-from typing import Any, Optional, Union
+from typing import Any, Optional, TypeVar, Union
 
 from .. import errors
 from ..catalogue import Place, Slot, catalogue_of
@@ -19,8 +19,10 @@ from ..store import Store
 from .backup import check_room, flush
 
 StrPath = Union[str, "os.PathLike[str]"]
+R = TypeVar("R")
 
-_BATCH = 10_000  # records in a transaction
+_BATCH, _BATCH_BYTES = 10_000, 16 << 20  # records, and bytes, in a transaction
+_LARGE = 1 << 20
 
 
 @contextmanager
@@ -62,17 +64,64 @@ def _publish(file: str, temporary: str, final: str) -> None:
     flush(os.path.dirname(final))
 
 
+class Writer:
+    """Writes tables and records in *txn*, a transaction of `Store.change`; *open_space* is what that gives with it.
+
+    *reserved* are slots that no table may get.
+    """
+
+    def __init__(self, store: Store, txn: Any, open_space: Callable[[bytes], Any], reserved: Collection[int]) -> None:
+        self.store = store
+        self.catalogue = catalogue_of(store)
+        self._txn = txn
+        self._open_space = open_space
+        self._reserved = reserved
+        self._handles: dict[Optional[bytes], Any] = {None: None}
+
+    def table(self, slot: Slot) -> Place:
+        """Enter *slot* into the catalogue, under a number of its own unless it has one; where its records go."""
+        txn = self._txn
+        if slot.number == 0:
+            slot.number = self.catalogue.allocate(txn, self.catalogue.read(txn), self._reserved)
+        self.catalogue.write(txn, slot)
+        place = self.catalogue.place(slot)
+        self._handle(place.space)
+        return place
+
+    def attached(self, identity: str, indexes: dict[str, dict[str, Any]]) -> None:
+        """Record the indexes that a classic program attached to a map."""
+        self.catalogue.write_attached(self._txn, identity, indexes)
+
+    def copy_migrations(self, records: Sequence[dict[str, Any]]) -> None:
+        """Record the steps of the schema that were applied to the source."""
+        present = {one["version"] for one in self.catalogue.migrations(self._txn)}
+        for record in records:
+            if record["version"] not in present:
+                self.catalogue.write_migration(self._txn, record)
+
+    def put(self, place: Place, key: bytes, data: bytes) -> bool:
+        """Store a record under the engine's *key*, without the prefix of *place*; False where there is one already."""
+        stored: bool = self._txn.put(place.prefix + key, data, overwrite=False, db=self._handle(place.space))
+        return stored
+
+    def _handle(self, space: Optional[bytes]) -> Any:
+        if space not in self._handles and space is not None:
+            self._handles[space] = self._open_space(space)
+        return self._handles[space]
+
+
 class Filler:
-    """Writes records into a store, some thousands in a transaction. Nobody else writes meanwhile.
+    """Does what `Writer` does in a new file: some thousand records in a transaction. Nobody else writes meanwhile.
 
     Used in a ``with`` block, at whose clean end everything is committed.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, reserved: Collection[int] = ()) -> None:
         self.store = store
         self.catalogue = catalogue_of(store)
+        self._reserved = reserved
         self._txn: Any = None
-        self._pending = 0
+        self._pending = self._bytes = 0
 
     def __enter__(self) -> Filler:
         return self
@@ -85,39 +134,28 @@ class Filler:
             self._end()
 
     def table(self, slot: Slot) -> Place:
-        """Enter *slot* into the catalogue, under a number of its own unless it has one; where its records go."""
-        self._commit()
-
-        def create(txn: Any, open_space: Any) -> Place:
-            if slot.number == 0:
-                slot.number = self.catalogue.allocate(txn, self.catalogue.read(txn))
-            self.catalogue.write(txn, slot)
-            place = self.catalogue.place(slot)
-            if place.space is not None:
-                open_space(place.space)
-            return place
-
-        return self.store.change(create)
+        """As `Writer.table`."""
+        return self._change(lambda writer: writer.table(slot))
 
     def attached(self, identity: str, indexes: dict[str, dict[str, Any]]) -> None:
-        """Record the indexes that a classic program attached to a map."""
-        self._commit()
-        self.store.change(lambda txn, _: self.catalogue.write_attached(txn, identity, indexes))
+        """As `Writer.attached`."""
+        self._change(lambda writer: writer.attached(identity, indexes))
 
     def copy_migrations(self, records: Sequence[dict[str, Any]]) -> None:
-        """Record the steps of the schema that were applied to the source."""
-        self._commit()
-
-        def write(txn: Any, _: Any) -> None:
-            for record in records:
-                self.catalogue.write_migration(txn, record)
-
+        """As `Writer.copy_migrations`."""
         if records:
-            self.store.change(write)
+            self._change(lambda writer: writer.copy_migrations(records))
+
+    def _change(self, work: Callable[[Writer], R]) -> R:
+        self._commit()
+        return self.store.change(lambda txn, open_space: work(Writer(self.store, txn, open_space, self._reserved)))
 
     def put(self, place: Place, key: bytes, data: bytes) -> bool:
         """Store a record under the engine's *key*, without the prefix of *place*; False where there is one already."""
+        if len(data) > _LARGE:
+            self._commit()
         if self._txn is None:
+            self._make_room(len(data))
             self.store.writer.acquire(None)
             try:
                 self._txn = self.store.begin(write=True)
@@ -131,9 +169,23 @@ class Filler:
         except Exception as error:
             raise self.store.engine.translate(error, key=key) from error
         self._pending += 1
-        if self._pending >= _BATCH:
+        self._bytes += len(data)
+        if self._pending >= _BATCH or self._bytes > _BATCH_BYTES:
             self._commit()
         return stored
+
+    def _make_room(self, size: int) -> None:
+        """Before a transaction that begins with a value of *size* bytes: where the map has to grow, let it."""
+        store = self.store
+        while store.engine.moves and store.can_grow:
+            info = store.env.info()
+            used = (info["last_pgno"] + 1) * store.env.stat()["psize"]
+            if info["map_size"] - used > 3 * (size + _BATCH_BYTES):  # pages are copied, and not quite filled
+                return
+            with store.writing(None):
+                store.full = True
+                if not store.make_room():
+                    return
 
     def _commit(self) -> None:
         if self._txn is None:
@@ -147,6 +199,6 @@ class Filler:
 
     def _end(self) -> None:
         self._txn = None
-        self._pending = 0
+        self._pending = self._bytes = 0
         self.store.ended(threading.get_ident())
         self.store.writer.release()

@@ -110,9 +110,10 @@ class Operations:
     def load(self, file: IO[bytes], *, progress: Optional[Told] = None) -> Streamed:
         """Store the tables of a stream that `dump` wrote, none of which this database has yet.
 
-        The whole stream is checked first. Declared indexes are built when a program that declares them opens the
-        database. Raises `DecodeError` when the stream was cut off or has changed, `ConstraintError` when a table is
-        there already, `SchemaMismatch` for a table without types from the other layout, `ReadonlyDatabase`,
+        The whole stream is checked first, and then stored in one transaction: all of it, or nothing. Declared indexes
+        are built when a program that declares them opens the database. Raises `DecodeError` when the stream was cut
+        off or has changed, `ConstraintError` when a table or slot is there already, `SchemaMismatch` for a table
+        without types from the other layout, and where both have migrations, which differ; `ReadonlyDatabase`,
         `NestedTransaction`.
         """
         from .stream import load

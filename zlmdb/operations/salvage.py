@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple, Optional, Union
 
 from .. import errors, layout
-from ..catalogue import Place, Slot, slot_of, slot_prefix, uuid_of
+from ..catalogue import LAST_SLOT, Place, Slot, slot_of, slot_prefix, uuid_of
 from ..engines.lmdb import data_file
 from ..engines.pages import Meta, PageFile, Record, Tree, Walk
 from ..keys import from_name as key_from_name
@@ -243,6 +243,9 @@ class _Salvage:
             number = int.from_bytes(record.key[:2], "big")
             if number == 0 or number in hidden or len(record.key) < 2:
                 continue
+            if number > LAST_SLOT:  # which zlmdb <= 26 did not refuse
+                self.report.lose(f"slot {number}", record.key[2:], f"slots are numbered from 1 to {LAST_SLOT}")
+                continue
             place, name = Place(None, slot_prefix(number)), names.get(number, f"slot {number}")
             self._record(name, record.key[2:], record.value, place, storages.get(number))
         if any(one.get("indexes") for one in definitions.values()):
@@ -280,7 +283,7 @@ class _Salvage:
         storages: dict[int, Storage[Any, Any]] = {}
         for key, data in records.items():
             number = int.from_bytes(key[2:], "big")
-            if len(key) != 4 or number in hidden:
+            if len(key) != 4 or number in hidden or number > LAST_SLOT:
                 continue
             try:
                 record = dict(layout.decode(data or b""))

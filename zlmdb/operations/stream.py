@@ -21,8 +21,8 @@ import hashlib
 import json
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
-from typing import IO, Any, NamedTuple, Optional
+from collections.abc import Callable, Iterator, Sequence
+from typing import IO, Any, NamedTuple, Optional, Union
 from uuid import UUID
 
 from .. import errors, layout
@@ -31,12 +31,13 @@ from ..keys import KeyCodec, tables_codec
 from ..keys import from_name as key_from_name
 from ..store import Store
 from ..values.base import is_a
-from .filling import Filler
+from .filling import Filler, Writer
 from .keytext import from_plain, to_plain
 from .progress import Progress, Told, silent
 
 VERSION = 1
 _EVERY = 10_000
+Filling = Union[Filler, Writer]
 
 
 class Streamed(NamedTuple):
@@ -177,8 +178,20 @@ def _numbers(source: Store, txn: Any, slots: dict[str, Slot]) -> list[int]:
 # -- reading --------------------------------------------------------------------------------------------------------
 
 
-def load(target: Store, source: IO[bytes], told: Optional[Told] = None) -> Streamed:
-    """Store the tables of the stream *source* in *target*, which has none of them. The stream is checked first."""
+class _Checked(NamedTuple):
+    """What is in a stream that was read to its end; *slots* are those given by hand."""
+
+    streamed: Streamed
+    names: list[str]
+    slots: list[int]
+    migrations: list[dict[str, Any]]
+
+
+def load(target: Store, source: IO[bytes], told: Optional[Told] = None, *, new: bool = False) -> Streamed:
+    """Store the tables of the stream *source* in *target*, which has none of them. The stream is checked first.
+
+    All is stored in one transaction, except in a *new* file, which is thrown away as a whole when that fails.
+    """
     if target.readonly:
         raise errors.ReadonlyDatabase(f"{target.engine.path!r} is open read-only: open it writable to load into it")
     with target.writing(None):
@@ -189,26 +202,58 @@ def load(target: Store, source: IO[bytes], told: Optional[Told] = None) -> Strea
             copy.seek(0)
             source = copy
         start = source.tell()
-        streamed, names = _verify(source)
-        _refuse_present(target, names)
-        source.seek(start)
-        _load(target, source, told or silent)
-    return streamed
+        checked = _verify(source)
+
+        def work(filling: Filling) -> None:
+            source.seek(start)
+            _load(filling, source, told or silent)
+
+        if new:
+            with Filler(target, checked.slots) as filler:
+                work(filler)
+        else:
+
+            def at_once(txn: Any, open_space: Callable[[bytes], Any]) -> None:
+                _refuse_present(target, txn, checked)
+                work(Writer(target, txn, open_space, checked.slots))
+
+            target.change(at_once)
+    return checked.streamed
 
 
-def _refuse_present(target: Store, names: Sequence[str]) -> None:
-    with target.reading() as txn:
-        present = catalogue_of(target).read(txn).keys() & set(names)
-    for name in sorted(present):
+def _refuse_present(target: Store, txn: Any, checked: _Checked) -> None:
+    """Raise where *target* has a table or slot of the stream, or the versions of another schema."""
+    catalogue = catalogue_of(target)
+    present = sorted(catalogue.read(txn).keys() & set(checked.names))
+    for number in checked.slots:
+        place = catalogue.slot_place(number)
+        space = target.space(place.space)
+        cursor = None if space is None else txn.cursor(space.handle)
+        used = cursor is not None and cursor.set_range(place.prefix) and cursor.key()[:2] == place.prefix
+        if used or catalogue.registered(txn, number) is not None:
+            present.append(f"slot {number}")
+    for name in present:
         raise errors.ConstraintError(
             f"table {name!r} is in the database already: load into one that does not have it", table=name
         )
+    theirs, ours = _versions(checked.migrations), _versions(catalogue.migrations(txn))
+    if theirs and ours and theirs != ours:
+        raise errors.SchemaMismatch(
+            f"the stream has the versions {theirs} of its schema, {target.engine.path!r} has {ours}: load it into a "
+            "new database",
+            path=target.engine.path,
+        )
 
 
-def _verify(source: IO[bytes]) -> tuple[Streamed, list[str]]:
-    """Read a stream to its end: what is in it, and the names. Raises `DecodeError` when it is none or is damaged."""
+def _versions(migrations: Sequence[dict[str, Any]]) -> dict[int, str]:
+    return {int(one["version"]): str(one["name"]) for one in migrations}
+
+
+def _verify(source: IO[bytes]) -> _Checked:
+    """Read a stream to its end. Raises `DecodeError` when it is none or is damaged."""
     tables = records = 0
     names: list[str] = []
+    slots: list[int] = []
     digest, count, name = hashlib.sha256(), 0, ""
     facts = _facts(source.readline())
     if facts.get("zlmdb") != "dump":
@@ -217,6 +262,7 @@ def _verify(source: IO[bytes]) -> tuple[Streamed, list[str]]:
         raise errors.DecodeError(
             f"a stream of version {facts.get('version')}, this zlmdb reads {VERSION}: use a newer one"
         )
+    migrations = facts.get("migrations", [])
     for line in source:
         if line.startswith((b'{"k"', b'{"r"')):
             digest.update(line)
@@ -226,10 +272,13 @@ def _verify(source: IO[bytes]) -> tuple[Streamed, list[str]]:
         if "end" not in facts:
             name, digest, count = _section_name(facts), hashlib.sha256(), 0
             names.append(name)
+            if "slot" in facts:
+                slot_prefix(facts["slot"])  # raises for a number that is none
+                slots.append(facts["slot"])
         elif facts["end"] is None:
             if (tables, records) != (facts.get("tables"), facts.get("records")):
                 raise errors.DecodeError(f"the stream has {tables} tables and {records} records, its end says {facts}")
-            return Streamed(tables, records), names
+            return _Checked(Streamed(tables, records), names, slots, migrations)
         else:
             if (facts["end"], facts.get("records"), facts.get("sha256")) != (name, count, digest.hexdigest()):
                 raise errors.DecodeError(f"table {name!r} of the stream has changed: its checksum does not match")
@@ -249,26 +298,25 @@ def _facts(line: bytes) -> dict[str, Any]:
     return facts if is_a(facts, dict) else {}
 
 
-def _load(target: Store, source: IO[bytes], told: Told) -> None:
+def _load(filling: Filling, source: IO[bytes], told: Told) -> None:
     attached: dict[str, Any] = {}
-    with Filler(target) as filler:
-        filler.copy_migrations(_facts(source.readline()).get("migrations", []))
-        for section, records in _sections(source):
-            place = _place(filler, section)
-            codec = section.codec
-            if codec is not None and target.layout == "classic":
-                codec = codec.classic()
-            count = 0
-            for count, (key, data) in enumerate(records, 1):
-                if not filler.put(place, _key(section, codec, key), data):
-                    raise errors.DuplicateKey(f"table {section.name!r}: the stream has the key {key!r} twice", key=key)
-                if count % _EVERY == 0:
-                    told(Progress(section.name, count))
-            told(Progress(section.name, count, count))
-            if section.facts.get("attached"):
-                attached[section.name] = section.facts["attached"]
-        for name, indexes in attached.items():
-            filler.attached(name, indexes)
+    filling.copy_migrations(_facts(source.readline()).get("migrations", []))
+    for section, records in _sections(source):
+        place = _place(filling, section)
+        codec = section.codec
+        if codec is not None and filling.store.layout == "classic":
+            codec = codec.classic()
+        count = 0
+        for count, (key, data) in enumerate(records, 1):
+            if not filling.put(place, _key(section, codec, key), data):
+                raise errors.DuplicateKey(f"table {section.name!r}: the stream has the key {key!r} twice", key=key)
+            if count % _EVERY == 0:
+                told(Progress(section.name, count))
+        told(Progress(section.name, count, count))
+        if section.facts.get("attached"):
+            attached[section.name] = section.facts["attached"]
+    for name, indexes in attached.items():
+        filling.attached(name, indexes)
 
 
 def _sections(source: IO[bytes]) -> Iterator[tuple[Section, Iterator[tuple[Any, bytes]]]]:
@@ -300,9 +348,9 @@ def _key(section: Section, codec: Optional[KeyCodec[Any]], key: Any) -> bytes:
     return codec.encode(from_plain(codec, key))
 
 
-def _place(filler: Filler, section: Section) -> Place:
+def _place(filling: Filling, section: Section) -> Place:
     """Where the records of a section go, after entering the table into the catalogue."""
-    facts, store = section.facts, filler.store
+    facts, store = section.facts, filling.store
     if section.codec is None and facts.get("layout") != store.layout:
         raise errors.SchemaMismatch(
             f"{section.name!r} was dumped from the {facts.get('layout')} layout, and its types are not known: load "
@@ -310,8 +358,7 @@ def _place(filler: Filler, section: Section) -> Place:
             table=section.name,
         )
     if "slot" in facts:
-        slot_prefix(facts["slot"])
-        return filler.catalogue.slot_place(facts["slot"])
+        return filling.catalogue.slot_place(facts["slot"])
     codec = section.codec
     slot = Slot(
         section.name,
@@ -323,4 +370,4 @@ def _place(filler: Filler, section: Section) -> Place:
         facts.get("value"),
         facts.get("model"),
     )
-    return filler.table(slot)
+    return filling.table(slot)

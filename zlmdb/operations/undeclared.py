@@ -76,6 +76,8 @@ def _key(codec: KeyCodec[Any], plain: Any) -> Any:
         pass
     else:
         return plain
+    if isinstance(plain, str) and codec.name.startswith("bytes"):  # JSON has them as text, which may look hexadecimal
+        raise NotComputable(f"its keys are bytes, its records have texts{_BLIND}")
     try:
         return from_plain(codec, plain)
     except EncodeError as error:

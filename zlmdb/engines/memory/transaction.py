@@ -61,7 +61,13 @@ class MemoryTransaction:
 
     def __del__(self) -> None:
         # A child is not collected before its parent, which holds it.
-        if self.spaces is not ENDED and self.spaces is not FORKED and self._parent is None:
+        if self._parent is None:
+            self.abandon()
+
+    def abandon(self) -> None:
+        """Forget the changes, from a finaliser, which may run in the middle of anything: this waits for no lock."""
+        if self.spaces is not ENDED and self.spaces is not FORKED:
+            self.spaces = ENDED
             self._env.versions.abandon(self._token, self._writer)
 
     # -- what cursors use -----------------------------------------------------------------------------------------

@@ -1,0 +1,201 @@
+"""What comes at a bad moment, a signal, the garbage collector, another thread, leaves no lock behind."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+
+import zlmdb
+from zlmdb.engines import lmdb as engine
+from zlmdb.gate import Gate
+
+posix_only = pytest.mark.skipif(not hasattr(os, "fork"), reason="fork and signals of POSIX")
+
+
+class Store(zlmdb.Schema):
+    numbers: zlmdb.Table[str, int]
+    blobs: zlmdb.Table[int, bytes]
+
+
+@pytest.fixture
+def db(make_db: Callable[..., Any]) -> Any:
+    return make_db(Store)
+
+
+def still_writes(db: Any) -> None:
+    """Another thread becomes the writer, and then this one."""
+    done: list[int] = []
+
+    def write() -> None:
+        with db.write(timeout=10) as t:
+            t.numbers["other"] = 1
+            done.append(1)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    thread.join(20)
+    assert done == [1]
+    with db.write(timeout=10) as t:
+        t.numbers["mine"] = 1
+
+
+class Interrupted:
+    """An engine's transaction in whose commit a signal comes, *after* what it does or before."""
+
+    def __init__(self, raw: Any, after: bool) -> None:
+        self._raw, self._after = raw, after
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._raw, name)
+
+    def commit(self) -> None:
+        if self._after:
+            self._raw.commit()
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_a_signal_during_a_commit_leaves_no_lock(db: Any, after: bool) -> None:
+    done: list[bool] = []
+    with pytest.raises(KeyboardInterrupt), db.write() as t:  # noqa: PT012
+        t.numbers["a"] = 1
+        t.txn.after_commit(lambda: done.append(True))
+        t.txn._raw = Interrupted(t.txn.raw, after)
+    with db.read() as t:
+        assert dict(t.numbers) == ({"a": 1} if after else {})
+    assert done == []
+    still_writes(db)
+
+
+def test_a_lost_transaction_is_ended_where_warnings_are_errors(db: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    lost = db.write()
+    lost.numbers["a"] = 1
+    seen: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: seen.append(unraisable.exc_type))
+    del lost
+    gc.collect()
+    gc.collect()
+    assert seen == [ResourceWarning]
+    still_writes(db)
+
+
+@pytest.mark.filterwarnings("default::ResourceWarning")
+@pytest.mark.parametrize("write", [False, True])
+def test_the_collector_waits_for_no_lock_of_the_engine_in_memory(write: bool) -> None:
+    db = zlmdb.open(None, Store)
+    lost = db.write() if write else db.read()
+    lost.numbers.get("a")
+    held: Any = db.store.env.versions.lock
+    with pytest.warns(ResourceWarning, match="never ended"), held:  # noqa: PT031
+        del lost
+        gc.collect()
+        gc.collect()
+    still_writes(db)
+    db.close()
+
+
+def test_a_signal_while_a_gate_waits_opens_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    gate = Gate()
+    stay, gone = threading.Event(), threading.Event()
+
+    def inside() -> None:
+        gate.enter()
+        gone.set()
+        stay.wait(10)
+        gate.leave(threading.get_ident())
+
+    thread = threading.Thread(target=inside)
+    thread.start()
+    gone.wait(10)
+
+    def interrupt(*_: Any) -> bool:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(gate._changed, "wait_for", interrupt)
+    with pytest.raises(KeyboardInterrupt), gate.alone(10):
+        raise AssertionError("somebody was inside")
+    done = threading.Event()
+    other = threading.Thread(target=lambda: (gate.enter(), done.set(), gate.leave(threading.get_ident())))
+    other.start()
+    assert done.wait(10)
+    stay.set()
+    thread.join(10)
+    other.join(10)
+
+
+@pytest.mark.parametrize("through", ["run", "change"])
+def test_a_map_that_another_thread_let_grow_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, through: str
+) -> None:
+    monkeypatch.setattr(engine, "RESERVATION", 0)
+    monkeypatch.setattr(engine, "FIRST_SIZE", 1 << 20)
+    with zlmdb.open(tmp_path / "db", Store, durability="none") as db:
+        grow = db.store.grow
+
+        def late(*arguments: Any, **options: Any) -> bool:
+            def small() -> None:
+                with db.write() as t:
+                    t.blobs[9999] = b"y"
+
+            thread = threading.Thread(target=small)
+            thread.start()
+            thread.join(10)
+            return grow(*arguments, **options)
+
+        monkeypatch.setattr(db.store, "grow", late)
+
+        def fill(put: Callable[[bytes, bytes], object]) -> None:
+            for i in range(300):
+                put(i.to_bytes(8, "big"), b"x" * 4000)
+
+        if through == "run":
+            db.run(lambda t: t.blobs.update((i, b"x" * 4000) for i in range(300)))
+        else:
+            space = db.store.space(b"t:blobs")
+            db.store.change(lambda txn, _: fill(lambda key, data: txn.put(key, data, db=space.handle)))
+        with db.read() as t:
+            assert len(t.blobs) >= 301
+
+
+_PARENT = """
+import os, signal, sys, time, zlmdb
+class Store(zlmdb.Schema):
+    numbers: zlmdb.Table[str, int]
+db = zlmdb.open(sys.argv[1], Store, durability="none")
+with db.write() as t:
+    t.numbers["a"] = 1
+child = os.fork()
+if child == 0:
+    time.sleep(60)
+    os._exit(0)
+print(child, flush=True)
+with db.write() as t:
+    t.numbers["b"] = 1
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@posix_only
+def test_the_lock_of_a_writer_that_was_killed_does_not_live_on_in_its_children(tmp_path: Path) -> None:
+    parent = subprocess.Popen([sys.executable, "-c", _PARENT, str(tmp_path / "db")], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    child = int(parent.stdout.readline())
+    try:
+        parent.stdout.close()
+        assert parent.wait(30) == -signal.SIGKILL
+        time.sleep(0.05)
+        with zlmdb.open(tmp_path / "db", Store, timeout=5) as db, db.write(timeout=5) as t:
+            assert dict(t.numbers) == {"a": 1}
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
