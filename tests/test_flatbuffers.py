@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, make_dataclass
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, Optional, TypedDict, Union
+from typing import Annotated, Any, Final, Literal, NamedTuple, Optional, TypedDict, Union
 from uuid import UUID
 
 import pytest
@@ -1094,3 +1094,78 @@ def test_tables_of_flatbuffers() -> None:
             assert t.users[key].email == "new@example.com"
             assert t.users.by_email["new@example.com"] == t.users[key]
             assert t.lazy[key].email == ann().email
+
+
+@dataclass
+class Reply:
+    text: str
+    to: Final[Optional[int]] = None
+
+
+def test_an_optional_field_is_one_also_inside_final() -> None:
+    codec = serializer(FlatBuffers[Reply])
+    for reply in (Reply("a"), Reply("a", 3)):
+        assert codec.decode(codec.encode(reply)) == reply
+
+
+@dataclass
+class Branch:
+    value: int
+    children: list[Branch] = field(default_factory=list)
+
+
+@dataclass
+class Noted:
+    """The same with a field more."""
+
+    value: int
+    children: list[Noted] = field(default_factory=list)
+    note: Optional[str] = None
+
+
+def tree(cls: Any, levels: int) -> Any:
+    found = cls(0)
+    for level in range(1, levels):
+        found = cls(level, [found])
+    return found
+
+
+def test_trees_in_lists_are_read_as_deep_by_a_class_with_more_fields() -> None:
+    new, old = serializer(FlatBuffers[Noted]), serializer(FlatBuffers[Branch])
+    for levels in (40, 63):
+        data = old.encode(tree(Branch, levels))
+        assert old.decode(data) == tree(Branch, levels)
+        assert new.decode(data) == tree(Noted, levels)
+
+
+@pytest.mark.parametrize("name", ["_data", "_table", "_fields", "_count", "_known", "_names", "_eager"])
+def test_a_view_refuses_fields_by_the_names_that_it_has_itself(name: str) -> None:
+    cls = make_dataclass("Stats", [("name", str), (name, int)])
+    with pytest.raises(TypeError, match=f"{name}: a view has that name for itself"):
+        serializer(values.FlatBuffersView[cls]).encode(cls("a", 99))
+    codec: Any = serializer(FlatBuffers[cls])
+    assert codec.decode(codec.encode(cls("a", 99))) == cls("a", 99)
+
+
+@attrs.define
+class Parsed:
+    x: int
+
+    def __init__(self, text: str) -> None:
+        self.__attrs_init__(int(text))  # type: ignore[attr-defined]
+
+
+class _Pair(NamedTuple):
+    a: int
+    b: int
+
+
+class Pair(_Pair):
+    def __new__(cls, text: str) -> Pair:
+        return super().__new__(cls, *map(int, text.split()))
+
+
+@pytest.mark.parametrize("value", [Parsed("5"), Pair("1 2")], ids=["attrs", "namedtuple"])
+def test_what_its_own_constructor_cannot_make_again_is_not_stored(value: Any) -> None:
+    with pytest.raises(EncodeError):
+        serializer(FlatBuffers[type(value)]).encode(value)

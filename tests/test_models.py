@@ -923,3 +923,76 @@ if msgspec is not None:
         (Optional[Row], Row(1)),
         (dict[str, Row], {"a": Row(1)}),
     ]
+
+
+Thing = TypeVar("Thing")
+Other = TypeVar("Other")
+
+
+@dataclass
+class Box(Generic[Thing]):
+    value: Thing
+
+
+@dataclass
+class Crate(Box[list[Thing]], Generic[Thing, Other]):
+    """Its own variables are not those of its base."""
+
+    label: Other
+
+
+@dataclass
+class Ticket(Box[UUID]):
+    seat: int
+
+
+@dataclass
+class Late(Ticket):
+    """Derived from what was derived."""
+
+    at: date
+
+
+@dataclass
+class Dated(Crate[date, str]):
+    extra: int = 0
+
+
+every_format = pytest.mark.parametrize("name", ["Msgpack", "Json", "Cbor", "FlatBuffers", "Pickle"])
+
+
+@every_format
+def test_a_class_derived_from_a_generic_one_with_types_has_those(name: str) -> None:
+    wrapper: Any = getattr(values, name)
+    for value in (
+        Ticket(UUID(int=7), 5),
+        Late(UUID(int=7), 5, date(2024, 1, 2)),
+        Dated([date(2024, 1, 2)], "label"),
+    ):
+        codec: Any = serializer(wrapper[type(value)])
+        assert codec.decode(codec.encode(value)) == value
+    wrong: Any = Ticket("00000000-0000-0000-0000-000000000000", 5)  # type: ignore[arg-type]
+    with pytest.raises(EncodeError, match="expected .*UUID"):
+        serializer(wrapper[Ticket]).encode(wrong)
+    wrong = Dated(["2024-01-02"], "label")  # type: ignore[list-item]
+    with pytest.raises(EncodeError):
+        serializer(wrapper[Dated]).encode(wrong)
+
+
+class Perm(enum.Flag):
+    NONE = 0
+    READ = 1
+    WRITE = 2
+    RW = 3
+
+
+@dataclass
+class Allowed:
+    perm: Perm = Perm.NONE
+
+
+@every_format
+def test_flags_of_no_bit_and_of_several_are_members_too(name: str) -> None:
+    codec: Any = serializer(getattr(values, name)[Allowed])
+    for perm in (Perm.NONE, Perm.READ, Perm.RW):
+        assert codec.decode(codec.encode(Allowed(perm))) == Allowed(perm)

@@ -325,6 +325,7 @@ def _storage(store: Store, catalogue: Catalogue, slots: Mapping[str, Slot], decl
                 primary=None if index.unique else key,
                 adopted=index.adopts is not None,
                 field=index.attribute(declared.model),
+                as_stored=not index.comes_back(declared.model),
             )
         )
     storage.watch = _Watch(catalogue, slot, known, strict=declared.strict)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import date, datetime
+from enum import Enum
 from keyword import iskeyword
 from operator import attrgetter
 from types import GenericAlias
-from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union, get_origin, overload
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Optional, TypeVar, Union, get_args, get_origin, overload
 from uuid import UUID
 
 from .indexview import IndexView, UniqueIndexView
@@ -109,14 +111,30 @@ class DeclaredIndex(Generic[I]):
         """The function that takes the index key from a value."""
         if self.function is not None:
             return self.function
-        return attrgetter(*self.fields) if _has_attributes(model) else _from_plain_data(self.fields)
+        if _has_attributes(model) and not any("." in field for field in self.fields):
+            return attrgetter(*self.fields)
+        take: Callable[[Any, str], Any] = _attribute if _has_attributes(model) else _member
+        if len(self.fields) == 1:
+            field = self.fields[0]
+            return lambda value: take(value, field)
+        return lambda value: tuple([take(value, field) for field in self.fields])
 
     def attribute(self, model: Any) -> Optional[str]:
-        """The attribute, or the path ``a.b`` of attributes, that `getter` takes; None where it does something else."""
+        """The attribute that `getter` takes; None where it does something else."""
         if len(self.fields) != 1 or not _has_attributes(model):
             return None
-        names = self.fields[0].split(".")
-        return self.fields[0] if all(name.isidentifier() and not iskeyword(name) for name in names) else None
+        name = self.fields[0]
+        return name if name.isidentifier() and not iskeyword(name) else None
+
+    def comes_back(self, model: Any) -> bool:
+        """Whether a record that is read has for sure the index key of the object that was stored."""
+        if self.function is not None or not _has_attributes(model):
+            return False
+        try:
+            types = field_types(model, getattr(self.owner, "locals_seen", None))
+        except (NameError, TypeError):
+            return False
+        return all(_comes_back(types.get(field)) for field in self.fields)
 
     def definition(self, model: Any) -> dict[str, Any]:
         """What the catalogue records: a change of it rebuilds the index."""
@@ -128,9 +146,10 @@ class Index(DeclaredIndex[I]):
     """An index declared on a table class: several records may have one index key.
 
     ``by_age = Index[int]("age")`` takes the key from a field, several fields make a tuple. A function of the value
-    takes a *version*: a changed function needs a new one, which rebuilds the index at the next opening. *table*
-    is the UUID of the index table of zlmdb <= 26 to adopt. A record whose index key is None, or a tuple with a None, is
-    not in the index. Without a type argument the key type is read from the model's annotations.
+    takes a *version*: a changed function needs a new one, which rebuilds the index at the next opening. It is asked of
+    the record as it is read, as is a field that may come back as another value. *table* is the UUID of the index table
+    of zlmdb <= 26 to adopt. A record whose index key is None, or a tuple with a None, is not in the index. Without a
+    type argument the key type is read from the model's annotations.
 
     On a table the attribute is an `IndexView`.
     """
@@ -164,14 +183,36 @@ def _has_attributes(model: Any) -> bool:
     return isinstance(cls, type) and not issubclass(cls, Mapping)  # a TypedDict is a dict, too
 
 
-def _from_plain_data(fields: tuple[str, ...]) -> Callable[[Any], Any]:
-    """Fields of dicts, and of models where the declared type allows both; absent ones are None."""
-    if len(fields) == 1:
-        field = fields[0]
-        return lambda value: _member(value, field)
-    return lambda value: tuple([_member(value, field) for field in fields])
-
-
-def _member(value: Any, field: str) -> Any:
+def _member(value: Any, path: str) -> Any:
+    """A field of a dict, or of a model where the declared type allows both; None if it, or a holder, is not there."""
+    if isinstance(value, Mapping) and path in value:
+        found: Any = value[path]
+        return found
     holder: Any = value
-    return holder.get(field) if isinstance(value, Mapping) else getattr(holder, field, None)
+    for name in path.split("."):
+        holder = holder.get(name) if isinstance(holder, Mapping) else getattr(holder, name, None)
+    return holder
+
+
+def _attribute(value: Any, path: str) -> Any:
+    """The attribute at *path*, ``address.city``; None where a holder is."""
+    holder: Any = value
+    for name in path.split("."):
+        if holder is None:
+            return None
+        holder = holder.get(name) if isinstance(holder, Mapping) else getattr(holder, name)
+    return holder
+
+
+_EXACT = (int, str, bytes, bool, float, UUID, datetime, date)
+
+
+def _comes_back(annotation: Any) -> bool:
+    """Whether a field of this type comes back with the same key: not a float of 4 bytes, nor what may be anything."""
+    origin: Any = get_origin(annotation)
+    if origin is Annotated:
+        inner = get_args(annotation)[0]
+        return inner is not float and _comes_back(inner)
+    if origin is tuple:
+        return all(_comes_back(part) for part in get_args(annotation) if part is not Ellipsis)
+    return annotation in _EXACT or (isinstance(annotation, type) and issubclass(annotation, Enum))

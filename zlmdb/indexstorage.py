@@ -21,7 +21,8 @@ class IndexStorage:
     *null_error* is what to raise for a null index key; None: the record is not in the index. *owner* gives an entry's
     value from the primary key and its encoding. *enforced* is false in classic files, where several records may have
     one unique key: the entry then belongs to one of them. *table* is the label of the table; by default its index is
-    labelled ``table.index``. *field* says that *get_key* takes the attribute of that name, or a path ``a.b``.
+    labelled ``table.index``. *field* says that *get_key* takes the attribute of that name. *as_stored*: the index key
+    is taken from a record as it is read, since that need not have the key of the object that was given.
     """
 
     def __init__(
@@ -38,8 +39,10 @@ class IndexStorage:
         enforced: bool = True,
         table: Optional[str] = None,
         field: Optional[str] = None,
+        as_stored: bool = False,
     ) -> None:
         self.name = name
+        self.as_stored = as_stored
         self.storage = storage
         self.unique = unique
         self.get_key = get_key

@@ -28,6 +28,7 @@ def __setitem__(self, key, value):
     try:
         encoded = {encode} if {check} else encode_key(key)
         data = dump(value)
+        {reload}
         {new}
     except Exception:
         return general(self, key, value)
@@ -119,6 +120,7 @@ def batch(items):
     for key, value in items:
         encoded = {encode} if {check} else encode_key(key)
         data = dump(value)
+        {reload}
         {new}
         {check_size}
         {check_entries}
@@ -210,6 +212,7 @@ def batch_of(storage: Storage[Any, Any], indexes: Sequence[IndexStorage]) -> Any
         storage,
         {},
         lists=_joined(4, [f"l{line.n} = []" for line in lines]),
+        reload=_reload(indexes),
         new=_joined(8, (one for line in lines for one in line.new)),
         check_entries=f"if {' or '.join(too_long)}: raise ValueError(key)" if too_long else "",
         entries=_joined(
@@ -234,6 +237,7 @@ def _storing(general: Any, storage: Storage[Any, Any], lines: Sequence[_Lines], 
         _STORING,
         storage,
         {"general": general.__setitem__, "withdraw": withdraw},
+        reload=_reload([line.storage for line in lines]),
         new=_joined(8, (one for line in lines for one in line.new)),
         old=_joined(16, (one for line in lines for one in line.old)),
         check_entries=f"if {' or '.join(too_long)}: return general(self, key, value)" if too_long else "",
@@ -270,6 +274,11 @@ def _made(
     for line in lines:
         names.update(line.names)
     return compiled(what, storage, source, names)
+
+
+def _reload(indexes: Iterable[IndexStorage]) -> str:
+    """The line that takes the record as it will be read, where an index needs that."""
+    return "value = load(data)" if any(index.as_stored for index in indexes) else "pass"
 
 
 def _joined(indent: int, lines: Iterable[str]) -> str:

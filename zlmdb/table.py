@@ -456,6 +456,8 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=TableType):
         """Store a record and the differences of its index entries; everything is checked before anything is written."""
         old = self._stored(encoded, key)
         primary = encoded[len(self.storage.prefix) :]
+        if any(bound.storage.as_stored for bound in self.indexes):
+            value = self.storage.decode_value(data, key)
         try:
             changes = upkeep.changes(self.indexes, self._raw, self.storage, key, primary, value, old)
         except Exception as error:

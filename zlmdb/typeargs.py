@@ -102,11 +102,16 @@ def annotated_names(cls: type) -> list[str]:
     >>> annotated_names(Node)
     ['next']
     """
+    return [name for base in reversed(cls.__mro__) for name in own_names(base)]
+
+
+def own_names(cls: type) -> list[str]:
+    """The names annotated in *cls* itself."""
     if sys.version_info >= (3, 14):  # which evaluates annotations when somebody asks
         from annotationlib import Format, get_annotations
 
-        return [name for base in reversed(cls.__mro__) for name in get_annotations(base, format=Format.FORWARDREF)]
-    return [name for base in reversed(cls.__mro__) for name in vars(base).get("__annotations__") or ()]
+        return list(get_annotations(cls, format=Format.FORWARDREF))
+    return list(vars(cls).get("__annotations__") or ())
 
 
 def _without_none(hint: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal, Optional, Union
 
 from ..typeargs import annotated_names
 from ..values.base import is_a, is_free, show, typename
-from ..values.describe import filled, renamed
+from ..values.describe import bound_types, renamed
 from .expressions import Compare, spelled
 
 _UNIONS: set[Any] = {Union, getattr(types, "UnionType", Union)}
@@ -82,7 +82,7 @@ class Model:
             return (*typing.get_args(holder), Any, Any)[1]
         known = self._hints(origin)
         if name in known:
-            return filled(known[name], dict(zip(getattr(origin, "__parameters__", ()), typing.get_args(holder))))
+            return bound_types(origin, typing.get_args(holder), known)[name]
         if hasattr(origin, name) and not callable(getattr(origin, name)) and not self._listed:
             return Any  # a property
         raise TypeError(

@@ -10,9 +10,10 @@ import dataclasses
 import enum
 import types
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Callable, Literal, Optional, TypeVar, Union
 
+from ..typeargs import own_names
 from .base import is_a, is_free, typename
 from .leaves import Form, Leaf, PlainData, Shape, enum_choice, literal_choice, scalars
 from .shapes import (
@@ -156,9 +157,9 @@ class Reader:
     def define(self, record: Record, names: Names, hints: Mapping[str, Any], args: tuple[Any, ...], where: str) -> None:
         """Give *record* the fields *names* of the types *hints*, with *args* for the type variables of its class."""
         cls = typing.get_origin(record.annotation) or record.annotation
-        given = dict(zip(getattr(cls, "__parameters__", ()), args))
+        hints = bound_types(cls, args, hints)
         record.define(
-            Field(name, stored, self.shape(filled(hints.get(name, Any), given), f"{where}.{name}"), required)
+            Field(name, stored, self.shape(hints.get(name, Any), f"{where}.{name}"), required)
             for name, stored, required in _qualified(names, hints)
         )
 
@@ -290,6 +291,28 @@ def filled(annotation: Any, given: Mapping[Any, Any]) -> Any:
         return given.get(annotation, annotation)
     parameters = getattr(annotation, "__parameters__", ()) if given and typing.get_origin(annotation) else ()
     return annotation[tuple(given.get(one, one) for one in parameters)] if parameters else annotation
+
+
+def bound_types(cls: Any, args: tuple[Any, ...], hints: Mapping[str, Any]) -> dict[str, Any]:
+    """The annotations *hints* of the class *cls*, with its type variables filled in: its own are *args*.
+
+    Those of a base are what *cls* was derived with: ``class Ticket(Box[UUID])``.
+    """
+    found = dict(hints)
+    for base, given in _given(cls, dict(zip(getattr(cls, "__parameters__", ()), args))):
+        if given:
+            found.update((name, filled(hints[name], given)) for name in own_names(base) if name in hints)
+    return found
+
+
+def _given(cls: Any, given: dict[Any, Any]) -> Iterator[tuple[Any, dict[Any, Any]]]:
+    """The bases of *cls*, and last itself, each with what its type variables stand for."""
+    for base in reversed(vars(cls).get("__orig_bases__", cls.__bases__)):
+        origin: Any = typing.get_origin(base) or base
+        if is_a(origin, type) and origin not in (object, typing.Generic):
+            args = tuple([filled(arg, given) for arg in typing.get_args(base)])
+            yield from _given(origin, dict(zip(getattr(origin, "__parameters__", ()), args)))
+    yield cls, given
 
 
 def unresolved(cls: type[Any], error: Exception) -> TypeError:

@@ -197,7 +197,8 @@ class Choice(Shape):
 
 def enum_choice(cls: type[enum.Enum]) -> Choice:
     """The members of *cls*, which must be all text or all integers."""
-    choice = Choice(typename(cls), {member.value: member for member in cls})
+    # Iterating a Flag leaves out members of no bit and of several; aliases are the member itself.
+    choice = Choice(typename(cls), {member.value: member for member in cls.__members__.values()})
     if choice.mixed:
         raise TypeError(f"{choice.label}: the values of an Enum must be all text or all integers")
     if not issubclass(cls, enum.Flag):  # a combination of flags is of the class, and no member of it

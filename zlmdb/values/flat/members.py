@@ -43,12 +43,18 @@ def members(cls: Any, where: str) -> tuple[list[Member], str, bool]:
     if hasattr(cls, "__attrs_attrs__"):
         found = cls.__attrs_attrs__
         checks = any(field.validator is not None or field.converter is not None for field in found)
-        return [_attribute(field) for field in found], "cls($)", checks or hasattr(cls, "__attrs_post_init__")
+        made = not hasattr(cls, "__attrs_init__") and "__attrs_attrs__" in vars(_owner(cls, "__init__"))
+        return (
+            [_attribute(field) for field in found],
+            "cls($)",
+            checks or not made or hasattr(cls, "__attrs_post_init__"),
+        )
     if hasattr(cls, "__struct_config__"):
         return _struct(cls), "cls($)", hasattr(cls, "__post_init__")
     mro: tuple[Any, ...] = getattr(cls, "__mro__", ())
     if tuple in mro and hasattr(cls, "_fields"):
-        return _namedtuple(cls), "cls($)", False
+        made = "_fields" in vars(_owner(cls, "__new__")) and _owner(cls, "__init__") is object
+        return _namedtuple(cls), "cls($)", not made
     if dict in mro and hasattr(cls, "__total__"):
         if cls.__optional_keys__:
             raise TypeError(f"{where}: {typename(cls)}: FlatBuffers needs all keys of a TypedDict; use Optional")
@@ -58,6 +64,11 @@ def members(cls: Any, where: str) -> tuple[list[Member], str, bool]:
         f"{where}: {typename(cls)} cannot be stored as FlatBuffers: use a dataclass, an attrs class, a NamedTuple, a "
         "TypedDict or a msgspec.Struct, or give build= and cast="
     )
+
+
+def _owner(cls: Any, method: str) -> Any:
+    """The class of which *cls* has the *method*."""
+    return next(base for base in cls.__mro__ if method in vars(base))
 
 
 def _own_init(cls: Any) -> bool:

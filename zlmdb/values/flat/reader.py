@@ -152,6 +152,8 @@ class Reader:
         left = "" if lined else "left" if simple else "room[0]"
         other = f"any_{name}(data, t, room)"
         others = [f"pair = {other}", "found[pair[0]] = pair[1]"] if as_dict else [f"add({other})"]
+        if table.recursive:  # the function called counts the level that has been counted here
+            others = ["room[1] -= 1", *others, "room[1] += 1"]
         others.append("continue")
         if left == "left":
             others = ["room[0] = left", *others[:-1], "left = room[0]", "continue"]

@@ -39,7 +39,7 @@ from typing import Annotated, Any, Literal, Optional, Union
 from uuid import UUID
 
 from ..base import is_a, is_free, typename
-from ..describe import filled, renamed, unresolved
+from ..describe import bound_types, renamed, unresolved
 from . import runtime
 from .markers import BOOL, F64, FLOATS, I32, I64, INTEGERS, U8, U16, Id, InStruct, Width
 from .members import Member, is_bare, members
@@ -298,9 +298,12 @@ class _Reader:
         """*annotation* without None, and whether that was there."""
         same: Any = renamed(annotation)
         if same is not None:
-            return self.strip_optional(same) if typing.get_origin(same) in _UNIONS else (annotation, False)
+            inner, optional = self.strip_optional(same)
+            return (inner if optional else annotation), optional
         args = typing.get_args(annotation)
         origin: Any = typing.get_origin(annotation)
+        if getattr(origin, "_name", None) in _QUALIFIERS:
+            return self.strip_optional(args[0])
         special: Any = Annotated
         if origin is special:
             inner, optional = self.strip_optional(args[0])
@@ -344,9 +347,9 @@ class _Reader:
         table.call = call.replace("cls", name, 1)
         table.cls, table.bare = name, is_bare(cls)
         hints = self.hints(cls, where)
-        given = dict(zip(getattr(cls, "__parameters__", ()), args))
+        hints = bound_types(cls, args, hints)
         for member in found:
-            self.add(table, member, f"{where}.{member.name}", filled(hints.get(member.name, Any), given))
+            self.add(table, member, f"{where}.{member.name}", hints.get(member.name, Any))
         return self.numbered(table)
 
     def members(self, cls: Any, where: str) -> tuple[list[Member], str]:

@@ -61,6 +61,12 @@ def make_viewer(schema: Schema, layouts: dict[str, Layout]) -> Decode:
     reader = Reader(schema, layouts, views=True)
     reader.functions()
     models = [table for table in schema.tables if table.path == "."]
+    for table in models:
+        for field in table.declared:
+            if field.name in vars(View):
+                raise TypeError(
+                    f"{table.label}.{field.name}: a view has that name for itself: rename the field, or use FlatBuffers"
+                )
     writer = _Views(reader)
     for table in models:
         writer.view(table)

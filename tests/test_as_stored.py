@@ -1,0 +1,146 @@
+"""The entries of an index are those of the record as it is read, also where that is not what was given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta, timezone
+from typing import Annotated, Any, Callable, Optional, TypedDict
+
+import pytest
+
+import zlmdb
+from zlmdb.values import F32
+
+
+@dataclass
+class Item:
+    price: Annotated[float, F32]
+
+
+class Items(zlmdb.Table[int, zlmdb.FlatBuffers[Item]]):
+    """Numbers that are rounded as they are stored."""
+
+    by_price = zlmdb.Index[float]("price")
+
+
+@dataclass
+class Event:
+    when: datetime
+
+
+class Events(zlmdb.Table[int, Event]):
+    """Points in time, which come back in UTC."""
+
+    by_day = zlmdb.UniqueIndex[date](lambda event: event.when.date(), version=1)
+
+
+class Documents(zlmdb.Table[int, zlmdb.Json[Any]]):
+    """Plain data, where a tuple comes back as a list."""
+
+    by_kind = zlmdb.Index[str](lambda document: type(document["at"]).__name__, version=1)
+
+
+class Address(TypedDict):
+    city: str
+
+
+class Person(TypedDict):
+    address: Address
+
+
+class People(zlmdb.Table[int, Person]):
+    by_city = zlmdb.UniqueIndex[str]("address.city")
+
+
+@dataclass
+class Place:
+    city: Optional[str]
+
+
+@dataclass
+class User:
+    address: Optional[Place]
+    age: int = 0
+
+
+class Users(zlmdb.Table[int, User]):
+    by_city = zlmdb.Index[str]("address.city")
+    by_both = zlmdb.Index[tuple[str, int]]("address.city", "age")
+
+
+class Store(zlmdb.Schema):
+    items: Items
+    events: Events
+    documents: Documents
+    people: People
+    users: Users
+
+
+NIGHT = datetime(2024, 1, 2, 0, 30, tzinfo=timezone(timedelta(hours=2)))
+
+
+@pytest.fixture
+def t(make_db: Callable[..., Any]) -> Iterator[Any]:
+    db = make_db(Store)
+    with db.write() as t:
+        yield t
+    report = db.check()
+    assert report.ok, report.problems
+
+
+def store(table: Any, key: int, value: Any, how: str) -> None:
+    if how == "one":
+        table[key] = value
+    elif how == "many":
+        table.put_many([(key, value)])
+    else:
+        table.put_many(pair for pair in [(key, value)])
+
+
+ways = pytest.mark.parametrize("how", ["one", "many", "generator"])
+
+
+@ways
+def test_a_number_that_is_rounded_leaves_no_entry_behind(t: Any, how: str) -> None:
+    store(t.items, 1, Item(0.1), how)
+    [(rounded, found)] = t.items.by_price.groups()
+    assert (rounded, dict(found)) == (t.items[1].price, {1: t.items[1]})
+    store(t.items, 1, Item(0.5), how)
+    assert [key for key, _ in t.items.by_price.groups()] == [0.5]
+    del t.items[1]
+    assert t.items.by_price.select().count() == 0
+
+
+@ways
+def test_a_function_is_asked_of_the_record_as_it_is_read(t: Any, how: str) -> None:
+    store(t.events, 1, Event(NIGHT), how)
+    assert t.events.by_day.key(date(2024, 1, 1)) == 1
+    with pytest.raises(zlmdb.DuplicateKey):
+        store(t.events, 2, Event(NIGHT + timedelta(minutes=1)), how)
+    del t.events[1]
+    store(t.events, 2, Event(NIGHT), how)
+    assert list(t.events.by_day.select()) == [(2, t.events[2])]
+    store(t.documents, 1, {"at": (1, 2)}, how)
+    store(t.documents, 1, {"at": 1}, how)
+    assert [key for key, _ in t.documents.by_kind.groups()] == ["int"]
+
+
+@ways
+def test_a_path_leads_through_dicts(t: Any, how: str) -> None:
+    store(t.people, 1, {"address": {"city": "Bonn"}}, how)
+    assert t.people.by_city["Bonn"] == {"address": {"city": "Bonn"}}
+    with pytest.raises(zlmdb.DuplicateKey):
+        store(t.people, 2, {"address": {"city": "Bonn"}}, how)
+    store(t.people, 1, {"address": {"city": "Köln"}}, how)
+    assert "Bonn" not in t.people.by_city
+
+
+@ways
+def test_a_none_on_the_way_is_no_entry(t: Any, how: str) -> None:
+    for key, user in enumerate([User(None), User(Place(None)), User(Place("Bonn"), 7)]):
+        store(t.users, key, user, how)
+    assert list(t.users.by_city.select().keys()) == [2]
+    assert list(t.users.by_both.select().keys()) == [2]
+    store(t.users, 2, User(None), how)
+    assert t.users.by_city.select().count() == 0
