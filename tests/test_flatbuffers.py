@@ -1155,17 +1155,17 @@ class Parsed:
         self.__attrs_init__(int(text))  # type: ignore[attr-defined]
 
 
-class _Pair(NamedTuple):
+class _Halves(NamedTuple):
     a: int
     b: int
 
 
-class Pair(_Pair):
-    def __new__(cls, text: str) -> Pair:
+class Halves(_Halves):
+    def __new__(cls, text: str) -> Halves:
         return super().__new__(cls, *map(int, text.split()))
 
 
-@pytest.mark.parametrize("value", [Parsed("5"), Pair("1 2")], ids=["attrs", "namedtuple"])
+@pytest.mark.parametrize("value", [Parsed("5"), Halves("1 2")], ids=["attrs", "namedtuple"])
 def test_what_its_own_constructor_cannot_make_again_is_not_stored(value: Any) -> None:
     with pytest.raises(EncodeError):
         serializer(FlatBuffers[type(value)]).encode(value)
