@@ -14,6 +14,7 @@ from uuid import UUID
 from .indexview import IndexView, UniqueIndexView
 from .keys import KeyCodec, key_codec
 from .typeargs import field_types
+from .values.base import is_a
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -185,22 +186,21 @@ def _has_attributes(model: Any) -> bool:
 
 def _member(value: Any, path: str) -> Any:
     """A field of a dict, or of a model where the declared type allows both; None if it, or a holder, is not there."""
-    if isinstance(value, Mapping) and path in value:
-        found: Any = value[path]
-        return found
+    if is_a(value, Mapping) and path in value:
+        return value[path]
     holder: Any = value
     for name in path.split("."):
-        holder = holder.get(name) if isinstance(holder, Mapping) else getattr(holder, name, None)
+        holder = holder.get(name) if is_a(holder, Mapping) else getattr(holder, name, None)
     return holder
 
 
 def _attribute(value: Any, path: str) -> Any:
     """The attribute at *path*, ``address.city``; None where a holder is."""
-    holder: Any = value
+    holder = value
     for name in path.split("."):
         if holder is None:
             return None
-        holder = holder.get(name) if isinstance(holder, Mapping) else getattr(holder, name)
+        holder = holder.get(name) if is_a(holder, Mapping) else getattr(holder, name)
     return holder
 
 

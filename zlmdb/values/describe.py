@@ -307,7 +307,8 @@ def bound_types(cls: Any, args: tuple[Any, ...], hints: Mapping[str, Any]) -> di
 
 def _given(cls: Any, given: dict[Any, Any]) -> Iterator[tuple[Any, dict[Any, Any]]]:
     """The bases of *cls*, and last itself, each with what its type variables stand for."""
-    for base in reversed(vars(cls).get("__orig_bases__", cls.__bases__)):
+    own: Mapping[str, Any] = cls.__dict__
+    for base in reversed(own.get("__orig_bases__", cls.__bases__)):
         origin: Any = typing.get_origin(base) or base
         if is_a(origin, type) and origin not in (object, typing.Generic):
             args = tuple([filled(arg, given) for arg in typing.get_args(base)])
