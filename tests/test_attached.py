@@ -869,3 +869,20 @@ def test_deleting_by_an_index_ends_at_an_entry_without_a_record(tmp_path: Path) 
             t.rows.by_name.select().delete()
         with db.read() as t:
             assert list(t.rows) == [1]
+
+
+@pytest.mark.parametrize("where", ["file", "memory"])
+def test_an_index_attached_to_one_of_two_maps_of_a_table_is_seen_by_the_other(where: str, tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path / "db" if where == "file" else None, zlmdb.Schema) as db:
+        plain, indexed = db.attach_table(ClassicRows), db.attach_table(ClassicRows)
+        names = db.attach_table(ClassicNames)
+        indexed.attach_index("name", names, lambda row: row["name"])
+        with db.begin(write=True) as txn:
+            plain[txn, 1] = {"name": "ann"}
+            bound = plain.bind(txn)
+            indexed[txn, 2] = {"name": "bob"}
+            with pytest.raises(zlmdb.IndexNotAttached):
+                plain[txn, 3] = {"name": "cid"}
+            with pytest.raises(zlmdb.IndexNotAttached):
+                bound[3] = {"name": "cid"}
+            assert dict(names.bind(txn)) == {"ann": 1, "bob": 2}

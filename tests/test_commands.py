@@ -9,6 +9,8 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -483,3 +485,24 @@ def test_what_a_program_would_see_as_a_traceback_is_a_line(db: Path) -> None:
         assert result.exit_code == 1, result.output
         assert result.output.startswith("Error: ")
         assert isinstance(result.exception, SystemExit)
+
+
+def test_a_dump_keeps_the_permissions_of_the_file(db: Path, tmp_path: Path) -> None:
+    out = tmp_path / "private.jsonl"
+    out.touch(mode=0o600)
+    ok("dump", db, out)
+    assert out.stat().st_size > 0
+    assert out.stat().st_mode & 0o777 == 0o600
+
+
+def test_check_reports_damage_where_no_lock_is_to_be_had(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("zlmdb.cli.repair._wrong", lambda *_: ["page 3 is damaged"])
+
+    @contextmanager
+    def refuse(file: str) -> Iterator[None]:
+        raise PermissionError(13, "Permission denied")
+        yield
+
+    monkeypatch.setattr("zlmdb.cli.repair.alone", refuse)
+    result = run("check", db)
+    assert (result.exit_code, "page 3 is damaged" in result.output) == (3, True)

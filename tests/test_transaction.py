@@ -744,23 +744,27 @@ def test_a_transaction_collected_open_is_aborted_with_a_warning(db: Any, write: 
     assert numbers(db) == {"a": 1}
 
 
-def collected_elsewhere(held: list[Any]) -> None:
-    """Give up the transaction that *held* has, in another thread."""
+def collected_elsewhere(held: list[Any], when: str = "begins the next one") -> None:
+    """Give up the transaction that *held* has, in another thread; the warning says *when* it is aborted."""
 
     def give_up() -> None:
         held.clear()
         gc.collect()
         gc.collect()
 
-    with pytest.warns(ResourceWarning, match="begins the next one"):  # noqa: PT031
+    with pytest.warns(ResourceWarning, match=when):  # noqa: PT031
         other = threading.Thread(target=give_up)
         other.start()
         other.join()
 
 
+@on_disk
 @pytest.mark.filterwarnings("default::ResourceWarning")
 @pytest.mark.parametrize("savepoint", [False, True])
-def test_a_write_transaction_collected_in_another_thread_ends_in_its_own(db: Any, savepoint: bool) -> None:
+def test_a_write_transaction_collected_in_another_thread_ends_in_its_own(
+    make_db: Callable[..., Any], combo: str, savepoint: bool
+) -> None:
+    db = make_db(Store)
     held = [db.begin(write=True).begin()]
     held[0].put(b"\x00\x09k", b"v")
     if savepoint:
@@ -787,6 +791,51 @@ def test_a_write_transaction_collected_in_another_thread_ends_in_its_own(db: Any
     other.join()
     assert len(refused) == 1
     assert numbers(db) == {"a": 1}
+
+
+@on_disk
+@pytest.mark.filterwarnings("default::ResourceWarning")
+def test_a_write_transaction_that_was_lost_does_not_outlive_its_thread(
+    make_db: Callable[..., Any], combo: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("zlmdb.writerlock.PATIENCE", 0.05)
+    db = make_db(Store)
+    held: list[Any] = []
+    begun, stop = threading.Event(), threading.Event()
+
+    def owner() -> None:
+        held.append(db.write())
+        begun.set()
+        stop.wait(30)
+
+    thread = threading.Thread(target=owner)
+    thread.start()
+    begun.wait(30)
+    collected_elsewhere(held)
+    ended = threading.Timer(0.2, stop.set)
+    ended.start()
+    with db.write() as t:  # waits, until the owner has ended
+        t.numbers["a"] = 1
+    thread.join()
+    assert numbers(db) == {"a": 1}
+
+
+@on_disk
+@pytest.mark.filterwarnings("default::ResourceWarning")
+def test_a_database_with_a_lost_write_transaction_closes(make_db: Callable[..., Any], combo: str) -> None:
+    db = make_db(Store)
+    collected_elsewhere([db.write()])
+    db.close()
+    assert not db.is_open
+
+
+@pytest.mark.filterwarnings("default::ResourceWarning")
+def test_in_memory_a_lost_write_transaction_ends_at_once_in_any_thread() -> None:
+    with zlmdb.open(None, Store) as db:
+        collected_elsewhere([db.write()], "aborted now")
+        with db.write(timeout=0) as t:
+            t.numbers["a"] = 1
+        assert numbers(db) == {"a": 1}
 
 
 @pytest.mark.filterwarnings("default::ResourceWarning")

@@ -132,6 +132,7 @@ class Store:
     def open_spaces(self, names: Iterable[bytes], *, timeout: Optional[float] = None) -> None:
         """Open the spaces *names*, those that the file has and that are not open yet."""
         missing = [name for name in names if name not in self.spaces]
+        self.writer.settle()
         if missing and self.writer.owner == threading.get_ident():
             self._wanted.update(missing)
             raise errors.TransactionStale(
@@ -467,6 +468,7 @@ class Store:
 
     def close(self) -> None:
         """Close the environment. Raises `DatabaseInUse` when transactions are open."""
+        self.writer.settle()
         open_transactions = [live for live in (ref() for ref in list(self.live.values())) if live is not None]
         if open_transactions:
             raise errors.DatabaseInUse(

@@ -8,7 +8,7 @@ import threading
 import time
 import warnings
 import weakref
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Any, NoReturn, Optional
@@ -16,6 +16,7 @@ from typing import Any, NoReturn, Optional
 from . import errors
 from .layout import SLOTS
 from .store import Store
+from .writerlock import is_alive
 
 _POISON = (errors.DatabaseFull, errors.DiskError, errors.CorruptDatabase, MemoryError)
 _get_ident = threading.get_ident
@@ -285,19 +286,25 @@ class Transaction:
         if getattr(self, "_raw", None) is None:
             return
         # The collector runs in any thread, and LMDB lets only the one that began a write transaction end it.
-        elsewhere = self.write and self.thread != _get_ident() and _is_alive(self.thread)
+        foreign = self.write and self.thread != _get_ident() and not hasattr(self._outermost, "abandon")
+        elsewhere = foreign and is_alive(self.thread)
         when = "when its thread begins the next one" if elsewhere else "now"
         try:
             warnings.warn(f"{self!r} was never ended: it is aborted {when}", ResourceWarning, source=self, stacklevel=1)
         finally:  # warnings may be errors
             if elsewhere:
-                self._store.writer.lost = self._abandon
+                self._store.writer.lose(self._abandon)
             else:
                 self._abandon()
 
+    @property
+    def _outermost(self) -> Any:
+        """The engine's transaction around all savepoints."""
+        return self._outer[0] if self._outer else self._raw
+
     def _abandon(self) -> None:
         """Abort, from a finaliser: an engine in memory must not wait for its lock, which may be held further up."""
-        abandon = getattr(self._outer[0] if self._outer else self._raw, "abandon", None)
+        abandon = getattr(self._outermost, "abandon", None)
         if abandon is None:
             self._leave_savepoints()
             self._abort()
@@ -404,15 +411,19 @@ class Transaction:
         """What is known of the tables' indexes in one transaction is true in others of the same era; None: of none."""
         return self._era if self.write else self._store.era_of(self._raw)
 
-    def indexes_changed(self, by: Any) -> None:
-        """What the catalogue says of a table's indexes was changed here, for the sake of the bound table *by*.
+    def indexes_changed(self, by: Any, names: Sequence[str]) -> None:
+        """What the catalogue says of the indexes *names* was changed here, for the sake of the bound table *by*.
 
-        With this transaction an era ends, and the other tables that are bound look at the catalogue again.
+        With this transaction an era ends, and the same table, bound as another one, finds out anew what it may do.
         """
         self._era = None
         for table in self.tables.values():
-            if table is not by and table.prepared is None:
+            if table is by or table.label != by.label:
+                continue
+            if table.prepared is None:
                 table.look_again()
+            else:  # another classic map of it
+                table.prepared, table.missing = None, names
 
     @property
     def buffers(self) -> bool:
@@ -535,10 +546,6 @@ class Transaction:
         """The handle of the space that raw keys live in: the main one of a classic file, else the reserved one."""
         handle = self.handle(None if self._store.layout == "classic" else SLOTS)
         return None if handle is None else handle[0]
-
-
-def _is_alive(thread: int) -> bool:
-    return any(one.ident == thread for one in threading.enumerate())
 
 
 def _needs_room(error: Exception) -> bool:

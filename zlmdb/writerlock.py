@@ -40,9 +40,7 @@ class WriterLock:
     def __init__(self, path: Optional[str]) -> None:
         self.path = path
         self.owner: Optional[int] = None
-        self.lost: Optional[Callable[[], object]] = None
-        """Ends the owner's transaction, which nobody can use any more, and so releases this; for the owner to call."""
-
+        self._lost: list[Callable[[], object]] = []
         self._lock = threading.Lock()
         self._file: Optional[int] = None
         self._signature = b"%-20d" % os.getpid()  # a forked child makes a lock of its own
@@ -54,8 +52,8 @@ class WriterLock:
         for ever, and logs so after a second).
         """
         me = _get_ident()
-        if self.owner == me and self.lost is not None:
-            self.lost()
+        if self.owner is not None:
+            self.settle()
         if self.owner == me:
             raise errors.NestedTransaction(
                 "this thread has a write transaction open already, and would wait for itself for ever: "
@@ -89,8 +87,23 @@ class WriterLock:
         """Let the next writer in."""
         if self._file is not None and fcntl is not None:
             fcntl.flock(self._file, fcntl.LOCK_UN)
-        self.owner = self.lost = None
+        self.owner = None
+        self._lost.clear()
         self._lock.release()
+
+    def lose(self, end: Callable[[], object]) -> None:
+        """Nobody can use the owner's transaction any more: *end* ends it, and so releases this (see `settle`)."""
+        self._lost.append(end)
+
+    def settle(self) -> None:
+        """End a transaction that was lost, if it is this thread's, or that of a thread that has ended meanwhile."""
+        owner = self.owner
+        if self._lost and owner is not None and (owner == _get_ident() or not is_alive(owner)):
+            try:
+                end = self._lost.pop()
+            except IndexError:  # another thread does it
+                return
+            end()
 
     def close(self) -> None:
         """Close the lock file."""
@@ -99,15 +112,18 @@ class WriterLock:
             self._file = None
 
     def _wait_for_thread(self, timeout: Optional[float]) -> None:
-        if timeout is not None and timeout < PATIENCE:
-            acquired = self._lock.acquire(timeout=max(timeout, 0.0))
-        else:
-            acquired = self._lock.acquire(timeout=PATIENCE)
-            if not acquired:
+        deadline = None if timeout is None else time.monotonic() + timeout
+        logged = False
+        while True:  # the owner may end without having ended its transaction
+            left = PATIENCE if deadline is None else deadline - time.monotonic()
+            if self._lock.acquire(timeout=max(min(left, PATIENCE), 0.0)):
+                return
+            if left <= PATIENCE and deadline is not None:
+                raise self._timeout(timeout, f"thread {self.owner} of this process")
+            if not logged:
                 log.warning("waiting for thread %s of this process to end its write transaction", self.owner)
-                acquired = self._lock.acquire(timeout=-1 if timeout is None else timeout - PATIENCE)
-        if not acquired:
-            raise self._timeout(timeout, f"thread {self.owner} of this process")
+                logged = True
+            self.settle()
 
     def _wait_for_process(self, file: int, start: float, timeout: Optional[float]) -> None:
         pause, logged = _FIRST_PAUSE, False
@@ -158,6 +174,11 @@ class WriterLock:
             path=self.path,
             owner=holder,
         )
+
+
+def is_alive(thread: int) -> bool:
+    """Whether there is a thread of this identity."""
+    return any(one.ident == thread for one in threading.enumerate())
 
 
 def _locked(file: int) -> bool:

@@ -95,7 +95,7 @@ def prepare(pmap: PersistentMap[Any, Any], txn: Transaction, table: Table[Any, A
     wanted.update(definitions)
     if catalogue.records_attached and wanted != recorded:
         catalogue.write_attached(txn.raw, identity, wanted)
-        txn.indexes_changed(table)
+        txn.indexes_changed(table, tuple(wanted))
     tokens = {name: one.token for name, one in attached.items()}
     if storage.verified != tokens:
         txn.hooks.append(partial(_ended, table, tokens))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -45,7 +46,10 @@ def _written(file: str) -> Generator[IO[bytes], None, None]:
         with open(file, "wb") as stream:
             yield stream
     else:
-        with replacing(os.path.realpath(file), True, 0) as temporary, open(temporary, "xb") as stream:
+        final = os.path.realpath(file)
+        with replacing(final, True, 0) as temporary, open(temporary, "xb") as stream:
+            if os.path.exists(final):
+                shutil.copymode(final, temporary)
             yield stream
 
 

@@ -300,8 +300,7 @@ def bound_types(cls: Any, args: tuple[Any, ...], hints: Mapping[str, Any]) -> di
     """
     found = dict(hints)
     for base, given in _given(cls, dict(zip(getattr(cls, "__parameters__", ()), args))):
-        if given:
-            found.update((name, filled(hints[name], given)) for name in own_names(base) if name in hints)
+        found.update((name, filled(hints[name], given)) for name in own_names(base) if name in hints)
     return found
 
 
