@@ -19,7 +19,9 @@ import zlmdb
 from zlmdb.engines import lmdb as engine
 from zlmdb.gate import Gate
 
-posix_only = pytest.mark.skipif(not hasattr(os, "fork"), reason="fork and signals of POSIX")
+posix_only = pytest.mark.skipif(
+    not hasattr(os, "fork"), reason="there is no fork on this system, so that no child can inherit a lock"
+)
 
 
 class Store(zlmdb.Schema):

@@ -224,15 +224,10 @@ def load(target: Store, source: IO[bytes], told: Optional[Told] = None, *, new: 
 def _refuse_present(target: Store, txn: Any, checked: _Checked) -> None:
     """Raise where *target* has a table or slot of the stream, or the versions of another schema."""
     catalogue = catalogue_of(target)
-    present = sorted(catalogue.read(txn).keys() & set(checked.names))
-    for number in checked.slots:
-        place = catalogue.slot_place(number)
-        space = target.space(place.space)
-        cursor = None if space is None else txn.cursor(space.handle)
-        used = cursor is not None and cursor.set_range(place.prefix) and cursor.key()[:2] == place.prefix
-        if used or catalogue.registered(txn, number) is not None:
-            present.append(f"slot {number}")
-    for name in present:
+    slots = catalogue.read(txn)
+    used = _numbers(target, txn, slots)
+    taken = [number for number in checked.slots if number in used or catalogue.registered(txn, number) is not None]
+    for name in (*sorted(slots.keys() & set(checked.names)), *(f"slot {number}" for number in taken)):
         raise errors.ConstraintError(
             f"table {name!r} is in the database already: load into one that does not have it", table=name
         )

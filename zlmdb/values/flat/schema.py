@@ -346,8 +346,7 @@ class _Reader:
         self.seen[annotation] = table
         table.call = call.replace("cls", name, 1)
         table.cls, table.bare = name, is_bare(cls)
-        hints = self.hints(cls, where)
-        hints = bound_types(cls, args, hints)
+        hints = bound_types(cls, args, self.hints(cls, where))
         for member in found:
             self.add(table, member, f"{where}.{member.name}", hints.get(member.name, Any))
         return self.numbered(table)
