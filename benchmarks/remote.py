@@ -7,6 +7,7 @@ import os
 import select
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from time import monotonic
 from typing import Any, Optional
@@ -45,12 +46,12 @@ class Remote:
         # Compiled modules are kept, as installing keeps those of others: new processes import inside the clock.
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
         environment.update(PYTHONHASHSEED="0", HF_HUB_OFFLINE="1", TQDM_DISABLE="1")
-        self.errors = os.path.join(os.environ.get("TMPDIR", "/tmp"), f"zlmdb-bench-{os.getpid()}-{id(self)}.err")
-        with open(self.errors, "wb") as errors:
-            self.process = subprocess.Popen(
-                [python or sys.executable, str(HERE / "worker.py")],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, env=environment,
-            )  # fmt: skip
+        # A file and not a pipe, which would have to be read; it has no name, so a runner that is killed leaves none.
+        self.errors = tempfile.TemporaryFile()
+        self.process = subprocess.Popen(
+            [python or sys.executable, str(HERE / "worker.py")],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, env=environment,
+        )  # fmt: skip
 
     def send(self, **command: Any) -> None:
         stdin: Any = self.process.stdin
@@ -83,7 +84,8 @@ class Remote:
         return self.receive(limit)
 
     def last_words(self) -> str:
-        return Path(self.errors).read_text(encoding="utf-8", errors="replace").strip()[-200:]
+        self.errors.seek(0)
+        return self.errors.read().decode("utf-8", "replace").strip()[-200:]
 
     def kill(self) -> None:
         """End the process, whatever it is doing."""
@@ -99,7 +101,7 @@ class Remote:
             self.kill()
         stdout: Any = self.process.stdout
         stdout.close()
-        Path(self.errors).unlink(missing_ok=True)
+        self.errors.close()
 
 
 class Deadline:

@@ -83,10 +83,12 @@ def open(
     ``"full"`` (a commit survives a power loss), ``"commit"`` (the last ones may be lost, never consistency), ``"none"``
     (a power loss may cost everything, consistency too; the end of the process nothing). *layout* is that of a new file;
     an existing one keeps its own. *timeout*: seconds to wait for another writer; None waits for ever, and logs so after
-    a second.
+    a second. *readonly*: nothing can be written and nothing is made; a declared table that the file lacks reads as
+    empty. *create* False: the file must exist, and what it lacks is not made.
 
     The same file opened again with the same options shares one environment. Raises `DatabaseInUse` when the options
-    differ, `FileNotFoundError`, `InvalidDatabase`, `SchemaMismatch`, `WriterTimeout`.
+    differ, FileNotFoundError, `InvalidDatabase`, `CorruptDatabase`, `SchemaMismatch`, `WriterTimeout`; where an index
+    is built, `DuplicateKey`, `EncodeError` and `DecodeError` for a record that does not fit, and the file stays as it was.
     """
     if durability not in ("full", "commit", "none"):
         raise ValueError(f"durability={durability!r}: expected 'full', 'commit' or 'none'")
@@ -117,11 +119,14 @@ class Database(Operations, Generic[S_co]):
     """An open database. `zlmdb.open` makes one of a schema; the constructor is that of zlmdb <= 26.
 
     *dbpath*: a directory, made if needed; None is a private temporary one. *maxsize*: bytes, a hard limit; None (the
-    default) grows by itself. *sync*: False leaves flushing to the system, so that a power loss may cost everything.
-    *lib_version*: the LMDB format of a new file, ``"0.9"`` (the default) or ``"1.0"``. *context* and *log* are kept for
-    the caller. *layout*: of a new file, ``"classic"`` for one that zlmdb <= 26 must read.
+    default) grows by itself. *readonly*: nothing can be written. *lock*: False leaves LMDB's locks out; no other process
+    may write then. *sync*: False leaves flushing to the system, so that a power loss may cost everything. *create*:
+    False for a file that must exist. *open_now*: False to open it on entering the block. *writemap*: write through the
+    map, which needs *maxsize* and has no savepoints. *lib_version*: the LMDB format of a new file, ``"0.9"`` (the
+    default) or ``"1.0"``. *context* and *log* are kept for the caller. *layout*: of a new file, ``"classic"`` for one
+    that zlmdb <= 26 must read.
 
-    Raises RuntimeError when the file is open in this process already; see `Database.open`.
+    Raises `DatabaseInUse`, a RuntimeError, when the file is open in this process already; see `Database.open`.
     """
 
     _schema: type[S_co]

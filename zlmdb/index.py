@@ -149,8 +149,8 @@ class Index(DeclaredIndex[I]):
     ``by_age = Index[int]("age")`` takes the key from a field, several fields make a tuple. A function of the value
     takes a *version*: a changed function needs a new one, which rebuilds the index at the next opening. It is asked of
     the record as it is read, as is a field that may come back as another value. *table* is the UUID of the index table
-    of zlmdb <= 26 to adopt. A record whose index key is None, or a tuple with a None, is not in the index. Without a
-    type argument the key type is read from the model's annotations.
+    of zlmdb <= 26 to adopt. A record whose index key is None, or a tuple with a None, is not in the index. The key type
+    is the type argument, or *key*, or else read from the model's annotations.
 
     On a table the attribute is an `IndexView`.
     """

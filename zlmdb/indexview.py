@@ -86,8 +86,9 @@ class _View(Generic[I, K, V]):
     ) -> Selection[K, V]:
         """Records with ``start <= index key < stop``, in the order of the index; keys are the table's.
 
-        *prefix* keeps those whose index key begins with it: a str or bytes, or leading parts of a tuple. Nothing is
-        read until the selection is iterated; each record read costs O(log n).
+        *prefix* keeps those whose index key begins with it: a str or bytes, or leading parts of a tuple; *limit* the
+        first so many of what is left. Nothing is read until the selection is iterated; each record read costs O(log n).
+        Raises `EncodeError` if a bound does not fit, ValueError for a negative *limit*.
         """
         lower, upper = self._storage.bounds(start, stop, prefix)
         return IndexSelection(self._table, lower, upper, reverse, limit, index=self._bound())

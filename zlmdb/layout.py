@@ -14,7 +14,7 @@ from . import errors
 Layout = Literal["tables", "classic"]
 
 FORMAT = 1
-"""The version of the catalogue that this code writes; files with a greater one are refused."""
+"""The version of the catalogue that this code writes; files with another one are refused."""
 
 CATALOGUE = b"__zlmdb__"
 SLOTS = b"__slots__"

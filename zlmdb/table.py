@@ -344,8 +344,9 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=TableType):
     ) -> Selection[K, V]:
         """Records with ``start <= key < stop``, in key order; *reverse* from the last one backwards.
 
-        *prefix* keeps those whose key begins with it: a str or bytes, or leading parts of a tuple. Nothing is read
-        until the selection is iterated; O(log n) to start, O(1) a record. Raises `EncodeError` if a bound does not fit.
+        *prefix* keeps those whose key begins with it: a str or bytes, or leading parts of a tuple; *limit* the first
+        so many of what is left. Nothing is read until the selection is iterated; O(log n) to start, O(1) a record.
+        Raises `EncodeError` if a bound does not fit, ValueError for a negative *limit*.
         """
         storage = self.storage
         lower, upper = storage.lower, storage.upper

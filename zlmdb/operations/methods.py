@@ -50,7 +50,7 @@ class Operations:
         *overwrite* is true. The copy opens as a database, by `zlmdb.open` with its path.
 
         Pages that writers free while the copy is made are used again only after it. Raises FileExistsError,
-        `DatabaseFull` when the disk has no room, `DiskError`, `CorruptDatabase` when the copy is damaged,
+        FileNotFoundError when there is no directory for it, `DatabaseFull` when the disk has no room, `DiskError`, `CorruptDatabase` when the copy is damaged,
         `FileRequired` in memory.
         """
         from .backup import back_up
@@ -101,7 +101,8 @@ class Operations:
 
         The stream holds the schema, typed keys, the stored bytes of the values, and checksums; it is one snapshot.
         It can be loaded into the other layout, another LMDB version or engine, on another machine. Never unpickles.
-        Raises `KeyError` for a table that is not there, `DecodeError` for a key that does not decode.
+        Raises `KeyError` for a table that is not there, `DecodeError` for a key that does not decode, ValueError for a
+        key type that is not zlmdb's own.
         """
         from .stream import dump
 
