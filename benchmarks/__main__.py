@@ -18,7 +18,7 @@ from .workloads.base import LARGE
 
 LEFT_OUT = "did not fit the time this run was given; `python -m benchmarks --size full` measures it"
 FIRST = ("serializers", "layer", "filtering", "fill_read", "zds", "zippondb", "db_benchmark", "go_persist", "growth")
-ALSO = ("serializers", "fill_read", "zds")
+ALSO = ("serializers", "layer", "fill_read", "zds")
 """What the charts that compare interpreters are made of."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from functools import partial
 from operator import attrgetter
 from struct import Struct
 from typing import Any
@@ -35,11 +36,11 @@ def msgspec_codec(shape: Shape) -> Codec:
     return msgspec.msgpack.Encoder().encode, msgspec.msgpack.Decoder(shape.model).decode
 
 
-def zlmdb_codec(shape: Shape) -> Codec:
+def zlmdb_codec(shape: Shape, annotation: str = "") -> Codec:
     """The serializer that zlmdb uses for the type: the ratio to this is the price of the layer alone."""
-    from zlmdb.values import serializer
+    import zlmdb
 
-    codec = serializer(shape.model)
+    codec = zlmdb.values.serializer(getattr(zlmdb, annotation)[shape.model] if annotation else shape.model)
     return codec.encode, codec.decode
 
 
@@ -52,6 +53,7 @@ def bytes_codec(shape: Shape) -> Codec:
 
 CODECS: dict[str, Callable[[Shape], Codec]] = {
     "bytes": bytes_codec, "pickle": pickle_codec, "msgspec": msgspec_codec, "zlmdb codec": zlmdb_codec,
+    **{f"zlmdb {name}": partial(zlmdb_codec, annotation=name) for name in ("Json", "Cbor", "FlatBuffers")},
 }  # fmt: skip
-LIBRARY = {"msgspec": "msgspec", "zlmdb codec": "zlmdb"}
+LIBRARY = {name: "msgspec" if name == "msgspec" else "zlmdb" for name in CODECS if name not in ("bytes", "pickle")}
 """What a codec needs to be installed."""

@@ -19,6 +19,9 @@ from .workloads.base import LARGE
 WARMED_UP = 20_000
 """Up to so many records a first round warms up; beyond, a round is long enough to do so itself."""
 
+TOGETHER = 500_000_000
+"""Nanoseconds that processes which work at the same time have to prepare."""
+
 PYPY = sys.implementation.name == "pypy"
 ROUNDS = {"tiny": 1, "small": 3 if PYPY else 7, "window": 5, "full": 5}
 """Of each contender, unless its budget ends before. PyPy starts and warms up for so long that seven would not be small.
@@ -52,6 +55,9 @@ def takes_part(label: str, workload: Workload) -> bool:
 _FILLS = ("fill_read", "fill_read_published")
 EXTRA_CODECS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("zlmdb Json", "zlmdb Cbor", "zlmdb 26 Json", "zlmdb 26 Cbor"), (*_FILLS, "zds")),
+    **dict.fromkeys(("raw lmdb + zlmdb Json", "raw lmdb + zlmdb Cbor"), (*_FILLS, "zds")),
+    "raw lmdb + zlmdb FlatBuffers": _FILLS,
+    "zlmdb FlatBuffers, key by key": ("fill_read",),
     "zlmdb 26 FlatBuffers": ("fill_read",),
     "zlmdb 26 FlatBuffers, NumPy": ("fill_read",),
     "zlmdb 26 FlatBuffers, by hand": _FILLS,
@@ -91,6 +97,7 @@ class Contender:
         self.finished = False
         self.checked = False
         self.elsewhere_on = ""
+        self.modules: list[str] = []
         self.result: Result = {"steps": {}, "skipped": {}, "note": "", "versions": {}}
         self.remote: Optional[Remote] = None
 
@@ -147,6 +154,7 @@ class Contender:
             reason = f"not finished in {self.limit:.0f} seconds"
         if self.rounds == 0:
             self.result["absent"] = reason
+            self.result["steps"] = {}  # a round that was not finished is none
         else:
             self.result["note"] = "; ".join(filter(None, [self.result["note"], f"round {self.rounds + 1}: {reason}"]))
         self.finished = True
@@ -157,10 +165,11 @@ class Contender:
         idle = pool.idle.pop(self.label, None) if pool is not None else None
         python = predecessor() if getattr(contenders()[self.label], "PREDECESSOR", False) else None
         remotes = [Remote(python) for _ in range(processes)] if idle is None else [idle]
-        for remote in remotes:
+        for number, remote in enumerate(remotes):
             remote.send(
                 do="prepare", contender=self.label, workload=self.workload.name, size=self.size,
-                path=str(self.place / "db"), fresh=fresh,
+                path=str(self.place / "db"), fresh=fresh, modules=self.modules if fresh else [],
+                process=number + 1 if processes > 1 else 0,
             )  # fmt: skip
         try:
             replies = [remote.receive(deadline.left) for remote in remotes]
@@ -186,13 +195,17 @@ class Contender:
             if elsewhere and (warm_up or self._cannot_elsewhere(step, opened)):
                 continue
             if is_open is elsewhere:
-                remote.call(deadline.left, **({"do": "close", "remove": False} if elsewhere else {"do": "open"}))
+                reply = remote.call(
+                    deadline.left, **({"do": "close", "remove": False} if elsewhere else {"do": "open"})
+                )
                 is_open = not elsewhere
+                self.modules = reply.get("modules", self.modules)
             reply = self._elsewhere(step, deadline) if elsewhere else self._here(remote, step, deadline, check)
             if reply is not None and not warm_up:
                 self._note(step, reply)
         closed = remote.call(deadline.left, do="close", remove=True)
-        self.result["bytes"] = closed["bytes"]
+        if not any(step.sized for step in self.workload.steps):
+            self.result["bytes"] = closed["bytes"]
         if self.pool is None:
             self.result["rss"] = closed["rss"]
         if self.size > LARGE:
@@ -222,7 +235,7 @@ class Contender:
                 stack.callback(other.close)
                 if not step.fresh:
                     other.call(deadline.left, do="open")
-            at = perf_counter_ns() + 50_000_000 if step.processes > 1 else 0
+            at = perf_counter_ns() + TOGETHER if step.processes > 1 else 0
             for other in others:
                 other.send(do="step", step=step.name, check=False, at=at)
             replies = [other.receive(deadline.left) for other in others]
@@ -241,8 +254,11 @@ class Contender:
         seen = self.result["steps"].setdefault(step.name, new)
         seen["wall"] += reply["wall"]
         seen["cpu"] += reply["cpu"]
+        seen["repeat"] = len(reply["wall"])
         if "batches" in reply:
             seen["batches"] = reply["batches"]
+        if "bytes" in reply:
+            self.result["bytes"] = reply["bytes"]
 
     def stop(self, keep: bool = True) -> None:
         """End the process, or *keep* it for the next comparison."""

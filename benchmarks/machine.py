@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
+import tempfile
 from datetime import datetime, timezone
 from importlib import metadata
 from pathlib import Path
@@ -20,6 +21,7 @@ def describe() -> dict[str, Any]:
     """Processor, cores, memory, kernel, file system of the temporary directory; interpreter; packages; date."""
     return {
         "cpu": _cpu(), "cores": os.cpu_count(), "ram": memory(), "kernel": f"{platform.system()} {platform.release()}",
+        "file_system": _file_system(tempfile.gettempdir()),
         "interpreter": f"{platform.python_implementation()} {platform.python_version()}",
         "compiler": sys.version.replace("\n", " "), "packages": _packages(),
         "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
@@ -33,6 +35,17 @@ def _cpu() -> str:
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
     return platform.processor() or platform.machine()
+
+
+def _file_system(directory: str) -> str:
+    """The type of the file system of *directory*: it decides what a sync costs."""
+    found = ("", "not known")
+    mounts = Path("/proc/self/mounts")
+    for line in mounts.read_text(encoding="utf-8").splitlines() if mounts.exists() else ():
+        _, place, kind = line.split()[:3]
+        if os.path.commonpath([place, os.path.realpath(directory)]) == place and len(place) >= len(found[0]):
+            found = (place, kind)
+    return found[1]
 
 
 def memory() -> int:

@@ -140,6 +140,11 @@ def read_user(data: bytes) -> User:
     )  # fmt: skip
 
 
+def read_referred_by(data: bytes) -> int:
+    """One field of a user, the others not touched."""
+    return int(number(root(data), 24, UINT64))
+
+
 def read_small(data: bytes) -> Small:
     """The whole object."""
     table = root(data)

@@ -47,7 +47,7 @@ class Remote:
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
         environment.update(PYTHONHASHSEED="0", HF_HUB_OFFLINE="1", TQDM_DISABLE="1")
         # A file and not a pipe, which would have to be read; it has no name, so a runner that is killed leaves none.
-        self.errors = tempfile.TemporaryFile()
+        self.errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         self.process = subprocess.Popen(
             [python or sys.executable, str(HERE / "worker.py")],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, env=environment,

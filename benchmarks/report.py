@@ -78,9 +78,15 @@ def step_table(rows: dict[str, Any], step: str) -> Table:
         picture.add_row(
             label, rate(median(wall)), duration(median(wall)), plus_minus(wall).strip("± "), duration(median(cpu)),
             "" if base is None else "1" if label == base else ratio(ratios(row, rows[base], step)),
-            ratio(ratios(row, rows[own], step)) if own else "", str(len(wall)),
+            ratio(ratios(row, rows[own], step)) if own else "", rounds(row["steps"][step]),
         )  # fmt: skip
     return picture
+
+
+def rounds(step: dict[str, Any]) -> str:
+    """Of the contender, and how often it did the step in each."""
+    repeat = step.get("repeat", 1)
+    return f"{len(step['wall']) // repeat}" + (f" of {repeat}" if repeat > 1 else "")
 
 
 def ratio(figures: list[float]) -> str:

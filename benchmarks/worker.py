@@ -15,8 +15,9 @@ import resource
 import shutil
 import sys
 import traceback
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
-from time import perf_counter_ns, sleep
 from typing import Any, Optional
 
 HERE = Path(__file__).resolve().parent
@@ -43,6 +44,7 @@ class Worker:
         from benchmarks.workloads import WORKLOADS
 
         self.contenders, self.workloads = contenders(), WORKLOADS
+        self.own = set(sys.modules)
         self.store: Any = None
         self.prepared: Optional[tuple[str, int]] = None
         self.data: Any = None
@@ -53,8 +55,15 @@ class Worker:
 
         return {"rows": INSIDE[workload].measure(size, rounds)}
 
-    def prepare(self, contender: str, workload: str, size: int, path: str, fresh: bool = False) -> dict[str, Any]:
-        """Import the contender and make the data, *fresh* for steps in a new process; nothing is opened."""
+    def prepare(
+        self, contender: str, workload: str, size: int, path: str, fresh: bool = False, modules: Iterable[str] = (),
+        process: int = 0,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Import the contender and make the data; nothing is opened.
+
+        *fresh* for steps in a new process; *modules* are what such a step was seen to need, so that no importing is
+        inside the clock, of whoever imports late. *process* counts those that work at the same time.
+        """
         from benchmarks.clock import set_aside
 
         module = self.contenders[contender]
@@ -68,7 +77,12 @@ class Worker:
             versions[name] = str(version) if isinstance(version, (str, tuple)) else ""
         self.open_store, self.size = module.VARIANTS[contender], size
         self.workload, self.path = self.workloads[workload], Path(path)
-        if fresh:
+        for name in modules:
+            with suppress(Exception):  # what cannot be imported by its name is imported by its owner
+                importlib.import_module(name)
+        if process:
+            self.data = self.workload.prepare_beside(size, process)
+        elif fresh:
             self.data = self.workload.prepare_fresh(size)
         elif self.prepared != (workload, size):
             self.data, self.prepared = self.workload.prepare(size), (workload, size)
@@ -86,23 +100,24 @@ class Worker:
         chosen = next(one for one in self.workload.steps if one.name == step)
         walls, cpus = [], []
         for number in range(chosen.times(self.size)):
-            clock = Clock()
+            clock = Clock(at)
             if number == 0 or not (chosen.quick or PYPY):  # on PyPy it takes longer than most steps
                 gc.collect()
-            if at:
-                sleep(max(0, at - perf_counter_ns()) / 1e9)
-            began = perf_counter_ns()
             if chosen.fresh:
                 with clock:
                     self.store = self.open_store(self.path, self.workload.shape, self.workload.durability)
             outcome = chosen.run(self.store, self.data, clock)
-            ended = perf_counter_ns()
             walls.append(clock.wall)
             cpus.append(clock.cpu)
         if check:
             outcome.check()
-        found = {"wall": walls, "cpu": cpus, "count": outcome.count, "began": began, "ended": ended}
-        return {**found, "batches": outcome.batches} if outcome.batches else found
+        found = {"wall": walls, "cpu": cpus, "count": outcome.count, "began": clock.began, "ended": clock.ended}
+        if outcome.batches:
+            found["batches"] = outcome.batches
+        if chosen.sized and not self.store.in_memory:  # closed, since some write their files only then
+            found["bytes"] = self.close(remove=False)["bytes"]
+            self.open()
+        return found
 
     def close(self, remove: bool) -> dict[str, Any]:
         if self.store is not None:
@@ -115,15 +130,18 @@ class Worker:
             shutil.rmtree(self.path, ignore_errors=True)
         # In KiB on Linux, in bytes on macOS.
         unit = 1 if sys.platform == "darwin" else 1024
-        return {"bytes": used, "rss": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit}
+        rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+        return {"bytes": used, "rss": rss, "modules": sorted(set(sys.modules) - self.own)}
 
 
 def needs(module: Any, contender: str) -> dict[str, str]:
     """The modules that a contender must be able to import: its own, and that of its codec."""
+    from benchmarks.codecs import LIBRARY
+
     found = {name: f"pip install '{requirement}'" for name, requirement in module.NEEDS.items()}
-    for codec in ("msgspec",):
-        if contender.endswith(codec):
-            found[codec] = f"pip install {codec}"
+    for codec, library in LIBRARY.items():
+        if contender.endswith(f" + {codec}"):
+            found[library] = f"pip install {library}"
     return found
 
 

@@ -281,7 +281,10 @@ def lines(
 
 # -- what is drawn -----------------------------------------------------------------------------------------------------
 
-NOT_DRAWN = ("zlmdb Json", "zlmdb Cbor", "zlmdb 26 Json", "zlmdb 26 Cbor", "raw lmdb + zlmdb codec")
+NOT_DRAWN = (
+    "zlmdb Json", "zlmdb Cbor", "zlmdb 26 Json", "zlmdb 26 Cbor", "zlmdb FlatBuffers, key by key",
+    *(f"raw lmdb + zlmdb {codec}" for codec in ("codec", "Json", "Cbor", "FlatBuffers")),
+)  # fmt: skip
 """In the tables: as bars they would crowd the charts."""
 
 CONTESTS = {
@@ -345,7 +348,7 @@ def interpreters(saved: Saved, drawing: Drawing) -> Iterator[str]:
         }
         title = "Fill and read, on CPython and PyPy"
         yield f"{title}\n{'~' * len(title)}\n\n"
-        steps = ["fill", "random get, one field", "scan"]
+        steps = ["fill", "random get", "random get, one field", "scan"]
         yield drawing.draw("interpreters", pairs(ours, steps, foot, "Fill and read rates of CPython and PyPy"))
 
 
@@ -383,16 +386,17 @@ def threads(saved: Saved, drawing: Drawing) -> Iterator[str]:
             machine = measured["machine"]
         for label in labels if size else ():
             row = measured["rows"].get(label) or measured["rows"].get(label.replace("msgspec", "bytes"), {"steps": {}})
+            store = label.removesuffix(" + msgspec")
             for step in row["steps"]:
                 if step.startswith("80/20, "):
                     place = step.removeprefix("80/20, ").replace("processes", "proc.").partition(" thread")[0]
                     y = median(rates(row["steps"][step])) / 1000
-                    panels.setdefault(f"{name}, {size:,} keys", {}).setdefault(label, []).append((place, y))
+                    panels.setdefault(f"{name}, {size:,} keys", {}).setdefault(store, []).append((place, y))
     if not panels:
         return
     title = "Reads and writes mixed (go-persist): threads and processes"
     yield f"{title}\n{'~' * len(title)}\n\n"
-    foot = f"{machine['interpreter']}, {machine['cpu']}, {machine['date'][:10]}"
+    foot = f"structs by msgspec. {machine['interpreter']}, {machine['cpu']}, {machine['date'][:10]}"
     yield drawing.draw("threads", lines(panels, "threads, or processes", "1,000 ops/s, more is better", foot, title))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from saved import Rows, Saved, where
 
 from benchmarks.report import duration, factor, notes, plus_minus, steps_of
-from benchmarks.results import common_base, per_operation, ratios
+from benchmarks.results import common_base, per_operation, ratios, same_codec
 
 LEFT_OUT_STEPS = ("seed-faithful", "prefill")
 """Not told among those that others win: they say little."""
@@ -60,7 +60,9 @@ def size_table(measured: Any, size: int) -> Iterator[str]:
     base = ", ".join(sorted({base for step in steps if (base := common_base(rows, step))}))
     yield (
         f"Median time of an operation; × is how many times the rate of {base}, round by round, and ± "
-        f"how far that, or the time where there is none, may be in a rerun. {escape(where(measured, size))}. "
+        "how far that, or the time where there is none, may be in a rerun; same codec × is to raw lmdb with the same "
+        "codec, where that is another; CPU the processor time, of all threads, where it is not that of the clock. "
+        f"{escape(where(measured, size))}. "
         f"``{measured['command']}``\n\n"
     )
     yield "".join(f"* {escape(line)}\n" for line in notes(rows)) + "\n"
@@ -74,7 +76,12 @@ def cell(rows: Rows, label: str, step: str) -> str:
     base = common_base(rows, step)
     found = ratios(row, rows[base], step) if base and base != label else []
     times = f", ×{factor(median(found))}" if found else ""
-    return f"{duration(median(each))}{times}{plus_minus(found or each).replace(' ± ', ', ±')}"
+    own = same_codec(label, rows)
+    same = ratios(row, rows[own], step) if own and own != base else []
+    with_it = f", same codec ×{factor(median(same))}" if same else ""
+    busy = sum(per_operation(row["steps"][step], "cpu")) / sum(each)
+    cpu = "" if 0.9 <= busy <= 1.1 else f", CPU {busy:.0%}"
+    return f"{duration(median(each))}{times}{plus_minus(found or each).replace(' ± ', ', ±')}{with_it}{cpu}"
 
 
 IN_C = "in C; zlmdb's default codec makes every object first, a table of FlatBuffers reads the field only"
@@ -82,8 +89,9 @@ FILTERS = ("no hit", "Charlie", "project")
 FEW = ("Q3", "Q6", "Q7", "Q8", "Q9", "count")
 READS = ("get", "random,", "query", "scan", "read all", "Q1 ", *FEW, *FILTERS)
 BEGUN = "of few records or none: beginning, binding the table and ending are some forty calls of Python"
+LATER = "SQLite syncs here when it copies its log, zlmdb with each commit"
 REASONS: tuple[tuple[str, tuple[str, ...], str], ...] = (
-    ("", ("new process",), "opening zlmdb makes its codecs, and imports what they need, inside the clock"),
+    ("", ("new process",), "opening zlmdb makes its codecs inside the clock"),
     ("dict + lock", ("",), "in memory: no file, no encoding, no transaction, and the object itself comes back"),
     *((who, FEW, BEGUN) for who in ("sqlite3", "ObjectBox", "diskcache", "zlmdb 26", "RocksDB", "LevelDB")),
     ("ZODB", READS, "its cache holds the objects alive: what is read again is not decoded again"),
@@ -124,6 +132,7 @@ REASONS: tuple[tuple[str, tuple[str, ...], str], ...] = (
         ("",),
         "an LSM tree appends to a log and sorts later; a B+tree finds its page, and copies it to commit",
     ),
+    *((who, ("go_persist_commit",), LATER) for who in ("sqlite3", "SQLAlchemy", "peewee", "diskcache")),
     ("sqlite3", ("insert", "update", "delete", "thread"), "it appends to one log; LMDB writes the pages it copied"),
     (
         "diskcache",
@@ -142,46 +151,49 @@ REASONS: tuple[tuple[str, tuple[str, ...], str], ...] = (
 )
 
 
-def reason(label: str, step: str) -> str:
-    """Why *label* is faster in *step*, as far as known."""
+def reason(label: str, step: str, workload: str = "") -> str:
+    """Why *label* is faster in *step* of *workload*, as far as known."""
     for who, parts, why in REASONS:
-        if label.startswith(who) and any(part in step for part in parts):
+        if label.startswith(who) and any(part in step or part == workload for part in parts):
             return why
     return "not known"
 
 
 COMPETED = (
-    "fill_read", "zds", "zippondb", "db_benchmark", "db_benchmark_16", "db_benchmark_durable", "go_persist",
-    "go_persist_strings", "go_persist_commit", "go_persist_full", "growth",
+    "serializers", "fill_read", "fill_read_published", "zds", "zippondb", "db_benchmark", "db_benchmark_16",
+    "db_benchmark_durable", "go_persist", "go_persist_strings", "go_persist_commit", "go_persist_full", "growth",
 )  # fmt: skip
 
 
 def losses(saved: Saved) -> Iterator[str]:
     """Every step in which a contender is faster than a table of zlmdb with its default codec, by more than a tie."""
     found = []
-    for workload in COMPETED:
-        for size, measured in saved.sizes(workload).items():
-            rows = measured["rows"]
-            for step in steps_of(rows):
-                if not step.startswith(LEFT_OUT_STEPS):
-                    found += faster(rows, step, f"{workload}, {size:,}: {step}")
+    for kind in ("cpython", "pypy"):
+        for workload in COMPETED:
+            for size, measured in saved.sizes(workload, kind).items():
+                rows = measured["rows"]
+                for step in steps_of(rows):
+                    if not step.startswith(LEFT_OUT_STEPS):
+                        place = f"{workload}, {size:,}" + (", PyPy" if kind == "pypy" else "")
+                        found += faster(rows, step, workload, place)
     if found:
         yield table(
             ["workload, records: step", "faster, and how many times", "why, as far as known"], found, "28 36 36"
         )
 
 
-def faster(rows: Rows, step: str, name: str) -> list[list[str]]:
+def faster(rows: Rows, step: str, workload: str, place: str) -> list[list[str]]:
     """A row of the table for those with one reason."""
-    if step not in rows.get("zlmdb", {"steps": {}})["steps"]:
+    own = "zlmdb" if "zlmdb" in rows else "zlmdb default (MessagePack)"
+    if step not in rows.get(own, {"steps": {}})["steps"]:
         return []
     by_reason: dict[str, list[str]] = {}
     for label, row in rows.items():
-        times = ratios(row, rows["zlmdb"], step)
+        times = ratios(row, rows[own], step)
         ours = label.startswith("zlmdb") and not label.startswith("zlmdb 26")
         if times and not ours and median(times) > 1.15:
-            by_reason.setdefault(reason(label, step), []).append(f"{label} ×{factor(median(times))}")
-    return [[name, ", ".join(who), why] for why, who in by_reason.items()]
+            by_reason.setdefault(reason(label, step, workload), []).append(f"{label} ×{factor(median(times))}")
+    return [[f"{place}: {step}", ", ".join(who), why] for why, who in by_reason.items()]
 
 
 def commands(saved: Saved) -> Iterator[str]:

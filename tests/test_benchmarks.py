@@ -14,12 +14,14 @@ from collections.abc import Iterator
 from datetime import datetime, timezone
 from pathlib import Path
 from statistics import median
+from time import perf_counter_ns
 from typing import Any
 from uuid import UUID
 
 import pytest
 
 from benchmarks import flatc, remote
+from benchmarks.clock import Clock
 from benchmarks.compare import Contender, compare, select, takes_part
 from benchmarks.contenders import base, contenders
 from benchmarks.records import (
@@ -39,6 +41,7 @@ from benchmarks.records import (
 )
 from benchmarks.report import duration, factor, moves, notes, rate, step_table
 from benchmarks.results import Results, add, common_base, ratios, run, same_codec, spread
+from benchmarks.worker import Worker
 from benchmarks.workloads import ALL, INSIDE, WORKLOADS
 from benchmarks.workloads.base import LARGE
 from zlmdb import FlatBuffers
@@ -189,6 +192,38 @@ def test_steps_in_other_processes_find_the_records(tmp_path: Path) -> None:
     rows = compare(WORKLOADS["zds"], 50, ["zlmdb Json", "dict + lock"], rounds=1)
     assert rows["zlmdb Json"]["steps"]["random, new process"]["count"] == 50
     assert rows["dict + lock"]["skipped"]["random, new process"] == "in memory: another process has none of it"
+
+
+def test_a_new_process_imports_before_the_clock_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "imported_late.py").write_text("", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    worker = Worker()
+    worker.prepare("zlmdb", "zds", 50, str(tmp_path / "db"), fresh=True, modules=["no_such_module", "imported_late"])
+    assert "imported_late" in sys.modules
+    worker.open()
+    assert "imported_late" in worker.close(remove=True)["modules"]
+
+
+def test_a_populated_database_is_measured_before_it_is_emptied(tmp_path: Path) -> None:
+    worker = Worker()
+    worker.prepare("zlmdb", "zippondb", 60, str(tmp_path / "db"))
+    worker.open()
+    assert worker.step("populate", check=True)["bytes"] > 0
+    assert worker.step("Q10 delete all, once", check=True)["count"] == 60
+    worker.close(remove=True)
+
+
+def test_processes_beside_each_other_begin_together_and_do_not_do_the_same() -> None:
+    first, second = (WORKLOADS["go_persist"].prepare_beside(50, process) for process in (1, 2))
+    assert first.keys != second.keys
+    at = perf_counter_ns() + 20_000_000
+    clock = Clock(at)
+    with clock:
+        pass
+    with clock:
+        pass
+    assert at <= clock.began < clock.ended
+    assert clock.wall < 20_000_000
 
 
 @pytest.fixture

@@ -88,7 +88,7 @@ def open(
 
     The same file opened again with the same options shares one environment. Raises `DatabaseInUse` when the options
     differ, FileNotFoundError, `InvalidDatabase`, `CorruptDatabase`, `SchemaMismatch`, `WriterTimeout`; where an index
-    is built, `DuplicateKey`, `EncodeError` and `DecodeError` for a record that does not fit, and the file stays as it was.
+    is built and a record does not fit, `DuplicateKey`, `EncodeError` or `DecodeError`: the file stays as it was.
     """
     if durability not in ("full", "commit", "none"):
         raise ValueError(f"durability={durability!r}: expected 'full', 'commit' or 'none'")
@@ -119,8 +119,8 @@ class Database(Operations, Generic[S_co]):
     """An open database. `zlmdb.open` makes one of a schema; the constructor is that of zlmdb <= 26.
 
     *dbpath*: a directory, made if needed; None is a private temporary one. *maxsize*: bytes, a hard limit; None (the
-    default) grows by itself. *readonly*: nothing can be written. *lock*: False leaves LMDB's locks out; no other process
-    may write then. *sync*: False leaves flushing to the system, so that a power loss may cost everything. *create*:
+    default) grows by itself. *readonly*: nothing can be written. *lock*: False leaves LMDB's locks out; nobody else may
+    write then. *sync*: False leaves flushing to the system, so that a power loss may cost everything. *create*:
     False for a file that must exist. *open_now*: False to open it on entering the block. *writemap*: write through the
     map, which needs *maxsize* and has no savepoints. *lib_version*: the LMDB format of a new file, ``"0.9"`` (the
     default) or ``"1.0"``. *context* and *log* are kept for the caller. *layout*: of a new file, ``"classic"`` for one

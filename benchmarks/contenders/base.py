@@ -50,6 +50,10 @@ class Store:
         """The records of these keys, in this order, from one snapshot where there are snapshots."""
         raise NotImplementedError
 
+    def get_field(self, keys: list[Any], field: str) -> list[Any]:
+        """One field of each of these records; a store that can read it without the others does."""
+        return list(map(attrgetter(field), self.get_many(keys)))
+
     def scan(self) -> Iterator[Any]:
         """Every record, decoded."""
         raise NotImplementedError

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..records import Shape
 from .base import Open, Store
+from .sqlite import NOTES
 
 NEEDS = {"diskcache": "diskcache"}
 SYNCHRONOUS = {"none": 0, "commit": 1, "full": 2}
@@ -20,6 +21,7 @@ class DiskCache(Store):
         import diskcache
 
         super().__init__(path, shape, durability)
+        self.note = NOTES.get(durability, "")
         self.cache = diskcache.Cache(
             str(path), eviction_policy="none", sqlite_synchronous=SYNCHRONOUS[durability], timeout=60
         )  # fmt: skip

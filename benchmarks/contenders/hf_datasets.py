@@ -20,6 +20,7 @@ class HfDatasets(Store):
         super().__init__(path, shape, durability)
         datasets.disable_progress_bars()
         self.datasets = datasets
+        self.note = "has no keys: what is looked up is asked for by its position, as in the published benchmark"
         self.place = path / "dataset"
         self.data: Any = datasets.load_from_disk(str(self.place)) if self.place.exists() else None
 

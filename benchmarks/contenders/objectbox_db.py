@@ -13,6 +13,9 @@ from ..records import Shape, column_from_store, column_to_store
 from .base import Cannot, Open, Store, Tables
 
 NEEDS = {"objectbox": "objectbox"}
+AT_ONCE = 10_000
+"""The most objects that its ``put`` takes."""
+
 TEXTS = ("date", "datetime", "uuids", "json")
 """Kinds of columns that it has no type for."""
 
@@ -32,7 +35,7 @@ class Box(Tables):
             model.entity(made)
         self.store = ob.Store(
             model=model, model_json_file=str(path / "model.json"), directory=str(path / "data"),
-            max_db_size_in_kb=64 << 20,
+            max_db_size_in_kb=64 << 20, max_readers=1024,
         )  # fmt: skip
         self.use(shape.name)
 
@@ -87,7 +90,10 @@ class Box(Tables):
         return record
 
     def put_many(self, pairs: list[tuple[Any, Any]]) -> None:
-        self.box.put([self._written(record) for _, record in pairs])
+        written = [self._written(record) for _, record in pairs]
+        with self.store.write_tx():
+            for start in range(0, len(written), AT_ONCE):
+                self.box.put(written[start : start + AT_ONCE])
 
     def put(self, key: Any, record: Any) -> None:
         if not self.by_id and not record.obx_id:

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..records import Shape, column_from_store, column_to_store
 from .base import Open, Tables
+from .sqlite import NOTES
 
 NEEDS = {"peewee": "peewee"}
 SYNCHRONOUS = {"none": 0, "commit": 1, "full": 2}
@@ -20,6 +21,7 @@ class Peewee(Tables):
         import peewee as pw
 
         super().__init__(path, shape, durability)
+        self.note = NOTES.get(durability, "")
         path.mkdir(exist_ok=True)
         pragmas = {"journal_mode": "wal", "synchronous": SYNCHRONOUS[durability]}
         self.db = pw.SqliteDatabase(str(path / "records.sqlite"), pragmas=pragmas, timeout=60)
@@ -81,11 +83,16 @@ class Peewee(Tables):
         with self.db.atomic():
             return [get(key_field == key) for key in keys]
 
+    def get_field(self, keys: list[Any], field: str) -> list[Any]:
+        model, key_field = self.model, self.model.key
+        with self.db.atomic():
+            return [model.select(getattr(model, field)).where(key_field == key).scalar() for key in keys]
+
     def get(self, key: Any) -> Any:
         return self.model.get(self.model.key == key)
 
     def scan(self) -> Iterator[Any]:
-        return iter(self.model.select().order_by(self.model.key).iterator())
+        return iter(self.model.select().iterator())
 
     def delete_many(self, keys: list[Any]) -> None:
         with self.db.atomic():

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..records import Shape, column_from_store, column_to_store
 from .base import Open, Tables
-from .sqlite import SYNCHRONOUS
+from .sqlite import NOTES, SYNCHRONOUS
 
 NEEDS = {"sqlalchemy": "SQLAlchemy>=2"}
 
@@ -21,7 +21,7 @@ class SqlAlchemy(Tables):
         from sqlalchemy import event
 
         super().__init__(path, shape, durability)
-        self.sa = sa
+        self.sa, self.note = sa, NOTES.get(durability, "")
         path.mkdir(exist_ok=True)
         self.engine = sa.create_engine(f"sqlite:///{path / 'records.sqlite'}", connect_args={"timeout": 60})
 
@@ -96,9 +96,14 @@ class SqlAlchemy(Tables):
         with self.session() as session:
             return [session.get(self.model, key) for key in keys]
 
+    def get_field(self, keys: list[Any], field: str) -> list[Any]:
+        query = self.sa.select(getattr(self.model, field)).where(self.model.key == self.sa.bindparam("key"))
+        with self.session() as session:
+            return [session.scalar(query, {"key": key}) for key in keys]
+
     def scan(self) -> Iterator[Any]:
         with self.session() as session:
-            query = self.sa.select(self.model).order_by(self.model.key).execution_options(yield_per=1000)
+            query = self.sa.select(self.model).execution_options(yield_per=1000)
             yield from session.scalars(query)
 
     def delete_many(self, keys: list[Any]) -> None:

@@ -7,6 +7,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from datetime import date, datetime
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -20,6 +21,9 @@ SQL = {
     "bytes": "BLOB", "uuid": "BLOB", "datetime": "TEXT", "uuids": "TEXT",
 }  # fmt: skip
 SYNCHRONOUS = {"none": "OFF", "commit": "NORMAL", "full": "FULL"}
+NOTES = {"commit": "SQLite syncs here when it copies its log, not at each commit: a power loss may cost many"}
+"""What a durability means with a log."""
+
 PLAIN = ("int", "str", "float", "bytes")
 """What comes back as it was put."""
 
@@ -34,6 +38,7 @@ class Sqlite(Tables):
     def __init__(self, path: Path, shape: Shape, durability: str, columns: bool) -> None:
         super().__init__(path, shape, durability)
         self.columns = columns
+        self.note = NOTES.get(durability, "")
         path.mkdir(exist_ok=True)
         self.file = path / "records.sqlite"
         self.local = threading.local()
@@ -58,6 +63,9 @@ class Sqlite(Tables):
             connection.execute(f"CREATE TABLE IF NOT EXISTS {name} ({', '.join([key, *declared])}){suffix}")
         marks = ", ".join("?" * (len(self.names) + 1))
         self.insert = f"INSERT OR REPLACE INTO {name} VALUES ({marks})"
+        self.query = f'SELECT {self.selected} FROM {name} WHERE "key" = ?'
+        self.remove = f'DELETE FROM {name} WHERE "key" = ?'
+        self.take = self.column_taker()
 
     @property
     def connection(self) -> sqlite3.Connection:
@@ -78,18 +86,27 @@ class Sqlite(Tables):
             return make if self.shape.is_bytes else lambda row: model(*row)
         return lambda row: make([read(value) for read, value in zip(readers, row)])
 
-    def rows(self, pairs: list[tuple[Any, Any]]) -> Iterator[tuple[Any, ...]]:
+    def column_taker(self) -> Callable[[Any], Any]:
+        """What makes the columns of a record: of its fields as they are, where SQLite has all of their types."""
         shape = self.shape
         if not self.columns:
-            for key, record in pairs:
-                yield self.key(key), json.dumps(record if isinstance(record, dict) else self.plain(record))
-            return
+            return lambda record: (json.dumps(record if isinstance(record, dict) else self.plain(record)),)
+        is_object = not shape.is_bytes and shape.model is not Document
+        if is_object and len(self.names) > 1 and all(shape.columns[name] in PLAIN for name in self.names):
+            return attrgetter(*self.names)
+        values = shape.values
         used = [
-            (at, column_to_store(shape.columns[name])) for at, name in enumerate(shape.columns) if name in self.names
+            (at, column_to_store(kind)) for at, (name, kind) in enumerate(shape.columns.items()) if name in self.names
         ]
-        for key, record in pairs:
-            values = shape.values(record)
-            yield (self.key(key), *[write(values[at]) for at, write in used])
+
+        def converted(record: Any) -> list[Any]:
+            found = values(record)
+            return [write(found[at]) for at, write in used]
+
+        return converted
+
+    def row(self, key: Any, record: Any) -> tuple[Any, ...]:
+        return (self.key(key), *self.take(record))
 
     def plain(self, record: Any) -> Any:
         """What JSON can hold of *record*."""
@@ -120,13 +137,35 @@ class Sqlite(Tables):
     def put_many(self, pairs: list[tuple[Any, Any]]) -> None:
         connection = self.connection
         connection.execute("BEGIN IMMEDIATE")
-        connection.executemany(self.insert, self.rows(pairs))
+        row = self.row
+        connection.executemany(self.insert, (row(key, record) for key, record in pairs))
         connection.execute("COMMIT")
 
+    def put(self, key: Any, record: Any) -> None:
+        self.connection.execute(self.insert, self.row(key, record))  # a statement by itself is a transaction
+
     def get_many(self, keys: list[Any]) -> list[Any]:
-        query = f'SELECT {self.selected} FROM {self.name} WHERE "key" = ?'
-        execute, key, record = self.connection.execute, self.key, self.record
-        return [record(execute(query, (key(one),)).fetchone()) for one in keys]
+        query, execute, key, record = self.query, self.connection.execute, self.key, self.record
+        execute("BEGIN")
+        found = [record(execute(query, (key(one),)).fetchone()) for one in keys]
+        execute("COMMIT")
+        return found
+
+    def get_field(self, keys: list[Any], field: str) -> list[Any]:
+        if self.shape.columns[field] not in PLAIN:
+            return super().get_field(keys, field)
+        query = f'SELECT {self.column(field)} FROM {self.name} WHERE "key" = ?'
+        execute, key = self.connection.execute, self.key
+        execute("BEGIN")
+        found = [execute(query, (key(one),)).fetchone()[0] for one in keys]
+        execute("COMMIT")
+        return found
+
+    def column(self, field: str) -> str:
+        return f'"{field}"' if self.columns else f"json_extract(data, '$.{field}')"
+
+    def get(self, key: Any) -> Any:
+        return self.record(self.connection.execute(self.query, (self.key(key),)).fetchone())
 
     def scan(self) -> Iterator[Any]:
         return map(self.record, self.connection.execute(f'SELECT {self.selected} FROM {self.name} ORDER BY "key"'))
@@ -134,23 +173,20 @@ class Sqlite(Tables):
     def delete_many(self, keys: list[Any]) -> None:
         connection = self.connection
         connection.execute("BEGIN IMMEDIATE")
-        connection.executemany(f'DELETE FROM {self.name} WHERE "key" = ?', ((self.key(key),) for key in keys))
+        connection.executemany(self.remove, ((self.key(key),) for key in keys))
         connection.execute("COMMIT")
 
+    def delete(self, key: Any) -> None:
+        self.connection.execute(self.remove, (self.key(key),))
+
     def where(self, field: str, value: Any) -> list[Any]:
-        column = f'"{field}"' if self.columns else f"json_extract(data, '$.{field}')"
-        return list(
-            map(
-                self.record,
-                self.connection.execute(f"SELECT {self.selected} FROM {self.name} WHERE {column} = ?", (value,)),
-            )
-        )
+        query = f"SELECT {self.selected} FROM {self.name} WHERE {self.column(field)} = ?"
+        return list(map(self.record, self.connection.execute(query, (value,))))
 
     def project(self, *fields: str) -> list[Any]:
         if not all(self.shape.columns[field] in PLAIN for field in fields):
             return super().project(*fields)
-        columns = [f'"{field}"' if self.columns else f"json_extract(data, '$.{field}')" for field in fields]
-        found = self.connection.execute(f"SELECT {', '.join(columns)} FROM {self.name}")
+        found = self.connection.execute(f"SELECT {', '.join(map(self.column, fields))} FROM {self.name}")
         return [value for (value,) in found] if len(fields) == 1 else list(found)
 
     def count(self) -> int:

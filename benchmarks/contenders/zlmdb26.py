@@ -39,6 +39,7 @@ class Zlmdb26(Tables):
             raise Cannot("it has no map of such keys to bytes")
         super().__init__(path, shape, durability)
         self.codec = codec
+        self.referred_by: Any = None  # a map of the same records that reads this field only
         self.use("records")
         self.db: Any = zlmdb.Database(str(path), maxsize=1 << 36, sync=durability == "full")
         self.db.__enter__()
@@ -50,6 +51,7 @@ class Zlmdb26(Tables):
         shape, codec, key = self.shape, self.codec, KEYS[self.shape.key]
         slot = SLOTS.index(name) + 1
         if shape.model is str:
+            self.note = f"strings in its Map{key}String"
             self.map: Any = getattr(zlmdb, f"Map{key}String")(slot)
         elif shape.is_bytes:
             self.map = zlmdb.MapOidPickle(slot)
@@ -63,21 +65,23 @@ class Zlmdb26(Tables):
             marshal, unmarshal = plain(shape)
             self.map = getattr(zlmdb, f"Map{key}{codec}")(slot, marshal=marshal, unmarshal=unmarshal)
 
-    @staticmethod
-    def flatbuffers(zlmdb: Any, shape: Shape, codec: str) -> Any:
+    def flatbuffers(self, zlmdb: Any, shape: Shape, codec: str) -> Any:
         from .. import flatc
         from .. import official_flatbuffers as official
 
         by_hand = codec == FLAT[-1]
         if shape.model is User and by_hand:
+            self.referred_by = zlmdb.MapOidFlatBuffers(1, build=None, cast=official.read_referred_by)
             return zlmdb.MapOidFlatBuffers(1, build=official.build_user, cast=official.read_user)
         if shape.model is User:
             try:
                 code = flatc.UserCode(numpy=codec.endswith("NumPy"))
             except ImportError as error:
                 raise Cannot(f"not installed: {error}") from error
+            self.referred_by = zlmdb.MapOidFlatBuffers(1, build=None, cast=lambda data: code.root(data, 0).ReferredBy())
             return zlmdb.MapOidFlatBuffers(1, build=code.build, cast=code.cast)
         if shape.name == "six_fields" and by_hand:
+            self.note = "gives views, of which a scan reads nothing"
             return zlmdb.MapOidFlatBuffers(1, build=official.build_six_fields, cast=official.SixFieldsView)
         raise Cannot("no FlatBuffers schema was written for these records")
 
@@ -92,6 +96,13 @@ class Zlmdb26(Tables):
         with self.db.begin() as txn:
             return [records[txn, key] for key in keys]
 
+    def get_field(self, keys: list[Any], field: str) -> list[Any]:
+        if field != "referred_by" or self.referred_by is None:
+            return super().get_field(keys, field)
+        records = self.referred_by
+        with self.db.begin() as txn:
+            return [records[txn, key] for key in keys]
+
     def scan(self) -> Iterator[Any]:
         with self.db.begin() as txn:
             yield from self.map.select(txn, return_keys=False)
@@ -101,6 +112,18 @@ class Zlmdb26(Tables):
             for key in keys:
                 if (txn, key) in self.map:
                     del self.map[txn, key]
+
+    def put(self, key: Any, record: Any) -> None:
+        with self.db.begin(write=True) as txn:
+            self.map[txn, key] = record
+
+    def get(self, key: Any) -> Any:
+        with self.db.begin() as txn:
+            return self.map[txn, key]
+
+    def delete(self, key: Any) -> None:
+        with self.db.begin(write=True) as txn:
+            del self.map[txn, key]
 
     def count(self) -> int:
         with self.db.begin() as txn:

@@ -17,7 +17,7 @@ class Zodb(Tables):
         import ZODB
         import ZODB.FileStorage
 
-        self.note = "reads come from its cache of live objects, not from bytes"
+        self.note = "what its cache of live objects holds, by default 400 of them, is not read from bytes again"
         if durability == "none":
             self.note += "; always commits in full: FileStorage has no weaker level"
         if durability == "commit":

@@ -40,6 +40,7 @@ class Step:
     operation is called. *repeat*: so often in each round, for steps that change nothing; beyond `LARGE` records only if
     *quick*, that is if the number of records should make no difference. *fresh*: in a new process, opened with the
     store inside the clock. *processes*: run by so many at once, on one database.
+    *sized*: the files are measured behind it, with the database closed, and not at the end of the round.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Step:
     repeat: int = 1
     quick: bool = False
     processes: int = 1
+    sized: bool = False
 
     def times(self, size: int) -> int:
         """How often it is run in a round of so many records."""
@@ -76,6 +78,10 @@ class Workload:
     def prepare_fresh(self, size: int) -> Any:
         """What the steps in new processes need of it."""
         return self.prepare(size)
+
+    def prepare_beside(self, size: int, process: int) -> Any:
+        """What the first, second, ... of the processes that work at the same time needs: no two do the same."""
+        raise NotImplementedError
 
 
 def parts(pairs: Iterable[Pair], count: int) -> Iterator[list[Pair]]:

@@ -17,16 +17,16 @@ from ..contenders.base import Store
 from ..records import BLOBS_16, BLOBS_INT
 from .base import Outcome, Pair, Step, Workload, fill
 
-SEEDED, MANY, GROUP = 100, 2_000, 100
+SEEDED, GROUP = 100, 100
 WIDTH, CHUNK = 128, 10_000
 
 
 class Data:
     """The keys, and the records of the operations, are drawn before; those to begin with as they are put."""
 
-    def __init__(self, size: int, text: bool) -> None:
+    def __init__(self, size: int, text: bool, operations: int) -> None:
         dice = self.dice = random.Random(size)
-        many, few = min(MANY, size // 2), min(SEEDED, size // 10)
+        many, few = min(operations, size // 2), min(SEEDED, size // 10)
         keys = distinct(dice, size + 2 * many + few, text)
         self.keys, spare = keys[:size], keys[size:]
         kept, self.gone_seeded = range(few, size), self.keys[:few]
@@ -135,6 +135,7 @@ class DbBenchmark(Workload):
     title = "db_benchmark: 8-byte integer keys, 128-byte values"
     shape = BLOBS_INT
     text = False
+    operations = 10_000
     sizes = {
         "tiny": (200,), "small": (1_000,), "window": (100_000, 1_000_000), "full": (100_000, 1_000_000, 10_000_000),
     }  # fmt: skip
@@ -153,7 +154,7 @@ class DbBenchmark(Workload):
     )
 
     def prepare(self, size: int) -> Data:
-        return Data(size, self.text)
+        return Data(size, self.text, self.operations)
 
 
 class DbBenchmark16(DbBenchmark):
@@ -169,4 +170,5 @@ class DbBenchmarkDurable(DbBenchmark):
     name = "db_benchmark_durable"
     title = "db_benchmark: 8-byte integer keys, every commit synced"
     durability = "full"
+    operations = 2_000  # each of which waits for the disk
     sizes = {"tiny": (200,), "small": (200,), "window": (10_000,), "full": (100_000, 1_000_000)}

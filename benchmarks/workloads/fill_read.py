@@ -36,10 +36,15 @@ def check_count(store: Store, expected: int) -> None:
 def read(store: Store, data: Data, clock: Clock) -> Outcome:
     with clock:
         found = store.get_many(data.keys)
-        total = sum([record.referred_by for record in found])
-    if total != sum(record.referred_by for record in data.expected):
-        raise AssertionError("a field was read wrongly")
     return Outcome(len(found), lambda: store.shape.check_all(found, data.expected))
+
+
+def read_field(store: Store, data: Data, clock: Clock) -> Outcome:
+    with clock:
+        found = store.get_field(data.keys, "referred_by")
+    if found != [record.referred_by for record in data.expected]:
+        raise AssertionError("a field was read wrongly")
+    return Outcome(len(found))
 
 
 def scan(store: Store, data: Data, clock: Clock) -> Outcome:
@@ -57,7 +62,8 @@ class FillRead(Workload):
     sizes = {"tiny": (50,), "small": (1_000,), "window": (50_000,), "full": (50_000,)}
     steps = (
         Step("fill", write, "user"),
-        Step("random get, one field", read, "user", repeat=5),
+        Step("random get", read, "user", repeat=5),
+        Step("random get, one field", read_field, "user", repeat=5),
         Step("scan", scan, "user", repeat=3),
     )
 

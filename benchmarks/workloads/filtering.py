@@ -22,47 +22,47 @@ LEAST = 10
 """``count`` is 0 to 1,000, and below this in 1% of the records."""
 
 
-def raw_values(rows: Any) -> int:
-    return drain(rows.cursor().iternext(False, True))
+def raw_values(rows: Any) -> None:
+    drain(rows.cursor().iternext(False, True))
 
 
-def numbers_where(rows: Any) -> int:
+def numbers_where(rows: Any) -> None:
     from zlmdb import F
 
-    return drain(rows.select().where(F.count < LEAST).fields("id", "price"))
+    drain(rows.select().where(F.count < LEAST).fields("id", "price"))
 
 
-def numbers_by_hand(rows: Any) -> int:
-    return drain([(row.id, row.price) for row in rows.select().values() if row.count < LEAST])
+def numbers_by_hand(rows: Any) -> None:
+    drain([(row.id, row.price) for row in rows.select().values() if row.count < LEAST])
 
 
-def texts_where(rows: Any) -> int:
+def texts_where(rows: Any) -> None:
     from zlmdb import F
 
-    return drain(rows.select().where((F.count < LEAST) & (F.city == "Gothenburg")).fields("id", "name"))
+    drain(rows.select().where((F.count < LEAST) & (F.city == "Gothenburg")).fields("id", "name"))
 
 
-def texts_by_hand(rows: Any) -> int:
+def texts_by_hand(rows: Any) -> None:
     found = [(row.id, row.name) for row in rows.select().values() if row.count < LEAST and row.city == "Gothenburg"]
-    return drain(found)
+    drain(found)
 
 
-def text_where(rows: Any) -> int:
+def text_where(rows: Any) -> None:
     from zlmdb import F
 
-    return drain(rows.select().where(F.name == "record 10").fields("id", "price"))
+    drain(rows.select().where(F.name == "record 10").fields("id", "price"))
 
 
-def text_by_hand(rows: Any) -> int:
-    return drain([(row.id, row.price) for row in rows.select().values() if row.name == "record 10"])
+def text_by_hand(rows: Any) -> None:
+    drain([(row.id, row.price) for row in rows.select().values() if row.name == "record 10"])
 
 
-def column_where(rows: Any) -> int:
-    return drain(rows.select().fields("price"))
+def column_where(rows: Any) -> None:
+    drain(rows.select().fields("price"))
 
 
-def column_by_hand(rows: Any) -> int:
-    return drain(row.price for row in rows.select().values())
+def column_by_hand(rows: Any) -> None:
+    drain(row.price for row in rows.select().values())
 
 
 def record(number: int) -> Small:
@@ -78,7 +78,11 @@ def fill(db: Any, size: int) -> None:
 
 @contextmanager
 def scans(
-    directory: Path, size: int, where: Callable[[Any], int], by_hand: Callable[[Any], int], labels: tuple[str, ...]
+    directory: Path,
+    size: int,
+    where: Callable[[Any], object],
+    by_hand: Callable[[Any], object],
+    labels: tuple[str, ...],
 ) -> Iterator[Timed]:
     import zlmdb
     from zlmdb.values import FlatBuffersView
@@ -98,7 +102,7 @@ def scans(
             fill(db, size)
             rows[codec] = stack.enter_context(db.read()).rows
 
-        def timed(run: Callable[[Any], int], codec: str) -> int:
+        def timed(run: Callable[[Any], object], codec: str) -> int:
             run(rows[codec])
             return size
 

@@ -1,7 +1,8 @@
 """go-persist: reads and writes mixed, one transaction an operation, by one thread, many threads, several processes.
 
 Operations are dealt evenly; keys are uniform, drawn before. Threads of CPython share one lock, the GIL: many threads
-do not make it faster, and the figures say what they cost. Processes share the file, where the store allows it.
+do not make it faster, and the figures say what they cost. They have started, and have their connections, when the clock
+does. Processes share the file, where the store allows it; each has operations of its own.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
+from time import sleep
 from typing import Any
 
 from ..clock import Clock
@@ -24,8 +27,8 @@ PROCESSES = 2
 class Data:
     """The keys of the operations are drawn before; the records to begin with are made as they are put."""
 
-    def __init__(self, size: int, strings: bool, operations: int) -> None:
-        dice = random.Random(size)
+    def __init__(self, size: int, strings: bool, operations: int, process: int = 0) -> None:
+        dice = random.Random(size + process)
         self.size = size
         self.before: Any = (lambda i: TEXT) if strings else (lambda i: Example(i, "example struct"))
         self.after: Any = (lambda i: TEXT + " updated") if strings else (lambda i: Example(i, "updated struct"))
@@ -50,10 +53,13 @@ def mix(store: Store, data: Data, clock: Clock, writes: int, threads: int) -> Ou
     operations = [next(queue) if i in put else (str(key), None) for i, (key, _) in enumerate(made)]
     shares = [operations[at::threads] for at in range(threads)]
     failed: list[BaseException] = []
+    ready = threading.Barrier(threads + 1)
 
     def work(share: list[tuple[str, Any]]) -> None:
         get, put = store.get, store.put
         try:
+            get("0")  # the connection of this thread, for stores that have one for each
+            ready.wait()
             for key, record in share:
                 if record is not None:
                     put(key, record)
@@ -61,17 +67,20 @@ def mix(store: Store, data: Data, clock: Clock, writes: int, threads: int) -> Ou
                     raise AssertionError(f"the record {key} is not there")
         except BaseException as error:
             failed.append(error)
+            ready.abort()
 
-    if threads == 1:
+    workers = [threading.Thread(target=work, args=(share,)) for share in shares]
+    for worker in workers:
+        worker.start()
+    with suppress(threading.BrokenBarrierError):
+        while ready.n_waiting < threads and not ready.broken:
+            sleep(0.001)
         with clock:
-            work(shares[0])
-    else:
-        workers = [threading.Thread(target=work, args=(share,)) for share in shares]
-        with clock:
-            for worker in workers:
-                worker.start()
+            ready.wait()
             for worker in workers:
                 worker.join()
+    for worker in workers:
+        worker.join()
     if failed:
         raise Cannot(f"an operation failed: {type(failed[0]).__name__}: {failed[0]}") from failed[0]
     return Outcome(len(operations))
@@ -98,11 +107,15 @@ class GoPersist(Workload):
     shape = STRUCTS
     strings = False
     operations = 20_000
+    patience = 2.0
     sizes = {"tiny": (50,), "small": (500,), "window": (10_000,), "full": (10_000, 100_000, 5_000_000)}
     steps = (*steps((1, 10, 150), 20, True), *steps((10,), 10, False)[1:])
 
     def prepare(self, size: int) -> Data:
-        return Data(size, self.strings, max(200, min(self.operations, size)))
+        return self.prepare_beside(size, 0)
+
+    def prepare_beside(self, size: int, process: int) -> Data:
+        return Data(size, self.strings, max(200, min(self.operations, size)), process)
 
 
 class GoPersistStrings(GoPersist):

@@ -146,7 +146,7 @@ class Zippondb(Workload):
         "full": (5_000, 100_000, 1_000_000, 10_000_000),
     }  # fmt: skip
     steps = (
-        Step("populate", populate, "user"),
+        Step("populate", populate, "user", sized=True),
         Step("Q1 all users, objects", everything, "user", repeat=3),
         Step("Q1 all users, JSON bytes", as_json, "user", repeat=3),
         Step("Q2 name='asd', no hit", no_hit, "user searched", repeat=3),
