@@ -194,9 +194,10 @@ def pairs(
             step: [label for label in labels if any(value(rows, label, step) for rows in by_interpreter.values())]
             for step in wanted
         }
+        shown = {step: found for step, found in shown.items() if found}
         heights = [len(found) + 2.4 for found in shown.values()]
         figure, axes = pyplot.subplots(
-            len(wanted), 1, figsize=(6.4, 0.215 * sum(heights) + 0.7), height_ratios=heights, layout="constrained",
+            len(shown), 1, figsize=(6.4, 0.215 * sum(heights) + 0.7), height_ratios=heights, layout="constrained",
             squeeze=False,
         )  # fmt: skip
         for ax, (step, found) in zip(axes[:, 0], shown.items()):

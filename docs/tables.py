@@ -89,9 +89,21 @@ FILTERS = ("no hit", "Charlie", "project")
 FEW = ("Q3", "Q6", "Q7", "Q8", "Q9", "count")
 READS = ("get", "random,", "query", "scan", "read all", "Q1 ", *FEW, *FILTERS)
 BEGUN = "of few records or none: beginning, binding the table and ending are some forty calls of Python"
+IN_PLACE = (
+    "on PyPy: fields of FlatBuffers are read at their places, as zlmdb FlatBuffers does, too; MessagePack byte by byte"
+)
 LATER = "SQLite syncs here when it copies its log, zlmdb with each commit"
 REASONS: tuple[tuple[str, tuple[str, ...], str], ...] = (
-    ("", ("new process",), "opening zlmdb makes its codecs inside the clock"),
+    ("", ("new process",), "opening zlmdb makes its codecs inside the clock; on PyPy nothing is compiled yet"),
+    ("msgspec MessagePack", ("encode",), "it does not check what it encodes; zlmdb's MessagePack, Unchecked, is it"),
+    ("official FlatBuffers, six fields only", ("",), "six of the 11 fields"),
+    *((who, ("decode",), IN_PLACE) for who in ("official FlatBuffers", "flatc's code")),
+    (
+        "sqlite3, JSON text",
+        ("read all",),
+        "on PyPy, whose json is compiled with it: MessagePack is read by Python there",
+    ),
+    ("ZODB", ("delete all",), "it lets go of the root of the tree: the records go when the file is packed"),
     ("dict + lock", ("",), "in memory: no file, no encoding, no transaction, and the object itself comes back"),
     *((who, FEW, BEGUN) for who in ("sqlite3", "ObjectBox", "diskcache", "zlmdb 26", "RocksDB", "LevelDB")),
     ("ZODB", READS, "its cache holds the objects alive: what is read again is not decoded again"),
