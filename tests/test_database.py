@@ -639,6 +639,30 @@ def test_stats_have_the_classic_members(path: str) -> None:
         assert "slots" not in db.stats()
 
 
+def test_stats_measure_the_data_wherever_it_is(make_db: Callable[..., Any], combo: str) -> None:
+    db = make_db(Bigger, maxsize=1 << 26)
+    before = db.stats()
+    with db.write() as t:
+        t.blobs.update((i, bytes(100_000)) for i in range(100))
+    full = db.stats()
+    assert full["entries"] == before["entries"] + 100
+    assert before["used"] + 9_000_000 < full["used"] < 12_000_000
+    assert full["used"] == full["pages"] * full["page_size"]
+    assert full["free"] < before["free"] - 0.1
+    with db.write() as t:
+        del t.blobs[0]
+        assert db.stats()["entries"] == full["entries"]  # what is committed
+        for i in range(1, 100):
+            del t.blobs[i]
+    empty = db.stats()
+    assert empty["used"] < 1_000_000
+    if combo.startswith("lmdb"):
+        assert full["reclaimable"] < 1_000_000
+        assert 9_000_000 < empty["reclaimable"] <= empty["current_size"]
+        db.compact()
+        assert db.stats()["reclaimable"] < 1_000_000
+
+
 def test_writemap_needs_a_size(path: str) -> None:
     with pytest.raises(ValueError, match="writemap=True needs a maxsize"):
         zlmdb.Database(path, writemap=True)
@@ -1094,6 +1118,25 @@ def test_tables_lists_undeclared_and_classic_tables(make_db: Callable[..., Any],
         info = found["0d1f7a50-6a4c-4b57-9d52-4a45b6a3a003"]
         assert str(info.uuid) == "0d1f7a50-6a4c-4b57-9d52-4a45b6a3a003"
         assert (info.key, info.value, info.count) == ("oid", "string", 2)
+
+
+def test_tables_lists_attached_indexes_where_the_file_knows_them(make_db: Callable[..., Any], combo: str) -> None:
+    @zlmdb.table("0d1f7a50-6a4c-4b57-9d52-4a45b6a3a004")
+    class Names(zlmdb.MapOidString):
+        """Names by number."""
+
+    @zlmdb.table("0d1f7a50-6a4c-4b57-9d52-4a45b6a3a005")
+    class Numbers(zlmdb.MapStringOid):
+        """Their index."""
+
+    db = make_db(zlmdb.Schema)
+    names = db.attach_table(Names)
+    names.attach_index("by_name", db.attach_table(Numbers), lambda name: name)
+    with db.begin(write=True) as txn:
+        names[txn, 1] = "ann"
+    found = db.tables()
+    assert found["0d1f7a50-6a4c-4b57-9d52-4a45b6a3a004"].indexes == (("by_name",) if combo.endswith("tables") else ())
+    assert found["0d1f7a50-6a4c-4b57-9d52-4a45b6a3a005"].indexes == ()
 
 
 def test_tables_works_inside_a_transaction(make_db: Callable[..., Any]) -> None:

@@ -536,7 +536,11 @@ class Database(Operations, Generic[S_co]):
         }
 
     def stats(self, include_slots: bool = False) -> dict[str, Any]:
-        """Sizes in bytes and pages, LMDB's own statistics, and with *include_slots* a list of the attached tables."""
+        """Sizes in bytes and pages, LMDB's own statistics, and with *include_slots* a list of the attached tables.
+
+        ``used`` are the bytes of pages that hold something, in all tables and indexes that this process has open;
+        ``reclaimable`` those of the pages that nothing uses any more, which are written again before the file grows.
+        """
         found = {**facts.sizes(self.store), "read_only": self.is_readonly, "sync_enabled": self.is_sync}
         return {**found, "slots": facts.slot_facts(self.store)} if include_slots else found
 
