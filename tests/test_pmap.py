@@ -1087,6 +1087,61 @@ def test_maps_go_on_working_when_their_database_is_entered_again(tmp_path: Any, 
         assert by_hand[txn, 1] is None
 
 
+@pytest.mark.parametrize("layout", ["tables", "classic"])
+def test_an_attached_map_serves_a_later_database_object_with_its_indexes(tmp_path: Any, layout: Any) -> None:
+    with zlmdb.Database(tmp_path / "db", layout=layout) as db:
+        users, names = db.attach_table(DecoratedUsers), db.attach_table(DecoratedNames)
+        users.attach_index("name", names, lambda user: user.name)
+        with db.begin(write=True) as txn:
+            users[txn, 1] = User("ann")
+    with zlmdb.Database(tmp_path / "db") as db:
+        with db.begin() as txn:
+            assert names[txn, "ann"] == 1
+            assert users[txn, 1] == User("ann")
+        with db.begin(write=True) as txn:
+            users[txn, 2] = User("bob")
+            assert names[txn, "bob"] == 2
+            with pytest.raises(zlmdb.DuplicateKey):
+                users[txn, 3] = User("bob")
+    with zlmdb.Database(tmp_path / "db", readonly=True) as db, db.begin() as txn:
+        assert list(names.select(txn)) == [("ann", 1), ("bob", 2)]
+
+
+@pytest.mark.parametrize("layout", ["tables", "classic"])
+def test_an_attached_map_finds_its_table_in_another_file_by_the_uuid(tmp_path: Any, layout: Any) -> None:
+    with zlmdb.Database(tmp_path / "db", layout=layout) as db:
+        users, names = db.attach_table(DecoratedUsers), db.attach_table(DecoratedNames)
+        users.attach_index("name", names, lambda user: user.name)
+    with zlmdb.Database(tmp_path / "other", layout=layout) as other:
+        own = other.attach_table(DecoratedUsers)
+        with other.begin(write=True) as txn:
+            with pytest.raises(zlmdb.SchemaMismatch, match="DecoratedNames was attached to another database"):
+                users[txn, 1]
+            own[txn, 1] = User("eve")
+    with zlmdb.Database(tmp_path / "turned", layout=layout) as turned:  # the slots are the other way round here
+        turned.attach_table(DecoratedNames)
+        own = turned.attach_table(DecoratedUsers)
+        with turned.begin(write=True) as txn:
+            users[txn, 1] = User("ann")
+            assert own[txn, 1] == User("ann")
+            assert names[txn, "ann"] == 1
+
+
+def test_an_attached_map_refuses_a_file_whose_table_has_other_types(tmp_path: Any) -> None:
+    @zlmdb.table("5f1ad2ab-3c1e-4d2e-9a63-b0cf01b2b3a1")
+    class Others(zlmdb.MapStringOid):
+        pass
+
+    with zlmdb.Database(tmp_path / "other") as other:
+        other.attach_table(Others)
+    zlmdb.TABLES_BY_UUID[DecoratedUsers._zlmdb_oid] = DecoratedUsers  # type: ignore[index]  # as it was
+    with zlmdb.Database(tmp_path / "db") as db:
+        users = db.attach_table(DecoratedUsers)
+    refused = pytest.raises(zlmdb.SchemaMismatch, match="keys of type string")
+    with zlmdb.Database(tmp_path / "other") as other, other.begin() as txn, refused:
+        users[txn, 1]
+
+
 def test_attaching_needs_a_decorated_class(db: zlmdb.Database[Any]) -> None:
     class Plain(zlmdb.MapOidString):
         pass

@@ -16,12 +16,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Literal, Optional, TypeVar, Union, overload
 
 from . import errors, facts, openstores
-from .attach import Declaration, attach
+from .attach import attach
 from .catalogue import FIRST_SLOT
 from .classic.pmap import PersistentMap
 from .engines.lmdb import RESERVATION, data_file
 from .facts import TableInfo
-from .keys import KeyCodec
 from .layout import Layout
 from .openstores import Opening
 from .operations.methods import Operations
@@ -31,7 +30,6 @@ from .storage import Storage
 from .store import Store
 from .table import Table
 from .transaction import Transaction, TransactionStats
-from .values.base import Serializer
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -393,15 +391,12 @@ class Database(Operations, Generic[S_co]):
         given: Any = klass
         if not (isinstance(given, type) and issubclass(given, PersistentMap)):
             raise TypeError(f"cannot attach {klass!r}: a subclass of zlmdb.PersistentMap is required")
-        oid = klass._zlmdb_oid
-        if oid is None:
-            raise TypeError(f"{klass!r} is not decorated as a table: put @zlmdb.table('<uuid>') before the class")
         self._refuse_in_transaction(klass)
         # A constructor of the user's own has a say in the codecs, and the number is in the catalogue.
         storage = self._classic_storage(klass.in_slot(FIRST_SLOT), record=record)
         if storage.number == 0:
             raise errors.ReadonlyDatabase(
-                f"table {oid} of {klass.__name__} is not in {self.dbpath!r}, which is open read-only: "
+                f"table {storage.label} of {klass.__name__} is not in {self.dbpath!r}, which is open read-only: "
                 "attach it writable first"
             )
         pmap = klass.in_slot(storage.number)
@@ -410,8 +405,7 @@ class Database(Operations, Generic[S_co]):
         return pmap
 
     def _classic_storage(self, pmap: PersistentMap[Any, Any], *, record: bool = True) -> Storage[Any, Any]:
-        declared = _classic_declaration(type(pmap), *pmap.codecs())
-        [storage] = attach(self.store, [declared], create=record, timeout=self._opening.timeout)
+        [storage] = attach(self.store, [pmap.declaration()], create=record, timeout=self._opening.timeout)
         return storage
 
     def _refuse_in_transaction(self, klass: type) -> None:
@@ -569,22 +563,3 @@ def _opened_again(opening: Opening, schema: type[Any]) -> Database[Any]:
     if not os.path.exists(data_file(opening.path or "")):
         raise FileNotFoundError(f"the database that was pickled is not at {opening.path!r} any more: check the path")
     return _opened(opening, schema)
-
-
-# -- classic tables -----------------------------------------------------------------------------------------------
-
-
-def _classic_declaration(
-    klass: type[PersistentMap[Any, Any]], key: KeyCodec[Any], value: Serializer[Any]
-) -> Declaration:  # fmt: skip
-    oid = klass._zlmdb_oid
-    return Declaration(
-        identity=str(oid),
-        uuid=oid,
-        title=klass.__name__,
-        description=(vars(klass).get("__doc__") or "").strip() or None,
-        key=key,
-        value=value,
-        model=None,
-        indexes={},
-    )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Optional, Typ
 from uuid import UUID
 
 from .. import errors
+from ..attach import Declaration, attach
 from ..catalogue import catalogue_of, slot_prefix
 from ..keys import KeyCodec, key_codec
 from ..storage import Storage, shortened
@@ -131,12 +132,10 @@ class PersistentMap(Generic[K, V]):
         return found
 
     def _slot_storage(self, store: Store) -> Storage[K, V]:
-        """The storage of a map with a hand-given slot."""
+        """The storage in a store that knows nothing of this map yet."""
         label = type(self).__name__
         if self._is_attached:
-            raise errors.SchemaMismatch(
-                f"{label} was attached to another database: attach it to {store.engine.path!r} too", table=label
-            )
+            return self._same_table(store)
         if self._slot is None:
             raise TypeError(f"{label} has no slot: make it with a number, {label}(1), or with db.attach_table({label})")
         key, value = self.codecs()
@@ -146,6 +145,27 @@ class PersistentMap(Generic[K, V]):
         storage = Storage(f"{label}({self._slot})", place.space, place.prefix, key, value, store.env.max_key_size())
         storage.number = self._slot
         return storage
+
+    def _same_table(self, store: Store) -> Storage[K, V]:
+        """The table with the UUID of this attached map in another store, whichever slot it has there."""
+        declared = self.declaration()
+        [storage] = attach(store, [declared], create=False)
+        if storage.number == 0:
+            raise errors.SchemaMismatch(
+                f"{declared.title} was attached to another database: attach it to {store.engine.path!r} too",
+                table=declared.title,
+            )
+        return storage
+
+    def declaration(self) -> Declaration:
+        """What this map, whose class has a UUID, says of its table. Raises `TypeError` without one."""
+        cls = type(self)
+        oid = cls._zlmdb_oid
+        if oid is None:
+            raise TypeError(f"{cls!r} is not decorated as a table: put @zlmdb.table('<uuid>') before the class")
+        key, value = self.codecs()
+        description = (vars(cls).get("__doc__") or "").strip() or None
+        return Declaration(str(oid), oid, cls.__name__, description, key, value, model=None, indexes={})
 
     def adopt(self, store: Store, storage: Storage[K, V]) -> None:
         """This is the map of *storage* in *store*."""
