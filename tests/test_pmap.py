@@ -998,6 +998,90 @@ def test_stats_count_records_really_written_and_deleted(db: zlmdb.Database[Any])
     assert (stats.puts, stats.dels) == (0, 0)
 
 
+# Methods of a class of one's own that write and read
+
+
+class Reversed(zlmdb.MapStringString):
+    """Texts whose keys are stored back to front."""
+
+    def _serialize_key(self, key: Any) -> bytes:
+        return super()._serialize_key(key)[::-1]
+
+    def _deserialize_key(self, data: Any) -> Any:
+        return super()._deserialize_key(bytes(data)[::-1])
+
+
+@zlmdb.table("5f1ad2ab-3c1e-4d2e-9a63-b0cf01b2b3a6", compress=zlmdb.PersistentMap.COMPRESS_ZLIB)
+class Points(zlmdb.PersistentMap[Any, Any]):
+    """Pairs of numbers by number, all bytes as this class wants them."""
+
+    def __init__(self, slot: Optional[int] = None, compress: Optional[int] = None) -> None:
+        super().__init__(slot, compress=compress)
+
+    def _serialize_key(self, key: Any) -> bytes:
+        return struct.pack(">B", key)
+
+    def _deserialize_key(self, data: Any) -> Any:
+        return struct.unpack(">B", data)[0]
+
+    def _serialize_value(self, value: Any) -> bytes:
+        return struct.pack("<2h", *value)
+
+    def _deserialize_value(self, data: Any) -> Any:
+        return struct.unpack("<2h", data)
+
+
+def test_methods_of_ones_own_decide_about_the_bytes_of_keys(txn: zlmdb.Transaction) -> None:
+    texts = Reversed(1)
+    texts[txn, "az"] = "first"
+    texts[txn, "za"] = "second"
+    assert txn.get(b"\0\1za") == b"first"
+    assert texts[txn, "az"] == "first"
+    assert list(texts.select(txn)) == [("za", "second"), ("az", "first")]
+    assert "az" in texts.bind(txn)
+    assert texts.bind(txn)["za"] == "second"
+    with pytest.raises(zlmdb.EncodeError):
+        texts[txn, 7]  # type: ignore[index]
+
+
+def test_methods_of_ones_own_need_no_types_and_are_compressed(db: zlmdb.Database[Any]) -> None:
+    points = db.attach_table(Points)
+    with db.begin(write=True) as txn:
+        points[txn, 2] = (1, -1)
+        points[txn, 1] = (3, 4)
+    with db.begin() as txn:
+        assert list(points.select(txn)) == [(1, (3, 4)), (2, (1, -1))]
+        assert points.count(txn) == 2
+    found = db.tables()["5f1ad2ab-3c1e-4d2e-9a63-b0cf01b2b3a6"]
+    assert (found.key, found.value) == ("custom", "zlib(custom)")
+    with db.begin(write=True) as txn:
+        with pytest.raises(zlmdb.EncodeError, match="300 is not a key of type custom"):
+            points[txn, 300] = (1, 2)
+        with pytest.raises(zlmdb.EncodeError, match="custom"):
+            points[txn, 3] = (1, 70_000)
+        assert points.count(txn) == 2
+
+
+def test_a_method_of_ones_own_may_leave_the_rest_to_the_types(txn: zlmdb.Transaction) -> None:
+    class Upper(zlmdb.MapOidJson):
+        def _serialize_value(self, value: Any) -> bytes:
+            return super()._serialize_value({**value, "upper": value["text"].upper()})
+
+    texts = Upper(1)
+    texts[txn, 1] = {"text": "x"}
+    assert texts[txn, 1] == {"text": "x", "upper": "X"}
+    assert texts.codecs()[0].name == "oid"
+
+
+def test_without_types_or_methods_for_both_a_map_says_what_is_missing() -> None:
+    class Half(zlmdb.PersistentMap[K, V]):
+        def _serialize_value(self, value: Any) -> bytes:
+            return b"x"
+
+    with pytest.raises(TypeError, match="says no types"):
+        Half(1).codecs()
+
+
 # Decorated classes
 
 

@@ -18,9 +18,10 @@ from ..store import Store
 from ..table import Table
 from ..tableclass import calling_locals
 from ..transaction import Transaction
-from ..values.base import Serializer
+from ..values import compressed
+from ..values.base import FunctionSerializer, Serializer
 from .attached import Attached, Built, check_built, index_storages, prepare
-from .codecs import callable_names, map_codecs, map_types
+from .codecs import OwnKeys, callable_names, map_codecs, map_types
 from .selection import ClassicSelection
 
 if TYPE_CHECKING:
@@ -41,6 +42,9 @@ class PersistentMap(Generic[K, V]):
     by `table`. *compress* is `COMPRESS_ZLIB` or `COMPRESS_SNAPPY`. JSON and CBOR maps take *marshal* (object to plain
     data) and *unmarshal* (back), FlatBuffers maps *build* (object and builder to offset) and *cast* (bytes to object),
     in this order when they are not named.
+
+    A class that defines ``_serialize_key``, ``_deserialize_key``, ``_serialize_value`` or ``_deserialize_value``
+    decides itself about these bytes, which the file then calls ``custom``.
 
     ``m[txn, key]`` is None when there is no record. ``bind(txn)`` gives the `Table` of the same records, with a dict's
     laws. A map is true, and equal to itself only.
@@ -78,6 +82,7 @@ class PersistentMap(Generic[K, V]):
         self._callables = callables
         self._named_callables: dict[str, Callable[..., Any]] = {}
         self._codecs: Optional[tuple[KeyCodec[K], Serializer[V]]] = None
+        self._typed: Optional[tuple[KeyCodec[K], Serializer[V]]] = None
         self._is_attached = False
         self.place(slot, compress, marshal=marshal, unmarshal=unmarshal, build=build, cast=cast)
 
@@ -92,12 +97,45 @@ class PersistentMap(Generic[K, V]):
     def codecs(self) -> tuple[KeyCodec[K], Serializer[V]]:
         """The key codec and the value serializer that the type arguments and the constructor say."""
         if self._codecs is None:
+            cls = type(self)
+            own_keys = cls._has_own("_serialize_key", "_deserialize_key")
+            own_values = cls._has_own("_serialize_value", "_deserialize_value")
+            key = OwnKeys(self._serialize_key, self._deserialize_key) if own_keys else self._by_types()[0]
+            value: Serializer[V]
+            if own_values:
+                value = FunctionSerializer("custom", self._serialize_value, self._deserialize_value)
+            else:
+                value = self._by_types()[1]
+            self._codecs = key, compressed(value, self._compress)
+        return self._codecs
+
+    def _by_types(self) -> tuple[KeyCodec[K], Serializer[V]]:
+        if self._typed is None:
             # Not in __init__: ``MapUuidCbor[User](1)`` sets __orig_class__ after it.
             declared = self.__dict__.get("__orig_class__", type(self))
-            self._codecs = map_codecs(
-                declared, PersistentMap, type(self)._locals_seen, self._callables, self._named_callables, self._compress
+            self._typed = map_codecs(
+                declared, PersistentMap, type(self)._locals_seen, self._callables, self._named_callables
             )
-        return self._codecs
+        return self._typed
+
+    # In zlmdb <= 26 a class of maps has these methods, or inherits them, and programs override them. Whoever does so
+    # decides about the bytes; all other maps never get here.
+
+    @classmethod
+    def _has_own(cls, *names: str) -> bool:
+        return any(getattr(cls, name) is not getattr(PersistentMap, name) for name in names)
+
+    def _serialize_key(self, key: Any) -> bytes:
+        return self._by_types()[0].encode(key)
+
+    def _deserialize_key(self, data: Any) -> Any:
+        return self._by_types()[0].decode(data)
+
+    def _serialize_value(self, value: Any) -> bytes:
+        return self._by_types()[1].encode(value)
+
+    def _deserialize_value(self, data: Any) -> Any:
+        return self._by_types()[1].decode(data)
 
     def place(
         self, slot: Optional[int], compress: Optional[int] = None, **callables: Optional[Callable[..., Any]]
@@ -108,7 +146,7 @@ class PersistentMap(Generic[K, V]):
             self._slot = slot
         self._compress = compress or self._compress
         self._named_callables.update((name, one) for name, one in callables.items() if one is not None)
-        self._codecs = None
+        self._codecs = self._typed = None
 
     @classmethod
     def in_slot(cls, slot: int) -> Self:
@@ -119,9 +157,11 @@ class PersistentMap(Generic[K, V]):
             "build": cls._zlmdb_build,
             "cast": cls._zlmdb_cast,
         }
-        names = callable_names(map_types(cls, PersistentMap, cls._locals_seen)[1])
         # What was not given is not named, since a constructor of the user's own may not have it.
-        given = {name: given[name] for name in names if given[name] is not None}
+        given = {name: one for name, one in given.items() if one is not None}
+        if given:
+            names = callable_names(map_types(cls, PersistentMap, cls._locals_seen)[1])
+            given = {name: given[name] for name in names if name in given}
         return cls(slot, compress=cls._zlmdb_compress, **given)
 
     def storage(self, store: Store) -> Storage[K, V]:
