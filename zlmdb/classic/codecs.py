@@ -39,12 +39,15 @@ class OwnKeys(KeyCodec[Any]):
     """The keys of a map whose class has methods of its own to write and read them. They sort as their bytes do."""
 
     name = "custom"
-    examples: Sequence[Any] = ()
     expects = "what _serialize_key of the map takes"
 
     def __init__(self, encode: Callable[[Any], bytes], decode: Callable[[Any], Any]) -> None:
         self._encode = encode
         self._decode = decode
+
+    @property
+    def examples(self) -> Sequence[Any]:
+        return ()
 
     def encode(self, key: Any) -> bytes:
         try:
