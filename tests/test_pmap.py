@@ -878,6 +878,26 @@ def test_an_empty_text_is_a_key(txn: zlmdb.Transaction) -> None:
     assert txn.get(b"\0\1") == struct.pack(">Q", 1)
 
 
+def test_an_empty_text_is_looked_up_in_attached_tables_too(db: zlmdb.Database[Any], combo: str) -> None:
+    table = db.attach_table(DecoratedNames)
+    with db.begin(write=True) as txn:
+        table[txn, "a"] = 1
+        assert table[txn, ""] is None
+        assert table.get((txn, ""), 5) == 5
+        assert (txn, "") not in table
+        assert table.pop((txn, ""), 6) == 6
+        del table[txn, ""]
+        assert list(table.select(txn, "")) == [("a", 1)]
+        assert list(table.select(txn, "", "")) == list(table.select(txn, None, "")) == []
+        assert (table.count(txn, ""), table.count_range(txn, "", "b")) == (1, 1)
+        if combo.endswith("tables"):  # LMDB has no empty keys
+            for write in (table.__setitem__, table.setdefault):
+                with pytest.raises(zlmdb.EncodeError, match="the key is empty"):
+                    write((txn, ""), 1)
+    with db.begin() as txn, pytest.raises(zlmdb.ReadonlyDatabase):
+        del table[txn, ""]
+
+
 def test_a_key_that_is_too_long_is_refused_on_reads_too(txn: zlmdb.Transaction) -> None:
     table = zlmdb.MapStringOid(1)
     for use in (lambda: table[txn, "x" * 2000], lambda: table.__setitem__((txn, "x" * 2000), 1)):

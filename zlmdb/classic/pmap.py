@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 else:
     K = TypeVar("K")
     V = TypeVar("V")
+D = TypeVar("D")
 
 
 class PersistentMap(Generic[K, V]):
@@ -277,7 +278,10 @@ class PersistentMap(Generic[K, V]):
                 table = self.bind(txn)
         except (KeyError, TypeError, ValueError, AttributeError):
             table, key = self._unpacked_first(txn_key)
-        return table.get(key)
+        try:
+            return table.get(key)
+        except errors.EncodeError as error:
+            return _absent(error, None)
 
     def __setitem__(self, txn_key: tuple[Transaction, K], value: V) -> None:
         table, key = self._unpacked(txn_key)
@@ -285,16 +289,26 @@ class PersistentMap(Generic[K, V]):
 
     def __delitem__(self, txn_key: tuple[Transaction, K]) -> None:
         table, key = self._unpacked(txn_key)
-        table.remove(table.storage.encode_key(key))
+        try:
+            table.remove(table.storage.encode_key(key))
+        except errors.EncodeError as error:
+            _absent(error, None)
+            table.txn.check_write()
 
     def __contains__(self, txn_key: tuple[Transaction, K]) -> bool:
         table, key = self._unpacked(txn_key)
-        return key in table
+        try:
+            return key in table
+        except errors.EncodeError as error:
+            return _absent(error, False)
 
     def get(self, txn_key: tuple[Transaction, K], default: Any = None) -> Any:
         """The value, or *default*."""
         table, key = self._unpacked(txn_key)
-        return table.get(key, default)
+        try:
+            return table.get(key, default)
+        except errors.EncodeError as error:
+            return _absent(error, default)
 
     def setdefault(self, txn_key: tuple[Transaction, K], default: V) -> V:
         """The value; where there is none, *default*, which is stored."""
@@ -304,7 +318,10 @@ class PersistentMap(Generic[K, V]):
     def pop(self, txn_key: tuple[Transaction, K], default: Any = None) -> Any:
         """The value, whose record is deleted; *default* where there is none."""
         table, key = self._unpacked(txn_key)
-        return table.pop(key, default)
+        try:
+            return table.pop(key, default)
+        except errors.EncodeError as error:
+            return _absent(error, default)
 
     def update(
         self, items: Union[Mapping[tuple[Transaction, K], V], Iterable[tuple[tuple[Transaction, K], V]]]
@@ -496,3 +513,10 @@ class PersistentMap(Generic[K, V]):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}, slot {self._slot}>"
+
+
+def _absent(error: errors.EncodeError, default: D) -> D:
+    """*default*, where the key has no bytes: no record has it, and programs of zlmdb <= 26 ask. Else raise *error*."""
+    if error.size != 0:
+        raise error
+    return default
