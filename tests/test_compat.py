@@ -28,6 +28,7 @@ NAMES = [
     "setup_flatbuffers_import",
     "table",
     "__version__",
+    "check_autobahn_flatbuffers_version_in_sync",
 ]
 FLATBUFFERS = ["builder", "compat", "encode", "number_types", "packer", "table", "util"]
 
@@ -42,11 +43,22 @@ def test_the_predecessors_names_are_here(name: str) -> None:
     assert getattr(zlmdb, name) is not None
 
 
-def test_lmdb_is_the_lmdb_package() -> None:
-    assert zlmdb.lmdb is lmdb
-    from zlmdb import lmdb as ours
+def test_lmdb_is_the_lmdb_package_however_it_is_imported() -> None:
+    import zlmdb.lmdb as by_its_name
+    from zlmdb import lmdb as of_the_package
+    from zlmdb.lmdb import Environment
 
-    assert ours.Environment is lmdb.Environment
+    assert by_its_name is of_the_package is zlmdb.lmdb
+    assert Environment is lmdb.Environment
+    for name in (*lmdb.__all__, "open", "__version__"):
+        assert getattr(zlmdb.lmdb, name) is getattr(lmdb, name)
+
+
+@pytest.mark.parametrize(
+    "statement", ["import zlmdb.lmdb as lmdb", "from zlmdb import lmdb", "import zlmdb; lmdb = zlmdb.lmdb"]
+)
+def test_lmdb_is_there_in_a_fresh_interpreter(statement: str) -> None:
+    assert run(f"{statement}; print(issubclass(lmdb.MapFullError, lmdb.Error), lmdb.version()[0])") == "True 0"
 
 
 @pytest.mark.parametrize("name", ["zlmdb.flatbuffers", "zlmdb._flatbuffers_vendor"])
@@ -57,6 +69,19 @@ def test_flatbuffers_is_the_flatbuffers_package(name: str) -> None:
     assert module.__version__ == flatbuffers.__version__
     for part in FLATBUFFERS:
         assert getattr(module, part) is importlib.import_module(f"flatbuffers.{part}")
+
+
+def test_the_version_of_flatbuffers_is_told_in_both_of_the_old_ways() -> None:
+    version = importlib.import_module("zlmdb.flatbuffers").version()
+    assert ".".join(map(str, version[:3])) == flatbuffers.__version__
+    assert version[3:] == (None, None)
+    assert zlmdb.check_autobahn_flatbuffers_version_in_sync() == flatbuffers.__version__
+
+
+def test_the_constants_have_the_values_they_had() -> None:
+    assert (zlmdb.Transaction.PUT, zlmdb.Transaction.DEL) == (1, 2)
+    names = ["EMPTY", "METADATA", "TYPE", "SEQUENCE", "TABLE", "INDEX", "REPLICATION", "MATERIALIZATION"]
+    assert [getattr(zlmdb.Schema, f"SLOT_DATA_{name}") for name in names] == list(range(8))
 
 
 @pytest.mark.parametrize("name", ["zlmdb.flatbuffers", "zlmdb._flatbuffers_vendor"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import logging
 import multiprocessing
 import os
@@ -20,6 +21,7 @@ import lmdb
 import pytest
 
 import zlmdb
+from zlmdb import openstores
 from zlmdb.engines import lmdb as engine
 
 on_disk = pytest.mark.parametrize("combo", ["lmdb-tables", "lmdb-classic"], indirect=True)
@@ -413,6 +415,29 @@ def test_database_open_gives_the_same_instance_and_counts(path: str) -> None:
     assert not again.is_open
 
 
+def test_opening_while_another_thread_closes_gives_an_open_instance(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    db = zlmdb.Database.open(path)
+    release = openstores.release
+    found: list[zlmdb.Database[Any]] = []
+    threads: list[threading.Thread] = []
+
+    def slow(*args: Any) -> None:
+        opener = threading.Thread(target=lambda: found.append(zlmdb.Database.open(path)))
+        opener.start()
+        opener.join(0.2)  # it waits where the closing holds the lock
+        monkeypatch.undo()
+        release(*args)
+        threads.append(opener)
+
+    monkeypatch.setattr(openstores, "release", slow)
+    db.close()
+    threads[0].join()
+    assert found[0].is_open
+    found[0].close()
+
+
 def test_database_open_refuses_other_options(path: str) -> None:
     with zlmdb.Database.open(path, maxsize=1 << 24):
         with pytest.raises(zlmdb.DatabaseInUse, match="options"):
@@ -466,6 +491,34 @@ def test_temporary_databases_go_with_their_process(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
+def test_an_empty_path_is_a_temporary_database_to_the_constructor_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    with zlmdb.Database("") as db, zlmdb.Database("") as other:
+        assert db.config()["is_temp"]
+        assert db.dbpath != other.dbpath
+    with pytest.raises(ValueError, match="path is empty.*None"):
+        zlmdb.open("", Store)
+    assert os.listdir(tmp_path) == []
+
+
+def test_create_false_is_about_the_directory_to_the_constructor(tmp_path: Path) -> None:
+    for name in ("now", "later"):
+        (tmp_path / name).mkdir()
+        with pytest.raises(FileNotFoundError):
+            zlmdb.open(tmp_path / name, Store, create=False)
+    with zlmdb.Database(tmp_path / "now", create=False) as db, db.begin(write=True) as txn:
+        txn.put(b"\x00\x09k", b"v")
+        assert db.config()["create"] is False
+    with zlmdb.Database.open(tmp_path / "later", create=False) as db:
+        assert (tmp_path / "later" / "data.mdb").exists()
+        copy = pickle.loads(pickle.dumps(db))
+        copy.close()
+    with pytest.raises(FileNotFoundError):
+        zlmdb.Database(tmp_path / "missing", create=False)
+
+
 def test_open_now_false_opens_with_the_block(path: str) -> None:
     db = zlmdb.Database(path, open_now=False)
     assert not db.is_open
@@ -493,8 +546,60 @@ def test_the_attributes_are_what_was_given(path: str) -> None:
         config = db.config()
     assert config == {
         "is_temp": False, "dbpath": path, "maxsize": 1 << 25, "readonly": False, "lock": True, "sync": False,
-        "create": True, "open_now": True, "writemap": False, "context": context,
+        "create": True, "open_now": True, "writemap": False, "context": str(context),
     }  # fmt: skip
+    assert json.loads(json.dumps(config)) == config
+
+
+def test_what_is_known_of_a_closed_database_is_told(path: str) -> None:
+    db = zlmdb.Database(path, open_now=False)
+    assert db.config()["maxsize"] == db.maxsize > 0
+    assert db.config()["context"] is None
+    with db:
+        assert db.maxsize == db.stats()["max_size"]
+    assert db.maxsize > 0
+    assert zlmdb.Database(path, maxsize=1 << 25, open_now=False).maxsize == 1 << 25
+
+
+def test_the_logger_may_be_replaced(path: str) -> None:
+    with zlmdb.Database(path) as db:
+        db.log = mine = logging.getLogger("mine")
+        assert db.log is mine
+
+
+def test_a_close_that_leaves_the_block_ends(path: str) -> None:
+    class Old(zlmdb.Database[zlmdb.Schema]):
+        def close(self) -> None:
+            self.__exit__(None, None, None)
+
+    with Old(path) as db:
+        pass
+    assert not db.is_open
+    other = Old(path)
+    other.close()
+    assert not other.is_open
+
+
+def test_a_map_that_cannot_be_taken_up_again_leaves_the_database_closed(path: str) -> None:
+    @zlmdb.table("0d1f7a50-6a4c-4b57-9d52-4a45b6a3a003")
+    class Names(zlmdb.MapOidString):
+        """Names of things."""
+
+    @zlmdb.table("0d1f7a50-6a4c-4b57-9d52-4a45b6a3a003")
+    class Numbers(zlmdb.MapStringOid):
+        """Of the same table, with other types."""
+
+    db = zlmdb.Database(path)
+    names = db.attach_table(Names)
+    db.close()
+    zlmdb.Database.scratch(path)
+    with zlmdb.Database(path) as other:
+        other.attach_table(Numbers)
+    with pytest.raises(zlmdb.SchemaMismatch, match="Names"):
+        db.__enter__()
+    assert not db.is_open
+    with zlmdb.Database(path):  # nobody has the file open
+        del names
 
 
 def test_stats_have_the_classic_members(path: str) -> None:
@@ -532,6 +637,30 @@ def test_stats_have_the_classic_members(path: str) -> None:
     assert slot["records"] == 7
     with zlmdb.Database(path, maxsize=1 << 25) as db:
         assert "slots" not in db.stats()
+
+
+def test_stats_measure_the_data_wherever_it_is(make_db: Callable[..., Any], combo: str) -> None:
+    db = make_db(Bigger, maxsize=1 << 26)
+    before = db.stats()
+    with db.write() as t:
+        t.blobs.update((i, bytes(100_000)) for i in range(100))
+    full = db.stats()
+    assert full["entries"] == before["entries"] + 100
+    assert before["used"] + 9_000_000 < full["used"] < 12_000_000
+    assert full["used"] == full["pages"] * full["page_size"]
+    assert full["free"] < before["free"] - 0.1
+    with db.write() as t:
+        del t.blobs[0]
+        assert db.stats()["entries"] == full["entries"]  # what is committed
+        for i in range(1, 100):
+            del t.blobs[i]
+    empty = db.stats()
+    assert empty["used"] < 1_000_000
+    if combo.startswith("lmdb"):
+        assert full["reclaimable"] < 1_000_000
+        assert 9_000_000 < empty["reclaimable"] <= empty["current_size"]
+        db.compact()
+        assert db.stats()["reclaimable"] < 1_000_000
 
 
 def test_writemap_needs_a_size(path: str) -> None:
@@ -991,6 +1120,25 @@ def test_tables_lists_undeclared_and_classic_tables(make_db: Callable[..., Any],
         assert (info.key, info.value, info.count) == ("oid", "string", 2)
 
 
+def test_tables_lists_attached_indexes_where_the_file_knows_them(make_db: Callable[..., Any], combo: str) -> None:
+    @zlmdb.table("0d1f7a50-6a4c-4b57-9d52-4a45b6a3a004")
+    class Names(zlmdb.MapOidString):
+        """Names by number."""
+
+    @zlmdb.table("0d1f7a50-6a4c-4b57-9d52-4a45b6a3a005")
+    class Numbers(zlmdb.MapStringOid):
+        """Their index."""
+
+    db = make_db(zlmdb.Schema)
+    names = db.attach_table(Names)
+    names.attach_index("by_name", db.attach_table(Numbers), lambda name: name)
+    with db.begin(write=True) as txn:
+        names[txn, 1] = "ann"
+    found = db.tables()
+    assert found["0d1f7a50-6a4c-4b57-9d52-4a45b6a3a004"].indexes == (("by_name",) if combo.endswith("tables") else ())
+    assert found["0d1f7a50-6a4c-4b57-9d52-4a45b6a3a005"].indexes == ()
+
+
 def test_tables_works_inside_a_transaction(make_db: Callable[..., Any]) -> None:
     db = make_db(Everything)
     with db.write() as t:
@@ -1015,6 +1163,20 @@ def test_a_pickled_database_opens_the_same_file(path: str) -> None:
     with pickle.loads(data) as again:
         assert numbers(again) == {"a": 1, "b": 2}
         assert again.is_sync is False
+
+
+@pytest.mark.parametrize("create", [True, False])
+def test_unpickling_makes_nothing_that_was_not_to_be_made(path: str, create: bool) -> None:
+    with zlmdb.open(path, zlmdb.Schema):
+        pass
+    with zlmdb.open(path, Store, create=create) as db:
+        data = pickle.dumps(db)
+    with pickle.loads(data) as again:
+        assert ("numbers" in again.tables()) == create
+    zlmdb.Database.scratch(path)
+    with pytest.raises(FileNotFoundError, match="not at"):
+        pickle.loads(data)
+    assert not os.path.exists(path)
 
 
 def test_databases_without_a_path_are_not_pickled() -> None:

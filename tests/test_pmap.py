@@ -878,6 +878,26 @@ def test_an_empty_text_is_a_key(txn: zlmdb.Transaction) -> None:
     assert txn.get(b"\0\1") == struct.pack(">Q", 1)
 
 
+def test_an_empty_text_is_looked_up_in_attached_tables_too(db: zlmdb.Database[Any], combo: str) -> None:
+    table = db.attach_table(DecoratedNames)
+    with db.begin(write=True) as txn:
+        table[txn, "a"] = 1
+        assert table[txn, ""] is None
+        assert table.get((txn, ""), 5) == 5
+        assert (txn, "") not in table
+        assert table.pop((txn, ""), 6) == 6
+        del table[txn, ""]
+        assert list(table.select(txn, "")) == [("a", 1)]
+        assert list(table.select(txn, "", "")) == list(table.select(txn, None, "")) == []
+        assert (table.count(txn, ""), table.count_range(txn, "", "b")) == (1, 1)
+        if combo.endswith("tables"):  # LMDB has no empty keys
+            for write in (table.__setitem__, table.setdefault):
+                with pytest.raises(zlmdb.EncodeError, match="the key is empty"):
+                    write((txn, ""), 1)
+    with db.begin() as txn, pytest.raises(zlmdb.ReadonlyDatabase):
+        del table[txn, ""]
+
+
 def test_a_key_that_is_too_long_is_refused_on_reads_too(txn: zlmdb.Transaction) -> None:
     table = zlmdb.MapStringOid(1)
     for use in (lambda: table[txn, "x" * 2000], lambda: table.__setitem__((txn, "x" * 2000), 1)):
@@ -998,6 +1018,90 @@ def test_stats_count_records_really_written_and_deleted(db: zlmdb.Database[Any])
     assert (stats.puts, stats.dels) == (0, 0)
 
 
+# Methods of a class of one's own that write and read
+
+
+class Reversed(zlmdb.MapStringString):
+    """Texts whose keys are stored back to front."""
+
+    def _serialize_key(self, key: Any) -> bytes:
+        return super()._serialize_key(key)[::-1]
+
+    def _deserialize_key(self, data: Any) -> Any:
+        return super()._deserialize_key(bytes(data)[::-1])
+
+
+@zlmdb.table("5f1ad2ab-3c1e-4d2e-9a63-b0cf01b2b3a6", compress=zlmdb.PersistentMap.COMPRESS_ZLIB)
+class Points(zlmdb.PersistentMap[Any, Any]):
+    """Pairs of numbers by number, all bytes as this class wants them."""
+
+    def __init__(self, slot: Optional[int] = None, compress: Optional[int] = None) -> None:
+        super().__init__(slot, compress=compress)
+
+    def _serialize_key(self, key: Any) -> bytes:
+        return struct.pack(">B", key)
+
+    def _deserialize_key(self, data: Any) -> Any:
+        return struct.unpack(">B", data)[0]
+
+    def _serialize_value(self, value: Any) -> bytes:
+        return struct.pack("<2h", *value)
+
+    def _deserialize_value(self, data: Any) -> Any:
+        return struct.unpack("<2h", data)
+
+
+def test_methods_of_ones_own_decide_about_the_bytes_of_keys(txn: zlmdb.Transaction) -> None:
+    texts = Reversed(1)
+    texts[txn, "az"] = "first"
+    texts[txn, "za"] = "second"
+    assert txn.get(b"\0\1za") == b"first"
+    assert texts[txn, "az"] == "first"
+    assert list(texts.select(txn)) == [("za", "second"), ("az", "first")]
+    assert "az" in texts.bind(txn)
+    assert texts.bind(txn)["za"] == "second"
+    with pytest.raises(zlmdb.EncodeError):
+        texts[txn, 7]  # type: ignore[index]
+
+
+def test_methods_of_ones_own_need_no_types_and_are_compressed(db: zlmdb.Database[Any]) -> None:
+    points = db.attach_table(Points)
+    with db.begin(write=True) as txn:
+        points[txn, 2] = (1, -1)
+        points[txn, 1] = (3, 4)
+    with db.begin() as txn:
+        assert list(points.select(txn)) == [(1, (3, 4)), (2, (1, -1))]
+        assert points.count(txn) == 2
+    found = db.tables()["5f1ad2ab-3c1e-4d2e-9a63-b0cf01b2b3a6"]
+    assert (found.key, found.value) == ("custom", "zlib(custom)")
+    with db.begin(write=True) as txn:
+        with pytest.raises(zlmdb.EncodeError, match="300 is not a key of type custom"):
+            points[txn, 300] = (1, 2)
+        with pytest.raises(zlmdb.EncodeError, match="custom"):
+            points[txn, 3] = (1, 70_000)
+        assert points.count(txn) == 2
+
+
+def test_a_method_of_ones_own_may_leave_the_rest_to_the_types(txn: zlmdb.Transaction) -> None:
+    class Upper(zlmdb.MapOidJson):
+        def _serialize_value(self, value: Any) -> bytes:
+            return super()._serialize_value({**value, "upper": value["text"].upper()})
+
+    texts = Upper(1)
+    texts[txn, 1] = {"text": "x"}
+    assert texts[txn, 1] == {"text": "x", "upper": "X"}
+    assert texts.codecs()[0].name == "oid"
+
+
+def test_without_types_or_methods_for_both_a_map_says_what_is_missing() -> None:
+    class Half(zlmdb.PersistentMap[K, V]):
+        def _serialize_value(self, value: Any) -> bytes:
+            return b"x"
+
+    with pytest.raises(TypeError, match="says no types"):
+        Half(1).codecs()
+
+
 # Decorated classes
 
 
@@ -1085,6 +1189,61 @@ def test_maps_go_on_working_when_their_database_is_entered_again(tmp_path: Any, 
         with pytest.raises(zlmdb.SchemaMismatch, match="attached to another database"):
             users[txn, 1]
         assert by_hand[txn, 1] is None
+
+
+@pytest.mark.parametrize("layout", ["tables", "classic"])
+def test_an_attached_map_serves_a_later_database_object_with_its_indexes(tmp_path: Any, layout: Any) -> None:
+    with zlmdb.Database(tmp_path / "db", layout=layout) as db:
+        users, names = db.attach_table(DecoratedUsers), db.attach_table(DecoratedNames)
+        users.attach_index("name", names, lambda user: user.name)
+        with db.begin(write=True) as txn:
+            users[txn, 1] = User("ann")
+    with zlmdb.Database(tmp_path / "db") as db:
+        with db.begin() as txn:
+            assert names[txn, "ann"] == 1
+            assert users[txn, 1] == User("ann")
+        with db.begin(write=True) as txn:
+            users[txn, 2] = User("bob")
+            assert names[txn, "bob"] == 2
+            with pytest.raises(zlmdb.DuplicateKey):
+                users[txn, 3] = User("bob")
+    with zlmdb.Database(tmp_path / "db", readonly=True) as db, db.begin() as txn:
+        assert list(names.select(txn)) == [("ann", 1), ("bob", 2)]
+
+
+@pytest.mark.parametrize("layout", ["tables", "classic"])
+def test_an_attached_map_finds_its_table_in_another_file_by_the_uuid(tmp_path: Any, layout: Any) -> None:
+    with zlmdb.Database(tmp_path / "db", layout=layout) as db:
+        users, names = db.attach_table(DecoratedUsers), db.attach_table(DecoratedNames)
+        users.attach_index("name", names, lambda user: user.name)
+    with zlmdb.Database(tmp_path / "other", layout=layout) as other:
+        own = other.attach_table(DecoratedUsers)
+        with other.begin(write=True) as txn:
+            with pytest.raises(zlmdb.SchemaMismatch, match="DecoratedNames was attached to another database"):
+                users[txn, 1]
+            own[txn, 1] = User("eve")
+    with zlmdb.Database(tmp_path / "turned", layout=layout) as turned:  # the slots are the other way round here
+        turned.attach_table(DecoratedNames)
+        own = turned.attach_table(DecoratedUsers)
+        with turned.begin(write=True) as txn:
+            users[txn, 1] = User("ann")
+            assert own[txn, 1] == User("ann")
+            assert names[txn, "ann"] == 1
+
+
+def test_an_attached_map_refuses_a_file_whose_table_has_other_types(tmp_path: Any) -> None:
+    @zlmdb.table("5f1ad2ab-3c1e-4d2e-9a63-b0cf01b2b3a1")
+    class Others(zlmdb.MapStringOid):
+        pass
+
+    with zlmdb.Database(tmp_path / "other") as other:
+        other.attach_table(Others)
+    zlmdb.TABLES_BY_UUID[DecoratedUsers._zlmdb_oid] = DecoratedUsers  # type: ignore[index]  # as it was
+    with zlmdb.Database(tmp_path / "db") as db:
+        users = db.attach_table(DecoratedUsers)
+    refused = pytest.raises(zlmdb.SchemaMismatch, match="keys of type string")
+    with zlmdb.Database(tmp_path / "other") as other, other.begin() as txn, refused:
+        users[txn, 1]
 
 
 def test_attaching_needs_a_decorated_class(db: zlmdb.Database[Any]) -> None:

@@ -9,17 +9,22 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-import lmdb as lmdb
-
-_LATE = ("flatbuffers", "_flatbuffers_vendor")
+_LATE = ("flatbuffers", "_flatbuffers_vendor", "lmdb")
 
 
 def setup_flatbuffers_import() -> None:
     """Do nothing: ``import flatbuffers`` finds the installed package."""
 
 
+def check_autobahn_flatbuffers_version_in_sync() -> str:
+    """The version of the `flatbuffers` package. zlmdb has no copy of its own that could differ from autobahn's."""
+    from . import flatbuffers  # late, as below
+
+    return str(flatbuffers.__version__)
+
+
 def __getattr__(name: str) -> Any:
-    """Import ``zlmdb.flatbuffers`` on first use: it takes longer than the rest of zlmdb."""
+    """Import the modules of these names on first use: ``zlmdb.flatbuffers`` takes longer than the rest of zlmdb."""
     if name in _LATE:
         return importlib.import_module(f"zlmdb.{name}")
     raise AttributeError(f"module 'zlmdb' has no attribute {name!r}")

@@ -16,11 +16,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Literal, Optional, TypeVar, Union, overload
 
 from . import errors, facts, openstores
-from .attach import Declaration, attach
+from .attach import attach
 from .catalogue import FIRST_SLOT
 from .classic.pmap import PersistentMap
+from .engines.lmdb import RESERVATION, data_file
 from .facts import TableInfo
-from .keys import KeyCodec
 from .layout import Layout
 from .openstores import Opening
 from .operations.methods import Operations
@@ -30,7 +30,6 @@ from .storage import Storage
 from .store import Store
 from .table import Table
 from .transaction import Transaction, TransactionStats
-from .values.base import Serializer
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -88,7 +87,8 @@ def open(
 
     The same file opened again with the same options shares one environment. Raises `DatabaseInUse` when the options
     differ, FileNotFoundError, `InvalidDatabase`, `CorruptDatabase`, `SchemaMismatch`, `WriterTimeout`; where an index
-    is built and a record does not fit, `DuplicateKey`, `EncodeError` or `DecodeError`: the file stays as it was.
+    is built and a record does not fit, `DuplicateKey`, `EncodeError` or `DecodeError`: the file stays as it was. An
+    empty *path* is a ValueError.
     """
     if durability not in ("full", "commit", "none"):
         raise ValueError(f"durability={durability!r}: expected 'full', 'commit' or 'none'")
@@ -97,6 +97,8 @@ def open(
     given: Any = schema
     if schema is not None and not (isinstance(given, type) and issubclass(given, Schema)):
         raise TypeError(f"expected a subclass of zlmdb.Schema, got {schema!r}: its attributes are the tables")
+    if path is not None and not os.fspath(path):
+        raise ValueError("the path is empty: give the directory of the database, or None for one in memory")
     if timeout is not None and timeout < 0:
         raise ValueError(f"timeout={timeout!r}: expected seconds, 0 or more, or None to wait for ever")
     options = openstores.checked_options(
@@ -118,13 +120,13 @@ def open(
 class Database(Operations, Generic[S_co]):
     """An open database. `zlmdb.open` makes one of a schema; the constructor is that of zlmdb <= 26.
 
-    *dbpath*: a directory, made if needed; None is a private temporary one. *maxsize*: bytes, a hard limit; None (the
-    default) grows by itself. *readonly*: nothing can be written. *lock*: False leaves LMDB's locks out; nobody else may
-    write then. *sync*: False leaves flushing to the system, so that a power loss may cost everything. *create*:
-    False for a file that must exist. *open_now*: False to open it on entering the block. *writemap*: write through the
-    map, which needs *maxsize* and has no savepoints. *lib_version*: the LMDB format of a new file, ``"0.9"`` (the
-    default) or ``"1.0"``. *context* and *log* are kept for the caller. *layout*: of a new file, ``"classic"`` for one
-    that zlmdb <= 26 must read.
+    *dbpath*: a directory, made if needed; None, or empty, is a private temporary one. *maxsize*: bytes, a hard limit;
+    None (the default) grows by itself. *readonly*: nothing can be written. *lock*: False leaves LMDB's locks out; no
+    other process may write then. *sync*: False leaves flushing to the system, so that a power loss may cost everything.
+    *create*: False for a directory that must exist. *open_now*: False to open it on entering the block. *writemap*:
+    write through the map, which needs *maxsize* and has no savepoints. *lib_version*: the LMDB format of a new file,
+    ``"0.9"`` (the default) or ``"1.0"``. *context* and *log* are kept for the caller. *layout*: of a new file,
+    ``"classic"`` for one that zlmdb <= 26 must read.
 
     Raises `DatabaseInUse`, a RuntimeError, when the file is open in this process already; see `Database.open`.
     """
@@ -156,8 +158,13 @@ class Database(Operations, Generic[S_co]):
             readonly=readonly, maxsize=maxsize, sync=sync, metasync=sync, lock=lock, writemap=writemap,
             lib_version=lib_version,
         )  # fmt: skip
-        path = self._temporary_directory() if dbpath is None else os.fspath(dbpath)
-        self._setup(Opening(path, options, layout, create=create, exclusive=True, slots_expected=True), Schema)
+        path = "" if dbpath is None else os.fspath(dbpath)
+        if not path:
+            path = self._temporary_directory()
+        opening = Opening(
+            path, options, layout, create=create, exclusive=True, slots_expected=True, directory_only=True
+        )
+        self._setup(opening, Schema)
         self._context = context
         self._log = log if log is not None else logging.getLogger("zlmdb")
         self._open_now = open_now
@@ -186,7 +193,7 @@ class Database(Operations, Generic[S_co]):
 
     def _open(self) -> None:
         declared = declarations(self._schema)
-        store = self._store = openstores.acquire(self._opening, self)
+        store = self._store = openstores.acquire(self._opening_now(), self)
         try:
             if hasattr(self._schema, "migrations"):
                 self._check_migrations()  # first: a program that is too old must not change the file
@@ -196,12 +203,19 @@ class Database(Operations, Generic[S_co]):
                 create=self._opening.create,
                 timeout=self._opening.timeout,
             )
+            self._storages = {name: (cls, storage) for (name, (cls, _)), storage in zip(declared.items(), found)}
+            for pmap in list(self._maps):  # attached before the database was closed, and opened again now
+                pmap.adopt(store, self._classic_storage(pmap))
         except BaseException:
-            self.close()
+            self._close()
             raise
-        self._storages = {name: (cls, storage) for (name, (cls, _)), storage in zip(declared.items(), found)}
-        for pmap in list(self._maps):  # attached before the database was closed, and opened again now
-            pmap.adopt(store, self._classic_storage(pmap))
+
+    def _opening_now(self) -> Opening:
+        """How to open it, as things are: to the constructor a directory that is there is one to make the file in."""
+        opening = self._opening
+        if opening.directory_only and opening.path is not None and os.path.isdir(opening.path):
+            return replace(opening, create=True)
+        return opening
 
     @staticmethod
     def open(
@@ -251,14 +265,16 @@ class Database(Operations, Generic[S_co]):
 
         Raises `DatabaseInUse` when transactions are open.
         """
-        if self._entered > 0:
-            self._entered -= 1
-            return
-        store = self._store
-        if store is None:
-            return
-        openstores.release(store)
-        self._store = None
+        self._close()
+
+    def _close(self) -> None:
+        """`close`, also in a class whose own method of this name leaves the block in turn."""
+        with openstores.lock:  # in which `Database.open` counts
+            if self._entered > 0:
+                self._entered -= 1
+            elif self._store is not None:
+                openstores.release(self._store)
+                self._store = None
 
     def __enter__(self) -> Self:
         if self._store is None:
@@ -269,7 +285,7 @@ class Database(Operations, Generic[S_co]):
         self, kind: Optional[type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
     ) -> None:
         try:
-            self.close()
+            self._close()
         except errors.DatabaseInUse:
             if kind is None:  # else that error is the one to see
                 raise
@@ -297,7 +313,7 @@ class Database(Operations, Generic[S_co]):
     def __reduce__(self) -> tuple[Any, ...]:
         if self.dbpath is None or self._temporary is not None:
             raise TypeError("a database in memory or in a temporary directory cannot be pickled: give it a path")
-        return _opened, (replace(self._opening, create=True, exclusive=False, slots_expected=True), self._schema)
+        return _opened_again, (replace(self._opening, exclusive=False, slots_expected=True), self._schema)
 
     @property
     def store(self) -> Store:
@@ -375,15 +391,12 @@ class Database(Operations, Generic[S_co]):
         given: Any = klass
         if not (isinstance(given, type) and issubclass(given, PersistentMap)):
             raise TypeError(f"cannot attach {klass!r}: a subclass of zlmdb.PersistentMap is required")
-        oid = klass._zlmdb_oid
-        if oid is None:
-            raise TypeError(f"{klass!r} is not decorated as a table: put @zlmdb.table('<uuid>') before the class")
         self._refuse_in_transaction(klass)
         # A constructor of the user's own has a say in the codecs, and the number is in the catalogue.
         storage = self._classic_storage(klass.in_slot(FIRST_SLOT), record=record)
         if storage.number == 0:
             raise errors.ReadonlyDatabase(
-                f"table {oid} of {klass.__name__} is not in {self.dbpath!r}, which is open read-only: "
+                f"table {storage.label} of {klass.__name__} is not in {self.dbpath!r}, which is open read-only: "
                 "attach it writable first"
             )
         pmap = klass.in_slot(storage.number)
@@ -392,8 +405,7 @@ class Database(Operations, Generic[S_co]):
         return pmap
 
     def _classic_storage(self, pmap: PersistentMap[Any, Any], *, record: bool = True) -> Storage[Any, Any]:
-        declared = _classic_declaration(type(pmap), *pmap.codecs())
-        [storage] = attach(self.store, [declared], create=record, timeout=self._opening.timeout)
+        [storage] = attach(self.store, [pmap.declaration()], create=record, timeout=self._opening.timeout)
         return storage
 
     def _refuse_in_transaction(self, klass: type) -> None:
@@ -442,12 +454,11 @@ class Database(Operations, Generic[S_co]):
 
     @property
     def maxsize(self) -> int:
-        """The size in bytes to which the database may grow."""
-        return (
-            int(self.store.env.info()["map_size"])
-            if self._opening.options.maxsize is None
-            else self._opening.options.maxsize
-        )
+        """The size in bytes to which the database may grow; while it is closed, what was given or would be reserved."""
+        given = self._opening.options.maxsize
+        if given is not None:
+            return given
+        return RESERVATION if self._store is None else int(self.store.env.info()["map_size"])
 
     @property
     def context(self) -> Any:
@@ -456,8 +467,12 @@ class Database(Operations, Generic[S_co]):
 
     @property
     def log(self) -> Any:
-        """The logger given, or that of zlmdb."""
+        """The logger given, or that of zlmdb. It is kept for the caller, who may set another one."""
         return self._log
+
+    @log.setter
+    def log(self, log: Any) -> None:
+        self._log = log
 
     @property
     def is_open(self) -> bool:
@@ -499,23 +514,27 @@ class Database(Operations, Generic[S_co]):
             raise self.store.engine.translate(error) from error
 
     def config(self) -> dict[str, Any]:
-        """The options that the database was opened with."""
+        """The options that the database was opened with, *context* as text: plain data, for a log or a page."""
         options = self._opening.options
         return {
             "is_temp": self._temporary is not None,
             "dbpath": self.dbpath,
-            "maxsize": options.maxsize if self._store is None else self.maxsize,
+            "maxsize": self.maxsize,
             "readonly": options.readonly,
             "lock": options.lock,
             "sync": options.sync,
             "create": self._opening.create,
             "open_now": self._open_now,
             "writemap": options.writemap,
-            "context": self._context,
+            "context": None if self._context is None else str(self._context),
         }
 
     def stats(self, include_slots: bool = False) -> dict[str, Any]:
-        """Sizes in bytes and pages, LMDB's own statistics, and with *include_slots* a list of the attached tables."""
+        """Sizes in bytes and pages, LMDB's own statistics, and with *include_slots* a list of the attached tables.
+
+        ``used`` are the bytes of pages that hold something, in all tables and indexes that this process has open;
+        ``reclaimable`` those of the pages that nothing uses any more, which are written again before the file grows.
+        """
         found = {**facts.sizes(self.store), "read_only": self.is_readonly, "sync_enabled": self.is_sync}
         return {**found, "slots": facts.slot_facts(self.store)} if include_slots else found
 
@@ -532,27 +551,15 @@ def _remove(directory: str, process: int) -> None:
 
 
 def _opened(opening: Opening, schema: type[Any]) -> Database[Any]:
-    """A new handle; what a pickled database comes back as, too."""
+    """A new handle."""
     db: Database[Any] = object.__new__(Database)
     db._setup(opening, schema)
     db._open()
     return db
 
 
-# -- classic tables -----------------------------------------------------------------------------------------------
-
-
-def _classic_declaration(
-    klass: type[PersistentMap[Any, Any]], key: KeyCodec[Any], value: Serializer[Any]
-) -> Declaration:  # fmt: skip
-    oid = klass._zlmdb_oid
-    return Declaration(
-        identity=str(oid),
-        uuid=oid,
-        title=klass.__name__,
-        description=(vars(klass).get("__doc__") or "").strip() or None,
-        key=key,
-        value=value,
-        model=None,
-        indexes={},
-    )
+def _opened_again(opening: Opening, schema: type[Any]) -> Database[Any]:
+    """What a pickled database comes back as: a handle of the file that it was. Raises FileNotFoundError."""
+    if not os.path.exists(data_file(opening.path or "")):
+        raise FileNotFoundError(f"the database that was pickled is not at {opening.path!r} any more: check the path")
+    return _opened(opening, schema)

@@ -11,12 +11,18 @@ from .attach import tables
 from .catalogue import Slot, catalogue_of
 from .engines.lmdb import lib_version
 from .layout import SLOTS
-from .store import Store
+from .store import MAIN, Store
+
+_PAGES = ("branch_pages", "leaf_pages", "overflow_pages")
+_META_PAGES = 2  # at the beginning of every file of LMDB
 
 
 @dataclass(frozen=True)
 class TableInfo:
-    """A table of a file: names of its codecs (None where the file does not say), records, bytes, index names."""
+    """A table of a file: names of its codecs (None where the file does not say), records, bytes, index names.
+
+    Of attached indexes the names are there, too, where the file records them: in the tables layout.
+    """
 
     name: str
     uuid: Optional[UUID]
@@ -32,15 +38,25 @@ def table_infos(store: Store) -> dict[str, TableInfo]:
     found: dict[str, TableInfo] = {}
     for identity, slot in tables(store).items():
         count, size = _measure(store, slot)
-        found[identity] = TableInfo(identity, slot.uuid, slot.key, slot.value, count, size, tuple(slot.indexes))
+        indexes = tuple({**slot.indexes, **slot.attached})
+        found[identity] = TableInfo(identity, slot.uuid, slot.key, slot.value, count, size, indexes)
     return found
 
 
 def sizes(store: Store) -> dict[str, Any]:
-    """Bytes and pages, used and free, and what the engine itself says of its environment."""
-    facts = {**store.env.stat(), **store.env.info()}
-    pages = facts["branch_pages"] + facts["leaf_pages"] + facts["overflow_pages"]
+    """Bytes and pages, used and free, and what the engine itself says of its environment.
+
+    Entries and pages are those of the main database and of all open spaces, in one snapshot. LMDB does not tell what
+    is in its free list, so that *reclaimable* is the rest of the file: the pages of that list, and the list itself.
+    """
+    spaces = [MAIN, *store.spaces.values()]  # first: a transaction does not see those of after it
+    with store.reading() as txn:
+        found = [txn.stat(space.handle) for space in spaces]
+    summed = {name: sum(one[name] for one in found) for name in ("entries", *_PAGES)}
+    facts = {**found[0], **summed, **store.env.info()}
+    pages = sum(facts[name] for name in _PAGES)
     used = pages * facts["psize"]
+    in_file = facts["last_pgno"] + 1 - _META_PAGES
     return {
         "num_slots": len(_slots(store)),
         "current_size": 0 if store.engine.file is None else os.path.getsize(store.engine.file),
@@ -48,6 +64,7 @@ def sizes(store: Store) -> dict[str, Any]:
         "page_size": facts["psize"],
         "pages": pages,
         "used": used,
+        "reclaimable": max(0, in_file - pages) * facts["psize"],
         "free": 1.0 - used / facts["map_size"] if facts["map_size"] else 1.0,
         "lib_version": file_version(store),
         "lmdb_version": _engine_version(store),

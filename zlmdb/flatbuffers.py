@@ -16,5 +16,12 @@ from flatbuffers import packer as packer
 from flatbuffers import table as table
 from flatbuffers import util as util
 
+
+def version() -> tuple[int, int, int, None, None]:
+    """The version of the package. The commits since it and their hash, which the package does not tell, are None."""
+    major, minor, patch = (int(part) for part in __version__.split(".")[:3])
+    return major, minor, patch, None, None
+
+
 # So that `from zlmdb.flatbuffers.table import Table` finds the modules of the package, also those not named above.
 __path__ = _path

@@ -30,7 +30,7 @@ class Opening:
 
     *exclusive*: nobody else in this process may have the file open. *slots_expected*: a file of zlmdb <= 26 is
     recognised although it may hold nothing but slots. *layout*: that of a new file. *timeout*: seconds to wait for
-    another writer.
+    another writer. *directory_only*: *create* is about the directory, as it was in zlmdb <= 26, and not the file.
     """
 
     path: Optional[str]
@@ -40,6 +40,7 @@ class Opening:
     exclusive: bool = False
     slots_expected: bool = False
     timeout: Optional[float] = None
+    directory_only: bool = False
 
 
 def _in_child() -> None:

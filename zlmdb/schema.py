@@ -134,6 +134,9 @@ class Schema:
 
     # -- for programs of zlmdb <= 26 ------------------------------------------------------------------------------
 
+    SLOT_DATA_EMPTY, SLOT_DATA_METADATA, SLOT_DATA_TYPE, SLOT_DATA_SEQUENCE = 0, 1, 2, 3
+    SLOT_DATA_TABLE, SLOT_DATA_INDEX, SLOT_DATA_REPLICATION, SLOT_DATA_MATERIALIZATION = 4, 5, 6, 7
+
     def slot(
         self,
         slot_index: int,

@@ -77,6 +77,8 @@ class Transaction:
         "changes", "dels", "hooks", "instruction", "opener", "puts", "since", "stats", "tables", "thread", "write",
     )  # fmt: skip
 
+    PUT, DEL = 1, 2  # for programs of zlmdb <= 26
+
     def __init__(
         self, store: Store, write: bool = False, buffers: bool = False, stats: Optional[TransactionStats] = None,
         timeout: Optional[float] = None,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Optional, Typ
 from uuid import UUID
 
 from .. import errors
+from ..attach import Declaration, attach
 from ..catalogue import catalogue_of, slot_prefix
 from ..keys import KeyCodec, key_codec
 from ..storage import Storage, shortened
@@ -17,9 +18,10 @@ from ..store import Store
 from ..table import Table
 from ..tableclass import calling_locals
 from ..transaction import Transaction
-from ..values.base import Serializer
+from ..values import compressed
+from ..values.base import FunctionSerializer, Serializer
 from .attached import Attached, Built, check_built, index_storages, prepare
-from .codecs import callable_names, map_codecs, map_types
+from .codecs import OwnKeys, callable_names, map_codecs, map_types
 from .selection import ClassicSelection
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 else:
     K = TypeVar("K")
     V = TypeVar("V")
+D = TypeVar("D")
 
 
 class PersistentMap(Generic[K, V]):
@@ -40,6 +43,9 @@ class PersistentMap(Generic[K, V]):
     by `table`. *compress* is `COMPRESS_ZLIB` or `COMPRESS_SNAPPY`. JSON and CBOR maps take *marshal* (object to plain
     data) and *unmarshal* (back), FlatBuffers maps *build* (object and builder to offset) and *cast* (bytes to object),
     in this order when they are not named.
+
+    A class that defines ``_serialize_key``, ``_deserialize_key``, ``_serialize_value`` or ``_deserialize_value``
+    decides itself about these bytes, which the file then calls ``custom``.
 
     ``m[txn, key]`` is None when there is no record. ``bind(txn)`` gives the `Table` of the same records, with a dict's
     laws. A map is true, and equal to itself only.
@@ -77,6 +83,7 @@ class PersistentMap(Generic[K, V]):
         self._callables = callables
         self._named_callables: dict[str, Callable[..., Any]] = {}
         self._codecs: Optional[tuple[KeyCodec[K], Serializer[V]]] = None
+        self._typed: Optional[tuple[KeyCodec[K], Serializer[V]]] = None
         self._is_attached = False
         self.place(slot, compress, marshal=marshal, unmarshal=unmarshal, build=build, cast=cast)
 
@@ -91,12 +98,45 @@ class PersistentMap(Generic[K, V]):
     def codecs(self) -> tuple[KeyCodec[K], Serializer[V]]:
         """The key codec and the value serializer that the type arguments and the constructor say."""
         if self._codecs is None:
+            cls = type(self)
+            own_keys = cls._has_own("_serialize_key", "_deserialize_key")
+            own_values = cls._has_own("_serialize_value", "_deserialize_value")
+            key = OwnKeys(self._serialize_key, self._deserialize_key) if own_keys else self._by_types()[0]
+            value: Serializer[V]
+            if own_values:
+                value = FunctionSerializer("custom", self._serialize_value, self._deserialize_value)
+            else:
+                value = self._by_types()[1]
+            self._codecs = key, compressed(value, self._compress)
+        return self._codecs
+
+    def _by_types(self) -> tuple[KeyCodec[K], Serializer[V]]:
+        if self._typed is None:
             # Not in __init__: ``MapUuidCbor[User](1)`` sets __orig_class__ after it.
             declared = self.__dict__.get("__orig_class__", type(self))
-            self._codecs = map_codecs(
-                declared, PersistentMap, type(self)._locals_seen, self._callables, self._named_callables, self._compress
+            self._typed = map_codecs(
+                declared, PersistentMap, type(self)._locals_seen, self._callables, self._named_callables
             )
-        return self._codecs
+        return self._typed
+
+    # In zlmdb <= 26 a class of maps has these methods, or inherits them, and programs override them. Whoever does so
+    # decides about the bytes; all other maps never get here.
+
+    @classmethod
+    def _has_own(cls, *names: str) -> bool:
+        return any(getattr(cls, name) is not getattr(PersistentMap, name) for name in names)
+
+    def _serialize_key(self, key: Any) -> bytes:
+        return self._by_types()[0].encode(key)
+
+    def _deserialize_key(self, data: Any) -> Any:
+        return self._by_types()[0].decode(data)
+
+    def _serialize_value(self, value: Any) -> bytes:
+        return self._by_types()[1].encode(value)
+
+    def _deserialize_value(self, data: Any) -> Any:
+        return self._by_types()[1].decode(data)
 
     def place(
         self, slot: Optional[int], compress: Optional[int] = None, **callables: Optional[Callable[..., Any]]
@@ -107,7 +147,7 @@ class PersistentMap(Generic[K, V]):
             self._slot = slot
         self._compress = compress or self._compress
         self._named_callables.update((name, one) for name, one in callables.items() if one is not None)
-        self._codecs = None
+        self._codecs = self._typed = None
 
     @classmethod
     def in_slot(cls, slot: int) -> Self:
@@ -118,9 +158,11 @@ class PersistentMap(Generic[K, V]):
             "build": cls._zlmdb_build,
             "cast": cls._zlmdb_cast,
         }
-        names = callable_names(map_types(cls, PersistentMap, cls._locals_seen)[1])
         # What was not given is not named, since a constructor of the user's own may not have it.
-        given = {name: given[name] for name in names if given[name] is not None}
+        given = {name: one for name, one in given.items() if one is not None}
+        if given:
+            names = callable_names(map_types(cls, PersistentMap, cls._locals_seen)[1])
+            given = {name: given[name] for name in names if name in given}
         return cls(slot, compress=cls._zlmdb_compress, **given)
 
     def storage(self, store: Store) -> Storage[K, V]:
@@ -131,12 +173,10 @@ class PersistentMap(Generic[K, V]):
         return found
 
     def _slot_storage(self, store: Store) -> Storage[K, V]:
-        """The storage of a map with a hand-given slot."""
+        """The storage in a store that knows nothing of this map yet."""
         label = type(self).__name__
         if self._is_attached:
-            raise errors.SchemaMismatch(
-                f"{label} was attached to another database: attach it to {store.engine.path!r} too", table=label
-            )
+            return self._same_table(store)
         if self._slot is None:
             raise TypeError(f"{label} has no slot: make it with a number, {label}(1), or with db.attach_table({label})")
         key, value = self.codecs()
@@ -146,6 +186,27 @@ class PersistentMap(Generic[K, V]):
         storage = Storage(f"{label}({self._slot})", place.space, place.prefix, key, value, store.env.max_key_size())
         storage.number = self._slot
         return storage
+
+    def _same_table(self, store: Store) -> Storage[K, V]:
+        """The table with the UUID of this attached map in another store, whichever slot it has there."""
+        declared = self.declaration()
+        [storage] = attach(store, [declared], create=False)
+        if storage.number == 0:
+            raise errors.SchemaMismatch(
+                f"{declared.title} was attached to another database: attach it to {store.engine.path!r} too",
+                table=declared.title,
+            )
+        return storage
+
+    def declaration(self) -> Declaration:
+        """What this map, whose class has a UUID, says of its table. Raises `TypeError` without one."""
+        cls = type(self)
+        oid = cls._zlmdb_oid
+        if oid is None:
+            raise TypeError(f"{cls!r} is not decorated as a table: put @zlmdb.table('<uuid>') before the class")
+        key, value = self.codecs()
+        description = (vars(cls).get("__doc__") or "").strip() or None
+        return Declaration(str(oid), oid, cls.__name__, description, key, value, model=None, indexes={})
 
     def adopt(self, store: Store, storage: Storage[K, V]) -> None:
         """This is the map of *storage* in *store*."""
@@ -217,7 +278,10 @@ class PersistentMap(Generic[K, V]):
                 table = self.bind(txn)
         except (KeyError, TypeError, ValueError, AttributeError):
             table, key = self._unpacked_first(txn_key)
-        return table.get(key)
+        try:
+            return table.get(key)
+        except errors.EncodeError as error:
+            return _absent(error, None)
 
     def __setitem__(self, txn_key: tuple[Transaction, K], value: V) -> None:
         table, key = self._unpacked(txn_key)
@@ -225,16 +289,26 @@ class PersistentMap(Generic[K, V]):
 
     def __delitem__(self, txn_key: tuple[Transaction, K]) -> None:
         table, key = self._unpacked(txn_key)
-        table.remove(table.storage.encode_key(key))
+        try:
+            table.remove(table.storage.encode_key(key))
+        except errors.EncodeError as error:
+            _absent(error, None)
+            table.txn.check_write()
 
     def __contains__(self, txn_key: tuple[Transaction, K]) -> bool:
         table, key = self._unpacked(txn_key)
-        return key in table
+        try:
+            return key in table
+        except errors.EncodeError as error:
+            return _absent(error, False)
 
     def get(self, txn_key: tuple[Transaction, K], default: Any = None) -> Any:
         """The value, or *default*."""
         table, key = self._unpacked(txn_key)
-        return table.get(key, default)
+        try:
+            return table.get(key, default)
+        except errors.EncodeError as error:
+            return _absent(error, default)
 
     def setdefault(self, txn_key: tuple[Transaction, K], default: V) -> V:
         """The value; where there is none, *default*, which is stored."""
@@ -244,7 +318,10 @@ class PersistentMap(Generic[K, V]):
     def pop(self, txn_key: tuple[Transaction, K], default: Any = None) -> Any:
         """The value, whose record is deleted; *default* where there is none."""
         table, key = self._unpacked(txn_key)
-        return table.pop(key, default)
+        try:
+            return table.pop(key, default)
+        except errors.EncodeError as error:
+            return _absent(error, default)
 
     def update(
         self, items: Union[Mapping[tuple[Transaction, K], V], Iterable[tuple[tuple[Transaction, K], V]]]
@@ -436,3 +513,10 @@ class PersistentMap(Generic[K, V]):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}, slot {self._slot}>"
+
+
+def _absent(error: errors.EncodeError, default: D) -> D:
+    """*default*, where the key has no bytes: no record has it, and programs of zlmdb <= 26 ask. Else raise *error*."""
+    if error.size != 0:
+        raise error
+    return default
