@@ -21,6 +21,7 @@ class View:
     _count: ClassVar[int] = 0
     _known: ClassVar[dict[bytes, tuple[int, ...]]] = {}
     _names: ClassVar[tuple[str, ...]] = ()
+    _modelled: ClassVar[Any] = None
     _eager: ClassVar[Optional[Callable[[Any, int, list[int]], Any]]] = None
 
     def __init__(self, data: Any, table: int, fields: Optional[tuple[int, ...]] = None) -> None:
@@ -56,6 +57,13 @@ def load(view: Any) -> Any:
         raise DecodeError(f"{type(view).__name__}: {error}") from error
 
 
+def record_of(view: View, model: Any) -> Optional[bytes]:
+    """The bytes of the record that *view* is of; None for a view of a part, or of another class than *model*."""
+    data, table = view._data, view._table  # pyright: ignore[reportPrivateUsage]
+    whole = view._modelled == model and table == runtime.follow(data, 0)  # pyright: ignore[reportPrivateUsage]
+    return bytes(data) if whole else None
+
+
 def make_viewer(schema: Schema, layouts: dict[str, Layout]) -> Decode:
     """The function from bytes to a view. Without a model class as the whole: an eager decoder of the one value."""
     reader = Reader(schema, layouts, views=True)
@@ -77,11 +85,17 @@ def make_viewer(schema: Schema, layouts: dict[str, Layout]) -> Decode:
         cls.__name__ = cls.__qualname__ = f"{table.fbs}View"
         cls._count, cls._known = layout.count, {}
         cls._names = tuple(field.name for field in table.declared)
+        cls._modelled = modelled(schema, table)
         cls._eager = space[f"read_{table.fbs}"]
     if schema.boxed:
         decode = space["decode"]
         return lambda data: decode(data)[0]
     return _root_viewer(space[f"View_{schema.root.fbs}"], layouts[schema.root.fbs])
+
+
+def modelled(schema: Schema, table: Table) -> tuple[Any, str]:
+    """What *table* of *schema* is of: the class, and with its type arguments how one writes it."""
+    return schema.names.get(table.cls), table.label
 
 
 def _root_viewer(cls: type[View], layout: Layout) -> Decode:
