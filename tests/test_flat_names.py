@@ -133,6 +133,17 @@ def test_keys_of_a_typed_dict_need_not_be_identifiers() -> None:
         assert t.odds.select().where((zlmdb.F["from"] == 1) & (zlmdb.F["$"] == [1, 2])).count() == 1
 
 
+def test_a_struct_with_a_keyword_as_a_field_is_refused_when_it_is_declared() -> None:
+    msgspec = pytest.importorskip("msgspec")
+    model: Any = msgspec.defstruct("Mail", [("from", str), ("n", int)])
+
+    class Mails(zlmdb.Schema):
+        flat: zlmdb.Table[int, FlatBuffers[model]]
+
+    with pytest.raises(TypeError, match=r"Mail\.from"):
+        zlmdb.open(None, Mails)
+
+
 Spot = Annotated[_Point, InStruct]
 Sized = Annotated[Leaf, InStruct]
 

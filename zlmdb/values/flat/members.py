@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import keyword
 from collections.abc import Mapping
 from typing import Any, Callable, Optional
 
@@ -148,6 +149,8 @@ def _struct(cls: Any) -> list[Member]:
 
     found: list[Member] = []
     for field in msgspec.structs.fields(cls):
+        if keyword.iskeyword(field.name):  # which `msgspec.defstruct` takes
+            raise TypeError(f"{typename(cls)}.{field.name}: FlatBuffers holds no field called as a word of Python")
         member = Member(field.name, f"$.{field.name}", f"{field.name}=$")
         if field.default is not msgspec.NODEFAULT:
             member.defaults(field.default)
