@@ -186,6 +186,18 @@ def test_damaged_records_give_a_value_or_a_decode_error(method: Any, damage: byt
 
 
 @each_method
+def test_a_record_that_is_cut_off_or_goes_on_is_refused(method: Any) -> None:
+    wrapper: Any = {"zlib": values.Zlib, "snappy": values.Snappy, "zstd": values.Zstd}[method]
+    for annotation in (Annotated[values.Json[list[int]], Compression(method)], wrapper[values.Json[list[int]]]):
+        codec: Any = serializer(annotation)
+        data = codec.encode(list(range(100)))
+        assert codec.decode(data) == codec.decode(memoryview(data)) == list(range(100))
+        for wrong in (data + b"x", data + bytes(8), data + data, data[:-1], data[:-4], data[:3], data[:1]):
+            with pytest.raises(DecodeError):
+                codec.decode(wrong)
+
+
+@each_method
 def test_threads_may_share_a_serializer(method: Any) -> None:
     codec = serializer(Annotated[str, Compression(method, threshold=0)])
     failures: list[str] = []

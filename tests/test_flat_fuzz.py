@@ -133,8 +133,8 @@ def field_by_field(model: Any) -> Any:
     reader.functions()
     space = reader.source.run("field by field", reader.names)
     for table in codec.schema.tables:
-        space[f"read_{table.fbs}"] = space[f"any_{table.fbs}"]
-    read = space[f"any_{codec.schema.root.fbs}"]
+        space[f"read__{table.fbs}"] = space[f"any__{table.fbs}"]
+    read = space[f"any__{codec.schema.root.fbs}"]
 
     def decode(data: bytes) -> Any:
         value = read(data, runtime.follow(data, 0), runtime.room_of(data))
@@ -178,7 +178,7 @@ def test_records_of_an_older_class_are_read_alike_every_time() -> None:
     one, newer = serializer(FlatBuffers[Old]).encode(Old("n", 1, [])), serializer(FlatBuffers[New])
     for _ in range(plans.OFTEN):
         assert newer.decode(one) == New("n", 1, [])
-    made = newer.raw_decode.__globals__["plans_New"]
+    made = newer.raw_decode.__globals__["plans__New"]
     assert [plan is not None for plan in made.values()] == [True]
 
 

@@ -48,7 +48,7 @@ class Scores:
 
 def readers(codec: Any) -> Any:
     """What the decoder knows of the dict of `Scores`."""
-    return codec.raw_decode.__globals__["readers_ScoresScoresEntry"]
+    return codec.raw_decode.__globals__["readers__ScoresScoresEntry"]
 
 
 @pytest.mark.parametrize(("kind", "samples"), VALUES, ids=lambda one: getattr(one, "__name__", ""))
@@ -76,7 +76,7 @@ def test_known_keys_are_used() -> None:
         assert codec.decode(codec.encode(Scores("n", {"a": turn, "b": 0.5}))) == Scores("n", {"a": turn, "b": 0.5})
     (read,) = readers(codec).values()
     assert read.__code__.co_filename.startswith("<zlmdb flatbuffers: reader of ScoresScoresEntry, 2 keys")
-    (write,) = codec.raw_encode.__globals__["writers_ScoresScoresEntry_4"].values()
+    (write,) = codec.raw_encode.__globals__["writers__4__ScoresScoresEntry"].values()
     assert write.__code__.co_filename.startswith("<zlmdb flatbuffers: writer of ScoresScoresEntry, 2 keys")
 
 
@@ -178,7 +178,7 @@ def test_every_byte_but_those_of_values_is_looked_at(monkeypatch: pytest.MonkeyP
 
 def unknowing(codec: Any) -> Any:
     """*codec*, which will not look at keys."""
-    codec.raw_decode.__globals__["wait_ScoresScoresEntry"][0] = 1 << 60
+    codec.raw_decode.__globals__["wait__ScoresScoresEntry"][0] = 1 << 60
     return codec
 
 

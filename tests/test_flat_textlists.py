@@ -74,5 +74,5 @@ def test_a_known_list_refuses_what_an_unknown_one_refuses(wrong: Any) -> None:
             codec.encode(Tagged("n", ["geek"]))
         if turn == 0 and not runtime.BY_ARRAY:
             names = codec.raw_encode.__globals__
-            (known,) = (one for name, one in names.items() if name.startswith("strs_"))
+            (known,) = (one for name, one in names.items() if name.startswith("strs__"))
             assert list(known.__self__) == [("geek",)]

@@ -1015,6 +1015,31 @@ def test_views_of_tables_inside_are_views() -> None:
     assert view.left.left is None
 
 
+class Nodes(zlmdb.Schema):
+    nodes: zlmdb.Table[int, FlatBuffersView[Node]]
+    maybe: zlmdb.Table[int, FlatBuffersView[Optional[Node]]]
+
+
+def test_a_view_of_a_part_is_stored_as_that_part() -> None:
+    with zlmdb.open(None, Nodes) as db, db.write() as t:
+        t.nodes[1] = Node(1, Node(2, Node(5)), [Node(3), Node(4)])
+        t.nodes[2] = t.nodes[1].left
+        t.nodes[3] = t.nodes[1].children[1]
+        t.nodes[4] = t.nodes[2]
+        t.maybe[1] = t.nodes[1]
+        found = {key: load(t.nodes[key]) for key in t.nodes}
+        assert found[2] == found[4] == Node(2, Node(5))
+        assert found[3] == Node(4)
+        assert t.maybe[1] == found[1]
+
+
+def test_a_view_of_another_class_is_refused() -> None:
+    leaf = make_dataclass("Leaf", [("value", int)])  # whose bytes would do
+    view = serializer(FlatBuffersView[leaf]).decode(serializer(FlatBuffers[leaf]).encode(leaf(1)))
+    with pytest.raises(EncodeError, match=r"expected .*Node.*, got LeafView"):
+        serializer(FlatBuffersView[Node]).encode(view)
+
+
 @dataclass
 class Texts:
     a: str
@@ -1138,7 +1163,7 @@ def test_trees_in_lists_are_read_as_deep_by_a_class_with_more_fields() -> None:
         assert new.decode(data) == tree(Noted, levels)
 
 
-@pytest.mark.parametrize("name", ["_data", "_table", "_fields", "_count", "_known", "_names", "_eager"])
+@pytest.mark.parametrize("name", ["_data", "_table", "_fields", "_count", "_known", "_names", "_modelled", "_eager"])
 def test_a_view_refuses_fields_by_the_names_that_it_has_itself(name: str) -> None:
     cls = make_dataclass("Stats", [("name", str), (name, int)])
     with pytest.raises(TypeError, match=f"{name}: a view has that name for itself"):

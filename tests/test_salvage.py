@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import random
 import shutil
@@ -162,6 +163,33 @@ def test_a_table_that_the_catalogue_has_lost_comes_along_without_types(tmp_path:
     assert any("logins" in one for one in report.damage)
     with zlmdb.open(tmp_path / "out", Store) as db, db.read() as t:
         assert dict(t.logins) == {f"user {n}": n for n in range(10)}
+
+
+@LAYOUTS
+@pytest.mark.parametrize("member", ["key", "value", "model"])
+def test_a_type_that_is_no_text_is_damage_of_the_catalogue(layout: Any, member: str, tmp_path: Path) -> None:
+    """In CBOR one bit makes bytes of a text."""
+
+    def damage(txn: Any, space: Any) -> None:
+        definitions = zlmdb.layout.decode(txn.get(zlmdb.layout.DEFINITIONS_KEY)) if layout == "classic" else {}
+        record = definitions.get("logins") or zlmdb.layout.decode(txn.get(b"t:logins", db=space(b"__zlmdb__")))
+        record[member] = b"str"
+        if layout == "classic":
+            txn.put(zlmdb.layout.DEFINITIONS_KEY, zlmdb.layout.encode(definitions))
+        else:
+            txn.put(b"t:logins", zlmdb.layout.encode(record), db=space(b"__zlmdb__"))
+
+    with zlmdb.open(tmp_path / "db", Store, layout=layout) as db:
+        fill(db, 10)
+        db.store.change(damage)
+        report = db.check()
+        assert [one.kind for one in report.problems] == ["catalogue"]
+        assert f"its {member} is no text" in report.problems[0].text
+        with pytest.raises(zlmdb.DecodeError, match=f"its {member} is no text"):
+            db.dump(io.BytesIO())
+    salvaged = salvage(tmp_path / "db", tmp_path / "out")
+    assert [one.table for one in salvaged.lost] == ["catalogue"]
+    assert salvaged.records >= 20
 
 
 # -- classic maps ---------------------------------------------------------------------------------------------------

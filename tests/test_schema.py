@@ -57,6 +57,52 @@ def test_schemas_inherit_tables(make_db: Callable[..., Any]) -> None:
         assert list(t) == ["users", "logins", "more"]
 
 
+def test_two_attributes_that_are_one_table_are_refused(make_db: Callable[..., Any], combo: str) -> None:
+    class People(zlmdb.Table[int, str], name="people"): ...
+
+    class Archive(People): ...
+
+    class Kept(People, name="kept"): ...
+
+    class Old(zlmdb.Table[int, str], uuid="d6a4c7f0-0000-4000-8000-000000000021"): ...
+
+    class Older(Old): ...
+
+    class Derived(zlmdb.Schema):
+        users: People
+        archive: Archive
+
+    class Uuids(zlmdb.Schema):
+        old: Old
+        older: Older
+
+    class Named(zlmdb.Schema):
+        people: zlmdb.Table[int, str]
+        users: People
+
+    for schema, names in (
+        (Derived, "users and Derived.archive"),
+        (Uuids, "old and Uuids.older"),
+        (Named, "people and"),
+    ):
+        with pytest.raises(TypeError, match=f"{names}.* are the same table"):
+            make_db(schema)
+
+    class Apart(zlmdb.Schema):
+        users: People
+        archive: Kept
+
+    class Alone(zlmdb.Schema):
+        archive: Archive
+
+    with make_db(Apart) as db, db.write() as t:
+        t.users[1] = "ann"
+        t.archive.clear()
+        assert t.users[1] == "ann"
+    with make_db(Alone) as db, db.read() as t:
+        assert len(t.archive) == combo.startswith("lmdb")
+
+
 def test_schemas_may_be_mixed(make_db: Callable[..., Any]) -> None:
     class Orders(zlmdb.Schema):
         orders: zlmdb.Table[int, str]

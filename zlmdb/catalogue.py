@@ -333,20 +333,28 @@ def slot_of(identity: str, record: dict[str, Any]) -> Slot:
 
 def _slot_of(identity: str, record: dict[str, Any]) -> Slot:
     uuid = record.get("uuid")
-    for definition in record.get("indexes", {}).values():
-        definition.get("table")  # AttributeError for what is no definition
+    for name, definition in record.get("indexes", {}).items():
+        _text("index", name)
+        _text("table", definition.get("table"))  # AttributeError for what is no definition
     return Slot(
         identity=identity,
         number=int(record.get("slot", 0)),
         uuid=None if uuid is None else UUID(uuid),
-        title=str(record.get("name", "")),
-        description=record.get("description"),
-        key=record.get("key"),
-        value=record.get("value"),
-        model=record.get("model"),
+        title=str(_text("name", record.get("name", ""))),
+        description=_text("description", record.get("description")),
+        key=_text("key", record.get("key")),
+        value=_text("value", record.get("value")),
+        model=_text("model", record.get("model")),
         indexes=dict(record.get("indexes", {})),
         attached=dict(record.get("attached", {})),
     )
+
+
+def _text(member: str, value: Any) -> Optional[str]:
+    """*value*, if it is text or None. CBOR tells text from bytes by one bit, and those are no name of a type."""
+    if value is None or isinstance(value, str):
+        return value
+    raise TypeError(f"its {member} is no text: {value!r}")
 
 
 def _checked(number: int) -> int:

@@ -168,7 +168,10 @@ def names(storages: Mapping[str, Any], txn: Transaction) -> list[str]:
 
 
 def declarations(schema: type[Schema]) -> dict[str, tuple[type[Table[Any, Any]], Declaration]]:
-    """The tables that a schema class declares, by attribute. Raises `TypeError` for an annotation that is no table."""
+    """The tables that a schema class declares, by attribute.
+
+    Raises `TypeError` for an annotation that is no table, and for two attributes that are one table of the file.
+    """
     found: dict[str, tuple[type[Table[Any, Any]], Declaration]] = {}
     localns: dict[str, Any] = {}
     for base in reversed(schema.__mro__):
@@ -189,7 +192,21 @@ def declarations(schema: type[Schema]) -> dict[str, tuple[type[Table[Any, Any]],
         if not isinstance(vars(schema).get(name), _Attribute):
             setattr(schema, name, _Attribute(name))  # a method for programs of zlmdb <= 26 makes way
         found[name] = cls, declaration(hint, name, localns)
+    _refuse_twins(schema, found)
     return found
+
+
+def _refuse_twins(schema: type[Schema], found: Mapping[str, tuple[type[Table[Any, Any]], Declaration]]) -> None:
+    """Raise `TypeError` where two attributes are one table: a class derived from another one has its name and uuid."""
+    first: dict[str, str] = {}
+    for name, (_, declared) in found.items():
+        other = first.setdefault(declared.identity, name)
+        if other != name:
+            raise TypeError(
+                f"{schema.__name__}.{other} and {schema.__name__}.{name} are the same table of the file, "
+                f"{declared.identity!r}: give one a name of its own, class {declared.title}(..., name={name!r}); a "
+                f"class derived from a table class has its name and uuid"
+            )
 
 
 def _nearest(name: str, known: Any) -> str:

@@ -155,17 +155,20 @@ class FlatBuffersViewSerializer(FlatBuffersSerializer[T]):
     """
 
     def _generated(self, codec: Codec) -> tuple[Encode, Decode]:
-        from .flat.codec import stored_view
+        from .flat.view import View
+        from .flat.view import load as whole
 
         decode, view = codec.decoder(), codec.viewer()
         self._whole = decode
         put = codec.encoder(decode, checked=self._given["checked"])
 
         def encode(value: Any) -> bytes:
-            data = stored_view(value)
-            if data is None:
+            if not isinstance(value, View):
                 return put(value)
-            decode(data)  # a view of another class, or of a part, is refused here
+            data = codec.stored_view(value)
+            if data is None:
+                return put(whole(value))  # which refuses another class
+            decode(data)  # raises for what is broken
             return data
 
         return encode, view

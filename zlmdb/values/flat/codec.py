@@ -10,7 +10,7 @@ from .layout import Layout
 from .reader import make_decoder
 from .runtime import Misfit
 from .schema import Schema
-from .view import View, make_viewer
+from .view import View, make_viewer, modelled, record_of
 from .writer import make_encoder
 
 
@@ -49,7 +49,8 @@ class Codec:
             return f"{self.schema.label}: {error}"  # too deep to look for it
         return self.schema.misfit(value)
 
-
-def stored_view(value: Any) -> Optional[bytes]:
-    """The bytes that *value* is a view of, if it is one of a whole record."""
-    return bytes(value._data) if isinstance(value, View) else None  # pyright: ignore[reportPrivateUsage]
+    def stored_view(self, view: View) -> Optional[bytes]:
+        """The bytes that *view* is of, if it is one of a whole record of this type; of a part they are too many."""
+        if self.schema.boxed:
+            return None
+        return record_of(view, modelled(self.schema, self.schema.root))

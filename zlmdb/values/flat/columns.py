@@ -38,8 +38,10 @@ class Unpacked(NamedTuple):
 class Columns:
     """The fields of one model class that can be read without the others: numbers, texts, bytes, structs.
 
-    Variables of the generated lines are called by the id of the field: ``f3`` what lies in the table, ``x3`` the bytes
-    of a text. ``data`` is the record, ``m`` says which optional fields are there.
+    Variables of the generated lines are called by the id of the field: ``f3`` what lies in the table, ``f3_0`` a number
+    of a struct, ``x3`` the bytes of a text, ``n3`` and ``z3`` how many they are. ``data`` is the record, ``m`` says
+    which optional fields are there; ``p``, ``e`` and ``z`` are used by one field after another. The loop around them
+    has names of its own: ``given3``, ``c3`` and words (see `query.loops`).
     """
 
     def __init__(self, codec: Codec, whole: Optional[Decode]) -> None:
@@ -79,8 +81,8 @@ class Columns:
             parts.append((place.offset, place.code, place.size, [f"f{number}"]))
             if isinstance(node, Blob) and name in layout.pinned:
                 at, length = layout.offsets[name] + layout.pinned[name], node.length or 0
-                parts.append((at, f"I{length}s", 4 + length, [f"c{number}", f"x{number}"]))
-                elsewhere.append(f"f{number} != {layout.pinned[name]} or c{number} != {length}")
+                parts.append((at, f"I{length}s", 4 + length, [f"n{number}", f"x{number}"]))
+                elsewhere.append(f"f{number} != {layout.pinned[name]} or n{number} != {length}")
             elif field is layout.joint:
                 parts.append((layout.fixed, "I", 4, [f"z{number}"]))
                 elsewhere.append(f"f{number} != {layout.fixed - layout.offsets[name]}")

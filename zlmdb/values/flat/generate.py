@@ -1,4 +1,8 @@
-"""Generated Python: lines that become functions, with a file name that tracebacks can show."""
+"""Generated Python: lines that become functions, with a file name that tracebacks can show.
+
+Two underscores stand between what a generated function is for and the name of the type it is of, ``read__User``. No
+other names have two, so that a class may be called ``root`` or ``texts``.
+"""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import keyword
 from collections.abc import Mapping
 from typing import Any, Callable, Optional
 
@@ -59,11 +60,16 @@ def members(cls: Any, where: str) -> tuple[list[Member], str, bool]:
         if cls.__optional_keys__:
             raise TypeError(f"{where}: {typename(cls)}: FlatBuffers needs all keys of a TypedDict; use Optional")
         names: list[str] = sorted(cls.__required_keys__)
-        return [Member(name, f"$[{name!r}]", f"{name!r}: $") for name in names], "{$}", False
+        return [Member(name, f"$[{_literal(name)}]", f"{_literal(name)}: $") for name in names], "{$}", False
     raise TypeError(
         f"{where}: {typename(cls)} cannot be stored as FlatBuffers: use a dataclass, an attrs class, a NamedTuple, a "
         "TypedDict or a msgspec.Struct, or give build= and cast="
     )
+
+
+def _literal(key: str) -> str:
+    """*key* in a template, where ``$`` would stand for the value."""
+    return repr(key).replace("$", r"\x24")
 
 
 def _owner(cls: Any, method: str) -> Any:
@@ -143,6 +149,8 @@ def _struct(cls: Any) -> list[Member]:
 
     found: list[Member] = []
     for field in msgspec.structs.fields(cls):
+        if keyword.iskeyword(field.name):  # which `msgspec.defstruct` takes
+            raise TypeError(f"{typename(cls)}.{field.name}: FlatBuffers holds no field called as a word of Python")
         member = Member(field.name, f"$.{field.name}", f"{field.name}=$")
         if field.default is not msgspec.NODEFAULT:
             member.defaults(field.default)

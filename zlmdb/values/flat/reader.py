@@ -70,10 +70,10 @@ class Reader:
     def any_layout(self, table: Table) -> None:
         """``any_T``: the table at a place, whatever its layout."""
         layout = self.layouts[table.fbs]
-        known = self.constant(f"known_{table.fbs}", {})
-        with self.block(f"def any_{table.fbs}(data, t, room):"):
+        known = self.constant(f"known__{table.fbs}", {})
+        with self.block(f"def any__{table.fbs}(data, t, room):"):
             if not self.views:
-                plans = self.constant(f"plans_{table.fbs}", Plans(partial(self.plan, layout)))
+                plans = self.constant(f"plans__{table.fbs}", Plans(partial(self.plan, layout)))
                 self.add("so, = get_i32(data, t)", "w = t - so")
                 with self.block("if w >= 0:"):
                     self.add("size, = get_u16(data, w)", f"plan = {plans}[data[w:w + size]]")
@@ -112,8 +112,8 @@ class Reader:
     def one(self, table: Table) -> None:
         """``read_T``: the table at a place, at once if it has our layout."""
         layout = self.layouts[table.fbs]
-        with self.block(f"def read_{table.fbs}(data, t, room):"):
-            self.known_or(table, f"return any_{table.fbs}(data, t, room)")
+        with self.block(f"def read__{table.fbs}(data, t, room):"):
+            self.known_or(table, f"return any__{table.fbs}(data, t, room)")
             self.enter(table)
             values = self.known_fields(layout, "t", 0, "room[0]" if table.shared else "")
             self.leave(table, values)
@@ -123,10 +123,10 @@ class Reader:
         """Unpack the table at ``t``, or do *otherwise*."""
         layout = self.layouts[table.fbs]
         name = table.fbs
-        self.constant(f"unpack_{name}", layout.unpack.unpack_from)
+        self.constant(f"unpack__{name}", layout.unpack.unpack_from)
         with self.block(f"if t + {layout.unpack.size} > len(data):"):
             self.add(otherwise)
-        self.add(f"{', '.join(['so', *self.unpacked(layout)])}, = unpack_{name}(data, t)", "w = t - so")
+        self.add(f"{', '.join(['so', *self.unpacked(layout)])}, = unpack__{name}(data, t)", "w = t - so")
         with self.block(f"if w < 0 or {self.foreign(layout)}:"):
             self.add(otherwise)
         self.elsewhere(layout, [otherwise])
@@ -136,8 +136,8 @@ class Reader:
         name = layout.table.fbs
         vtable = f"data[w:w + {4 + 2 * layout.count}]"
         if not layout.optional:
-            return f"{vtable} != {self.constant(f'VTABLE_{name}', layout.vtable(0))}"
-        return f"(m := {self.constant(f'MASKS_{name}', Masks(layout.mask_of))}[{vtable}]) < 0"
+            return f"{vtable} != {self.constant(f'VTABLE__{name}', layout.vtable(0))}"
+        return f"(m := {self.constant(f'MASKS__{name}', Masks(layout.mask_of))}[{vtable}]) < 0"
 
     def all(self, table: Table, *, as_dict: bool = False) -> None:
         """``all_T``: the vector of tables at a place. Those that share a vtable have it looked at once.
@@ -150,14 +150,14 @@ class Reader:
         # Texts that follow one another cannot be more than the buffer; others are counted.
         lined = layout.joint is not None and layout.tail == [layout.joint]
         left = "" if lined else "left" if simple else "room[0]"
-        other = f"any_{name}(data, t, room)"
+        other = f"any__{name}(data, t, room)"
         others = [f"pair = {other}", "found[pair[0]] = pair[1]"] if as_dict else [f"add({other})"]
         if table.recursive:  # the function called counts the level that has been counted here
             others = ["room[1] -= 1", *others, "room[1] += 1"]
         others.append("continue")
         if left == "left":
             others = ["room[0] = left", *others[:-1], "left = room[0]", "continue"]
-        with self.block(f"def {'dict' if as_dict else 'all'}_{name}(data, place, room):"):
+        with self.block(f"def {'dict' if as_dict else 'all'}__{name}(data, place, room):"):
             if as_dict and not self.views and has_keysets(layout):
                 self.known_keys(layout)
             self.add(*["found = {}"] if as_dict else ["found = []", "add = found.append"])
@@ -182,7 +182,7 @@ class Reader:
                 self.add("place += 4", "t = place + offset")
                 with self.block("if not e <= t <= last:" if lined else "if t > last:"):
                     self.add(*others)
-                self.add(f"{', '.join(['so', *self.unpacked(layout)])}, = unpack_{name}(data, t)")
+                self.add(f"{', '.join(['so', *self.unpacked(layout)])}, = unpack__{name}(data, t)")
                 with self.block("if t - so != seen:"):
                     self.add("w = t - so")
                     with self.block(f"if w < 0 or {self.foreign(layout)}:"):
@@ -210,8 +210,8 @@ class Reader:
     def known_keys(self, layout: Layout) -> None:
         """Lines that read a dict at once if it has keys that have been met often."""
         readers = Readers(layout, dict(self.schema.names))
-        name = self.constant(f"readers_{layout.table.fbs}", readers)
-        wait = self.constant(f"wait_{layout.table.fbs}", readers.wait)
+        name = self.constant(f"readers__{layout.table.fbs}", readers)
+        wait = self.constant(f"wait__{layout.table.fbs}", readers.wait)
         self.add("z, = get_u32(data, place)")
         with self.block(f"if 0 < z < {FEW}:"):
             with self.block(f"if {name}:"):
@@ -239,7 +239,7 @@ class Reader:
         with self.block("def decode(data):"):
             with self.block("if type(data) is not bytes:"):
                 self.add("data = bytes(data)")
-            other = f"return any_{table.fbs}(data, follow(data, 0), room_of(data))"
+            other = f"return any__{table.fbs}(data, follow(data, 0), room_of(data))"
             with self.block(f"if len(data) < {form.size}:"):
                 self.add(other)
             self.constant("unpack_root", form.unpack_from)
@@ -490,7 +490,7 @@ class Reader:
         if isinstance(node, Text):
             return fill(node.load, "get_text(data, p, room)")
         if isinstance(node, Table):
-            return f"read_{node.fbs}(data, p, room)"
+            return f"read__{node.fbs}(data, p, room)"
         if not isinstance(node, Vector):
             return "None"  # the callers have the others
         item = node.item
@@ -499,13 +499,13 @@ class Reader:
         elif isinstance(item, Scalar):
             return self.made_of(node, f"get_all_{item.width.vector}(data, p, room)")
         elif isinstance(item, Struct):
-            form = self.constant(f"form_{item.fbs}", struct.Struct("<" + item.code))
+            form = self.constant(f"form__{item.fbs}", struct.Struct("<" + item.code))
             made = item.make([f"x[{part}]" for part in range(len(item.gets))])
             found = f"[{made} for x in get_structs(data, p, room, {form})]" if form else ""
         elif node.make == "dict($)":
-            return f"dict_{item.fbs}(data, p, room)"
+            return f"dict__{item.fbs}(data, p, room)"
         else:
-            found = f"all_{item.fbs}(data, p, room)"
+            found = f"all__{item.fbs}(data, p, room)"
         return fill(node.make, found)
 
     def made_of(self, node: Vector, numbers: str) -> str:
@@ -521,7 +521,7 @@ class Reader:
         """Lines that read the member of a union at ``p``."""
         for kind, (_, table, boxed) in enumerate(node.members, 1):
             with self.block(f"{'if' if kind == 1 else 'elif'} k{number} == {kind}:"):
-                self.add(f"x{number} = read_{table.fbs}(data, p, room){'[0]' if boxed else ''}")
+                self.add(f"x{number} = read__{table.fbs}(data, p, room){'[0]' if boxed else ''}")
         with self.block("else:"):
             self.add(f"raise Corrupt(f'member {{k{number}}} of a union that has {len(node.members)}')")
 
@@ -555,7 +555,7 @@ class Reader:
             self.add(f"x{number} = {fill(node.load, f'one_{node.width.vector}(data, p)[0]')}")
             return
         if isinstance(node, Struct):
-            form = self.constant(f"form_{node.fbs}", struct.Struct("<" + node.code))
+            form = self.constant(f"form__{node.fbs}", struct.Struct("<" + node.code))
             self.add(f"x = {form}.unpack_from(data, p)")
             self.add(f"x{number} = {node.make([f'x[{part}]' for part in range(len(node.gets))])}")
             return

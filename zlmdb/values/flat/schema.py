@@ -43,7 +43,7 @@ from ..describe import bound_types, renamed, unresolved
 from . import runtime
 from .markers import BOOL, F64, FLOATS, I32, I64, INTEGERS, U8, U16, Id, InStruct, Width
 from .members import Member, is_bare, members
-from .nodes import Blob, Field, Node, Scalar, Struct, Table, Text, UnionOf, Vector
+from .nodes import Blob, Field, Node, Scalar, Struct, Table, Text, UnionOf, Vector, fill
 
 _LISTS: set[Any] = {list, abc.Sequence, abc.MutableSequence, abc.Collection, abc.Iterable}
 _SETS: set[Any] = {set, frozenset, abc.Set, abc.MutableSet}
@@ -207,20 +207,30 @@ class _Reader:
 
     def vector(self, label: str, item: Node, test: str, cls: str, args: tuple[Any, ...]) -> Vector:
         items = "$"
-        if cls in ("set", "frozenset"):
-            items = self.ascending(item)
         optional = self.strip_optional(_first(args))[1]
+        if cls in ("set", "frozenset"):
+            items = self.ascending(item, optional)
         if not optional and isinstance(item, (Scalar, Text, Struct, Table)):
             return Vector(label, item, test, items, "$" if cls == "list" else f"{cls}($)")
         unbox = {"list": "[x for x, in $]", "set": "{x for x, in $}"}.get(cls, f"{cls}(x for x, in $)")
         return Vector(label, self.box(item, optional), test, f"list(zip({items}))", unbox)
 
-    def ascending(self, item: Node) -> str:
+    def ascending(self, item: Node, optional: bool) -> str:
+        """The items of a set in the order of what is stored, None first; as they come where that has no order."""
+        if isinstance(item, Vector):
+            return "sorted($)" if not optional and _sorts(item) else "list($)"
         if isinstance(item, (Table, UnionOf)):
             return "list($)"
+        key = "x"
         if item in [node for cls, node in self.seen.items() if _is_enum(cls)]:
-            return f"sorted($, key={self.name(operator.attrgetter('_value_'), 'value_of')})"
-        return "sorted($)"
+            if not optional:
+                return f"sorted($, key={self.name(operator.attrgetter('_value_'), 'value_of')})"
+            key = "x._value_"
+        elif isinstance(item, Struct) and not _sorts(item):
+            key = f"({', '.join(fill(get, 'x') for get in item.gets)},)"
+        if optional:
+            key = f"(x is not None, x is not None and {key})"
+        return "sorted($)" if key == "x" else f"sorted($, key=lambda x: {key})"
 
     def dict_of(self, label: str, args: tuple[Any, ...], where: str) -> Vector:
         key, value = args or (None, None)
@@ -442,6 +452,15 @@ class _Reader:
         self.seen[key] = struct
         self.schema.structs[struct.fbs] = struct
         return struct
+
+
+def _sorts(node: Node) -> bool:
+    """Whether values of *node* have an order of their own."""
+    if isinstance(node, Vector):
+        return node.make == "tuple($)" and _sorts(node.item)
+    if isinstance(node, (Scalar, Text)):
+        return "_value_" not in node.dump  # members of an Enum have none
+    return isinstance(node, Blob) or node.label == "date"
 
 
 def fill_constant(node: Scalar, stored: Any) -> str:

@@ -21,6 +21,7 @@ class View:
     _count: ClassVar[int] = 0
     _known: ClassVar[dict[bytes, tuple[int, ...]]] = {}
     _names: ClassVar[tuple[str, ...]] = ()
+    _modelled: ClassVar[Any] = None
     _eager: ClassVar[Optional[Callable[[Any, int, list[int]], Any]]] = None
 
     def __init__(self, data: Any, table: int, fields: Optional[tuple[int, ...]] = None) -> None:
@@ -56,6 +57,13 @@ def load(view: Any) -> Any:
         raise DecodeError(f"{type(view).__name__}: {error}") from error
 
 
+def record_of(view: View, model: Any) -> Optional[bytes]:
+    """The bytes of the record that *view* is of; None for a view of a part, or of another class than *model*."""
+    data, table = view._data, view._table  # pyright: ignore[reportPrivateUsage]
+    whole = view._modelled == model and table == runtime.follow(data, 0)  # pyright: ignore[reportPrivateUsage]
+    return bytes(data) if whole else None
+
+
 def make_viewer(schema: Schema, layouts: dict[str, Layout]) -> Decode:
     """The function from bytes to a view. Without a model class as the whole: an eager decoder of the one value."""
     reader = Reader(schema, layouts, views=True)
@@ -63,25 +71,34 @@ def make_viewer(schema: Schema, layouts: dict[str, Layout]) -> Decode:
     models = [table for table in schema.tables if table.path == "."]
     for table in models:
         for field in table.declared:
-            if field.name in vars(View):
+            if hasattr(View, field.name):
                 raise TypeError(
                     f"{table.label}.{field.name}: a view has that name for itself: rename the field, or use FlatBuffers"
                 )
     writer = _Views(reader)
     for table in models:
-        writer.view(table)
+        writer.getters(table)
     space = reader.source.run(f"views of {schema.label}", {**reader.names, "View": View, "broken": _broken})
     for table in models:
         layout = layouts[table.fbs]
-        cls = space[f"View_{table.fbs}"]
-        cls.__name__ = cls.__qualname__ = f"{table.fbs}View"
+        # Made by a call: in the body of a class a field called ``property`` would hide that, and names be mangled.
+        getters = {name: property(space[getter]) for name, getter in writer.names(table).items()}
+        members = {"__module__": space["__name__"], "__slots__": (), **getters}
+        cls: Any = type(f"{table.fbs}View", (View,), members)
+        space[f"View__{table.fbs}"] = cls
         cls._count, cls._known = layout.count, {}
         cls._names = tuple(field.name for field in table.declared)
-        cls._eager = space[f"read_{table.fbs}"]
+        cls._modelled = modelled(schema, table)
+        cls._eager = space[f"read__{table.fbs}"]
     if schema.boxed:
         decode = space["decode"]
         return lambda data: decode(data)[0]
-    return _root_viewer(space[f"View_{schema.root.fbs}"], layouts[schema.root.fbs])
+    return _root_viewer(space[f"View__{schema.root.fbs}"], layouts[schema.root.fbs])
+
+
+def modelled(schema: Schema, table: Table) -> tuple[Any, str]:
+    """What *table* of *schema* is of: the class, and with its type arguments how one writes it."""
+    return schema.names.get(table.cls), table.label
 
 
 def _root_viewer(cls: type[View], layout: Layout) -> Decode:
@@ -112,25 +129,26 @@ def _broken(view: View, name: str, error: Exception) -> DecodeError:
 
 
 class _Views:
-    """Writes the classes, with the lines that read fields of any layout."""
+    """Writes the functions behind the properties, with the lines that read fields of any layout."""
 
     def __init__(self, reader: Reader) -> None:
         self.reader = reader
         self.add, self.block = reader.source.add, reader.source.block
 
-    def view(self, table: Table) -> None:
-        with self.block(f"class View_{table.fbs}(View):"):
-            self.add("__slots__ = ()")
-            for number, field in enumerate(table.fields):
-                self.add("", "@property")
-                with self.block(f"def {field.name}(self):"):
-                    with self.block("try:"):
-                        self.body(field, number)
-                    with self.block("except MemoryError:"):
-                        self.add("raise")
-                    with self.block("except Exception as error:"):
-                        self.add(f"raise broken(self, {field.name!r}, error) from error")
-        self.add("")
+    def names(self, table: Table) -> dict[str, str]:
+        """What the function of each field is called."""
+        return {field.name: f"get__{table.fbs}_{number}" for number, field in enumerate(table.fields)}
+
+    def getters(self, table: Table) -> None:
+        for number, (field, name) in enumerate(zip(table.fields, self.names(table).values())):
+            with self.block(f"def {name}(self):"):
+                with self.block("try:"):
+                    self.body(field, number)
+                with self.block("except MemoryError:"):
+                    self.add("raise")
+                with self.block("except Exception as error:"):
+                    self.add(f"raise broken(self, {field.name!r}, error) from error")
+            self.add("")
 
     def body(self, field: Field, number: int) -> None:
         node = field.node
@@ -166,9 +184,9 @@ class _Views:
     def lazy(self, node: Node) -> str:
         """The expression of the views at ``p``, where it is a model or a list of them."""
         if isinstance(node, Table) and node.path == ".":
-            return f"View_{node.fbs}(data, p)"
+            return f"View__{node.fbs}(data, p)"
         if isinstance(node, Vector) and isinstance(node.item, Table) and node.item.path == "." and node.make in _MAKES:
-            item = f"View_{node.item.fbs}(data, p + 4 * at + offset)"
+            item = f"View__{node.item.fbs}(data, p + 4 * at + offset)"
             listed = f"[{item} for at, offset in enumerate(get_offsets(data, p, room_of(data)), 1)]"
             return node.make.replace("$", listed)
         return ""

@@ -80,7 +80,7 @@ class _Writer:
         """One table. `_Body` has the parts of the story: fields, what they refer to, the bytes."""
         layout = self.layouts[table.fbs]
         depth = ", depth=0" if table.deep else ""
-        title = "encode(v" if root else f"put_{table.fbs}(v, so"
+        title = "encode(v" if root else f"put__{table.fbs}(v, so"
         with self.source.block(f"def {title}{depth}):"):
             if table.recursive:
                 self.source.add("depth = deeper(depth)")
@@ -94,12 +94,12 @@ class _Writer:
     def function_of_many(self, layout: Layout, skew: int) -> None:
         """A vector of tables that all share one vtable, as `put_tables` writes them, in one loop."""
         table = layout.table
-        vtable = f"VTABLE_{table.fbs}"
+        vtable = f"VTABLE__{table.fbs}"
         self.names[vtable] = layout.padded_vtable(layout.full)
         number = {field.name: f"v{at}" for at, field in enumerate(table.fields)}
         taken = ", ".join(number[field.name] for field in table.declared)
         add = self.source.add
-        with self.source.block(f"def puts_{name_of(table, skew)}(items):"):
+        with self.source.block(f"def puts__{name_of(table, skew)}(items):"):
             align = f"-start % {layout.align}" if not skew else f"({skew} - start) % {layout.align}"
             add("count = len(items)", "start = 4 + 4 * count", f"at = start + {align}")
             add(f"so = {len(layout.padded_vtable(layout.full))}", "offsets = [count]", "place = offsets.append")
@@ -117,28 +117,28 @@ class _Writer:
 
     def function_of_dict(self, layout: Layout, name: str) -> None:
         """A dict whose keys may have been met often."""
-        writers = self.names[f"writers_{name}"] = keysets.Writers(layout, self.names)
+        writers = self.names[f"writers__{name}"] = keysets.Writers(layout, self.names)
         writers.checked = self.checked
-        self.names[f"wait_{name}"] = writers.wait
+        self.names[f"wait__{name}"] = writers.wait
         add, block = self.source.add, self.source.block
-        with block(f"def put_dict_{name}(found):"):
-            with block(f"if writers_{name} and 0 < len(found) < {keysets.FEW}:"):
+        with block(f"def put_dict__{name}(found):"):
+            with block(f"if writers__{name} and 0 < len(found) < {keysets.FEW}:"):
                 keys, key = ("found", "len(found)") if runtime.BY_ARRAY else ("keys", "keys := tuple(found)")
-                add(f"write = writers_{name}.get({key})")
+                add(f"write = writers__{name}.get({key})")
                 with block("if write is not None:"):
                     add(f"data = write({keys}, found.values())")
                     with block("if data is not None:"):
                         add("return data")
-            add(f"data = puts_{name}(list(found.items()))", f"wait_{name}[0] -= 1")
-            with block(f"if wait_{name}[0] < 0 < len(found) < {keysets.FEW}:"):
-                add(f"writers_{name}.look(found, data)")
+            add(f"data = puts__{name}(list(found.items()))", f"wait__{name}[0] -= 1")
+            with block(f"if wait__{name}[0] < 0 < len(found) < {keysets.FEW}:"):
+                add(f"writers__{name}.look(found, data)")
             add("return data")
         add("")
 
 
 def name_of(table: Table, skew: int) -> str:
     """What the functions for vectors of *table* are called, those for another beginning by another name."""
-    return f"{table.fbs}_{skew}" if skew else table.fbs
+    return f"{skew}__{table.fbs}" if skew else table.fbs
 
 
 class _Body:
@@ -348,7 +348,7 @@ class _Body:
         if isinstance(item, Text) and item.plain and self.writer.checked:
             if runtime.BY_ARRAY:  # PyPy, to which a tuple is a slow key
                 return f"put_strs({items})"
-            return f"{self.constant(f'strs_{self.table.fbs}_{number}', TextLists().write)}({items})"
+            return f"{self.constant(f'strs__{self.table.fbs}_{number}', TextLists().write)}({items})"
         if isinstance(item, Text):
             return f"put_texts([{fill(item.dump, 'x')} for x in {items}], len({var}))"
         if isinstance(item, Scalar):
@@ -359,24 +359,24 @@ class _Body:
                 return put
             return f"packs_{name}[n](n, *{var}) if (n := len({var})) < 33 else {put}"
         if isinstance(item, Struct):
-            pack = self.constant(f"pack_{item.fbs}", struct.Struct("<" + item.code).pack)
+            pack = self.constant(f"pack__{item.fbs}", struct.Struct("<" + item.code).pack)
             gets = ", ".join(fill(get, "x") for get in item.gets)
             return f"put_structs([{pack}({gets}) for x in {items}], {item.align})"
         if isinstance(item, Table):
             layout = self.writer.layouts[item.fbs]
             if keysets.has_keysets(layout):
-                return f"put_dict_{name_of(item, self.layout.skew * first)}({var})"
+                return f"put_dict__{name_of(item, self.layout.skew * first)}({var})"
             if loops(item):
-                return f"puts_{name_of(item, self.layout.skew * first)}({items})"
+                return f"puts__{name_of(item, self.layout.skew * first)}({items})"
             depth = self.depth_for(item)
-            return f"put_tables({items}, put_{item.fbs}, {self.vtable(layout)}, {layout.align}{depth})"
+            return f"put_tables({items}, put__{item.fbs}, {self.vtable(layout)}, {layout.align}{depth})"
         return "b''"  # there are no other vectors
 
     def depth_for(self, table: Table) -> str:
         return ", depth" if table.deep else ""
 
     def vtable(self, layout: Layout) -> str:
-        return self.constant(f"VTABLE_{layout.table.fbs}", layout.padded_vtable(layout.full))
+        return self.constant(f"VTABLE__{layout.table.fbs}", layout.padded_vtable(layout.full))
 
     def constant(self, name: str, value: Any) -> str:
         self.names[name] = value
@@ -385,7 +385,7 @@ class _Body:
     def one_table(self, node: Table, number: str, var: str) -> tuple[int, str, str]:
         layout = self.writer.layouts[node.fbs]
         skip = len(layout.padded_vtable(layout.full))
-        self.add(f"b{number} = put_{node.fbs}({var}, {skip}{self.depth_for(node)})")
+        self.add(f"b{number} = put__{node.fbs}({var}, {skip}{self.depth_for(node)})")
         self.parts += [self.vtable(layout), f"b{number}"]
         return skip, f"len(b{number})", str(skip)
 
@@ -396,12 +396,12 @@ class _Body:
             layout = self.writer.layouts[table.fbs]
             vtable = layout.padded_vtable(layout.full)
             vtable += bytes(-len(vtable) % (8 if eight else 4))
-            name = self.constant(f"{node.fbs}_{kind}_vtable", vtable)
-            cls_name = self.constant(f"{node.fbs}_{kind}_class", cls)
+            name = self.constant(f"vtable__{node.fbs}_{kind}", vtable)
+            cls_name = self.constant(f"class__{node.fbs}_{kind}", cls)
             value = f"({var},)" if boxed else var
             with self.block(f"{'if' if kind == 1 else 'elif'} type({var}) is {cls_name}:"):
                 self.add(f"k{number}, l{number} = {kind}, {len(vtable)}")
-                self.add(f"b{number} = {name} + put_{table.fbs}({value}, {len(vtable)}{self.depth_for(table)})")
+                self.add(f"b{number} = {name} + put__{table.fbs}({value}, {len(vtable)}{self.depth_for(table)})")
         with self.block("else:"):
             self.add("raise Misfit")
         if eight:
@@ -433,8 +433,8 @@ class _Body:
         """The end of the body of a loop over tables with one text."""
         layout, node = self.layout, field.node
         packs = TextPacks(f"<i{layout.codes}", layout.align)
-        few = self.constant(f"PACK_{layout.table.fbs}", [packs[size] for size in range(FEW)])
-        many = self.constant(f"PACKS_{layout.table.fbs}", packs)
+        few = self.constant(f"PACK__{layout.table.fbs}", [packs[size] for size in range(FEW)])
+        many = self.constant(f"PACKS__{layout.table.fbs}", packs)
         self.inline[field.name] = [str(layout.fixed - layout.offsets[field.name])]
         dump = node.dump if isinstance(node, Text) else "$"
         self.add(f"s = {fill(dump, self.var[field.name])}", "n = len(s)")
@@ -457,7 +457,7 @@ class _Body:
             if self.texts and not layout.optional and not runtime.BY_ARRAY:
                 self.finish_short(codes, ", ".join([first, *values]))
         else:
-            pack = self.constant(f"pack_{layout.table.fbs}", struct.Struct(f"<i{layout.codes}").pack)
+            pack = self.constant(f"pack__{layout.table.fbs}", struct.Struct(f"<i{layout.codes}").pack)
             first = "so"
             self.close_block()
         whole = f"{pack}({', '.join([first, *values])})"
@@ -504,7 +504,7 @@ class _Body:
                 self.add(f"e = EVENS[({end}) >> 2 & 1]")
                 self.parts.append("e")
         if layout.optional:
-            vtables = self.constant(f"VTABLES_{layout.table.fbs}", ByMask(layout.padded_vtable))
+            vtables = self.constant(f"VTABLES__{layout.table.fbs}", ByMask(layout.padded_vtable))
             extra = " + len(e)" if "e" in self.parts else ""
             with self.block(f"if m != {layout.full}:"):
                 self.add(f"t = {vtables}[m]", f"so = -({self.position('', 0)}{extra})")

@@ -1,0 +1,134 @@
+"""Filters and projections of FlatBuffers give what a comprehension gives, whatever the fields and their ids."""
+
+from __future__ import annotations
+
+import operator
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field, make_dataclass
+from datetime import date, datetime, time, timedelta, timezone
+from decimal import Decimal
+from typing import Annotated, Any, NamedTuple, Optional
+from uuid import UUID
+
+import pytest
+
+import zlmdb
+from zlmdb import F
+from zlmdb.values import FlatBuffers, FlatBuffersView, InStruct
+
+
+@dataclass
+class User:
+    oid: UUID
+    age: int
+
+
+class Users(zlmdb.Schema):
+    users: zlmdb.Table[int, FlatBuffers[User]]
+
+
+class Spot(NamedTuple):
+    x: int
+    y: float
+
+
+def small(rng: random.Random) -> int:
+    return rng.randrange(6)
+
+
+DAY = datetime(2026, 1, 1, tzinfo=timezone.utc)
+KINDS: dict[str, tuple[Any, Callable[[random.Random], Any]]] = {
+    "uuid": (UUID, lambda rng: UUID(int=small(rng))),
+    "int": (int, small),
+    "float": (float, lambda rng: small(rng) / 2),
+    "bool": (bool, lambda rng: small(rng) < 3),
+    "str": (str, lambda rng: "\u00e4b" * small(rng)),
+    "bytes": (bytes, lambda rng: b"ab" * small(rng)),
+    "date": (date, lambda rng: date(2026, 1, 1 + small(rng))),
+    "datetime": (datetime, lambda rng: DAY + timedelta(hours=small(rng))),
+    "time": (time, lambda rng: time(small(rng))),
+    "timedelta": (timedelta, lambda rng: timedelta(days=small(rng))),
+    "decimal": (Decimal, lambda rng: Decimal(small(rng))),
+    "struct": (Annotated[Spot, InStruct], lambda rng: Spot(small(rng), 0.5)),
+    "list": (list[int], lambda rng: [1] * small(rng)),
+}
+OPERATORS = {
+    "==": operator.eq, "!=": operator.ne,
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
+
+
+def test_a_uuid_field_leaves_the_other_constants_alone() -> None:
+    with zlmdb.open(None, Users) as db, db.write() as t:
+        for number in range(40):
+            t.users[number] = User(UUID(int=number), number)
+        assert t.users.select().where(F.oid == UUID(int=3)).count() == 1
+        assert list(t.users.select().where((F.age == 3) & (F.oid != UUID(int=4))).keys()) == [3]
+        between = t.users.select().where((F.age >= 3) & (F.age < 5))
+        assert list(between.fields("oid", "age")) == [(UUID(int=3), 3), (UUID(int=4), 4)]
+        assert t.users.select().where(F.oid != UUID(int=3)).delete() == 39
+        assert list(t.users) == [3]
+
+
+@pytest.mark.parametrize("values", [FlatBuffers, FlatBuffersView], ids=["objects", "views"])
+@pytest.mark.parametrize("seed", range(30))
+def test_filters_find_what_a_comprehension_finds(seed: int, values: Any) -> None:
+    rng = random.Random(seed)
+    chosen = ["uuid", *rng.choices(list(KINDS), k=rng.randrange(1, 7))]
+    rng.shuffle(chosen)
+    optional = [rng.random() < 0.3 for _ in chosen]
+    names = [f"f{number}" for number in range(len(chosen))]
+    row = make_dataclass("Row", [
+        (name, Optional[KINDS[kind][0]] if maybe else KINDS[kind][0], field(metadata={"id": number}))
+        for number, (name, kind, maybe) in enumerate(zip(names, chosen, optional))
+    ])  # fmt: skip
+
+    def value(number: int) -> Any:
+        return None if optional[number] and rng.random() < 0.3 else KINDS[chosen[number]][1](rng)
+
+    rows = {key: row(*[value(number) for number in range(len(names))]) for key in range(40)}
+    schema = type("Rows", (zlmdb.Schema,), {"__annotations__": {"rows": zlmdb.Table[int, values[row]]}})
+    with zlmdb.open(None, schema) as db, db.write() as t:
+        t.rows.update(rows)
+        for _ in range(12):
+            condition, holds = _condition(rng, names, chosen, value, rng.randrange(1, 6))
+            wanted = [key for key, one in rows.items() if holds(one)]
+            projected = rng.sample(names, rng.randrange(1, len(names) + 1))
+            fields = [tuple(getattr(rows[key], name) for name in projected) for key in wanted]
+            found = [
+                one if len(projected) > 1 else (one,) for one in t.rows.select().where(condition).fields(*projected)
+            ]
+            assert found == fields
+            backwards = t.rows.select(reverse=True)
+            found = [one if len(projected) > 1 else (one,) for one in backwards.where(condition).fields(*projected)]
+            assert found == fields[::-1]
+            assert list(backwards.where(condition).keys()) == wanted[::-1]
+            assert t.rows.select().where(condition).count() == len(wanted)
+        assert t.rows.select().where(condition).delete() == len(wanted)
+        assert list(t.rows) == [key for key in rows if key not in wanted]
+
+
+def _condition(
+    rng: random.Random, names: list[str], kinds: list[str], value: Callable[[int], Any], leaves: int
+) -> tuple[Any, Callable[[Any], bool]]:
+    """A condition of so many *leaves*, and the same in Python."""
+    if leaves > 1:
+        first = rng.randrange(1, leaves)
+        left, left_holds = _condition(rng, names, kinds, value, first)
+        right, right_holds = _condition(rng, names, kinds, value, leaves - first)
+        if rng.random() < 0.5:
+            return left & right, lambda one: left_holds(one) and right_holds(one)
+        return left | right, lambda one: left_holds(one) or right_holds(one)
+    number = rng.randrange(len(names))
+    asked, found = F[names[number]], operator.attrgetter(names[number])
+    if rng.random() < 0.2:
+        among = [value(number) for _ in range(3)]
+        return asked.in_(among), lambda one: found(one) in among
+    sign, given = rng.choice(list(OPERATORS)), value(number)
+    if given is None:
+        sign = rng.choice(["==", "!="])
+    compare = OPERATORS[sign]
+    if sign in ("==", "!="):
+        return compare(asked, given), lambda one: bool(compare(found(one), given))
+    return compare(asked, given), lambda one: found(one) is not None and bool(compare(found(one), given))
