@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from collections import namedtuple
 from pathlib import Path
 from typing import Any
@@ -164,6 +165,39 @@ def test_an_exception_of_the_progress_function_leaves_no_trace(db: Any, tmp_path
         db.backup(tmp_path / "copy", progress=stop)
     assert names(tmp_path) == {"db"}
     db.close()  # nothing of the copying is still going on
+
+
+def test_an_exception_of_the_progress_function_waits_for_the_thread_that_copies(db: Any, tmp_path: Path) -> None:
+    files: list[Any] = []
+
+    class Slow:
+        """The environment, whose copying takes longer than progress is told."""
+
+        def __init__(self, env: Any) -> None:
+            self.env = env
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.env, name)
+
+        def copyfd(self, descriptor: int, compact: bool) -> None:
+            before = os.fstat(descriptor).st_ino
+            time.sleep(0.5)
+            files.append((before, os.fstat(descriptor).st_ino))
+            self.env.copyfd(descriptor, compact=compact)
+
+    def told(progress: Any) -> None:
+        raise KeyboardInterrupt
+
+    env = db.store.env
+    db.store.env = Slow(env)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            db.backup(tmp_path / "copy", progress=told)
+    finally:
+        db.store.env = env
+    [(before, after)] = files
+    assert before == after
+    assert names(tmp_path) == {"db"}
 
 
 # -- refusals -------------------------------------------------------------------------------------------------------

@@ -227,9 +227,11 @@ def _copy(source: Store, temporary: str, compact: bool, told: Told) -> None:
         with source.reading():  # so that the map is not moved meanwhile
             writer = threading.Thread(target=write, name="zlmdb-backup")
             writer.start()
-            while not done.wait(_PAUSE):
-                told(Progress("copy", min(os.fstat(descriptor).st_size, total), total))
-            writer.join()
+            try:
+                while not done.wait(_PAUSE):
+                    told(Progress("copy", min(os.fstat(descriptor).st_size, total), total))
+            finally:  # whatever *told* raises: the descriptor, whose number others get, must outlive the thread
+                writer.join()
         if failed:
             raise source.engine.translate(failed[0]) from failed[0]
         os.fsync(descriptor)
