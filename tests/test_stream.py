@@ -125,6 +125,37 @@ def test_attached_indexes_are_known_after_loading(tmp_path: Path) -> None:
             people[txn, 2] = {"name": "Bob"}
 
 
+def test_an_attached_index_that_was_not_dumped_is_built_after_loading(tmp_path: Path) -> None:
+    owner, index = "d6a4c7f0-0000-4000-8000-000000000025", "d6a4c7f0-0000-4000-8000-000000000026"
+
+    @zlmdb.table(owner)
+    class People(zlmdb.MapOidPickle[Any]):
+        """People."""
+
+    @zlmdb.table(index)
+    class ByName(zlmdb.MapStringOid):
+        """Ids by name."""
+
+    def attach(db: zlmdb.Database[Any]) -> Any:
+        people, by_name = db.attach_table(People), db.attach_table(ByName)
+        people.attach_index("name", by_name, lambda one: one["name"])
+        return people, by_name
+
+    file = io.BytesIO()
+    with zlmdb.Database(tmp_path / "db") as db:
+        people, _ = attach(db)
+        with db.begin(write=True) as txn:
+            people[txn, 1] = {"name": "Ann"}
+        db.dump(file, tables=[owner])
+    with loaded(file.getvalue(), tmp_path / "new") as db:
+        people, by_name = attach(db)
+        with db.begin() as txn, pytest.raises(zlmdb.IndexNotBuilt):
+            by_name[txn, "Ann"]
+        with db.begin(write=True) as txn:
+            people[txn, 2] = {"name": "Bob"}
+            assert (by_name[txn, "Ann"], by_name[txn, "Bob"]) == (1, 2)
+
+
 def test_chosen_tables_only(tmp_path: Path) -> None:
     make(tmp_path / "db", 3)
     file = io.BytesIO()

@@ -295,9 +295,11 @@ def _facts(line: bytes) -> dict[str, Any]:
 
 def _load(filling: Filling, source: IO[bytes], told: Told) -> None:
     attached: dict[str, Any] = {}
+    names: set[str] = set()
     filling.copy_migrations(_facts(source.readline()).get("migrations", []))
     for section, records in _sections(source):
         place = _place(filling, section)
+        names.add(section.name)
         codec = section.codec
         if codec is not None and filling.store.layout == "classic":
             codec = codec.classic()
@@ -311,7 +313,10 @@ def _load(filling: Filling, source: IO[bytes], told: Told) -> None:
         if section.facts.get("attached"):
             attached[section.name] = section.facts["attached"]
     for name, indexes in attached.items():
-        filling.attached(name, indexes)
+        # One whose entries are not in the stream is new here: recorded, it would read as empty instead of being built.
+        present = {index: record for index, record in indexes.items() if record.get("target") in names}
+        if present:
+            filling.attached(name, present)
 
 
 def _sections(source: IO[bytes]) -> Iterator[tuple[Section, Iterator[tuple[Any, bytes]]]]:
