@@ -19,10 +19,11 @@ class IndexStorage:
     """One index of one table in one open store: where its entries are, and how they are made of a record.
 
     *null_error* is what to raise for a null index key; None: the record is not in the index. *owner* gives an entry's
-    value from the primary key and its encoding. *enforced* is false in classic files, where several records may have
-    one unique key: the entry then belongs to one of them. *table* is the label of the table; by default its index is
-    labelled ``table.index``. *field* says that *get_key* takes the attribute of that name. *as_stored*: the index key
-    is taken from a record as it is read, since that need not have the key of the object that was given.
+    value from the primary key and its encoding. *enforced* is false in classic files, and of what is adopted
+    from them, where several records may have one unique key: the entry then belongs to one of them. *table* is the
+    label of the table; by default its index is labelled ``table.index``. *field* says that *get_key* takes the
+    attribute of that name. *as_stored*: the index key is taken from a record as it is read, since that need not have
+    the key of the object that was given.
     """
 
     def __init__(
