@@ -13,6 +13,7 @@ from itertools import islice
 from operator import lt
 from typing import TYPE_CHECKING, Any, Optional
 
+from . import errors
 from .hotpath import Stream, stream_of
 from .indexwrites import batch_of
 from .storage import Storage
@@ -162,7 +163,7 @@ def _in_a_gap(table: Table[Any, Any], keys: Sequence[bytes], append: bool) -> bo
             return True
         following = bytes(cursor.key())
     except Exception as error:
-        raise table.txn.translate(error, table=table.label) from error
+        raise (ours := table.txn.translate(error, table=table.label)) from errors.cause(ours, error)
     return following >= table.storage.upper or (not append and following > keys[-1])
 
 

@@ -186,7 +186,7 @@ class Store:
             except BaseException as error:
                 txn.abort()
                 if isinstance(error, Exception):
-                    raise self.engine.translate(error) from error.__cause__
+                    raise (ours := self.engine.translate(error)) from errors.cause(ours, error)
                 raise
             finally:
                 self.ended(threading.get_ident())
@@ -204,7 +204,7 @@ class Store:
                 return work(env)
             except Exception as error:
                 if not self.engine.resized(error):
-                    raise self.engine.translate(error) from error.__cause__
+                    raise (ours := self.engine.translate(error)) from errors.cause(ours, error)
                 self._make_good(env, error)
 
     def _publish(self, handles: dict[bytes, Any]) -> None:
@@ -237,7 +237,7 @@ class Store:
             except Exception as error:
                 self.ended(threading.get_ident())
                 if attempt > 0 and not self.engine.resized(error):
-                    raise self.engine.translate(error) from error
+                    raise (ours := self.engine.translate(error)) from errors.cause(ours, error)
                 self._make_good(env, error)
         raise errors.DatabaseInUse(f"{self.engine.path!r} is made larger by others too often to follow: begin again")
 
@@ -253,7 +253,7 @@ class Store:
         try:
             yield txn
         except Exception as error:
-            raise self.engine.translate(error) from error.__cause__
+            raise (ours := self.engine.translate(error)) from errors.cause(ours, error)
         finally:
             txn.abort()
             self.ended(threading.get_ident())
@@ -274,7 +274,7 @@ class Store:
         elif self.engine.fatal(error):
             self._renew(env, ours)
         else:
-            raise ours from error
+            raise ours from errors.cause(ours, error)
 
     def _alone(self) -> AbstractContextManager[bool]:
         return nullcontext(not self.live) if self.gate is None else self.gate.alone(READERS_PATIENCE)
@@ -367,7 +367,7 @@ class Store:
             self.suspend()
             with suppress(errors.Error):  # else with the next transaction
                 self.reopen()
-            raise self.engine.translate(error) from error
+            raise (ours := self.engine.translate(error)) from errors.cause(ours, error)
 
     def _renew(self, env: Any, error: Exception) -> None:
         """Open the environment *env* anew, which met a fatal error; another thread may have done so."""
@@ -456,7 +456,7 @@ class Store:
                 return self._existing(env, names)
             except Exception as error:
                 if not self.engine.resized(error):
-                    raise self.engine.translate(error) from error.__cause__
+                    raise (ours := self.engine.translate(error)) from errors.cause(ours, error)
                 self.engine.adopt_size(env)
 
     def suspend(self) -> None:

@@ -138,7 +138,7 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=TableType):
             try:
                 self.gone, self._missing_indexes, self.adopted = storage.watch(raw, txn.era)
             except Exception as error:
-                raise txn.translate(error, table=self.label) from error.__cause__
+                raise (ours := txn.translate(error, table=self.label)) from errors.cause(ours, error)
         self.unknown = self._missing_indexes
         if txn.write or storage.indexes:
             self.bind_indexes()
@@ -405,14 +405,14 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=TableType):
         try:
             return self._raw.cursor(self._db if handle is None else handle)
         except Exception as error:
-            raise self.txn.translate(error, table=self.label) from error.__cause__
+            raise (ours := self.txn.translate(error, table=self.label)) from errors.cause(ours, error)
 
     def entries(self, handle: Any = None) -> int:
         """The engine's count of records of the whole key space, in O(1)."""
         try:
             count: int = self._raw.stat(self._db if handle is None else handle)["entries"]
         except Exception as error:
-            raise self.txn.translate(error, table=self.label) from error.__cause__
+            raise (ours := self.txn.translate(error, table=self.label)) from errors.cause(ours, error)
         return count
 
     def engine_get(self, key: bytes, default: Any, handle: Any) -> Any:
@@ -437,7 +437,7 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=TableType):
         try:
             data = self._get(self.storage.prefix + primary, None, self._db)
         except Exception as error:
-            raise self.txn.translate(error, table=self.label, index=index.name) from error.__cause__
+            raise (ours := self.txn.translate(error, table=self.label, index=index.name)) from errors.cause(ours, error)
         if data is None:
             raise errors.DecodeError(
                 f"index {index.storage.label!r} has an entry for "
@@ -574,14 +574,14 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=TableType):
         """The fast way met *error*: find out why, or what the slow way gives (a None in a named key is a zero)."""
         ours = self.txn.translate(error, table=self.label, key=key)
         if isinstance(ours, MemoryError) or (isinstance(ours, errors.Error) and not isinstance(ours, ValueError)):
-            raise ours from (error if ours is not error else error.__cause__)
+            raise ours from errors.cause(ours, error)
         data = self._get(self.storage.encode_key(key), None, self._db)
         return self._missing(key, default) if data is None else self.storage.decode_value(data, key)
 
     def write_failed(self, key: Any, error: Exception) -> NoReturn:
         """Raise *error*, met by a write to the record *key*, as ours."""
         ours = self.txn.translate(error, table=self.label, key=key)
-        raise ours from (error if ours is not error else error.__cause__)
+        raise ours from errors.cause(ours, error)
 
 
 class _Items(ItemsView[K, V]):

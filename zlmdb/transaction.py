@@ -147,7 +147,7 @@ class Transaction:
                 store.ended(_get_ident())
             store.writer.release()
             if isinstance(error, Exception):
-                raise store.engine.translate(error) from error.__cause__
+                raise (ours := store.engine.translate(error)) from errors.cause(ours, error)
             raise
 
     def commit(self) -> None:
@@ -177,7 +177,7 @@ class Transaction:
             ours = self._store.engine.translate(error)
             self._store.full = _needs_room(ours)
             self._end()
-            raise ours from error
+            raise ours from errors.cause(ours, error)
         try:
             with suppress(Exception):  # it may have been committed
                 raw.abort()
@@ -348,13 +348,13 @@ class Transaction:
         try:
             return self._store.env.begin(parent=parent, write=True, buffers=self._buffers)
         except Exception as error:
-            raise self.translate(error) from error
+            raise (ours := self.translate(error)) from errors.cause(ours, error)
 
     def _merge(self, child: Any) -> None:
         try:
             child.commit()
         except Exception as error:
-            raise self.translate(error) from error
+            raise (ours := self.translate(error)) from errors.cause(ours, error)
         self._switch(self._outer.pop())
 
     def _leave(self, child: Any, counts: tuple[int, int, int]) -> None:
@@ -515,7 +515,7 @@ class Transaction:
         try:
             return self.watch(raw.get(key, None, self._slots()))
         except Exception as error:
-            raise self.translate(error, key=key) from error
+            raise (ours := self.translate(error, key=key)) from errors.cause(ours, error)
 
     def put(self, key: bytes, data: bytes, overwrite: bool = True) -> bool:
         """Store *data* under the raw *key*; False, storing nothing, when it exists and *overwrite* is false.
@@ -527,7 +527,7 @@ class Transaction:
         try:
             stored: bool = self.raw.put(key, data, overwrite=overwrite, db=self._slots())
         except Exception as error:
-            raise self.translate(error, key=key) from error
+            raise (ours := self.translate(error, key=key)) from errors.cause(ours, error)
         self.count(int(stored), 0)
         return stored
 
@@ -538,7 +538,7 @@ class Transaction:
         try:
             deleted: bool = self.raw.delete(key, db=self._slots())
         except Exception as error:
-            raise self.translate(error, key=key) from error
+            raise (ours := self.translate(error, key=key)) from errors.cause(ours, error)
         self.count(0, int(deleted))
         return deleted
 

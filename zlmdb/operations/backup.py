@@ -233,7 +233,7 @@ def _copy(source: Store, temporary: str, compact: bool, told: Told) -> None:
             finally:  # whatever *told* raises: the descriptor, whose number others get, must outlive the thread
                 writer.join()
         if failed:
-            raise source.engine.translate(failed[0]) from failed[0]
+            raise (ours := source.engine.translate(failed[0])) from errors.cause(ours, failed[0])
         os.fsync(descriptor)
         size = os.fstat(descriptor).st_size
     finally:
