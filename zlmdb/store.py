@@ -531,9 +531,8 @@ def _after_in_parent() -> None:
 
 
 def _after_in_child() -> None:
-    for store in list(_stores):
-        if store.env is not None:
-            store.in_child()
+    for store in list(_stores):  # also where there is no environment: locks, and who is to be named as their holder
+        store.in_child()
     _held.clear()
     _entered.clear()
 
