@@ -108,11 +108,19 @@ class Transaction:
         if self.write:
             self._begin_write(store)
             self.since = now = _clock()
+            store.live[id(self)] = weakref.ref(self)
         else:
-            env, self._sequence = store.env, store.sequence
-            self._raw = store.begin(buffers=self._buffers)
-            if store.env is not env:  # opened anew, with new handles
-                self._sequence = store.sequence
+            store.live[id(self)] = weakref.ref(self)  # before it looks for the environment: see `Store.suspend`
+            try:
+                env, self._sequence = store.env, store.sequence
+                self._raw = store.begin(buffers=self._buffers)
+                if store.env is not env:  # opened anew, with new handles
+                    self._sequence = store.sequence
+            except BaseException:
+                store.live.pop(id(self), None)
+                if store.at_rest is not None and not store.live:
+                    store.at_rest()
+                raise
         # A line number takes longer to find than a transaction to begin.
         try:
             caller = _getframe(2)  # of db.read() or the with statement
@@ -122,7 +130,6 @@ class Transaction:
         self.instruction = caller.f_lasti
         if now >= store.ages.look_at:
             store.ages.look(now, store.live)
-        store.live[id(self)] = weakref.ref(self)
         return self
 
     def _begin_write(self, store: Store) -> None:
@@ -390,6 +397,11 @@ class Transaction:
         for hook in self.hooks[hooks:]:
             hook(False)
         del self.hooks[hooks:]
+
+    @property
+    def begun(self) -> bool:
+        """Whether it is open."""
+        return self._raw is not None
 
     # -- for tables -----------------------------------------------------------------------------------------------
 
