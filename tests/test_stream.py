@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 from pathlib import Path
 from typing import Any, Optional
@@ -13,6 +14,7 @@ import pytest
 from operated import Store, content, fill, make
 
 import zlmdb
+from zlmdb.catalogue import catalogue_of
 
 LAYOUTS = ("tables", "classic")
 
@@ -154,6 +156,27 @@ def test_an_attached_index_that_was_not_dumped_is_built_after_loading(tmp_path: 
         with db.begin(write=True) as txn:
             people[txn, 2] = {"name": "Bob"}
             assert (by_name[txn, "Ann"], by_name[txn, "Bob"]) == (1, 2)
+
+
+def test_a_dump_is_one_snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(tmp_path / "db", 3)
+    file, steps = io.BytesIO(), itertools.count(1)
+    with zlmdb.open(tmp_path / "db", Store) as db:
+        reading = db.store.reading
+
+        def between() -> Any:
+            """Before each reading another one writes to the catalogue and a table, in one transaction."""
+            with db.write() as t:
+                t.logins["late"] = step = next(steps)
+                catalogue_of(db.store).write_migration(t.txn.raw, {"version": step, "name": "late"})
+            return reading()
+
+        monkeypatch.setattr(db.store, "reading", between)
+        db.dump(file)
+    monkeypatch.undo()
+    applied = json.loads(file.getvalue().splitlines()[0])["migrations"]
+    with loaded(file.getvalue(), None) as db, db.read() as t:
+        assert t["logins"]["late"] == len(applied)
 
 
 def test_chosen_tables_only(tmp_path: Path) -> None:

@@ -140,7 +140,7 @@ class IndexStorage:
 
     def exactly(self, key: Any) -> tuple[bytes, bytes]:
         """The range of the entries of one index key."""
-        lower = self._bound(key)
+        lower = self._bound(key, whole=True)
         return lower, after(lower) if self.joined is not None else lower + b"\0"
 
     def load_key(self, entry: bytes) -> Any:
@@ -150,9 +150,16 @@ class IndexStorage:
             return storage.decode_key(entry)
         return self.joined.decode(entry[len(storage.prefix) :])[0]
 
-    def _bound(self, key: Any) -> bytes:
+    def _bound(self, key: Any, *, whole: bool = False) -> bytes:
+        """The bytes of an index key; unless it must be *whole*, of a tuple also of its leading parts."""
+        joined = self.joined
         try:
-            encoded = self.storage.key.encode(key) if self.joined is None else self.joined.first_prefix(key)
+            if joined is None:
+                encoded = self.storage.key.encode(key)
+            elif whole and (key is None or isinstance(self.storage.key, TupleKey)):
+                encoded = joined.encode_first(key)
+            else:
+                encoded = joined.first_prefix(key)
         except errors.EncodeError as error:
             raise errors.EncodeError(f"index {self.storage.label!r}: {error}", index=self.name, key=key) from error
         return self.storage.prefix + encoded
