@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import logging
 import multiprocessing
@@ -532,6 +533,26 @@ def test_stats_have_the_classic_members(path: str) -> None:
     assert slot["records"] == 7
     with zlmdb.Database(path, maxsize=1 << 25) as db:
         assert "slots" not in db.stats()
+
+
+@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="files cannot be allocated here")
+@pytest.mark.parametrize(
+    ("number", "error"), [(errno.ENOSPC, zlmdb.DatabaseFull), (errno.EIO, zlmdb.DiskError)], ids=["room", "disk"]
+)
+def test_writemap_without_room_is_an_error_of_ours_and_leaves_nothing_open(
+    path: str, number: int, error: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*args: Any) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "posix_fallocate", fail)
+    with pytest.raises(error, match="make room") as caught:
+        zlmdb.Database(path, writemap=True, maxsize=1 << 22)
+    assert isinstance(caught.value.__cause__, OSError)
+    assert caught.value.size == 1 << 22
+    monkeypatch.undo()
+    with zlmdb.Database(path, writemap=True, maxsize=1 << 22) as db:
+        assert db.is_writemap
 
 
 def test_writemap_needs_a_size(path: str) -> None:

@@ -29,7 +29,7 @@ Rows = Sequence[tuple[bytes, bytes]]
 
 def put_all(table: Table[Any, Any], items: Iterable[tuple[Any, Any]], *, append: bool) -> int:
     """Store all *items*, for `Table.put_many`; how many."""
-    if not table.indexes:
+    if table.plain and not table.indexes:
         # A prefixed table shares its key space: only the engine's greatest prefix could be appended to.
         last, append = (_last_key(table), not table.storage.prefix) if append else (None, False)
         return _put_stream(table, items, append, last)

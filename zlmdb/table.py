@@ -12,6 +12,7 @@ from uuid import UUID
 
 from . import errors, upkeep
 from .bulkwrites import put_all
+from .hotpath import REQUIRED
 from .index import DeclaredIndex
 from .indexstorage import BoundIndex, IndexStorage
 from .indexview import view_of
@@ -81,6 +82,7 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=TableType):
     _missing_indexes: Sequence[str]
 
     batch: ClassVar[Optional[Callable[[Any], Any]]] = None  # see `indexwrites.kind_of`
+    plain: ClassVar[bool] = True  # whether records are stored by no method of a class derived from this one
     kept: ClassVar[tuple[IndexStorage, ...]] = ()  # the indexes that the generated functions keep in step
     table_name: ClassVar[Optional[str]] = None
     table_uuid: ClassVar[Optional[UUID]] = None
@@ -106,6 +108,8 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=TableType):
         if key is not None:
             cls.new_key = key if isinstance(key, str) else staticmethod(key)
         cls.locals_seen = calling_locals()
+        if "plain" not in vars(cls):
+            cls.plain = cls.__setitem__ is Table.__setitem__
 
     def __init__(self) -> None:
         raise TypeError(
@@ -214,7 +218,7 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=TableType):
             if data is not None:
                 return self._load(data)
         except Exception as error:
-            found: V = self._read_again(key, error, KeyError)
+            found: V = self._read_again(key, error, REQUIRED)
             return found
         self.storage.encode_key(key)  # what does not fit raises
         raise KeyError(key)
@@ -564,9 +568,9 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=TableType):
         return codec.new_key(last)
 
     def _missing(self, key: Any, default: Any) -> Any:
-        """There is no record: *default*, or KeyError where that is it; a key that does not fit raises first."""
+        """There is no record: *default*, or KeyError where one is required; a key that does not fit raises first."""
         self.storage.encode_key(key)
-        if default is KeyError:
+        if default is REQUIRED:
             raise KeyError(key)
         return default
 
