@@ -96,6 +96,19 @@ def test_keys_that_the_layouts_store_differently_are_converted(layout: Any, to: 
             assert names[txn, ("n256", numpy.datetime64(256, "ns"))] == [256]
 
 
+def test_a_key_that_could_not_be_loaded_is_told_when_it_is_dumped(tmp_path: Path) -> None:
+    with zlmdb.Database(tmp_path / "db", layout="classic") as db:
+        points = db.attach_table(Points)
+        with db.begin(write=True) as txn:
+            points[txn, (1, numpy.datetime64(5, "ns"))] = 7
+        key = (1).to_bytes(8, "big") + (-5).to_bytes(8, "little", signed=True)
+        with db.begin(write=True) as txn:
+            txn.put(points.storage(db.store).prefix + key, (8).to_bytes(8, "big"))
+        with pytest.raises(zlmdb.DecodeError, match="before 1970") as caught:
+            db.dump(io.BytesIO())
+    assert caught.value.key == key
+
+
 def test_slots_by_hand_go_into_the_same_layout_only(tmp_path: Path) -> None:
     with zlmdb.Database(tmp_path / "db", layout="classic") as db, db.begin(write=True) as txn:
         zlmdb.MapUuidString(70)[txn, UUID(int=1)] = "one"

@@ -127,7 +127,15 @@ class _Writer:
         _line(self.target, facts)
         count, digest = 0, hashlib.sha256()
         for count, (key, data) in enumerate(_rows(self._source, self.txn, place), 1):
-            line = _record(key, data, codec)
+            try:
+                line = _record(key, data, codec)
+            except errors.EncodeError as error:
+                raise errors.DecodeError(
+                    f"table {name!r}: the stored key {key.hex()} could not be loaded again: {error}; delete the record "
+                    f"first, or store it under another key",
+                    table=name,
+                    key=key,
+                ) from error
             digest.update(line)
             self.target.write(line)
             if count % _EVERY == 0:
@@ -141,7 +149,9 @@ def _record(key: bytes, data: bytes, codec: Optional[KeyCodec[Any]]) -> bytes:
     value = base64.b64encode(data)
     if codec is None:
         return b'{"r": "%s", "v": "%s"}\n' % (key.hex().encode(), value)
-    return b'{"k": %s, "v": "%s"}\n' % (json.dumps(to_plain(codec, codec.decode(key))).encode(), value)
+    decoded = codec.decode(key)
+    codec.encode(decoded)  # raises for old timestamps of before 1970, which are read and not written any more
+    return b'{"k": %s, "v": "%s"}\n' % (json.dumps(to_plain(codec, decoded)).encode(), value)
 
 
 def _line(target: IO[bytes], facts: dict[str, Any]) -> None:
