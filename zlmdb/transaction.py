@@ -179,12 +179,13 @@ class Transaction:
             self._committed()
 
     def _commit_failed(self, raw: Any, error: BaseException) -> NoReturn:
-        self.hooks.clear()
         if isinstance(error, Exception):
+            self._forget()
             ours = self._store.engine.translate(error)
             self._store.full = _needs_room(ours)
             self._end()
             raise ours from errors.cause(ours, error)
+        self.hooks.clear()
         try:
             with suppress(Exception):  # it may have been committed
                 raw.abort()
@@ -224,11 +225,16 @@ class Transaction:
             self._abort()
 
     def _abort(self) -> None:
-        self.hooks.clear()
+        self._forget()
         try:
             self._raw.abort()
         finally:
             self._end()
+
+    def _forget(self) -> None:
+        """Nothing is stored: no hook is told of it, and nothing is counted."""
+        self.hooks.clear()
+        self._undo((0, 0, 0))
 
     def _check_end(self, verb: str) -> Any:
         if self._raw is None:
@@ -316,7 +322,7 @@ class Transaction:
             self._leave_savepoints()
             self._abort()
             return
-        self.hooks.clear()
+        self._forget()
         try:
             abandon()
         finally:
