@@ -187,7 +187,7 @@ def test_a_none_on_the_way_is_no_entry(t: Any, how: str) -> None:
 
 @ways
 @pytest.mark.parametrize(
-    "name, field, make",
+    ("name", "field", "make"),
     [("accounts", "email", Account), ("logins", "name", Login), ("hosts", "name", Host)],
     ids=["__post_init__", "converter", "__init__"],
 )

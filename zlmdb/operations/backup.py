@@ -126,7 +126,9 @@ def _refuse_transactions(of: Store) -> None:
     live = [one for one in (ref() for ref in list(of.live.values())) if one is not None]
     if live or of.reads:
         raise errors.DatabaseInUse(
-            f"{of.engine.path!r} has open transactions: {live or 'a backup, a dump or the like'}; end them before compact()", path=of.engine.path
+            f"{of.engine.path!r} has open transactions: {live or 'a backup, a dump or the like'}; end them before "
+            f"compact()",
+            path=of.engine.path,
         )
 
 

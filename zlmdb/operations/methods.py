@@ -50,8 +50,8 @@ class Operations:
         *overwrite* is true. The copy opens as a database, by `zlmdb.open` with its path.
 
         Pages that writers free while the copy is made are used again only after it. Raises FileExistsError,
-        FileNotFoundError when there is no directory for it, `DatabaseFull` when the disk has no room, `DiskError`, `CorruptDatabase` when the copy is damaged,
-        `FileRequired` in memory.
+        FileNotFoundError when there is no directory for it, `DatabaseFull` when the disk has no room, `DiskError`,
+        `CorruptDatabase` when the copy is damaged, `FileRequired` in memory.
         """
         from .backup import back_up
 
