@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
 from typing import Annotated, Any, Callable, Optional, TypedDict
 
+import attrs
 import pytest
 
 import zlmdb
@@ -69,7 +70,45 @@ class Users(zlmdb.Table[int, User]):
     by_both = zlmdb.Index[tuple[str, int]]("address.city", "age")
 
 
+@dataclass
+class Account:
+    """Its address is written in small letters, each time that an object is made."""
+
+    email: str
+
+    def __post_init__(self) -> None:
+        self.email = self.email.lower()
+
+
+class Accounts(zlmdb.Table[int, Account]):
+    by_email = zlmdb.UniqueIndex[str]("email")
+
+
+@attrs.define(on_setattr=[])
+class Login:
+    name: str = attrs.field(converter=str.lower)
+
+
+class Logins(zlmdb.Table[int, zlmdb.FlatBuffers[Login]]):  # msgspec calls no converters
+    by_name = zlmdb.UniqueIndex[str]("name")
+
+
+@dataclass(init=False)
+class Host:
+    name: str
+
+    def __init__(self, name: str) -> None:
+        self.name = name.lower()
+
+
+class Hosts(zlmdb.Table[int, zlmdb.FlatBuffers[Host]]):
+    by_name = zlmdb.UniqueIndex[str]("name")
+
+
 class Store(zlmdb.Schema):
+    accounts: Accounts
+    logins: Logins
+    hosts: Hosts
     items: Items
     events: Events
     documents: Documents
@@ -144,3 +183,27 @@ def test_a_none_on_the_way_is_no_entry(t: Any, how: str) -> None:
     assert list(t.users.by_both.select().keys()) == [2]
     store(t.users, 2, User(None), how)
     assert t.users.by_city.select().count() == 0
+
+
+@ways
+@pytest.mark.parametrize(
+    ("name", "field", "make"),
+    [("accounts", "email", Account), ("logins", "name", Login), ("hosts", "name", Host)],
+    ids=["__post_init__", "converter", "__init__"],
+)
+def test_what_a_class_makes_of_its_fields_is_what_is_indexed(
+    t: Any, name: str, field: str, make: Any, how: str
+) -> None:
+    table = t[name]
+    index = getattr(table, f"by_{field}")
+    store(table, 1, make("ann"), how)
+    changed = make("bob")
+    setattr(changed, field, "ANN")
+    with pytest.raises(zlmdb.DuplicateKey):
+        store(table, 2, changed, how)
+    setattr(changed, field, "BOB")
+    store(table, 2, changed, how)
+    assert (index.key("ann"), index.key("bob"), "BOB" in index) == (1, 2, False)
+    store(table, 2, make("carl"), how)
+    del table[2]
+    assert list(index.select().keys()) == [1]

@@ -857,6 +857,25 @@ def test_an_index_attached_meanwhile_is_seen_by_the_declared_table(where: str, t
             assert len(rows.bind(txn)) == 5
 
 
+def test_the_next_write_of_a_duplicate_decides_where_the_index_was_adopted(tmp_path: Path) -> None:
+    with zlmdb.Database(tmp_path / "db", layout="classic") as db:
+        rows, names = db.attach_table(ClassicRows), db.attach_table(ClassicNames)
+        with db.begin(write=True) as txn:
+            for key in 1, 2:
+                rows[txn, key] = {"name": "ann"}
+                names[txn, "ann"] = key
+    with zlmdb.open(tmp_path / "db", Adopted) as db, db.write() as t:
+        with pytest.raises(zlmdb.DuplicateKey) as caught:
+            t.rows[1] = {"name": "ann", "age": 7}
+        assert caught.value.owner == 2
+        t.rows[2] = {"name": "ann", "age": 8}
+        del t.rows[2]
+        assert "ann" not in t.rows.by_name
+        t.rows[1] = {"name": "ann", "age": 9}
+        assert t.rows.by_name.key("ann") == 1
+        assert list(t.rows.by_name.select()) == [(1, {"name": "ann", "age": 9})]
+
+
 def test_deleting_by_an_index_ends_at_an_entry_without_a_record(tmp_path: Path) -> None:
     with zlmdb.open(tmp_path / "db", zlmdb.Schema) as db:
         rows, names = db.attach_table(ClassicRows), db.attach_table(ClassicNames)

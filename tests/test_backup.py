@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from collections import namedtuple
 from pathlib import Path
 from typing import Any
@@ -164,6 +165,39 @@ def test_an_exception_of_the_progress_function_leaves_no_trace(db: Any, tmp_path
         db.backup(tmp_path / "copy", progress=stop)
     assert names(tmp_path) == {"db"}
     db.close()  # nothing of the copying is still going on
+
+
+def test_an_exception_of_the_progress_function_waits_for_the_thread_that_copies(db: Any, tmp_path: Path) -> None:
+    files: list[Any] = []
+
+    class Slow:
+        """The environment, whose copying takes longer than progress is told."""
+
+        def __init__(self, env: Any) -> None:
+            self.env = env
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.env, name)
+
+        def copyfd(self, descriptor: int, compact: bool) -> None:
+            before = os.fstat(descriptor).st_ino
+            time.sleep(0.5)
+            files.append((before, os.fstat(descriptor).st_ino))
+            self.env.copyfd(descriptor, compact=compact)
+
+    def told(progress: Any) -> None:
+        raise KeyboardInterrupt
+
+    env = db.store.env
+    db.store.env = Slow(env)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            db.backup(tmp_path / "copy", progress=told)
+    finally:
+        db.store.env = env
+    [(before, after)] = files
+    assert before == after
+    assert names(tmp_path) == {"db"}
 
 
 # -- refusals -------------------------------------------------------------------------------------------------------
@@ -354,6 +388,74 @@ def test_compact_refuses_open_transactions_and_readonly_databases(db: Any, tmp_p
 
 
 @here_only
+@pytest.mark.parametrize("internal", [False, True])
+def test_compact_refuses_a_reader_that_is_just_beginning(db: Any, internal: bool) -> None:
+    beginning, go_on = threading.Event(), threading.Event()
+    read: list[int] = []
+
+    class Slow:
+        """The environment, in which a reader takes its time to begin."""
+
+        def __init__(self, env: Any) -> None:
+            self.env = env
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.env, name)
+
+        def begin(self, *args: Any, **kwargs: Any) -> Any:
+            if threading.current_thread() is thread:
+                beginning.set()
+                go_on.wait(20)
+            return self.env.begin(*args, **kwargs)
+
+    def reader() -> None:
+        if internal:
+            read.append(len(db.tables()))
+            return
+        with db.read() as t:
+            read.append(len(t.users))
+
+    env = db.store.env
+    thread = threading.Thread(target=reader)
+    db.store.env = Slow(env)
+    try:
+        thread.start()
+        assert beginning.wait(20)
+        with pytest.raises(zlmdb.DatabaseInUse):
+            db.compact()
+        go_on.set()
+        thread.join(20)
+    finally:
+        go_on.set()
+        db.store.env = env
+    assert len(read) == 1
+    assert read[0] > 0
+    assert db.compact().after > 0
+
+
+def test_a_reader_that_begins_while_the_file_is_swapped_waits_for_the_new_one(
+    db: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replace, read = os.replace, []
+
+    def reader() -> None:
+        with db.read() as t:
+            read.append(len(t.users))
+
+    thread = threading.Thread(target=reader)
+
+    def slow(*args: Any) -> None:
+        thread.start()
+        time.sleep(0.2)
+        replace(*args)
+
+    monkeypatch.setattr(os, "replace", slow)
+    count = db.run(lambda t: len(t.users))
+    db.compact()
+    thread.join(20)
+    assert read == [count]
+
+
 def test_a_restore_that_is_refused_leaves_the_locks_of_an_open_database(db: Any, tmp_path: Path) -> None:
     db.backup(tmp_path / "copy.mdb")
     with pytest.raises(FileExistsError):

@@ -68,6 +68,11 @@ def test_info_and_tables(layout: Any, tmp_path: Path) -> None:
     assert re.search(r"logins +str +int64 +20 ", ok("tables", tmp_path / "db"))
 
 
+@pytest.mark.skipif(not os.path.exists("/proc/self/ns/pid"), reason="Linux has namespaces")
+def test_info_tells_the_namespace_of_process_ids(db: Path) -> None:
+    assert answer("info", db)["pid_namespace"] == os.readlink("/proc/self/ns/pid")
+
+
 def test_get_takes_and_gives_typed_keys_and_values(db: Path) -> None:
     assert json.loads(ok("get", db, "users", ID))["email"] == "u7@example.com"
     assert ok("get", db, "logins", "user 7") == "7\n"

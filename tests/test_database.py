@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import json
 import logging
@@ -661,6 +662,26 @@ def test_stats_measure_the_data_wherever_it_is(make_db: Callable[..., Any], comb
         assert 9_000_000 < empty["reclaimable"] <= empty["current_size"]
         db.compact()
         assert db.stats()["reclaimable"] < 1_000_000
+
+
+@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="files cannot be allocated here")
+@pytest.mark.parametrize(
+    ("number", "error"), [(errno.ENOSPC, zlmdb.DatabaseFull), (errno.EIO, zlmdb.DiskError)], ids=["room", "disk"]
+)
+def test_writemap_without_room_is_an_error_of_ours_and_leaves_nothing_open(
+    path: str, number: int, error: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*args: Any) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "posix_fallocate", fail)
+    with pytest.raises(error, match="make room") as caught:
+        zlmdb.Database(path, writemap=True, maxsize=1 << 22)
+    assert isinstance(caught.value.__cause__, OSError)
+    assert caught.value.size == 1 << 22
+    monkeypatch.undo()
+    with zlmdb.Database(path, writemap=True, maxsize=1 << 22) as db:
+        assert db.is_writemap
 
 
 def test_writemap_needs_a_size(path: str) -> None:

@@ -47,6 +47,45 @@ def test_an_error_is_also_the_builtin_that_a_caller_would_catch(error: type[erro
     assert error is errors.Error or builtins != [object], error
 
 
+class Broken:
+    """An engine's transaction that fails."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def __getattr__(self, name: str) -> Any:
+        def fail(*args: Any, **kwargs: Any) -> Any:
+            raise self.error
+
+        return fail
+
+
+@pytest.mark.parametrize(
+    "work",
+    [len, list, lambda table: table[1], lambda table: table.select().first(), lambda table: table.cursor()],
+    ids=["len", "list", "get", "select", "cursor"],
+)
+def test_the_error_of_the_engine_is_the_cause_of_ours(work: Any, tmp_path: Path) -> None:
+    error = zlmdb.lmdb.DiskError("broken")
+    with zlmdb.open(tmp_path / "data", Numbers) as db, db.read() as t:
+        t.pairs.use(Broken(error))
+        with pytest.raises(zlmdb.DiskError) as caught:
+            work(t.pairs)
+    assert caught.value.__cause__ is error
+
+
+def test_the_error_of_the_engine_is_the_cause_where_the_store_reads(tmp_path: Path) -> None:
+    error, mine = zlmdb.lmdb.DiskError("broken"), ZeroDivisionError()
+    with zlmdb.open(tmp_path / "data", Numbers) as db:
+        with pytest.raises(zlmdb.DiskError) as caught, db.store.reading():
+            raise error
+        with pytest.raises(ZeroDivisionError) as own, db.store.reading():
+            raise mine from error
+    assert caught.value.__cause__ is error
+    assert own.value is mine
+    assert mine.__cause__ is error
+
+
 class Numbers(zlmdb.Schema):
     pairs: zlmdb.Table[int, tuple[int, str]]
     jsons: zlmdb.Table[int, zlmdb.Json[Any]]

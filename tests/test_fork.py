@@ -231,6 +231,53 @@ def test_the_child_opens_anew_and_both_write(tmp_path: Path) -> None:
     )
 
 
+def test_the_child_of_a_child_names_itself_as_the_writer(tmp_path: Path) -> None:
+    run(
+        """
+        db = opened()
+
+        def grandchild():
+            with db.write() as t:
+                with open(db.store.writer.path) as file:
+                    assert int(file.read()) == os.getpid()
+
+        in_child(lambda: in_child(grandchild))
+        """,
+        tmp_path,
+    )
+
+
+def test_a_lock_that_another_thread_held_without_an_environment_is_not_inherited(tmp_path: Path) -> None:
+    run(
+        """
+        import signal, threading
+        db = opened()
+        held, done = threading.Event(), threading.Event()
+
+        def swap():  # as compact() does
+            with db.store.writing(None), db.store.lock:
+                db.store.suspend()
+                held.set()
+                done.wait()
+
+        def child():
+            signal.alarm(10)
+            with db.read() as t:
+                assert dict(t.rows) == dict(FIRST)
+
+        thread = threading.Thread(target=swap, daemon=True)
+        thread.start()
+        held.wait()
+        in_child(child)
+        done.set()
+        thread.join()
+        with db.read() as t:
+            assert dict(t.rows) == dict(FIRST)
+        """,
+        tmp_path,
+    )
+
+
 def test_closing_and_opening_in_the_child_leaves_the_parent_alone(tmp_path: Path) -> None:
     run(
         """

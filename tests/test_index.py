@@ -164,6 +164,15 @@ def test_composite_index_prefixes(t: Any) -> None:
     assert list(t.users.by_email.select(prefix="ann").keys()) == [5, 1]
 
 
+def test_a_key_of_several_fields_is_given_whole(t: Any) -> None:
+    assert list(t.users.by_city_age[("Oslo", 40)].keys()) == [3]
+    for part in ("Oslo",), (), ("Oslo", 40, 3), "Oslo":
+        with pytest.raises(zlmdb.EncodeError):
+            t.users.by_city_age[part]
+        with pytest.raises(zlmdb.EncodeError):
+            part in t.users.by_city_age  # noqa: B015
+
+
 def test_groups_are_the_keys_with_their_records(t: Any) -> None:
     assert [(age, list(rows.keys())) for age, rows in t.users.by_age.groups()] == [
         (0, [-1]), (25, [5]), (31, [1, 2]), (40, [3]),

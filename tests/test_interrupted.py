@@ -135,6 +135,24 @@ def test_a_signal_while_a_gate_waits_opens_it_again(monkeypatch: pytest.MonkeyPa
     other.join(10)
 
 
+@pytest.mark.parametrize("write", [False, True])
+def test_a_signal_while_a_transaction_begins_leaves_the_gate(db: Any, write: bool) -> None:
+    class Env:
+        def begin(self, **options: Any) -> Any:
+            raise KeyboardInterrupt
+
+    store = db.store
+    store.gate, env = Gate(), store.env
+    store.env = Env()
+    with pytest.raises(KeyboardInterrupt):
+        db.begin(write=write).begin()
+    store.env = env
+    assert store.live == {}
+    with store.gate.alone(0) as alone:
+        assert alone
+    still_writes(db)
+
+
 @pytest.mark.parametrize("through", ["run", "change"])
 def test_a_map_that_another_thread_let_grow_is_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, through: str

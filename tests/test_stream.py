@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 from pathlib import Path
 from typing import Any, Optional
@@ -13,6 +14,7 @@ import pytest
 from operated import Store, content, fill, make
 
 import zlmdb
+from zlmdb.catalogue import catalogue_of
 
 LAYOUTS = ("tables", "classic")
 
@@ -94,6 +96,19 @@ def test_keys_that_the_layouts_store_differently_are_converted(layout: Any, to: 
             assert names[txn, ("n256", numpy.datetime64(256, "ns"))] == [256]
 
 
+def test_a_key_that_could_not_be_loaded_is_told_when_it_is_dumped(tmp_path: Path) -> None:
+    with zlmdb.Database(tmp_path / "db", layout="classic") as db:
+        points = db.attach_table(Points)
+        with db.begin(write=True) as txn:
+            points[txn, (1, numpy.datetime64(5, "ns"))] = 7
+        key = (1).to_bytes(8, "big") + (-5).to_bytes(8, "little", signed=True)
+        with db.begin(write=True) as txn:
+            txn.put(points.storage(db.store).prefix + key, (8).to_bytes(8, "big"))
+        with pytest.raises(zlmdb.DecodeError, match="before 1970") as caught:
+            db.dump(io.BytesIO())
+    assert caught.value.key == key
+
+
 def test_slots_by_hand_go_into_the_same_layout_only(tmp_path: Path) -> None:
     with zlmdb.Database(tmp_path / "db", layout="classic") as db, db.begin(write=True) as txn:
         zlmdb.MapUuidString(70)[txn, UUID(int=1)] = "one"
@@ -123,6 +138,58 @@ def test_attached_indexes_are_known_after_loading(tmp_path: Path) -> None:
         people = db.attach_table(People)
         with db.begin(write=True) as txn, pytest.raises(zlmdb.IndexNotAttached):
             people[txn, 2] = {"name": "Bob"}
+
+
+def test_an_attached_index_that_was_not_dumped_is_built_after_loading(tmp_path: Path) -> None:
+    owner, index = "d6a4c7f0-0000-4000-8000-000000000025", "d6a4c7f0-0000-4000-8000-000000000026"
+
+    @zlmdb.table(owner)
+    class People(zlmdb.MapOidPickle[Any]):
+        """People."""
+
+    @zlmdb.table(index)
+    class ByName(zlmdb.MapStringOid):
+        """Ids by name."""
+
+    def attach(db: zlmdb.Database[Any]) -> Any:
+        people, by_name = db.attach_table(People), db.attach_table(ByName)
+        people.attach_index("name", by_name, lambda one: one["name"])
+        return people, by_name
+
+    file = io.BytesIO()
+    with zlmdb.Database(tmp_path / "db") as db:
+        people, _ = attach(db)
+        with db.begin(write=True) as txn:
+            people[txn, 1] = {"name": "Ann"}
+        db.dump(file, tables=[owner])
+    with loaded(file.getvalue(), tmp_path / "new") as db:
+        people, by_name = attach(db)
+        with db.begin() as txn, pytest.raises(zlmdb.IndexNotBuilt):
+            by_name[txn, "Ann"]
+        with db.begin(write=True) as txn:
+            people[txn, 2] = {"name": "Bob"}
+            assert (by_name[txn, "Ann"], by_name[txn, "Bob"]) == (1, 2)
+
+
+def test_a_dump_is_one_snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(tmp_path / "db", 3)
+    file, steps = io.BytesIO(), itertools.count(1)
+    with zlmdb.open(tmp_path / "db", Store) as db:
+        reading = db.store.reading
+
+        def between() -> Any:
+            """Before each reading another one writes to the catalogue and a table, in one transaction."""
+            with db.write() as t:
+                t.logins["late"] = step = next(steps)
+                catalogue_of(db.store).write_migration(t.txn.raw, {"version": step, "name": "late"})
+            return reading()
+
+        monkeypatch.setattr(db.store, "reading", between)
+        db.dump(file)
+    monkeypatch.undo()
+    applied = json.loads(file.getvalue().splitlines()[0])["migrations"]
+    with loaded(file.getvalue(), None) as db, db.read() as t:
+        assert t["logins"]["late"] == len(applied)
 
 
 def test_chosen_tables_only(tmp_path: Path) -> None:

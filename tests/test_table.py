@@ -374,6 +374,32 @@ def test_edit_refuses_what_does_not_fit_and_keeps_the_record(t: Any) -> None:
 # -- many keys --------------------------------------------------------------------------------------------------------
 
 
+def test_any_object_is_a_default(t: Any) -> None:
+    for default in KeyError, LookupError, KeyError("a"), ...:
+        assert t.logins.get("nobody", default) is default
+        assert t.seq.get(-1, default) is default
+        with t.txn.savepoint():
+            assert t.named.get("nobody", default) is default
+
+
+@pytest.mark.parametrize("append", [False, True])
+@pytest.mark.parametrize("form", [list, iter])
+def test_a_setitem_of_the_table_class_stores_what_put_many_is_given(
+    make_db: Callable[..., Any], form: Any, append: bool
+) -> None:
+    class Folded(zlmdb.Table[str, int]):
+        def __setitem__(self, key: str, value: int) -> None:
+            super().__setitem__(key.lower(), value)
+
+    class Schema(zlmdb.Schema):
+        folded: Folded
+
+    db = make_db(Schema)
+    with db.write() as t:
+        assert t.folded.put_many(form([("A", 1), ("B", 2)]), append=append) == 2
+        assert dict(t.folded) == {"a": 1, "b": 2}
+
+
 def test_get_many_answers_in_the_order_asked(t: Any) -> None:
     fill(t.logins, 10)
     assert list(t.logins.get_many(["u0003", "zz", "u0001", "u0003"])) == [3, None, 1, 3]

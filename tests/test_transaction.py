@@ -659,6 +659,34 @@ def test_stats_do_not_count_what_a_savepoint_undid(db: Any) -> None:
         assert (txn.puts, txn.dels) == (2, 0)
 
 
+@pytest.mark.parametrize("end", ["raise", "abort", "lost", "savepoint"])
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_stats_do_not_count_what_was_aborted(db: Any, end: str) -> None:
+    stats = zlmdb.TransactionStats()
+    names = zlmdb.MapOidString(5)
+    with db.begin(write=True, stats=stats) as txn:
+        names[txn, 1] = "a"
+    with suppress(Boom), db.begin(write=True, stats=stats) as txn:
+        names[txn, 2] = "b"
+        del names[txn, 1]
+        assert (stats.puts, stats.dels) == (2, 1)
+        if end == "raise":
+            raise Boom
+        if end == "savepoint":
+            with txn.savepoint():
+                names[txn, 3] = "c"
+                raise Boom
+        if end == "abort":
+            txn.abort()
+        else:
+            txn._leave_savepoints()
+            txn._abandon()
+    assert (stats.puts, stats.dels) == (1, 0)
+    with db.begin(write=True, stats=stats) as txn:
+        names[txn, 2] = "b"
+    assert (stats.puts, stats.dels) == (2, 0)
+
+
 def test_stats_freeze_at_the_end(db: Any) -> None:
     stats = zlmdb.TransactionStats()
     before = time.time_ns()

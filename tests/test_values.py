@@ -70,6 +70,14 @@ each = pytest.mark.parametrize("name", ALL)
 needs_snappy = pytest.mark.skipif("Snappy" in MISSING, reason=MISSING.get("Snappy", ""))
 
 
+def test_a_float_takes_whole_numbers_that_it_holds_exactly() -> None:
+    for whole in 3, numpy.int64(3), numpy.uint8(3):
+        assert serializer(float).encode(whole) == serializer(float).encode(3.0)
+    for other in 2**53 + 1, numpy.int64(2**53 + 1), True, numpy.bool_(True), numpy.float32(1), 10**400, "3":
+        with pytest.raises(EncodeError):
+            serializer(float).encode(other)
+
+
 def test_no_library_is_missing_on_cpython() -> None:
     assert not MISSING or platform.python_implementation() == "PyPy"
 

@@ -324,6 +324,7 @@ def _storage(store: Store, catalogue: Catalogue, slots: Mapping[str, Slot], decl
                 get_key=index.getter(declared.model),
                 primary=None if index.unique else key,
                 adopted=index.adopts is not None,
+                enforced=index.adopts is None,
                 field=index.attribute(declared.model),
                 as_stored=not index.comes_back(declared.model),
             )

@@ -13,6 +13,7 @@ from itertools import islice
 from operator import lt
 from typing import TYPE_CHECKING, Any, Optional
 
+from . import errors
 from .hotpath import Stream, stream_of
 from .indexwrites import batch_of
 from .storage import Storage
@@ -28,7 +29,7 @@ Rows = Sequence[tuple[bytes, bytes]]
 
 def put_all(table: Table[Any, Any], items: Iterable[tuple[Any, Any]], *, append: bool) -> int:
     """Store all *items*, for `Table.put_many`; how many."""
-    if not table.indexes:
+    if table.plain and not table.indexes:
         # A prefixed table shares its key space: only the engine's greatest prefix could be appended to.
         last, append = (_last_key(table), not table.storage.prefix) if append else (None, False)
         return _put_stream(table, items, append, last)
@@ -162,7 +163,7 @@ def _in_a_gap(table: Table[Any, Any], keys: Sequence[bytes], append: bool) -> bo
             return True
         following = bytes(cursor.key())
     except Exception as error:
-        raise table.txn.translate(error, table=table.label) from error
+        raise (ours := table.txn.translate(error, table=table.label)) from errors.cause(ours, error)
     return following >= table.storage.upper or (not append and following > keys[-1])
 
 

@@ -125,3 +125,11 @@ class WrongThread(Error, RuntimeError):
 
 class WriterTimeout(Error, TimeoutError):
     """Another writer held the database for longer than the *timeout* given."""
+
+
+def cause(ours: Exception, error: Exception) -> Optional[BaseException]:
+    """What *ours* is to be raised ``from``: *error* of the engine, which it was made of.
+
+    One that nothing was made of is itself raised again, and keeps the cause that it has.
+    """
+    return error.__cause__ if ours is error else error

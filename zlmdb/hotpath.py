@@ -24,8 +24,8 @@ def __getitem__(self, key):
         if data is not None:
             return load(data)
     except Exception as error:
-        return self._read_again(key, error, KeyError)
-    return self._missing(key, KeyError)
+        return self._read_again(key, error, required)
+    return self._missing(key, required)
 
 def get(self, key, default=None, /):
     try:
@@ -83,6 +83,9 @@ def stream(items, last):
     return rows(), lambda: (count, key)
 """
 
+REQUIRED: Any = object()
+"""In place of a default: a missing record raises KeyError."""
+
 Stream = Callable[[Iterable[Any], Any], tuple[Iterator[tuple[bytes, bytes]], Callable[[], tuple[int, Any]]]]
 
 
@@ -95,9 +98,8 @@ def specialised(
     of *general*, the table class, it keeps it.
     """
     encode, names = storage.key.lookup_source(storage.prefix)
-    reading = compiled(
-        "point reads", storage, _READING.format(encode=encode), {**names, "load": storage.value.bytes_decode}
-    )
+    names = {**names, "load": storage.value.bytes_decode, "required": REQUIRED}
+    reading = compiled("point reads", storage, _READING.format(encode=encode), names)
     made = {"__getitem__": reading["__getitem__"], "get": reading["get"], **writing}
     methods = {name: method for name, method in made.items() if getattr(cls, name) is getattr(general, name)}
     for name, method in methods.items():

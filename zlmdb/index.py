@@ -129,7 +129,7 @@ class DeclaredIndex(Generic[I]):
 
     def comes_back(self, model: Any) -> bool:
         """Whether a record that is read has for sure the index key of the object that was stored."""
-        if self.function is not None or not _has_attributes(model):
+        if self.function is not None or not _has_attributes(model) or _changes_fields(get_origin(model) or model):
             return False
         try:
             types = field_types(model, getattr(self.owner, "locals_seen", None))
@@ -202,6 +202,22 @@ def _attribute(value: Any, path: str) -> Any:
             return None
         holder = holder.get(name) if is_a(holder, Mapping) else getattr(holder, name)
     return holder
+
+
+def _changes_fields(cls: Any) -> bool:
+    """Whether *cls* may have a say in what its fields are, each time that an object of it is made.
+
+    It sees the changes that were made to the object since, so that what is read can differ from what was stored.
+    """
+    if any(hasattr(cls, hook) for hook in ("__post_init__", "__attrs_post_init__", "__attrs_init__")):
+        return True
+    fields = getattr(cls, "__dataclass_fields__", None)
+    if fields is not None:
+        code: Any = getattr(cls.__init__, "__code__", None)
+        written = code is None or code.co_filename != "<string>"  # and not made by `dataclasses`
+        return written or not all(field.init for field in fields.values())
+    attributes = getattr(cls, "__attrs_attrs__", ())
+    return any(one.converter is not None or one.validator is not None or not one.init for one in attributes)
 
 
 _EXACT = (int, str, bytes, bool, float, UUID, datetime, date)

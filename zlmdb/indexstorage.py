@@ -19,10 +19,11 @@ class IndexStorage:
     """One index of one table in one open store: where its entries are, and how they are made of a record.
 
     *null_error* is what to raise for a null index key; None: the record is not in the index. *owner* gives an entry's
-    value from the primary key and its encoding. *enforced* is false in classic files, where several records may have
-    one unique key: the entry then belongs to one of them. *table* is the label of the table; by default its index is
-    labelled ``table.index``. *field* says that *get_key* takes the attribute of that name. *as_stored*: the index key
-    is taken from a record as it is read, since that need not have the key of the object that was given.
+    value from the primary key and its encoding. *enforced* is false in classic files, and of what is adopted
+    from them, where several records may have one unique key: the entry then belongs to one of them. *table* is the
+    label of the table; by default its index is labelled ``table.index``. *field* says that *get_key* takes the
+    attribute of that name. *as_stored*: the index key is taken from a record as it is read, since that need not have
+    the key of the object that was given.
     """
 
     def __init__(
@@ -139,7 +140,7 @@ class IndexStorage:
 
     def exactly(self, key: Any) -> tuple[bytes, bytes]:
         """The range of the entries of one index key."""
-        lower = self._bound(key)
+        lower = self._bound(key, whole=True)
         return lower, after(lower) if self.joined is not None else lower + b"\0"
 
     def load_key(self, entry: bytes) -> Any:
@@ -149,9 +150,16 @@ class IndexStorage:
             return storage.decode_key(entry)
         return self.joined.decode(entry[len(storage.prefix) :])[0]
 
-    def _bound(self, key: Any) -> bytes:
+    def _bound(self, key: Any, *, whole: bool = False) -> bytes:
+        """The bytes of an index key; unless it must be *whole*, of a tuple also of its leading parts."""
+        joined = self.joined
         try:
-            encoded = self.storage.key.encode(key) if self.joined is None else self.joined.first_prefix(key)
+            if joined is None:
+                encoded = self.storage.key.encode(key)
+            elif whole and (key is None or isinstance(self.storage.key, TupleKey)):
+                encoded = joined.encode_first(key)
+            else:
+                encoded = joined.first_prefix(key)
         except errors.EncodeError as error:
             raise errors.EncodeError(f"index {self.storage.label!r}: {error}", index=self.name, key=key) from error
         return self.storage.prefix + encoded

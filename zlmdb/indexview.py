@@ -166,7 +166,8 @@ class UniqueIndexView(_View[I, K, V]):
 
     def _failed(self, key: Any, error: Exception) -> NoReturn:
         self._storage.storage.encode_key(key)
-        raise self._table.txn.translate(error, table=self._table.label, index=self._name, key=key) from error
+        ours = self._table.txn.translate(error, table=self._table.label, index=self._name, key=key)
+        raise ours from errors.cause(ours, error)
 
 
 class IndexSelection(Selection[K, V]):

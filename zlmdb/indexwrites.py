@@ -182,11 +182,11 @@ def kind_of(cls: Any, general: Any, storage: Storage[Any, Any]) -> Any:
     if made_for is not storage.indexes:
         kept = tuple(storage.indexes) if all(index.sole for index in storage.indexes) else ()
         methods = index_writes(general, storage, kept) if kept else point_writes(general, storage)
-        if kept and cls.__setitem__ is general.__setitem__:
+        if kept and cls.plain:
             methods["batch"] = staticmethod(batch_of(storage, kept))
         if cls.remove is not general.remove:  # which the general `__delitem__` calls
             methods.pop("__delitem__", None)
-        kind = specialised(cls, general, storage, methods, kept=kept)
+        kind = specialised(cls, general, storage, methods, kept=kept, plain=cls.plain)
         storage.kinds[cls] = storage.indexes, kind
     return kind
 

@@ -111,7 +111,7 @@ class Selection(Iterable[tuple[K, V]], Generic[K, V]):
                     return found + bisect_left(block, upper)
                 found += len(block)
         except Exception as error:
-            raise self._table.txn.translate(error, table=self._table.label) from error.__cause__
+            raise (ours := self._table.txn.translate(error, table=self._table.label)) from errors.cause(ours, error)
         return found
 
     def __bool__(self) -> bool:
@@ -252,7 +252,7 @@ class Selection(Iterable[tuple[K, V]], Generic[K, V]):
                 else:
                     return
         except Exception as error:
-            raise txn.translate(error, table=self._table.label) from error.__cause__
+            raise (ours := txn.translate(error, table=self._table.label)) from errors.cause(ours, error)
 
     def _from(self, key: Optional[bytes], values: bool, keys: bool = True) -> Any:
         """The engine's records from the start of the selection, or from behind *key*, in its direction."""
@@ -304,7 +304,7 @@ class Selection(Iterable[tuple[K, V]], Generic[K, V]):
         table = self._table
         ours = table.txn.translate(error, table=table.label)
         if isinstance(ours, (errors.Error, MemoryError)):
-            raise ours from (error if ours is not error else error.__cause__)
+            raise ours from errors.cause(ours, error)
         if key is None and data is not None:
             key = self.key_of(data)
         if key is None:  # before the first record

@@ -33,6 +33,11 @@ READERS_PATIENCE = 10.0
 class Live(Protocol):
     """A transaction as its store sees it."""
 
+    @property
+    def begun(self) -> bool:
+        """Whether it is open; readers make themselves known just before they are."""
+        ...
+
     def forked(self) -> None:
         """This is a child process: refuse further use."""
         ...
@@ -66,6 +71,7 @@ class Store:
         self.env: Any = None
         self.spaces: dict[bytes, Space] = {}
         self.live: dict[int, weakref.ref[Live]] = {}
+        self.reads: dict[int, object] = {}  # the store's own, by whatever
         self.maps: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self.full = False
         self.grown = 0  # so many times, to tell a failure from before the map grew
@@ -186,7 +192,7 @@ class Store:
             except BaseException as error:
                 txn.abort()
                 if isinstance(error, Exception):
-                    raise self.engine.translate(error) from error.__cause__
+                    raise (ours := self.engine.translate(error)) from errors.cause(ours, error)
                 raise
             finally:
                 self.ended(threading.get_ident())
@@ -204,7 +210,7 @@ class Store:
                 return work(env)
             except Exception as error:
                 if not self.engine.resized(error):
-                    raise self.engine.translate(error) from error.__cause__
+                    raise (ours := self.engine.translate(error)) from errors.cause(ours, error)
                 self._make_good(env, error)
 
     def _publish(self, handles: dict[bytes, Any]) -> None:
@@ -226,18 +232,21 @@ class Store:
         """
         if write and self.provisional:
             self._settle()
+        env: Any = None
         for attempt in range(_ATTEMPTS):
             if self.gate is not None:
                 self.gate.enter()
-            env = self.env
             try:
+                env = self.env
                 if env is None:
                     env = self.reopen()
                 return env.begin(write=write, buffers=buffers)
-            except Exception as error:
+            except BaseException as error:  # such as a KeyboardInterrupt, after which the gate must not stay shut
                 self.ended(threading.get_ident())
+                if not isinstance(error, Exception):
+                    raise
                 if attempt > 0 and not self.engine.resized(error):
-                    raise self.engine.translate(error) from error
+                    raise (ours := self.engine.translate(error)) from errors.cause(ours, error)
                 self._make_good(env, error)
         raise errors.DatabaseInUse(f"{self.engine.path!r} is made larger by others too often to follow: begin again")
 
@@ -249,14 +258,19 @@ class Store:
     @contextmanager
     def reading(self) -> Generator[Any, None, None]:
         """A block with a read transaction of the engine."""
-        txn = self.begin()
+        mark = object()
+        self.reads[id(mark)] = mark
         try:
-            yield txn
-        except Exception as error:
-            raise self.engine.translate(error) from error.__cause__
+            txn = self.begin()
+            try:
+                yield txn
+            except Exception as error:
+                raise (ours := self.engine.translate(error)) from errors.cause(ours, error)
+            finally:
+                txn.abort()
+                self.ended(threading.get_ident())
         finally:
-            txn.abort()
-            self.ended(threading.get_ident())
+            self.reads.pop(id(mark), None)
 
     def _make_good(self, env: Any, error: Exception) -> None:
         """Do what a beginning that failed with *error* asks for, or raise it as ours."""
@@ -274,10 +288,14 @@ class Store:
         elif self.engine.fatal(error):
             self._renew(env, ours)
         else:
-            raise ours from error
+            raise ours from errors.cause(ours, error)
 
     def _alone(self) -> AbstractContextManager[bool]:
-        return nullcontext(not self.live) if self.gate is None else self.gate.alone(READERS_PATIENCE)
+        return nullcontext(not self._count()) if self.gate is None else self.gate.alone(READERS_PATIENCE)
+
+    def _count(self) -> int:
+        """How many transactions are open. One that was collected is, until its thread ends it."""
+        return sum(1 for live in [ref() for ref in list(self.live.values())] if live is None or live.begun)
 
     # An era is a run of snapshots between which only transactions of this store have written records. What was found
     # out in one of them about tables and indexes holds in all of them, and need not be read again.
@@ -367,15 +385,15 @@ class Store:
             self.suspend()
             with suppress(errors.Error):  # else with the next transaction
                 self.reopen()
-            raise self.engine.translate(error) from error
+            raise (ours := self.engine.translate(error)) from errors.cause(ours, error)
 
     def _renew(self, env: Any, error: Exception) -> None:
         """Open the environment *env* anew, which met a fatal error; another thread may have done so."""
         with self.lock:
             if self.env is env:
-                if self.live:
+                if self._count():
                     raise errors.DatabaseInUse(
-                        f"{self.engine.path!r} met a fatal error and is opened anew once its {len(self.live)} open "
+                        f"{self.engine.path!r} met a fatal error and is opened anew once its {self._count()} open "
                         f"transactions have ended: end them, and begin again"
                     ) from error
                 log.warning("%s met a fatal error, and is opened anew: %s", self.engine.path, error)
@@ -441,10 +459,10 @@ class Store:
         """Before a write: open for good what was opened read-only."""
         with self.lock:
             if self.provisional:
-                if self.live:
+                if self._count():
                     raise errors.DatabaseInUse(
                         f"{self.engine.path!r} was opened read-only by this child process, since another process was "
-                        f"writing: end its {len(self.live)} open transactions, and begin again"
+                        f"writing: end its {self._count()} open transactions, and begin again"
                     )
                 self.suspend()
                 self.reopen()
@@ -456,13 +474,23 @@ class Store:
                 return self._existing(env, names)
             except Exception as error:
                 if not self.engine.resized(error):
-                    raise self.engine.translate(error) from error.__cause__
+                    raise (ours := self.engine.translate(error)) from errors.cause(ours, error)
                 self.engine.adopt_size(env)
 
-    def suspend(self) -> None:
-        """Close the environment for a moment, so that its file can be replaced; `reopen` opens it again."""
+    def suspend(self, check: Optional[Callable[[], None]] = None) -> None:
+        """Close the environment for a moment, so that its file can be replaced; `reopen` opens it again.
+
+        *check* may raise: then nothing happens. It sees every reader that has got hold of the environment, since they
+        make themselves known before; those that come later wait in `reopen` for the lock, which the thread must hold.
+        """
         env, self.env = self.env, None
         if env is not None:
+            try:
+                if check is not None:
+                    check()
+            except BaseException:
+                self.env = env
+                raise
             env.close()
             self.engine.closed()
 
@@ -488,6 +516,7 @@ class Store:
             if live is not None:
                 live.forked()
         self.live.clear()
+        self.reads.clear()
         self.env = None
         self.ages = Ages()
         self.writer.close()  # else the parent's lock, which is that of the open file, outlives the parent
@@ -531,9 +560,8 @@ def _after_in_parent() -> None:
 
 
 def _after_in_child() -> None:
-    for store in list(_stores):
-        if store.env is not None:
-            store.in_child()
+    for store in list(_stores):  # also where there is no environment: locks, and who is to be named as their holder
+        store.in_child()
     _held.clear()
     _entered.clear()
 

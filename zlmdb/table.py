@@ -12,6 +12,7 @@ from uuid import UUID
 
 from . import errors, upkeep
 from .bulkwrites import put_all
+from .hotpath import REQUIRED
 from .index import DeclaredIndex
 from .indexstorage import BoundIndex, IndexStorage
 from .indexview import view_of
@@ -81,6 +82,7 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=TableType):
     _missing_indexes: Sequence[str]
 
     batch: ClassVar[Optional[Callable[[Any], Any]]] = None  # see `indexwrites.kind_of`
+    plain: ClassVar[bool] = True  # whether records are stored by no method of a class derived from this one
     kept: ClassVar[tuple[IndexStorage, ...]] = ()  # the indexes that the generated functions keep in step
     table_name: ClassVar[Optional[str]] = None
     table_uuid: ClassVar[Optional[UUID]] = None
@@ -106,6 +108,8 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=TableType):
         if key is not None:
             cls.new_key = key if isinstance(key, str) else staticmethod(key)
         cls.locals_seen = calling_locals()
+        if "plain" not in vars(cls):
+            cls.plain = cls.__setitem__ is Table.__setitem__
 
     def __init__(self) -> None:
         raise TypeError(
@@ -138,7 +142,7 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=TableType):
             try:
                 self.gone, self._missing_indexes, self.adopted = storage.watch(raw, txn.era)
             except Exception as error:
-                raise txn.translate(error, table=self.label) from error.__cause__
+                raise (ours := txn.translate(error, table=self.label)) from errors.cause(ours, error)
         self.unknown = self._missing_indexes
         if txn.write or storage.indexes:
             self.bind_indexes()
@@ -214,7 +218,7 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=TableType):
             if data is not None:
                 return self._load(data)
         except Exception as error:
-            found: V = self._read_again(key, error, KeyError)
+            found: V = self._read_again(key, error, REQUIRED)
             return found
         self.storage.encode_key(key)  # what does not fit raises
         raise KeyError(key)
@@ -405,14 +409,14 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=TableType):
         try:
             return self._raw.cursor(self._db if handle is None else handle)
         except Exception as error:
-            raise self.txn.translate(error, table=self.label) from error.__cause__
+            raise (ours := self.txn.translate(error, table=self.label)) from errors.cause(ours, error)
 
     def entries(self, handle: Any = None) -> int:
         """The engine's count of records of the whole key space, in O(1)."""
         try:
             count: int = self._raw.stat(self._db if handle is None else handle)["entries"]
         except Exception as error:
-            raise self.txn.translate(error, table=self.label) from error.__cause__
+            raise (ours := self.txn.translate(error, table=self.label)) from errors.cause(ours, error)
         return count
 
     def engine_get(self, key: bytes, default: Any, handle: Any) -> Any:
@@ -437,7 +441,7 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=TableType):
         try:
             data = self._get(self.storage.prefix + primary, None, self._db)
         except Exception as error:
-            raise self.txn.translate(error, table=self.label, index=index.name) from error.__cause__
+            raise (ours := self.txn.translate(error, table=self.label, index=index.name)) from errors.cause(ours, error)
         if data is None:
             raise errors.DecodeError(
                 f"index {index.storage.label!r} has an entry for "
@@ -564,9 +568,9 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=TableType):
         return codec.new_key(last)
 
     def _missing(self, key: Any, default: Any) -> Any:
-        """There is no record: *default*, or KeyError where that is it; a key that does not fit raises first."""
+        """There is no record: *default*, or KeyError where one is required; a key that does not fit raises first."""
         self.storage.encode_key(key)
-        if default is KeyError:
+        if default is REQUIRED:
             raise KeyError(key)
         return default
 
@@ -574,14 +578,14 @@ class Table(MutableMapping[K, V], Generic[K, V], metaclass=TableType):
         """The fast way met *error*: find out why, or what the slow way gives (a None in a named key is a zero)."""
         ours = self.txn.translate(error, table=self.label, key=key)
         if isinstance(ours, MemoryError) or (isinstance(ours, errors.Error) and not isinstance(ours, ValueError)):
-            raise ours from (error if ours is not error else error.__cause__)
+            raise ours from errors.cause(ours, error)
         data = self._get(self.storage.encode_key(key), None, self._db)
         return self._missing(key, default) if data is None else self.storage.decode_value(data, key)
 
     def write_failed(self, key: Any, error: Exception) -> NoReturn:
         """Raise *error*, met by a write to the record *key*, as ours."""
         ours = self.txn.translate(error, table=self.label, key=key)
-        raise ours from (error if ours is not error else error.__cause__)
+        raise ours from errors.cause(ours, error)
 
 
 class _Items(ItemsView[K, V]):

@@ -110,11 +110,19 @@ class Transaction:
         if self.write:
             self._begin_write(store)
             self.since = now = _clock()
+            store.live[id(self)] = weakref.ref(self)
         else:
-            env, self._sequence = store.env, store.sequence
-            self._raw = store.begin(buffers=self._buffers)
-            if store.env is not env:  # opened anew, with new handles
-                self._sequence = store.sequence
+            store.live[id(self)] = weakref.ref(self)  # before it looks for the environment: see `Store.suspend`
+            try:
+                env, self._sequence = store.env, store.sequence
+                self._raw = store.begin(buffers=self._buffers)
+                if store.env is not env:  # opened anew, with new handles
+                    self._sequence = store.sequence
+            except BaseException:
+                store.live.pop(id(self), None)
+                if store.at_rest is not None and not store.live:
+                    store.at_rest()
+                raise
         # A line number takes longer to find than a transaction to begin.
         try:
             caller = _getframe(2)  # of db.read() or the with statement
@@ -124,7 +132,6 @@ class Transaction:
         self.instruction = caller.f_lasti
         if now >= store.ages.look_at:
             store.ages.look(now, store.live)
-        store.live[id(self)] = weakref.ref(self)
         return self
 
     def _begin_write(self, store: Store) -> None:
@@ -149,7 +156,7 @@ class Transaction:
                 store.ended(_get_ident())
             store.writer.release()
             if isinstance(error, Exception):
-                raise store.engine.translate(error) from error.__cause__
+                raise (ours := store.engine.translate(error)) from errors.cause(ours, error)
             raise
 
     def commit(self) -> None:
@@ -174,12 +181,13 @@ class Transaction:
             self._committed()
 
     def _commit_failed(self, raw: Any, error: BaseException) -> NoReturn:
-        self.hooks.clear()
         if isinstance(error, Exception):
+            self._forget()
             ours = self._store.engine.translate(error)
             self._store.full = _needs_room(ours)
             self._end()
-            raise ours from error
+            raise ours from errors.cause(ours, error)
+        self.hooks.clear()
         try:
             with suppress(Exception):  # it may have been committed
                 raw.abort()
@@ -219,11 +227,16 @@ class Transaction:
             self._abort()
 
     def _abort(self) -> None:
-        self.hooks.clear()
+        self._forget()
         try:
             self._raw.abort()
         finally:
             self._end()
+
+    def _forget(self) -> None:
+        """Nothing is stored: no hook is told of it, and nothing is counted."""
+        self.hooks.clear()
+        self._undo((0, 0, 0))
 
     def _check_end(self, verb: str) -> Any:
         if self._raw is None:
@@ -311,7 +324,7 @@ class Transaction:
             self._leave_savepoints()
             self._abort()
             return
-        self.hooks.clear()
+        self._forget()
         try:
             abandon()
         finally:
@@ -350,13 +363,13 @@ class Transaction:
         try:
             return self._store.env.begin(parent=parent, write=True, buffers=self._buffers)
         except Exception as error:
-            raise self.translate(error) from error
+            raise (ours := self.translate(error)) from errors.cause(ours, error)
 
     def _merge(self, child: Any) -> None:
         try:
             child.commit()
         except Exception as error:
-            raise self.translate(error) from error
+            raise (ours := self.translate(error)) from errors.cause(ours, error)
         self._switch(self._outer.pop())
 
     def _leave(self, child: Any, counts: tuple[int, int, int]) -> None:
@@ -392,6 +405,11 @@ class Transaction:
         for hook in self.hooks[hooks:]:
             hook(False)
         del self.hooks[hooks:]
+
+    @property
+    def begun(self) -> bool:
+        """Whether it is open."""
+        return self._raw is not None
 
     # -- for tables -----------------------------------------------------------------------------------------------
 
@@ -517,7 +535,7 @@ class Transaction:
         try:
             return self.watch(raw.get(key, None, self._slots()))
         except Exception as error:
-            raise self.translate(error, key=key) from error
+            raise (ours := self.translate(error, key=key)) from errors.cause(ours, error)
 
     def put(self, key: bytes, data: bytes, overwrite: bool = True) -> bool:
         """Store *data* under the raw *key*; False, storing nothing, when it exists and *overwrite* is false.
@@ -529,7 +547,7 @@ class Transaction:
         try:
             stored: bool = self.raw.put(key, data, overwrite=overwrite, db=self._slots())
         except Exception as error:
-            raise self.translate(error, key=key) from error
+            raise (ours := self.translate(error, key=key)) from errors.cause(ours, error)
         self.count(int(stored), 0)
         return stored
 
@@ -540,7 +558,7 @@ class Transaction:
         try:
             deleted: bool = self.raw.delete(key, db=self._slots())
         except Exception as error:
-            raise self.translate(error, key=key) from error
+            raise (ours := self.translate(error, key=key)) from errors.cause(ours, error)
         self.count(0, int(deleted))
         return deleted
 

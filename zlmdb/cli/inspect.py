@@ -35,9 +35,18 @@ def info(path: Path, as_json: bool) -> None:
                 "last_transaction": stats["last_txnid"],
                 "readers": stats["num_readers"],
                 "reader_slots": stats["max_readers"],
+                **_namespace(),
             },
             as_json,
         )
+
+
+def _namespace() -> dict[str, str]:
+    """In whose process ids readers are listed: containers that share a file must share this, too. Linux only."""
+    try:
+        return {"pid_namespace": os.readlink("/proc/self/ns/pid")}
+    except OSError:
+        return {}
 
 
 @command

@@ -36,6 +36,7 @@ FIRST_SIZE = 64 << 20
 
 _LEAST_SIZE = 1 << 16
 _LOCK_PAUSES = (0.02, 0.1, 0.5)  # seconds
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _looked_at: set[str] = set()  # places that were warned of, if need be
 
 MAX_KEY_SIZES = {"0.9": 511, "1.0": 1978}
@@ -145,10 +146,29 @@ class LmdbEngine:
             raise ValueError(
                 f"{path!r} has the LMDB {found} format, lib_version={options.lib_version!r} was asked for: leave it out"
             )
-        if options.writemap and hasattr(os, "posix_fallocate"):
+        if options.writemap:
+            try:
+                self._allocate()
+            except BaseException:
+                self.closed()
+                env.close()
+                raise
+        return env
+
+    def _allocate(self) -> None:
+        """Give the file all the room that it may need: writing to a map on a full disk would kill the process."""
+        if not hasattr(os, "posix_fallocate"):
+            return
+        try:
             with open(self.file, "r+b") as data:
                 os.posix_fallocate(data.fileno(), 0, self._size)
-        return env
+        except OSError as error:
+            ours = errors.DatabaseFull if error.errno in _NO_ROOM else errors.DiskError
+            raise ours(
+                f"writemap=True allocates {self._size} bytes for {self.file!r}, which failed ({error}): make room, or "
+                f"open it with a smaller maxsize",
+                path=self.path, size=self._size,
+            ) from error  # fmt: skip
 
     def _keywords(self, new: bool, options: Options) -> dict[str, Any]:
         keywords: dict[str, Any] = {

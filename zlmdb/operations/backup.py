@@ -97,7 +97,6 @@ def compact(of: Store, told: Optional[Told] = None) -> Compaction:
             _copy(of, temporary, True, told or silent)
             _verify(temporary, told or silent)
             shutil.copymode(file, temporary)
-            _refuse_transactions(of)
             _swap(of, temporary, file)
     return Compaction(before, os.path.getsize(file))
 
@@ -105,7 +104,7 @@ def compact(of: Store, told: Optional[Told] = None) -> Compaction:
 def _swap(of: Store, temporary: str, file: str) -> None:
     """Replace the file of an open store, whose environment is closed meanwhile."""
     with openstores.lock:
-        of.suspend()
+        of.suspend(lambda: _refuse_transactions(of))
         try:
             with alone(file):
                 flush(temporary)
@@ -125,9 +124,11 @@ def _file_of(of: Store) -> str:
 
 def _refuse_transactions(of: Store) -> None:
     live = [one for one in (ref() for ref in list(of.live.values())) if one is not None]
-    if live:
+    if live or of.reads:
         raise errors.DatabaseInUse(
-            f"{of.engine.path!r} has open transactions: {live}; end them before compact()", path=of.engine.path
+            f"{of.engine.path!r} has open transactions: {live or 'a backup, a dump or the like'}; end them before "
+            f"compact()",
+            path=of.engine.path,
         )
 
 
@@ -227,11 +228,13 @@ def _copy(source: Store, temporary: str, compact: bool, told: Told) -> None:
         with source.reading():  # so that the map is not moved meanwhile
             writer = threading.Thread(target=write, name="zlmdb-backup")
             writer.start()
-            while not done.wait(_PAUSE):
-                told(Progress("copy", min(os.fstat(descriptor).st_size, total), total))
-            writer.join()
+            try:
+                while not done.wait(_PAUSE):
+                    told(Progress("copy", min(os.fstat(descriptor).st_size, total), total))
+            finally:  # whatever *told* raises: the descriptor, whose number others get, must outlive the thread
+                writer.join()
         if failed:
-            raise source.engine.translate(failed[0]) from failed[0]
+            raise (ours := source.engine.translate(failed[0])) from errors.cause(ours, failed[0])
         os.fsync(descriptor)
         size = os.fstat(descriptor).st_size
     finally:

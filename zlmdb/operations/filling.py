@@ -167,7 +167,7 @@ class Filler:
         try:
             stored: bool = self._txn.put(place.prefix + key, data, overwrite=False, db=handle)
         except Exception as error:
-            raise self.store.engine.translate(error, key=key) from error
+            raise (ours := self.store.engine.translate(error, key=key)) from errors.cause(ours, error)
         self._pending += 1
         self._bytes += len(data)
         if self._pending >= _BATCH or self._bytes > _BATCH_BYTES:
@@ -193,7 +193,7 @@ class Filler:
         try:
             self._txn.commit()
         except Exception as error:
-            raise self.store.engine.translate(error) from error
+            raise (ours := self.store.engine.translate(error)) from errors.cause(ours, error)
         finally:
             self._end()
 

@@ -26,7 +26,7 @@ from typing import IO, Any, NamedTuple, Optional, Union
 from uuid import UUID
 
 from .. import errors, layout
-from ..catalogue import Place, Slot, catalogue_of, slot_prefix, uuid_of
+from ..catalogue import Catalogue, Place, Slot, catalogue_of, slot_prefix, uuid_of
 from ..keys import KeyCodec, tables_codec
 from ..keys import from_name as key_from_name
 from ..store import Store
@@ -63,26 +63,33 @@ def dump(
 ) -> Streamed:
     """Write the tables of *source*, all or those named, in one snapshot."""
     catalogue = catalogue_of(source)
-    with source.reading() as txn:
-        slots = catalogue.read(txn)
-    unknown = [name for name in tables or () if name not in slots]
-    if unknown:
-        raise KeyError(f"no table {unknown[0]!r} in the file; there are {', '.join(map(repr, slots)) or 'none'}")
-    chosen = [slot for slot in slots.values() if tables is None or slot.identity in tables]
-    source.open_spaces([place.space for slot in chosen if (place := catalogue.place(slot)).space is not None])
-    with source.reading() as txn:
-        applied = catalogue.migrations(txn)
-    _line(target, {"zlmdb": "dump", "version": VERSION, **({"migrations": applied} if applied else {})})
-    done = 0
-    with source.reading() as txn:
-        writer = _Writer(source, target, txn, told or silent)
-        for slot in chosen:
-            done += writer.table(slot, catalogue.place(slot))
-        by_hand = [] if tables is not None else _numbers(source, txn, slots)
-        for number in by_hand:
-            done += writer.section(f"slot {number}", {"slot": number}, catalogue.slot_place(number), None)
+    opened: Optional[list[bytes]] = None
+    while True:
+        with source.reading() as txn:
+            slots = catalogue.read(txn)
+            unknown = [name for name in tables or () if name not in slots]
+            if unknown:
+                raise KeyError(
+                    f"no table {unknown[0]!r} in the file; there are {', '.join(map(repr, slots)) or 'none'}"
+                )
+            chosen = [slot for slot in slots.values() if tables is None or slot.identity in tables]
+            spaces = [place.space for slot in chosen if (place := catalogue.place(slot)).space is not None]
+            if spaces == opened:
+                by_hand = [] if tables is not None else _numbers(source, txn, slots)
+                return _write(_Writer(source, target, txn, told or silent), catalogue, chosen, by_hand)
+        # A transaction sees only what was opened before it began; another program may make tables in between.
+        source.open_spaces(spaces)
+        opened = spaces
+
+
+def _write(writer: _Writer, catalogue: Catalogue, chosen: Sequence[Slot], by_hand: Sequence[int]) -> Streamed:
+    applied = catalogue.migrations(writer.txn)
+    _line(writer.target, {"zlmdb": "dump", "version": VERSION, **({"migrations": applied} if applied else {})})
+    done = sum(writer.table(slot, catalogue.place(slot)) for slot in chosen)
+    for number in by_hand:
+        done += writer.section(f"slot {number}", {"slot": number}, catalogue.slot_place(number), None)
     count = len(chosen) + len(by_hand)
-    _line(target, {"end": None, "tables": count, "records": done})
+    _line(writer.target, {"end": None, "tables": count, "records": done})
     return Streamed(count, done)
 
 
@@ -91,8 +98,8 @@ class _Writer:
 
     def __init__(self, source: Store, target: IO[bytes], txn: Any, told: Told) -> None:
         self._source = source
-        self._target = target
-        self._txn = txn
+        self.target = target
+        self.txn = txn
         self._told = told
 
     def table(self, slot: Slot, place: Place) -> int:
@@ -117,15 +124,23 @@ class _Writer:
         facts = {key: fact for key, fact in facts.items() if fact is not None}
         if codec is None:
             facts["layout"] = self._source.layout  # in which the keys, whose type is not known, are as they are
-        _line(self._target, facts)
+        _line(self.target, facts)
         count, digest = 0, hashlib.sha256()
-        for count, (key, data) in enumerate(_rows(self._source, self._txn, place), 1):
-            line = _record(key, data, codec)
+        for count, (key, data) in enumerate(_rows(self._source, self.txn, place), 1):
+            try:
+                line = _record(key, data, codec)
+            except errors.EncodeError as error:
+                raise errors.DecodeError(
+                    f"table {name!r}: the stored key {key.hex()} could not be loaded again: {error}; delete the record "
+                    f"first, or store it under another key",
+                    table=name,
+                    key=key,
+                ) from error
             digest.update(line)
-            self._target.write(line)
+            self.target.write(line)
             if count % _EVERY == 0:
                 self._told(Progress(name, count))
-        _line(self._target, {"end": name, "records": count, "sha256": digest.hexdigest()})
+        _line(self.target, {"end": name, "records": count, "sha256": digest.hexdigest()})
         self._told(Progress(name, count, count))
         return count
 
@@ -134,7 +149,9 @@ def _record(key: bytes, data: bytes, codec: Optional[KeyCodec[Any]]) -> bytes:
     value = base64.b64encode(data)
     if codec is None:
         return b'{"r": "%s", "v": "%s"}\n' % (key.hex().encode(), value)
-    return b'{"k": %s, "v": "%s"}\n' % (json.dumps(to_plain(codec, codec.decode(key))).encode(), value)
+    decoded = codec.decode(key)
+    codec.encode(decoded)  # raises for old timestamps of before 1970, which are read and not written any more
+    return b'{"k": %s, "v": "%s"}\n' % (json.dumps(to_plain(codec, decoded)).encode(), value)
 
 
 def _line(target: IO[bytes], facts: dict[str, Any]) -> None:
@@ -295,9 +312,11 @@ def _facts(line: bytes) -> dict[str, Any]:
 
 def _load(filling: Filling, source: IO[bytes], told: Told) -> None:
     attached: dict[str, Any] = {}
+    names: set[str] = set()
     filling.copy_migrations(_facts(source.readline()).get("migrations", []))
     for section, records in _sections(source):
         place = _place(filling, section)
+        names.add(section.name)
         codec = section.codec
         if codec is not None and filling.store.layout == "classic":
             codec = codec.classic()
@@ -311,7 +330,10 @@ def _load(filling: Filling, source: IO[bytes], told: Told) -> None:
         if section.facts.get("attached"):
             attached[section.name] = section.facts["attached"]
     for name, indexes in attached.items():
-        filling.attached(name, indexes)
+        # One whose entries are not in the stream is new here: recorded, it would read as empty instead of being built.
+        present = {index: record for index, record in indexes.items() if record.get("target") in names}
+        if present:
+            filling.attached(name, present)
 
 
 def _sections(source: IO[bytes]) -> Iterator[tuple[Section, Iterator[tuple[Any, bytes]]]]:

@@ -106,8 +106,10 @@ def encode_float(value: Any) -> bytes:
     """A float, or an int that a float holds exactly, as IEEE 754 binary64."""
     if isinstance(value, float):
         return _float64.pack(value)
-    if type(value) is int and float(value) == value:
-        return _float64.pack(float(value))
+    if hasattr(value, "__index__") and type(value) is not bool:  # also one of numpy
+        whole = index(value)
+        if float(whole) == whole:
+            return _float64.pack(float(whole))
     raise TypeError(f"got {typename(type(value))}, or not exact as a float")
 
 
