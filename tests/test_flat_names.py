@@ -105,7 +105,9 @@ def test_a_class_may_be_called_as_what_is_generated(word: str, place: int) -> No
     )  # fmt: skip
 
 
-Odd = TypedDict("Odd", {"$ref": str, "from": int, "my-key": Optional[int], "a\\$1'\"": str, "$": list[int], "": int})
+Odd = TypedDict(
+    "Odd", {"$ref": str, "from": int, "my-key": Optional[int], "a\\$1'\"": str, "$": list[int], "": int, "mro": int}
+)
 
 
 @dataclass
@@ -120,7 +122,7 @@ class Odds(zlmdb.Schema):
 
 
 def test_keys_of_a_typed_dict_need_not_be_identifiers() -> None:
-    odd: Odd = {"$ref": "#/a", "from": 1, "my-key": None, "a\\$1'\"": "x", "$": [1, 2], "": 3}
+    odd: Odd = {"$ref": "#/a", "from": 1, "my-key": None, "a\\$1'\"": "x", "$": [1, 2], "": 3, "mro": 4}
     comes_back(Odd, odd)
     comes_back(Holder, Holder(odd, [odd, odd]))
     assert "ref" in fbs(Odd)

@@ -11,6 +11,8 @@ import shutil
 import subprocess
 import sys
 import textwrap
+import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
@@ -112,6 +114,51 @@ def test_servers_that_load_before_they_fork_serve(path: str) -> None:
         assert db.check().ok
     """
     run(program, path)
+
+
+def test_a_file_that_is_being_written_keeps_no_other_from_being_opened(tmp_path: Path) -> None:
+    for name in ("busy", "free"):
+        zlmdb.open(tmp_path / name, workers.Store).close()
+    program = """
+        import sys, zlmdb
+        from tests import workers
+        with zlmdb.open(sys.argv[1], workers.Store) as db, db.write():
+            print("writing", flush=True)
+            sys.stdin.read()
+    """
+    command = [sys.executable, "-c", textwrap.dedent(program), str(tmp_path / "busy")]
+    environment = {**os.environ, "PYTHONPATH": workers.root()}
+    writer = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+    assert writer.stdin is not None
+    assert writer.stdout is not None
+    assert writer.stdout.readline() == "writing\n"
+    opened: list[Any] = []
+    waiting = [
+        threading.Thread(target=lambda: opened.append(zlmdb.open(tmp_path / "busy", workers.Store, timeout=60)))
+        for _ in range(2)
+    ]
+    try:
+        for thread in waiting:
+            thread.start()
+        time.sleep(0.2)
+        start = time.monotonic()
+        with zlmdb.open(tmp_path / "free", workers.Store) as db:
+            workers.fill(db)
+        with pytest.raises(zlmdb.WriterTimeout):
+            zlmdb.open(tmp_path / "busy", workers.Store, timeout=0.1)
+        assert time.monotonic() - start < 20
+        assert opened == []
+    finally:
+        writer.communicate("")
+        for thread in waiting:
+            thread.join()
+    first, second = opened
+    assert first.store is second.store
+    workers.fill(first)
+    first.close()
+    with second.read() as t:
+        assert len(t.rows) == workers.ROWS
+    second.close()
 
 
 @pytest.mark.skipif("fork" not in METHODS, reason="this system has no fork()")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -18,10 +19,12 @@ FileKey = tuple[int, int]
 """What identifies a file however its path is spelt: device and inode."""
 
 lock = threading.RLock()
-"""Held while files are opened and closed."""
+"""Held while files are opened and closed, but not while one that is open waits for its writer."""
 
 _stores: dict[FileKey, Store] = {}
 _handles: weakref.WeakValueDictionary[FileKey, Any] = weakref.WeakValueDictionary()
+_unprepared: weakref.WeakKeyDictionary[Store, threading.Lock] = weakref.WeakKeyDictionary()
+"""The open stores whose layout is not known yet, each with what is held by the thread that finds out."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,8 @@ def _in_child() -> None:
     """In a forked child: another thread of the parent may have held the lock, and is not here to release it."""
     global lock
     lock = threading.RLock()
+    for store in list(_unprepared):
+        _unprepared[store] = threading.Lock()
 
 
 if hasattr(os, "register_at_fork"):
@@ -70,7 +75,14 @@ def acquire(opening: Opening, handle: Any) -> Store:
     with lock:
         store = _shared(opening, handle)
         store.users += 1
-        return store
+        preparing = _unprepared.get(store)
+    if preparing is not None:
+        try:
+            _prepare(store, opening, preparing)
+        except BaseException:
+            release(store)
+            raise
+    return store
 
 
 def release(store: Store, earlier: Optional[Callable[[], None]] = None) -> None:
@@ -142,12 +154,33 @@ def _new(opening: Opening, engine: Any) -> Store:
     if engine.persistent and options.lock and not options.readonly:
         lock_path = writer_lock(opening.path or "")
     store = Store(engine, opening.layout, readonly=options.readonly, lock_path=lock_path, options=options)
-    try:
-        store.prepare(slots_expected=opening.slots_expected, timeout=opening.timeout)
-    except BaseException:
-        store.close()
-        raise
+    _unprepared[store] = threading.Lock()
     return store
+
+
+def _prepare(store: Store, opening: Opening, preparing: threading.Lock) -> None:
+    """Find out the layout of *store*, unless another thread has done so meanwhile.
+
+    It waits for a program that is writing, and must not keep other files from being opened and closed.
+    """
+    timeout = opening.timeout
+    if not preparing.acquire(blocking=False):
+        start = time.monotonic()
+        if not preparing.acquire(timeout=-1 if timeout is None else min(max(timeout, 0), threading.TIMEOUT_MAX)):
+            raise errors.WriterTimeout(
+                f"another thread has been opening {opening.path!r} for more than the timeout of {timeout} s: try "
+                f"again, or give a longer timeout",
+                path=opening.path,
+            )
+        timeout = None if timeout is None else max(0, timeout - (time.monotonic() - start))
+    try:
+        if store in _unprepared:
+            store.layout = opening.layout
+            store.prepare(slots_expected=opening.slots_expected, timeout=timeout)
+            with lock:
+                del _unprepared[store]
+    finally:
+        preparing.release()
 
 
 def _file_key(path: Optional[str]) -> Optional[FileKey]:

@@ -71,7 +71,7 @@ def make_viewer(schema: Schema, layouts: dict[str, Layout]) -> Decode:
     models = [table for table in schema.tables if table.path == "."]
     for table in models:
         for field in table.declared:
-            if hasattr(View, field.name):
+            if field.name in dir(View):  # not `hasattr`, to which ``mro`` is one
                 raise TypeError(
                     f"{table.label}.{field.name}: a view has that name for itself: rename the field, or use FlatBuffers"
                 )
