@@ -56,7 +56,7 @@ def _written(file: str) -> Generator[IO[bytes], None, None]:
 @command
 @click.argument("file", type=click.File("rb"))
 @click.argument("path", type=click.Path(path_type=Path))
-@click.option("--layout", type=click.Choice(["tables", "classic"]), default="tables", help="The layout of the new file.")
+@click.option("--layout", type=click.Choice(["tables", "classic"]), default="tables", help="Layout of the new file.")
 @click.option("--lmdb", type=click.Choice(["0.9", "1.0"]), help="The LMDB format of the new file.")
 def load(file: IO[bytes], path: Path, layout: Any, lmdb: Optional[str], as_json: bool) -> None:
     """Make a new database at PATH of the stream FILE that dump wrote; - is standard input.
