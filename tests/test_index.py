@@ -173,6 +173,55 @@ def test_a_key_of_several_fields_is_given_whole(t: Any) -> None:
             part in t.users.by_city_age  # noqa: B015
 
 
+@pytest.mark.parametrize("primary", [zlmdb.keys.Oid, zlmdb.keys.Uint8, int, str], ids=repr)
+def test_a_text_at_the_end_of_an_index_key_is_whole(make_db: Callable[..., Any], primary: Any) -> None:
+    """Whatever ends it in an entry: the first byte of some primary keys does."""
+
+    @dataclass
+    class Row:
+        org: int
+        name: str
+
+    base: Any = zlmdb.Table[primary, Row]
+
+    class Rows(base):  # type: ignore[misc]
+        by = zlmdb.Index[tuple[zlmdb.keys.Oid, zlmdb.keys.String]]("org", "name")
+        by_name = zlmdb.Index[zlmdb.keys.String]("name")
+        by_unique = zlmdb.UniqueIndex[zlmdb.keys.String]("name")
+
+    schema: Any = type("Named", (zlmdb.Schema,), {"__annotations__": {"rows": Rows}})
+    keys = ["1", "2"] if primary is str else [1, 2]
+    with make_db(schema).write() as t:
+        t.rows[keys[0]], t.rows[keys[1]] = Row(1, "abc"), Row(1, "abcd")
+        for text, found in (("ab", []), ("abc", keys[:1]), ("abcd", keys[1:])):
+            assert list(t.rows.by[1, text].keys()) == list(t.rows.by_name[text].keys()) == found
+            assert ((1, text) in t.rows.by) is (text in t.rows.by_name) is bool(found)
+        assert [(key, list(rows.keys())) for key, rows in t.rows.by.groups()] == [
+            ((1, "abc"), keys[:1]), ((1, "abcd"), keys[1:]),
+        ]  # fmt: skip
+        none: Any = None
+        assert t.rows.by_name[none].count() == 0  # the empty text, of which there is no record
+        t.rows[keys[0]] = Row(2, "")
+        assert list(t.rows.by_name[none].keys()) == list(t.rows.by_name[""].keys()) == keys[:1]
+        assert t.rows.by_unique.key("") == keys[0]
+
+
+def test_none_is_asked_for_as_the_zero_of_a_named_type(make_db: Callable[..., Any]) -> None:
+    class Docs(zlmdb.Table[int, dict[str, Any]]):
+        by_owner = zlmdb.UniqueIndex[zlmdb.keys.Uuid]("owner")
+
+    class Store(zlmdb.Schema):
+        docs: Docs
+
+    none: Any = None
+    with make_db(Store).write() as t:
+        t.docs[1] = {"owner": UUID(int=1)}
+        assert t.docs.by_owner.get(none) is None
+        assert none not in t.docs.by_owner
+        t.docs[2] = {"owner": UUID(int=0)}
+        assert t.docs.by_owner.key(none) == 2
+
+
 def test_groups_are_the_keys_with_their_records(t: Any) -> None:
     assert [(age, list(rows.keys())) for age, rows in t.users.by_age.groups()] == [
         (0, [-1]), (25, [5]), (31, [1, 2]), (40, [3]),

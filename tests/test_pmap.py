@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
+import io
 import struct
+import weakref
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, Callable, Generic, Optional, TypeVar
@@ -1080,6 +1083,30 @@ def test_methods_of_ones_own_need_no_types_and_are_compressed(db: zlmdb.Database
         with pytest.raises(zlmdb.EncodeError, match="custom"):
             points[txn, 3] = (1, 70_000)
         assert points.count(txn) == 2
+
+
+def test_a_table_with_methods_of_its_own_is_dumped_as_its_bytes(db: zlmdb.Database[Any]) -> None:
+    points = db.attach_table(Points)
+    with db.begin(write=True) as txn:
+        points[txn, 2] = (1, -1)
+    stream = io.BytesIO()
+    db.dump(stream)
+    stream.seek(0)
+    with zlmdb.open(None, zlmdb.Schema, layout=db.layout) as other:
+        other.load(stream)
+        loaded = other.attach_table(Points)
+        with other.begin() as txn:
+            assert list(loaded.select(txn)) == [(2, (1, -1))]
+
+
+def test_a_map_with_methods_of_its_own_is_freed(db: zlmdb.Database[Any]) -> None:
+    texts = Reversed(1)
+    with db.begin(write=True) as txn:
+        texts[txn, "a"] = "b"
+    gone = weakref.ref(texts)
+    del texts, txn
+    gc.collect()
+    assert gone() is None
 
 
 def test_a_method_of_ones_own_may_leave_the_rest_to_the_types(txn: zlmdb.Transaction) -> None:

@@ -62,6 +62,24 @@ def test_a_long_read_that_nobody_noticed_is_logged_when_it_ends(path: str, caplo
         assert f"{__file__}:{work.__code__.co_firstlineno}:" in caplog.text
 
 
+def test_a_read_that_has_not_begun_yet_is_none(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with zlmdb.open(path, Store) as db:
+        waiting = zlmdb.Transaction(db.store)
+        begin = type(db.store).begin
+
+        def late(store: Any, *args: Any, **options: Any) -> Any:
+            monkeypatch.undo()
+            assert [one.age for one in db.readers()] == []
+            db.long_read = 0
+            with db.read():  # looks at all that are open
+                pass
+            return begin(store, *args, **options)
+
+        monkeypatch.setattr(type(db.store), "begin", late)
+        with waiting:
+            assert len(db.readers()) == 1
+
+
 def test_short_reads_and_writes_are_not_logged(path: str, caplog: pytest.LogCaptureFixture) -> None:
     with zlmdb.open(path, Store) as db, caplog.at_level(logging.WARNING, logger="zlmdb"):
         for _ in range(3):

@@ -687,6 +687,15 @@ def test_stats_do_not_count_what_was_aborted(db: Any, end: str) -> None:
     assert (stats.puts, stats.dels) == (2, 0)
 
 
+def test_stats_that_were_reset_do_not_fall_below_zero(db: Any) -> None:
+    stats = zlmdb.TransactionStats()
+    with db.begin(write=True, stats=stats) as txn:
+        zlmdb.MapOidString(5)[txn, 1] = "a"
+        stats.reset()
+        txn.abort()
+    assert (stats.puts, stats.dels) == (0, 0)
+
+
 def test_stats_freeze_at_the_end(db: Any) -> None:
     stats = zlmdb.TransactionStats()
     before = time.time_ns()

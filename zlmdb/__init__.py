@@ -89,6 +89,7 @@ from .classic.pmap import PersistentMap as PersistentMap
 from .classic.registered import TABLES_BY_UUID as TABLES_BY_UUID
 from .compat import __getattr__ as __getattr__
 from .compat import check_autobahn_flatbuffers_version_in_sync as check_autobahn_flatbuffers_version_in_sync
+from .compat import lmdb as lmdb
 from .compat import setup_flatbuffers_import as setup_flatbuffers_import
 from .database import Database as Database
 from .database import open as open
@@ -309,7 +310,7 @@ __all__ = [  # open is left out: `from zlmdb import *` keeps the builtin
     "check_autobahn_flatbuffers_version_in_sync",
     "errors",
     "keys",
-    "lmdb",  # pyright: ignore[reportUnsupportedDunderAll]  # a module that is imported when it is asked for
+    "lmdb",
     "setup_flatbuffers_import",
     "table",
     "values",

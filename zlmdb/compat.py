@@ -9,7 +9,9 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-_LATE = ("flatbuffers", "_flatbuffers_vendor", "lmdb")
+import lmdb as lmdb
+
+_LATE = ("flatbuffers", "_flatbuffers_vendor")
 
 
 def setup_flatbuffers_import() -> None:
@@ -24,7 +26,7 @@ def check_autobahn_flatbuffers_version_in_sync() -> str:
 
 
 def __getattr__(name: str) -> Any:
-    """Import the modules of these names on first use: ``zlmdb.flatbuffers`` takes longer than the rest of zlmdb."""
+    """Import ``zlmdb.flatbuffers`` on first use: it takes longer than the rest of zlmdb."""
     if name in _LATE:
         return importlib.import_module(f"zlmdb.{name}")
     raise AttributeError(f"module 'zlmdb' has no attribute {name!r}")

@@ -241,11 +241,12 @@ class Database(Operations, Generic[S_co]):
         )  # fmt: skip
         db._open_now = open_now
         db._opening = replace(db._opening, exclusive=False)
-        with openstores.lock:
-            found: Optional[Database[Schema]] = openstores.present(db._opening)
-            if found is not None:
-                found._entered += 1
-                return found
+        with openstores.sharing:
+            with openstores.lock:
+                found: Optional[Database[Schema]] = openstores.present(db._opening)
+                if found is not None:
+                    found._entered += 1
+                    return found
             if open_now:
                 db._open()
         return db
@@ -511,7 +512,7 @@ class Database(Operations, Generic[S_co]):
         try:
             self.store.env.sync(force)
         except Exception as error:
-            raise self.store.engine.translate(error) from error
+            raise (ours := self.store.engine.translate(error)) from errors.cause(ours, error)
 
     def config(self) -> dict[str, Any]:
         """The options that the database was opened with, *context* as text: plain data, for a log or a page."""

@@ -211,6 +211,9 @@ def _changes_fields(cls: Any) -> bool:
     """
     if any(hasattr(cls, hook) for hook in ("__post_init__", "__attrs_post_init__", "__attrs_init__")):
         return True
+    unpickled: Any = getattr(cls, "__setstate__", None)
+    if unpickled is not None and getattr(unpickled, "__module__", "") not in ("dataclasses", "attr._make"):
+        return True
     fields = getattr(cls, "__dataclass_fields__", None)
     if fields is not None:
         code: Any = getattr(cls.__init__, "__code__", None)

@@ -157,7 +157,7 @@ class IndexStorage:
             if joined is None:
                 encoded = self.storage.key.encode(key)
             elif whole and (key is None or isinstance(self.storage.key, TupleKey)):
-                encoded = joined.encode_first(key)
+                encoded = joined.first_whole(key)
             else:
                 encoded = joined.first_prefix(key)
         except errors.EncodeError as error:

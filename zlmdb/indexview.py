@@ -158,16 +158,21 @@ class UniqueIndexView(_View[I, K, V]):
         entry = self._storage.storage.lookup
         try:
             primary: Optional[bytes] = self._table.engine_get(entry(key), None, self._handle)
-        except Exception as error:
-            self._failed(key, error)
+        except Exception:
+            primary = self._again(key)
         if primary is None:
             self._storage.storage.encode_key(key)  # raises where the key could not be in the index at all
         return primary
 
-    def _failed(self, key: Any, error: Exception) -> NoReturn:
-        self._storage.storage.encode_key(key)
-        ours = self._table.txn.translate(error, table=self._table.label, index=self._name, key=key)
-        raise ours from errors.cause(ours, error)
+    def _again(self, key: Any) -> Optional[bytes]:
+        """After a failure: with the key as it is encoded where it need not be fast, and with our errors."""
+        entry = self._storage.storage.encode_key(key)
+        try:
+            primary: Optional[bytes] = self._table.engine_get(entry, None, self._handle)
+        except Exception as error:
+            ours = self._table.txn.translate(error, table=self._table.label, index=self._name, key=key)
+            raise ours from errors.cause(ours, error)
+        return primary
 
 
 class IndexSelection(Selection[K, V]):

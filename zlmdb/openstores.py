@@ -21,6 +21,9 @@ FileKey = tuple[int, int]
 lock = threading.RLock()
 """Held while files are opened and closed, but not while one that is open waits for its writer."""
 
+sharing = threading.RLock()
+"""Held by who looks for an open handle, and opens one where there is none. `lock` may be taken inside, not around."""
+
 _stores: dict[FileKey, Store] = {}
 _handles: weakref.WeakValueDictionary[FileKey, Any] = weakref.WeakValueDictionary()
 _unprepared: weakref.WeakKeyDictionary[Store, threading.Lock] = weakref.WeakKeyDictionary()
@@ -47,9 +50,9 @@ class Opening:
 
 
 def _in_child() -> None:
-    """In a forked child: another thread of the parent may have held the lock, and is not here to release it."""
-    global lock
-    lock = threading.RLock()
+    """In a forked child: another thread of the parent may have held the locks, and is not here to release them."""
+    global lock, sharing
+    lock, sharing = threading.RLock(), threading.RLock()
     for store in list(_unprepared):
         _unprepared[store] = threading.Lock()
 
@@ -177,8 +180,7 @@ def _prepare(store: Store, opening: Opening, preparing: threading.Lock) -> None:
         if store in _unprepared:
             store.layout = opening.layout
             store.prepare(slots_expected=opening.slots_expected, timeout=timeout)
-            with lock:
-                del _unprepared[store]
+            _unprepared.pop(store, None)  # without the lock, whose owner may be waiting here
     finally:
         preparing.release()
 

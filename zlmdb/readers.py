@@ -85,9 +85,9 @@ def _place(transaction: Any) -> str:
 
 
 def _reading(live: Mapping[int, Any]) -> list[Any]:
-    """The read transactions of this process."""
+    """The read transactions of this process. Those that are about to begin are known to the store, but read nothing."""
     transactions = [ref() for ref in list(live.values())]
-    return [transaction for transaction in transactions if transaction is not None and not transaction.write]
+    return [one for one in transactions if one is not None and not one.write and one.begun]
 
 
 def readers(env: Any, live: Mapping[int, Any]) -> list[Reader]:

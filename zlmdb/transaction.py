@@ -106,6 +106,13 @@ class Transaction:
         self._error = None
         self._views: list[memoryview] = []
         self.changes = self.puts = self.dels = 0
+        # A line number takes longer to find than a transaction to begin.
+        try:
+            caller = _getframe(2)  # of db.read() or the with statement
+        except ValueError:  # called from C, by no function of Python
+            caller = _getframe(1)
+        self.opener = caller.f_code
+        self.instruction = caller.f_lasti
         self.since = now = _clock()
         if self.write:
             self._begin_write(store)
@@ -123,13 +130,6 @@ class Transaction:
                 if store.at_rest is not None and not store.live:
                     store.at_rest()
                 raise
-        # A line number takes longer to find than a transaction to begin.
-        try:
-            caller = _getframe(2)  # of db.read() or the with statement
-        except ValueError:  # called from C, by no function of Python
-            caller = _getframe(1)
-        self.opener = caller.f_code
-        self.instruction = caller.f_lasti
         if now >= store.ages.look_at:
             store.ages.look(now, store.live)
         return self
@@ -399,8 +399,8 @@ class Transaction:
     def _undo(self, counts: tuple[int, int, int]) -> None:
         stats = self.stats
         if stats is not None:
-            stats.puts += counts[0] - self.puts
-            stats.dels += counts[1] - self.dels
+            stats.puts = max(0, stats.puts + counts[0] - self.puts)  # they may have been reset meanwhile
+            stats.dels = max(0, stats.dels + counts[1] - self.dels)
         self.puts, self.dels, hooks = counts
         for hook in self.hooks[hooks:]:
             hook(False)

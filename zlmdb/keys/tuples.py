@@ -72,6 +72,16 @@ class TupleKey(KeyCodec[tuple[Any, ...]]):
         values = first._flatten(value) if isinstance(first, TupleKey) else [value]
         return b"".join([form.encode(leaf) for form, leaf in zip(self._forms, values)])
 
+    def first_whole(self, value: Any) -> bytes:
+        """The bytes with which exactly the keys begin whose first part is *value*. Raises `EncodeError`.
+
+        Those of `encode_first` need not: what ends a text may be the first byte of the part behind it.
+        """
+        first = self.parts[0]
+        *leading, last = first._flatten(value) if isinstance(first, TupleKey) else [value]
+        encoded = [form.encode(leaf) for form, leaf in zip(self._forms, leading)]
+        return b"".join(encoded) + self._forms[len(leading)].encode_only(last)
+
     def first_source(self, prefix: bytes, x: str, mark: str) -> tuple[str, str, dict[str, Any]]:
         """As `store_source`, of ``prefix + encode_first(x)``, where the first part is no tuple."""
         return source_of(self._forms[0].inline(), self.parts[0], prefix, x, mark)

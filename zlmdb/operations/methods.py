@@ -101,8 +101,8 @@ class Operations:
 
         The stream holds the schema, typed keys, the stored bytes of the values, and checksums; it is one snapshot.
         It can be loaded into the other layout, another LMDB version or engine, on another machine. Never unpickles.
-        Raises `KeyError` for a table that is not there, `DecodeError` for a key that does not decode, ValueError for a
-        key type that is not zlmdb's own.
+        Keys of a program's own types are written as their bytes. Raises `KeyError` for a table that is not there,
+        `DecodeError` for a key that does not decode.
         """
         from .stream import dump
 

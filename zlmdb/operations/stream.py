@@ -104,7 +104,10 @@ class _Writer:
 
     def table(self, slot: Slot, place: Place) -> int:
         """Write a table; the number of its records."""
-        codec = None if slot.key is None else key_from_name(slot.key)
+        try:
+            codec = None if slot.key is None else key_from_name(slot.key)
+        except ValueError:  # of a program's own: as it is, like one that the file does not name
+            codec = None
         facts: dict[str, Any] = {
             "table": slot.identity,
             "uuid": None if slot.uuid is None else str(slot.uuid),

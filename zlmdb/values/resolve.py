@@ -83,6 +83,7 @@ _BY_NAME: dict[str, Callable[[], Serializer[Any]]] = {
     "msgpack": MsgpackSerializer,
     "flatbuffers": FlatBuffersSerializer,
     "pickle": lambda: BYTES,
+    "custom": lambda: BYTES,  # what methods of a map write
 }
 
 
