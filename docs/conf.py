@@ -42,5 +42,5 @@ nitpick_ignore_regex = [
     ("py:.*", r"(?!zlmdb\b).*"),
     ("py:.*", r"zlmdb(\.\w+)*\.[A-Z]"),
     ("py:.*", r"zlmdb\.(keys|query|values)\.\w+\.\w+"),
-    ("py:.*", r"zlmdb\.(classic\.selection|database|indexstorage|selection|storage|store)\.\w+"),
+    ("py:.*", r"zlmdb\.(attach|classic\.selection|database|indexstorage|selection|storage|store)\.\w+"),
 ]

@@ -48,7 +48,12 @@ class Saved:
 def where(measured: Any, size: int) -> str:
     """The line under a chart."""
     machine = measured["machine"]
-    facts = machine["interpreter"], machine["cpu"], f"{machine['cores']} cores", machine["date"][:10]
+    facts = (
+        machine["interpreter"],
+        machine["cpu"],
+        f"{machine['cores']} cores",
+        machine["date"][:16].replace("T", " ") + " UTC",
+    )
     return f"{size:,} records. {', '.join(facts)}"
 
 

@@ -92,11 +92,14 @@ BEGUN = "of few records or none: beginning, binding the table and ending are som
 IN_PLACE = (
     "on PyPy: fields of FlatBuffers are read at their places, as zlmdb FlatBuffers does, too; MessagePack byte by byte"
 )
+ONE_FIELD = "reads this field only, as zlmdb FlatBuffers does; zlmdb's default codec makes the object first"
 LATER = "SQLite syncs here when it copies its log, zlmdb with each commit"
 REASONS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("", ("new process",), "opening zlmdb makes its codecs inside the clock; on PyPy nothing is compiled yet"),
     ("msgspec MessagePack", ("encode",), "it does not check what it encodes; zlmdb's MessagePack, Unchecked, is it"),
     ("official FlatBuffers, six fields only", ("",), "six of the 11 fields"),
+    *((who, ("one field",), ONE_FIELD) for who in ("sqlite3", "zlmdb 26 FlatBuffers")),
+    ("zlmdb 26", ("delete",), "zlmdb's records are taken out by pop here, which reads them"),
     *((who, ("decode",), IN_PLACE) for who in ("official FlatBuffers", "flatc's code")),
     (
         "sqlite3, JSON text",

@@ -207,7 +207,11 @@ def test_a_text_at_the_end_of_an_index_key_is_whole(make_db: Callable[..., Any],
 
 
 def test_none_is_asked_for_as_the_zero_of_a_named_type(make_db: Callable[..., Any]) -> None:
-    class Docs(zlmdb.Table[int, dict[str, Any]]):
+    @dataclass
+    class Doc:
+        owner: UUID
+
+    class Docs(zlmdb.Table[int, Doc]):
         by_owner = zlmdb.UniqueIndex[zlmdb.keys.Uuid]("owner")
 
     class Store(zlmdb.Schema):
@@ -215,10 +219,10 @@ def test_none_is_asked_for_as_the_zero_of_a_named_type(make_db: Callable[..., An
 
     none: Any = None
     with make_db(Store).write() as t:
-        t.docs[1] = {"owner": UUID(int=1)}
+        t.docs[1] = Doc(UUID(int=1))
         assert t.docs.by_owner.get(none) is None
         assert none not in t.docs.by_owner
-        t.docs[2] = {"owner": UUID(int=0)}
+        t.docs[2] = Doc(UUID(int=0))
         assert t.docs.by_owner.key(none) == 2
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import inspect
 import io
 import struct
-import weakref
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, Callable, Generic, Optional, TypeVar
@@ -1097,16 +1095,6 @@ def test_a_table_with_methods_of_its_own_is_dumped_as_its_bytes(db: zlmdb.Databa
         loaded = other.attach_table(Points)
         with other.begin() as txn:
             assert list(loaded.select(txn)) == [(2, (1, -1))]
-
-
-def test_a_map_with_methods_of_its_own_is_freed(db: zlmdb.Database[Any]) -> None:
-    texts = Reversed(1)
-    with db.begin(write=True) as txn:
-        texts[txn, "a"] = "b"
-    gone = weakref.ref(texts)
-    del texts, txn
-    gc.collect()
-    assert gone() is None
 
 
 def test_a_method_of_ones_own_may_leave_the_rest_to_the_types(txn: zlmdb.Transaction) -> None:

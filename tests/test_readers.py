@@ -69,7 +69,7 @@ def test_a_read_that_has_not_begun_yet_is_none(path: str, monkeypatch: pytest.Mo
 
         def late(store: Any, *args: Any, **options: Any) -> Any:
             monkeypatch.undo()
-            assert [one.age for one in db.readers()] == []
+            assert [one.age for one in db.readers() if one.age is not None] == []
             db.long_read = 0
             with db.read():  # looks at all that are open
                 pass
@@ -77,7 +77,7 @@ def test_a_read_that_has_not_begun_yet_is_none(path: str, monkeypatch: pytest.Mo
 
         monkeypatch.setattr(type(db.store), "begin", late)
         with waiting:
-            assert len(db.readers()) == 1
+            assert len([one for one in db.readers() if one.age is not None]) == 1
 
 
 def test_short_reads_and_writes_are_not_logged(path: str, caplog: pytest.LogCaptureFixture) -> None:

@@ -5,7 +5,6 @@ One code path lies below: a map in a transaction is a `Table`, which `Persistent
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Optional, TypeVar, Union, overload
 from uuid import UUID
@@ -102,18 +101,10 @@ class PersistentMap(Generic[K, V]):
             cls = type(self)
             own_keys = cls._has_own("_serialize_key", "_deserialize_key")
             own_values = cls._has_own("_serialize_value", "_deserialize_value")
-            # A store keeps the codecs for as long as there is the map, and so they must not keep the map.
-            me: Any = weakref.ref(self)
-            key: KeyCodec[K]
-            if own_keys:
-                key = OwnKeys(lambda key: me()._serialize_key(key), lambda data: me()._deserialize_key(data))
-            else:
-                key = self._by_types()[0]
+            key = OwnKeys(self._serialize_key, self._deserialize_key) if own_keys else self._by_types()[0]
             value: Serializer[V]
             if own_values:
-                value = FunctionSerializer(
-                    "custom", lambda one: me()._serialize_value(one), lambda data: me()._deserialize_value(data)
-                )
+                value = FunctionSerializer("custom", self._serialize_value, self._deserialize_value)
             else:
                 value = self._by_types()[1]
             self._codecs = key, compressed(value, self._compress)
