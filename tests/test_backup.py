@@ -470,3 +470,163 @@ except zlmdb.DatabaseInUse as error:
     print("another process" in str(error))
 """
     assert subprocess.run(child(program), capture_output=True, text=True, check=True).stdout == "True\n"
+
+
+# -- files that are open, links, owners and modes -------------------------------------------------------------------
+
+
+def held_open(path: Path, *, subdir: bool = True) -> subprocess.Popen[str]:
+    """Another process that has the database at *path* open, without zlmdb unless it is a directory."""
+    opening = f"zlmdb.open({str(path)!r})" if subdir else f"lmdb.open({str(path)!r}, subdir=False)"
+    program = f"import sys, lmdb, zlmdb\nwith {opening}:\n    print('open', flush=True)\n    sys.stdin.read()\n"
+    process = subprocess.Popen(child(program), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "open\n"
+    return process
+
+
+def let_go(process: subprocess.Popen[str]) -> None:
+    process.communicate(timeout=60)
+
+
+def test_a_backup_does_not_replace_a_database_that_is_open(db: Any, tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path / "other", Store) as other:
+        for target in (tmp_path / "other", tmp_path / "other" / "data.mdb"):
+            with pytest.raises(zlmdb.DatabaseInUse, match="open in this process"):
+                db.backup(target, overwrite=True)
+        with pytest.raises(FileExistsError):
+            db.backup(tmp_path / "other")
+        with other.write() as t:
+            t.logins["kept"] = 1
+    with zlmdb.open(tmp_path / "other", Store) as other:
+        assert content(other)["logins"] == {"kept": 1}
+    db.backup(tmp_path / "other", overwrite=True)
+    with zlmdb.open(tmp_path / "other", Store) as other:
+        assert content(other) == content(db)
+
+
+@here_only
+def test_a_backup_does_not_replace_a_database_that_another_process_has_open(db: Any, tmp_path: Path) -> None:
+    make(tmp_path / "other", 5)
+    process = held_open(tmp_path / "other")
+    try:
+        for target in (tmp_path / "other", tmp_path / "other" / "data.mdb"):
+            with pytest.raises(zlmdb.DatabaseInUse, match="another process"):
+                db.backup(target, overwrite=True)
+    finally:
+        let_go(process)
+    assert names(tmp_path / "other") == {"data.mdb", "lock.mdb", "writer.lock"}
+    db.backup(tmp_path / "other", overwrite=True)
+
+
+@here_only
+def test_a_data_file_in_a_directory_may_have_a_lock_file_of_its_own_name(backup: Path, tmp_path: Path) -> None:
+    """As LMDB makes it with ``subdir=False``."""
+    (tmp_path / "other").mkdir()
+    file = tmp_path / "other" / "data.mdb"
+    shutil.copy(backup, file)
+    process = held_open(file, subdir=False)
+    try:
+        assert (tmp_path / "other" / "data.mdb-lock").exists()
+        with pytest.raises(zlmdb.DatabaseInUse, match="another process"):
+            zlmdb.Database.restore(backup, tmp_path / "other", overwrite=True)
+        with (
+            zlmdb.open(tmp_path / "other", Store) as other,
+            pytest.raises(zlmdb.DatabaseInUse, match="another process"),
+        ):
+            other.compact()
+    finally:
+        let_go(process)
+    zlmdb.Database.restore(backup, tmp_path / "other", overwrite=True)
+
+
+def test_compact_finds_its_file_again_from_another_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        with zlmdb.open(tmp_path / name / "data", Store) as db, db.write() as t:
+            t.logins[name] = 1
+    monkeypatch.chdir(tmp_path / "one")
+    with zlmdb.open("data", Store) as db:
+        monkeypatch.chdir(tmp_path / "two")
+        db.compact()
+        with zlmdb.open("data", Store) as other:
+            assert content(other)["logins"] == {"two": 1}
+        with zlmdb.open(tmp_path / "one" / "data", Store) as same, same.write() as t:
+            t.logins["more"] = 2
+        assert content(db)["logins"] == {"one": 1, "more": 2}
+
+
+@here_only
+@pytest.mark.parametrize("operation", ["restore", "compact"])
+def test_a_data_file_that_is_a_link_stays_one(operation: str, backup: Path, tmp_path: Path) -> None:
+    for name in ("linked", "disk"):
+        (tmp_path / name).mkdir()
+    shutil.copy(backup, tmp_path / "disk" / "real.mdb")
+    link = tmp_path / "linked" / "data.mdb"
+    link.symlink_to(tmp_path / "disk" / "real.mdb")
+    process = held_open(tmp_path / "linked")
+    try:
+        with pytest.raises(zlmdb.DatabaseInUse, match="another process"):
+            put_in_place(operation, backup, tmp_path / "linked")
+    finally:
+        let_go(process)
+    before = (tmp_path / "disk" / "real.mdb").stat().st_ino
+    put_in_place(operation, backup, tmp_path / "linked")
+    assert link.is_symlink()
+    assert (tmp_path / "disk" / "real.mdb").stat().st_ino != before
+    assert names(tmp_path / "disk") == {"real.mdb"}
+    with zlmdb.open(tmp_path / "linked", Store) as db:
+        assert db.check().ok
+
+
+def put_in_place(operation: str, backup: Path, path: Path) -> None:
+    if operation == "restore":
+        zlmdb.Database.restore(backup, path, overwrite=True)
+    else:
+        with zlmdb.open(path, Store) as db:
+            db.compact()
+
+
+def mode(path: Path) -> int:
+    return path.stat().st_mode & 0o777
+
+
+@here_only
+@pytest.mark.parametrize("given", [0o600, 0o640, 0o666])
+def test_who_may_read_a_database_may_read_its_copies(
+    given: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    modes = []
+    check = structure.check
+
+    def watched(file: str, *args: Any) -> Any:
+        if file.endswith(".tmp"):
+            modes.append(mode(Path(file)))
+        return check(file, *args)
+
+    monkeypatch.setattr(structure, "check", watched)
+    make(tmp_path / "db")
+    data_file(tmp_path / "db").chmod(given)
+    with zlmdb.open(tmp_path / "db", Store) as db:
+        for compact in (True, False):
+            db.backup(tmp_path / f"copy {compact}", compact=compact)
+            assert mode(tmp_path / f"copy {compact}") == given
+        db.compact()
+        assert mode(data_file(tmp_path / "db")) == given
+    (tmp_path / "copy True").chmod(0o644)
+    zlmdb.Database.restore(tmp_path / "copy True", tmp_path / "db", overwrite=True)
+    assert mode(data_file(tmp_path / "db")) == given
+    (tmp_path / "copy True").chmod(0o440)
+    zlmdb.Database.restore(tmp_path / "copy True", tmp_path / "new")
+    assert mode(data_file(tmp_path / "new")) == 0o640  # its owner writes to it
+    assert set(modes) == {0o600}
+
+
+@pytest.mark.skipif(getattr(os, "geteuid", lambda: 1)() != 0, reason="only root may give files away")
+@pytest.mark.parametrize("operation", ["restore", "compact"])
+def test_the_owner_of_a_file_stays_the_owner(operation: str, backup: Path, tmp_path: Path) -> None:
+    make(tmp_path / "owned", 5)
+    os.chown(data_file(tmp_path / "owned"), 1234, 4321)
+    put_in_place(operation, backup, tmp_path / "owned")
+    found = data_file(tmp_path / "owned").stat()
+    assert (found.st_uid, found.st_gid) == (1234, 4321)

@@ -511,3 +511,84 @@ def test_check_reports_damage_where_no_lock_is_to_be_had(db: Path, monkeypatch: 
     monkeypatch.setattr("zlmdb.cli.repair.alone", refuse)
     result = run("check", db)
     assert (result.exit_code, "page 3 is damaged" in result.output) == (3, True)
+
+
+# -- what is typed wrong must not cost a file -----------------------------------------------------------------------
+
+
+def test_a_dump_does_not_replace_the_database(db: Path, tmp_path: Path) -> None:
+    ok("backup", db, tmp_path / "app.mdb")
+    ok("info", tmp_path / "app.mdb")
+    data = data_file(db).read_bytes()
+    for path, file in (
+        (db, data_file(db)), (data_file(db), data_file(db)), (db, db / "lock.mdb"),
+        (tmp_path / "app.mdb", tmp_path / "app.mdb"), (tmp_path / "app.mdb", tmp_path / "app.mdb-lock"),
+    ):  # fmt: skip
+        result = run("dump", path, file)
+        assert result.exit_code == 1
+        assert "the database itself" in result.output
+    assert data_file(db).read_bytes() == data
+    assert zlmdb.Database.verify(tmp_path / "app.mdb") == []
+
+
+def test_a_named_map_makes_no_database_where_there_is_none(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    for arguments in (("put", tmp_path / "empty", "slot:1", "a", "b"), ("delete", tmp_path / "empty", "slot:1", "a")):
+        result = run(*arguments, "--map", "MapStringString")
+        assert result.exit_code == 1
+        assert "no database at" in result.output
+    assert list((tmp_path / "empty").iterdir()) == []
+
+
+def test_negative_numbers_are_keys_and_values(tmp_path: Path) -> None:
+    class Numbers(zlmdb.Schema):
+        temperatures: zlmdb.Table[int, float]
+        places: zlmdb.Table[float, int]
+        notes: zlmdb.Table[str, str]
+
+    zlmdb.open(tmp_path / "db", Numbers).close()
+    ok("put", tmp_path / "db", "temperatures", "-5", "-1.5e3")
+    assert ok("get", tmp_path / "db", "temperatures", "-5") == "-1500.0\n"
+    ok("put", tmp_path / "db", "places", "-Infinity", "-7")
+    assert ok("get", tmp_path / "db", "places", "-Infinity") == "-7\n"
+    assert run("delete", tmp_path / "db", "temperatures", "-6").exit_code == 4
+    ok("delete", tmp_path / "db", "temperatures", "-5")
+    assert rows("select", tmp_path / "db", "places", "--from", "-8", "--keys") == []
+
+
+def test_a_misspelt_option_is_no_key_and_no_value(db: Path, tmp_path: Path) -> None:
+    class Notes(zlmdb.Schema):
+        notes: zlmdb.Table[str, str]
+
+    zlmdb.open(tmp_path / "notes", Notes).close()
+    for arguments in (("get", db, "logins", "--jsn"), ("put", tmp_path / "notes", "notes", "a", "--jsn"),
+                      ("put", tmp_path / "notes", "notes", "--jsn", "--", "a"),
+                      ("get", db, "logins", "user 7", "--unpickel")):  # fmt: skip
+        result = run(*arguments)
+        assert result.exit_code == 2
+        assert str(next(one for one in arguments if str(one)[:3] in ("--j", "--u"))) in result.output
+    ok("put", tmp_path / "notes", "notes", "--", "-a", "--jsn")
+    assert ok("get", tmp_path / "notes", "notes", "--", "-a") == '"--jsn"\n'
+    assert "Usage" in ok("get", "-h")
+
+
+@pytest.mark.parametrize("prefix", ['["Lima", "2024-01-03T00:00:00Z", 2, 3]', '"Lima"', "{}", "Lima"])
+def test_a_prefix_that_is_no_list_of_leading_parts_is_refused(prefix: str, db: Path) -> None:
+    result = run("select", db, "weather", "--prefix", prefix)
+    assert result.exit_code == 2
+    assert "a key has 2" in result.output
+
+
+def test_a_damaged_pickle_is_an_error_and_no_traceback(tmp_path: Path) -> None:
+    @zlmdb.table(U)
+    class Objects(zlmdb.MapOidPickle[Any]):
+        """Objects."""
+
+    with zlmdb.Database(tmp_path / "db", layout="classic") as db:
+        objects = db.attach_table(Objects)
+        with db.begin(write=True) as txn:
+            objects[txn, 1] = {"a": [1, 2]}
+    assert flip(tmp_path / "db", b"\x80\x04", 2) or flip(tmp_path / "db", b"\x80\x05", 2)
+    result = run("get", tmp_path / "db", U, 1, "--unpickle")
+    assert isinstance(result.exception, SystemExit), result.exception
+    assert (result.exit_code, result.output.startswith("Error: a pickle of")) == (1, True)

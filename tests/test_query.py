@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 import random
 from array import array
+from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
 from datetime import date, datetime, timedelta, timezone
@@ -307,7 +309,7 @@ def test_conditions_show_what_one_writes() -> None:
     condition = (F.kind == 3) & ~((F.address.city != "Bonn") | F["in_"].in_([1])) & F.active
     assert (
         repr(condition)
-        == "(((F.kind == 3) & ~((F.address.city != 'Bonn') | F.in_.in_(frozenset({1})))) & (F.active == True))"
+        == "((F.kind == 3) & ~((F.address.city != 'Bonn') | F.in_.in_(frozenset({1}))) & (F.active == True))"
     )
     assert repr(F["a b"].c > 1) == "(F['a b'].c > 1)"
 
@@ -632,3 +634,116 @@ def test_a_table_that_no_schema_declares_is_filtered(mixed: Any) -> None:
         storage = undeclared(t.txn.store, "typed")
         table = zlmdb.Table.bound(t.txn, storage)
         assert list(table.select().where(F.size == 3).keys()) == [3]
+
+
+# -- many conditions, and types of several kinds --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["cities", "flat", "either"])
+def test_thousands_of_conditions_are_joined(mixed: Any, name: str) -> None:
+    terms = [F.size == number for number in range(3000, 2, -1)]
+    for joined in (functools.reduce(operator.or_, terms), functools.reduce(lambda rest, one: one | rest, terms)):
+        assert repr(joined).count(" | ") == len(terms) - 1
+        with mixed.read() as t:
+            found = list(t[name].select().where(joined).values())
+            expected = [one for one in t[name].values() if _size(one) > 2]
+            assert found == expected
+            assert t[name].select().where(~joined).count() == len(t[name]) - len(expected)
+    every = functools.reduce(operator.and_, [F.size != number for number in range(3, 1500)])
+    with mixed.read() as t:
+        rows = t[name].select()
+        assert rows.where(every).count() == sum(_size(one) < 3 for one in t[name].values())
+        for number in range(1500):
+            rows = rows.where(F.size != number)
+        assert rows.count() == 0
+
+
+def _size(value: Any) -> Any:
+    return value["size"] if isinstance(value, dict) else value.size
+
+
+def test_joined_conditions_group_as_one_writes() -> None:
+    a, b, c, d = F.a == 1, F.b == 2, F.c == 3, F.d == 4
+    assert repr((a | b) | (c | d)) == "((F.a == 1) | (F.b == 2) | (F.c == 3) | (F.d == 4))"
+    assert repr((a & b) | (c & d)) == "(((F.a == 1) & (F.b == 2)) | ((F.c == 3) & (F.d == 4)))"
+    assert (a | b | c).shape() != (a | (b & c)).shape()
+
+
+@dataclass
+class Sale:
+    amount: int
+    buyer: Optional[Address] = None
+
+
+@dataclass
+class Refund:
+    amount: int
+    reason: str
+
+
+@dataclass
+class Note:
+    text: str
+    about: Union[Sale, Address, None] = None
+
+
+class Entries(zlmdb.Schema):
+    entries: zlmdb.Table[int, zlmdb.Pickle[Union[Sale, Refund, Note]]]
+
+
+def test_a_field_that_some_of_several_types_have_is_none_in_the_others(make_db: Callable[..., Any]) -> None:
+    with make_db(Entries).write() as t:
+        t.entries.update(
+            {
+                1: Sale(10), 2: Note("a"), 3: Refund(3, "broken"), 4: Sale(7, Address("Bonn")),
+                5: Note("b", Sale(8)), 6: Note("c", Address("Rome")),
+            }
+        )  # fmt: skip
+        rows = t.entries.select()
+        assert list(rows.where(F.amount > 5).keys()) == [1, 4]
+        assert list(rows.where(~(F.amount > 5)).keys()) == [2, 3, 5, 6]
+        assert list(rows.where(F.amount.is_none()).keys()) == [2, 5, 6]
+        assert list(rows.where(F.text.in_(["a", "b"])).keys()) == [2, 5]
+        assert list(rows.where(F.buyer.city == "Bonn").keys()) == [4]
+        assert list(rows.where(F.about.amount == 8).keys()) == [5]
+        assert list(rows.where(F.about.city == "Rome").keys()) == [6]
+        assert list(rows.fields("amount", "reason")) == [
+            (10, None), (None, None), (3, "broken"), (7, None), (None, None), (None, None)
+        ]  # fmt: skip
+        for wrong in (lambda: rows.where(F.amuont > 5), lambda: rows.fields("amuont")):
+            with pytest.raises(TypeError, match="none of .*Sale, .*Refund, .*Note has a field 'amuont'"):
+                wrong()
+        with pytest.raises(TypeError, match="none of .*Sale, .*Address has a field 'town'"):
+            rows.where(F.about.town == "Rome")
+        with pytest.raises(TypeError, match="of type int"):
+            rows.where(F.amount > "5")
+
+
+class Dicts(zlmdb.Schema):
+    ordered: zlmdb.Table[int, zlmdb.Pickle[OrderedDict[str, int]]]
+    default: zlmdb.Table[int, zlmdb.Pickle[defaultdict[str, int]]]
+    counts: zlmdb.Table[int, zlmdb.Pickle[Counter[str]]]
+
+
+def test_the_dicts_of_the_standard_library_have_items(make_db: Callable[..., Any]) -> None:
+    with make_db(Dicts).write() as t:
+        t.ordered[1], t.ordered[2] = OrderedDict(a=1), OrderedDict(a=2)
+        t.default[1], t.default[2] = defaultdict(int, a=1), defaultdict(int, a=2)
+        t.counts[1], t.counts[2] = Counter("a"), Counter("aa")
+        for name in t:
+            assert list(t[name].select().where(F.a == 2).keys()) == [2]
+            assert t[name].select().where(F.b.is_none()).count() == 2
+        with pytest.raises(TypeError, match="of type int"):
+            t.ordered.select().where(F.a == "x")
+
+
+def test_integers_of_other_libraries_are_integers(tables: Any) -> None:
+    numpy = pytest.importorskip("numpy")
+    for name in FORMATS:
+        rows = tables[name].select()
+        assert rows.where(F.kind == numpy.int64(3)).count() == rows.where(F.kind == 3).count() > 0
+        assert rows.where(F.code > numpy.uint8(0)).count() == rows.where(F.code > 0).count() > 0
+        assert rows.where(F.kind.in_(numpy.array([1, 2]))).count() == rows.where(F.kind.in_([1, 2])).count() > 0
+        for wrong in (numpy.bool_(True), numpy.timedelta64(3, "s"), numpy.array([3, 4])):
+            with pytest.raises((TypeError, ValueError)):
+                rows.where(F.kind == wrong).count()

@@ -266,3 +266,115 @@ def test_a_slot_beyond_the_last_one_is_told_as_lost(tmp_path: Path) -> None:
         db.store.change(lambda txn, _: txn.put(b"\xff\xffx", b"y"))
     report = salvage(tmp_path / "db", tmp_path / "out")
     assert (report.copied, [one.table for one in report.lost]) == ({"slot 1": 1}, ["slot 65535"])
+
+
+# -- damaged records of the catalogue -------------------------------------------------------------------------------
+
+
+class Stepped(Store):
+    migrations = (zlmdb.Migration(1, "one", lambda t: None), zlmdb.Migration(2, "two", lambda t: None))
+
+
+WRONG_STEPS: list[Any] = [
+    {"version": -1, "name": "two"}, {"version": 0, "name": "two"}, {"version": 1 << 64, "name": "two"},
+    {"version": "two", "name": "two"}, {"version": float("inf"), "name": "two"}, {"version": True, "name": "two"},
+    {"version": [2], "name": "two"}, {"version": 2}, {"version": 2, "name": b"two"}, {},
+]  # fmt: skip
+
+
+@LAYOUTS
+@pytest.mark.parametrize("wrong", WRONG_STEPS, ids=str)
+def test_a_damaged_record_of_a_migration_is_lost_alone(wrong: Any, layout: Any, tmp_path: Path) -> None:
+    def damage(txn: Any, space: Any) -> None:
+        if layout == "classic":
+            records = zlmdb.layout.decode(txn.get(zlmdb.layout.MIGRATIONS_KEY))["migrations"]
+            txn.put(zlmdb.layout.MIGRATIONS_KEY, zlmdb.layout.encode({"migrations": [*records[:1], wrong]}))
+        else:
+            txn.put(b"m:" + (2).to_bytes(8, "big"), zlmdb.layout.encode(wrong), db=space(b"__zlmdb__"))
+
+    with zlmdb.open(tmp_path / "db", Stepped, layout=layout) as db:
+        fill(db, 10)
+        db.migrate()
+        db.store.change(damage)
+    report = salvage(tmp_path / "db", tmp_path / "out")
+    assert [one.table for one in report.lost] == ["catalogue"]
+    assert report.records == 50
+    with zlmdb.open(tmp_path / "out", Stepped) as db:
+        assert db.schema_version == 1
+
+
+def test_migrations_that_are_no_list_are_lost(tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path / "db", Store, layout="classic") as db:
+        fill(db, 10)
+        db.store.change(lambda txn, _: txn.put(layout.MIGRATIONS_KEY, layout.encode({"migrations": 7})))
+    report = salvage(tmp_path / "db", tmp_path / "out")
+    assert ([one.table for one in report.lost], report.records) == (["catalogue"], 50)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        7, None, [], {"indexes": 7}, {"indexes": {"by_email": 7}}, {"indexes": {"by_email": {"slot": [3]}}},
+        {"indexes": {"by_email": {"slot": "3"}}}, {"indexes": {7: {"slot": 3}}},
+        {"indexes": {"by_email": {"slot": 3, "table": 7}}},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_damaged_classic_definition_costs_no_records(wrong: Any, tmp_path: Path) -> None:
+    def damage(txn: Any, _: Any) -> None:
+        definitions = layout.decode(txn.get(layout.DEFINITIONS_KEY))
+        definitions["users"] = {**definitions["users"], **wrong} if isinstance(wrong, dict) else wrong
+        txn.put(layout.DEFINITIONS_KEY, layout.encode(definitions))
+
+    make(tmp_path / "db", 10, layout="classic")
+    with zlmdb.open(tmp_path / "db", Store) as db:
+        expected = content(db)
+        db.store.change(damage)
+    report = salvage(tmp_path / "db", tmp_path / "out")
+    assert {one.table for one in report.lost} == {"catalogue"}
+    assert "users" in report.lost[0].reason
+    with zlmdb.open(tmp_path / "out", Store) as db, db.read() as t:
+        assert {name: dict(t[name]) for name in expected} == expected
+        assert t.users.by_email["u7@example.com"] == user(7)
+
+
+def test_a_name_in_the_classic_definitions_that_is_no_text_is_lost(tmp_path: Path) -> None:
+    def damage(txn: Any, _: Any) -> None:
+        definitions = layout.decode(txn.get(layout.DEFINITIONS_KEY))
+        txn.put(layout.DEFINITIONS_KEY, layout.encode({**definitions, 7: {}}))
+
+    make(tmp_path / "db", 10, layout="classic")
+    with zlmdb.open(tmp_path / "db", Store) as db:
+        db.store.change(damage)
+    report = salvage(tmp_path / "db", tmp_path / "out")
+    assert [one.reason for one in report.lost] == ["7 is no name of a table"]
+
+
+# -- the target -----------------------------------------------------------------------------------------------------
+
+
+def test_an_empty_directory_is_filled_and_not_replaced(tmp_path: Path) -> None:
+    """It may be a mount point, or a link to a directory on another disk."""
+    make(tmp_path / "db", 10)
+    for name in ("empty", "disk"):
+        (tmp_path / name).mkdir()
+    targets = [tmp_path / "empty"]
+    if os.name != "nt":
+        (tmp_path / "link").symlink_to(tmp_path / "disk")
+        targets.append(tmp_path / "link")
+    for target in targets:
+        before = target.stat().st_ino
+        assert salvage(tmp_path / "db", target).complete
+        assert target.stat().st_ino == before
+        assert [path.name for path in target.iterdir()] == ["data.mdb"]
+        with zlmdb.open(target, Store) as db:
+            assert db.check().ok
+
+
+def test_what_fails_leaves_an_empty_directory_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(tmp_path / "db", 10)
+    (tmp_path / "empty").mkdir()
+    monkeypatch.setattr("zlmdb.operations.filling.structure.check", lambda *args: ["a page is gone"])
+    with pytest.raises(zlmdb.CorruptDatabase, match="a page is gone"):
+        salvage(tmp_path / "db", tmp_path / "empty")
+    assert list((tmp_path / "empty").iterdir()) == []

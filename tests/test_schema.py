@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from dataclasses import dataclass
-from typing import Any, Callable, ClassVar, Generic, Optional, TypeVar
+from typing import Annotated, Any, Callable, ClassVar, Generic, Optional, TypeVar
 from uuid import UUID, uuid4
 
 import pytest
@@ -200,6 +200,73 @@ def test_wrong_annotations_are_refused_with_schema_and_attribute(make_db: Callab
         make_db(schema)
     with make_db(Store) as db:
         assert db.is_open
+
+
+def test_types_defined_in_the_body_of_a_schema_or_model_are_known(make_db: Callable[..., Any]) -> None:
+    """The annotations are strings here, by the import from __future__ at the top of this file."""
+
+    @dataclass
+    class Person:
+        @dataclass
+        class Address:
+            city: str
+
+        Number = Annotated[int, "of a house"]
+
+        address: Address
+        number: Number = 0
+
+    class People(zlmdb.Schema):
+        @dataclass
+        class Pet:
+            name: str
+            friend: Optional[Pet] = None  # noqa: F821
+
+        class Users(zlmdb.Table[int, User]):
+            by_name = zlmdb.Index("name")
+
+        Pets = zlmdb.Table[int, Pet]
+
+        users: Users
+        pets: Pets
+        people: zlmdb.Table[int, Person]
+        flat: zlmdb.Table[int, zlmdb.FlatBuffers[Person]]
+
+    with make_db(People).write() as t:
+        t.users[1] = User("ann")
+        assert list(t.users.by_name["ann"].keys()) == [1]
+        t.pets[1] = People.Pet("rex", People.Pet("tom"))
+        assert t.pets[1].friend == People.Pet("tom")
+        t.people[1] = t.flat[1] = Person(Person.Address("Bonn"), 7)
+        for table in (t.people, t.flat):
+            assert list(table.select().where(zlmdb.F.address.city == "Bonn").keys()) == [1]
+            with pytest.raises(TypeError, match="no field 'town', it has city"):
+                table.select().where(zlmdb.F.address.town == "Bonn")
+
+
+def test_a_field_whose_type_is_defined_in_the_model_is_an_index_key(make_db: Callable[..., Any]) -> None:
+    @dataclass
+    class Model:
+        Number = int
+        number: Number
+
+    class Models(zlmdb.Table[int, Model]):
+        by_number = zlmdb.Index("number")
+
+    class One(zlmdb.Schema):
+        models: Models
+
+    with make_db(One).write() as t:
+        t.models[1] = Model(5)
+        assert list(t.models.by_number[5].keys()) == [1]
+
+
+def test_a_name_that_is_not_defined_is_told_with_the_schema(make_db: Callable[..., Any]) -> None:
+    class Wrong(zlmdb.Schema):
+        users: NoSuchTable  # noqa: F821
+
+    with pytest.raises(TypeError, match="Wrong: name 'NoSuchTable' is not defined"):
+        make_db(Wrong)
 
 
 @pytest.mark.parametrize("name", ["txn"])

@@ -338,3 +338,20 @@ def test_loading_is_one_transaction(layout: Any, tmp_path: Path) -> None:
         assert db.tables() == {}
         assert db.load(io.BytesIO(dumped(tmp_path / "db"))).records > 12_000
         assert db.check().ok
+
+
+WRONG_STEPS: list[Any] = [
+    7, {"version": 1, "name": "one"}, [7], [{"version": -1, "name": "one"}], [{"version": 1 << 64, "name": "one"}],
+    [{"version": "1", "name": "one"}], [{"version": 1}],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", WRONG_STEPS, ids=str)
+def test_a_stream_with_a_damaged_migration_stores_nothing(wrong: Any, tmp_path: Path) -> None:
+    make(tmp_path / "db", 5)
+    first, _, rest = dumped(tmp_path / "db").partition(b"\n")
+    stream = json.dumps({**json.loads(first), "migrations": wrong}).encode() + b"\n" + rest
+    with zlmdb.open(tmp_path / "new", zlmdb.Schema) as db:
+        with pytest.raises(zlmdb.DecodeError, match="migration"):
+            db.load(io.BytesIO(stream))
+        assert db.tables() == {}

@@ -14,6 +14,7 @@ from uuid import UUID, uuid5
 
 from . import errors, layout
 from .store import Store
+from .values.base import is_a
 
 FIRST_SLOT, LAST_SLOT = 1, 65534
 
@@ -286,7 +287,7 @@ class ClassicCatalogue:
             for record in found.values():
                 for entry in record.get("indexes", {}).values():
                     int(entry.get("slot", 0))
-        except (AttributeError, TypeError, ValueError) as error:
+        except (AttributeError, TypeError, ValueError, OverflowError) as error:
             raise errors.DecodeError(f"the definitions of the file are damaged: {error}") from error
         return found
 
@@ -327,8 +328,17 @@ def slot_of(identity: str, record: dict[str, Any]) -> Slot:
     """The slot that a catalogue *record* describes. Raises `DecodeError` for what describes none."""
     try:
         return _slot_of(identity, record)
-    except (TypeError, ValueError, AttributeError) as error:
+    except (TypeError, ValueError, AttributeError, OverflowError) as error:
         raise errors.DecodeError(f"the catalogue's record of table {identity!r} is damaged: {error}") from error
+
+
+def checked_migration(record: Any) -> dict[str, Any]:
+    """*record*, if it is one of a step of the schema, with its version and name. Raises `DecodeError`."""
+    found: dict[str, Any] = record if is_a(record, dict) else {}
+    version = found.get("version")
+    if type(version) is not int or not 0 < version < 1 << 64 or not is_a(found.get("name"), str):
+        raise errors.DecodeError(f"the record of a migration is damaged: {record!r}")
+    return found
 
 
 def _slot_of(identity: str, record: dict[str, Any]) -> Slot:

@@ -125,7 +125,7 @@ def moved(store: Store) -> None:
             if known is store:
                 handle = _handles.pop(key, None)
                 del _stores[key]
-                new = _file_key(store.engine.path)
+                new = _file_key(store.engine.file)  # not its path, which may be relative to another directory
                 if new is not None:
                     _stores[new] = store
                     if handle is not None:

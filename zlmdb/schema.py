@@ -11,7 +11,7 @@ from .storage import Storage
 from .table import Table
 from .tableclass import calling_locals
 from .transaction import Transaction
-from .typeargs import annotated_names
+from .typeargs import annotated_names, nested_types
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -176,7 +176,14 @@ def declarations(schema: type[Schema]) -> dict[str, tuple[type[Table[Any, Any]],
     localns: dict[str, Any] = {}
     for base in reversed(schema.__mro__):
         localns.update(vars(base).get("_locals_seen") or {})
-    hints = get_type_hints(schema, localns=localns, include_extras=True) if schema is not Schema else {}
+    localns.update(nested_types(schema))
+    try:
+        hints = get_type_hints(schema, localns=localns, include_extras=True) if schema is not Schema else {}
+    except NameError as error:
+        raise TypeError(
+            f"{schema.__name__}: {error}, and an attribute is annotated with it: define or import it in the module, "
+            f"the function or the body of the schema, not for type checkers only"
+        ) from error
     for name, hint in hints.items():
         if name.startswith("_") or get_origin(hint) is ClassVar:
             continue

@@ -90,8 +90,17 @@ def field_types(model: Any, localns: Optional[Mapping[str, Any]] = None) -> dict
     cls = get_origin(model) or model
     if not isinstance(cls, type) or not hasattr(cls, "__annotations__"):
         return {}
-    hints = get_type_hints(cls, localns=dict(localns or {}), include_extras=True)
+    hints = get_type_hints(cls, localns={**(localns or {}), **nested_types(cls)}, include_extras=True)
     return {name: _without_none(hint) for name, hint in hints.items()}
+
+
+def nested_types(cls: type) -> dict[str, Any]:
+    """The classes and aliases defined in the bodies of *cls* and its bases, which annotations there may name.
+
+    `typing.get_type_hints` knows them only as long as it is given no other names.
+    """
+    bodies = [vars(base) for base in reversed(cls.__mro__) if base is not object]
+    return {name: one for body in bodies for name, one in body.items() if isinstance(one, type) or get_origin(one)}
 
 
 def annotated_names(cls: type) -> list[str]:

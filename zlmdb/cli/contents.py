@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import re
 from collections.abc import Generator
@@ -15,6 +16,7 @@ import click
 
 import zlmdb
 
+from ..engines.lmdb import data_file
 from ..operations.keytext import from_plain, parse
 from ..values.base import is_a
 from .output import to_json
@@ -34,7 +36,10 @@ class Contents(NamedTuple):
         if self.pickled and is_a(value, (bytes, memoryview)):
             if not self.unpickle:
                 return {"$pickle": to_json(value)["$bytes"]}
-            value = pickle.loads(value)
+            try:
+                value = pickle.loads(value)
+            except Exception as error:  # there is no other limit to what pickles raise
+                raise zlmdb.DecodeError(f"a pickle of {len(value)} bytes cannot be loaded: {error!r}") from error
         return to_json(value)
 
     @property
@@ -52,9 +57,13 @@ class Contents(NamedTuple):
         if not isinstance(codec, zlmdb.keys.TupleKey):
             return parse(codec, text)
         try:
-            parts: list[Any] = list(json.loads(text))
-        except (ValueError, TypeError) as error:
-            raise click.UsageError(f"--prefix {text}: expected a JSON list of leading parts") from error
+            parts: Any = json.loads(text)
+        except ValueError:
+            parts = None
+        if not is_a(parts, list) or len(parts) > len(codec.parts):
+            raise click.UsageError(
+                f"--prefix {text}: expected a JSON list of leading parts, of which a key has {len(codec.parts)}"
+            )
         return tuple(from_plain(part, one) for part, one in zip(codec.parts, parts))
 
     def parsed(self, text: str) -> Any:
@@ -97,6 +106,8 @@ def opened(
 ) -> Generator[Contents, None, None]:
     """A block with the table *name* of the database at *path*; *as_map* is the named map of a table without types."""
     if as_map is not None:
+        if not os.path.exists(data_file(str(path))):
+            raise FileNotFoundError(f"no database at {str(path)!r}: check the path")  # Database() would make one
         with zlmdb.Database(path, readonly=not write, create=False) as db:
             pmap = _attached(db, name, as_map)
             with db.begin(write=write) as txn:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,8 @@ import zlmdb
 
 FAILED, FOUND, ABSENT, STOPPED = 1, 3, 4, 130
 """Exit codes, beside 0 for success and 2 for a wrong command line."""
+
+_NEGATIVE = re.compile(r"-(Infinity|\d*\.?\d+([eE][+-]?\d+)?)")
 
 
 class Command(click.Command):
@@ -34,6 +37,22 @@ class Command(click.Command):
             ctx.exit(STOPPED)
 
 
+class RecordCommand(Command):
+    """A command whose arguments may be negative numbers, which click by itself takes for options."""
+
+    ignore_unknown_options = True
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does it, but for negative numbers."""
+        meant = args[args.index("--") + 1 :] if "--" in args else []
+        rest = super().parse_args(ctx, args)
+        for one in self.params:
+            given = str(ctx.params.get(one.name or "")) if isinstance(one, click.Argument) else ""
+            if len(given) > 1 and given[0] == "-" and not (given in meant or _NEGATIVE.fullmatch(given)):
+                raise click.NoSuchOption(given, ctx=ctx)  # a misspelt one must not be stored
+        return rest
+
+
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(zlmdb.__version__, prog_name="zlmdb")
 def main() -> None:
@@ -44,7 +63,12 @@ def main() -> None:
     """
 
 
-def command(function: Callable[..., Any]) -> click.Command:
+def command(function: Callable[..., Any], cls: type[Command] = Command) -> click.Command:
     """A command of `main` with ``--json``, which it is handed as *as_json*."""
     option = click.option("--json", "as_json", is_flag=True, help="Write JSON, errors included.")
-    return main.command(cls=Command)(option(function))
+    return main.command(cls=cls)(option(function))
+
+
+def record_command(function: Callable[..., Any]) -> click.Command:
+    """A `command` that takes keys or values as arguments."""
+    return command(function, RecordCommand)

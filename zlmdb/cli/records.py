@@ -10,7 +10,7 @@ import click
 from ..operations.keytext import to_plain
 from . import output
 from .contents import opened
-from .group import ABSENT, command
+from .group import ABSENT, command, record_command
 
 _PATH = click.argument("path", type=click.Path(path_type=Path))
 _TABLE = click.argument("table")
@@ -20,7 +20,7 @@ _UNPICKLE = click.option(
 _MAP = click.option("--map", "as_map", metavar="MAP", help="The map of a table without types, such as MapUuidCbor.")
 
 
-@command
+@record_command
 @_PATH
 @_TABLE
 @click.argument("key")
@@ -31,7 +31,7 @@ def get(path: Path, table: str, key: str, unpickle: bool, as_map: Optional[str],
 
     A KEY is a text, a UUID, a date, hexadecimal bytes or a number; of a tuple it is a JSON list of its parts. TABLE
     is the name of a table, its UUID, or slot:N for one with a slot given by hand, which needs --map. Exit code 4: no
-    such record.
+    such record. A KEY that begins with a dash and is no number comes after --.
     """
     with opened(path, table, as_map=as_map, unpickle=unpickle) as contents:
         found = contents.key(key)
@@ -40,7 +40,7 @@ def get(path: Path, table: str, key: str, unpickle: bool, as_map: Optional[str],
         output.line(contents.shown(contents.table[found]))
 
 
-@command
+@record_command
 @_PATH
 @_TABLE
 @click.argument("key")
@@ -52,6 +52,7 @@ def put(path: Path, table: str, key: str, value: str, as_map: Optional[str], as_
     VALUE is JSON for documents and numbers, the text itself for texts, hexadecimal for bytes; pickles, FlatBuffers and
     arrays are written by programs. The file does not hold your model class: a document that does not fit it is an error
     when your program reads it. A table with indexes is refused, because only your program knows all of them.
+    A KEY or VALUE that begins with a dash and is no number comes after --.
     """
     with opened(path, table, write=True, as_map=as_map) as contents:
         contents.table[contents.key(key)] = contents.parsed(value)
@@ -59,7 +60,7 @@ def put(path: Path, table: str, key: str, value: str, as_map: Optional[str], as_
         output.line({"stored": 1})
 
 
-@command
+@record_command
 @_PATH
 @_TABLE
 @click.argument("key")

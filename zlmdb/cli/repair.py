@@ -8,7 +8,6 @@ import click
 
 import zlmdb
 
-from ..engines.lmdb import data_file
 from ..operations.backup import alone, in_use
 from ..operations.progress import Told
 from ..operations.report import CheckReport, Problem
@@ -26,11 +25,11 @@ def check(path: Path, as_json: bool) -> None:
     """
     with output.progress(as_json) as told:
         # While somebody has it open its pages may change, and LMDB has trusted them already.
-        file = data_file(str(path))
-        wrong = [] if in_use(file) else _wrong(path, told)
-        if wrong and not in_use(file):
+        place = str(path)
+        wrong = [] if in_use(place) else _wrong(path, told)
+        if wrong and not in_use(place):
             try:
-                with alone(file):  # again, with nobody else there
+                with alone(place):  # again, with nobody else there
                     wrong = _wrong(path, told)
             except zlmdb.DatabaseInUse:
                 wrong = []

@@ -14,6 +14,7 @@ import click
 
 import zlmdb
 
+from ..engines.lmdb import data_file, lock_file, writer_lock
 from ..operations.backup import replacing
 from ..operations.filling import new_file
 from ..operations.stream import load as load_stream
@@ -31,10 +32,18 @@ def dump(path: Path, file: str, tables: tuple[str, ...], as_json: bool) -> None:
     It holds the schema, typed keys, values and checksums, and can be loaded into another layout, LMDB version or
     engine, on another machine. Nothing is unpickled. An existing FILE is replaced when all is written.
     """
+    _refuse_itself(str(path), file)
     with zlmdb.open(path, readonly=True) as db, _written(file) as target, output.progress(as_json) as told:
         streamed = db.dump(target, tables=tables or None, progress=told)
     text = f"{streamed.tables} tables, {streamed.records} records"
     click.echo(text if not as_json else f'{{"tables": {streamed.tables}, "records": {streamed.records}}}', err=True)
+
+
+def _refuse_itself(path: str, file: str) -> None:
+    """Raise `DatabaseInUse` where *file* is one of those of the database at *path*, which the dump would replace."""
+    for own in (data_file(path), lock_file(path), writer_lock(path)):
+        if file != "-" and os.path.exists(file) and os.path.exists(own) and os.path.samefile(file, own):
+            raise zlmdb.DatabaseInUse(f"{file!r} is a file of the database itself: dump it to another one", path=path)
 
 
 @contextmanager

@@ -167,12 +167,14 @@ class Environment(Protocol):
 class Engine(Protocol):
     """How an open file is made an `Environment`, and what its errors mean.
 
-    *path* is what the user gave, *file* the data file if there is one. *persistent*: it outlives the process.
-    *can_grow*: the user set no limit. *moves*: growing needs a moment without transactions.
+    *path* is what the user gave, *file* the data file and *lock_file* the one of its locks, if there are such files.
+    *persistent*: it outlives the process. *can_grow*: the user set no limit. *moves*: growing needs a moment without
+    transactions.
     """
 
     path: Any
     file: Optional[str]
+    lock_file: Optional[str]
     persistent: bool
     can_grow: bool
     moves: bool

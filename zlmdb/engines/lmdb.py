@@ -90,6 +90,12 @@ def writer_lock(path: str) -> str:
     return os.path.join(place, "writer.lock") if is_directory else place + "-writer.lock"
 
 
+def lock_file(path: str) -> str:
+    """LMDB's lock file: ``lock.mdb`` in the directory, or beside a data file with its own name."""
+    place, is_directory = _place(path)
+    return os.path.join(place, "lock.mdb") if is_directory else place + "-lock"
+
+
 class LmdbEngine:
     """One LMDB environment to open: its place and options.
 
@@ -106,6 +112,7 @@ class LmdbEngine:
         self.create = create
         self.can_grow = options.maxsize is None and not options.readonly
         self.file = data_file(path)
+        self.lock_file = lock_file(path)
         self._place, self._subdir = _place(path)
         self._size = self._reserved = 0
 

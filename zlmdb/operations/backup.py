@@ -11,6 +11,7 @@ import errno
 import os
 import secrets
 import shutil
+import stat
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
@@ -18,7 +19,7 @@ from typing import NamedTuple, Optional, Union
 
 from .. import errors, openstores
 from ..engines import structure
-from ..engines.lmdb import data_file
+from ..engines.lmdb import data_file, lock_file
 from ..engines.pages import copy_pages
 from ..store import Store
 from .progress import Progress, Told, silent
@@ -58,16 +59,19 @@ def back_up(
         final = os.path.join(final, "data.mdb")
     if os.path.exists(final) and os.path.samefile(final, file):
         raise errors.DatabaseInUse(f"{final!r} is the database itself: choose another place for its backup", path=final)
-    with replacing(final, overwrite, _size(source)) as temporary:
+    _refuse_existing(final, overwrite)
+    _refuse_open(final)
+    with alone(final, lock_file(os.fspath(target))), replacing(final, overwrite, _size(source)) as temporary:
         _copy(source, temporary, compact, told or silent)
         _verify(temporary, told or silent)
+        _as_private_as(file, temporary)
     return Backup(final, os.path.getsize(final))
 
 
 def restore(backup: StrPath, target: StrPath, *, overwrite: bool = False, told: Optional[Told] = None) -> Backup:
     """Put a copy of the database file *backup* where a database at *target* is kept."""
     told = told or silent
-    source, final = data_file(os.fspath(backup)), data_file(os.fspath(target))
+    source, final = data_file(os.fspath(backup)), _followed(data_file(os.fspath(target)))
     if not os.path.isfile(source):
         raise FileNotFoundError(f"no database at {os.fspath(backup)!r}: check the path of the backup")
     _verify(source, told)
@@ -75,19 +79,23 @@ def restore(backup: StrPath, target: StrPath, *, overwrite: bool = False, told: 
     if present and os.path.samefile(source, final):
         raise errors.DatabaseInUse(f"{final!r} is the backup itself: restore it to another place", path=final)
     _refuse_existing(final, overwrite)
-    if present and openstores.is_open(final):
-        raise errors.DatabaseInUse(f"{final!r} is open in this process: close it first", path=final)
+    _refuse_open(final)
     if not os.path.isdir(os.path.dirname(final)):
         os.makedirs(os.path.dirname(final))
-    with alone(final), replacing(final, overwrite, os.path.getsize(source)) as temporary:
+    lock, size = lock_file(os.fspath(target)), os.path.getsize(source)
+    with alone(final, lock), replacing(final, overwrite, size) as temporary:
         _copy_file(source, temporary, told)
         _verify(temporary, told)
+        if present:
+            _like(final, temporary)
+        else:
+            _as_private_as(source, temporary)
     return Backup(final, os.path.getsize(final))
 
 
 def compact(of: Store, told: Optional[Told] = None) -> Compaction:
     """Replace the file of *of* by a copy without unused pages."""
-    file = _file_of(of)
+    file = _followed(_file_of(of))
     if of.readonly:
         raise errors.ReadonlyDatabase(f"{file!r} is open read-only: open it writable to compact it", path=file)
     before = os.path.getsize(file)
@@ -96,7 +104,7 @@ def compact(of: Store, told: Optional[Told] = None) -> Compaction:
         with replacing(file, True, _size(of)) as temporary:
             _copy(of, temporary, True, told or silent)
             _verify(temporary, told or silent)
-            shutil.copymode(file, temporary)
+            _like(file, temporary)
             _swap(of, temporary, file)
     return Compaction(before, os.path.getsize(file))
 
@@ -106,12 +114,17 @@ def _swap(of: Store, temporary: str, file: str) -> None:
     with openstores.lock:
         of.suspend(lambda: _refuse_transactions(of))
         try:
-            with alone(file):
+            with alone(file, of.engine.lock_file):
                 flush(temporary)
                 os.replace(temporary, file)
             openstores.moved(of)
         finally:
             of.reopen()
+
+
+def _followed(file: str) -> str:
+    """The file that *file* leads to, if it is a link: that is to be replaced, and the link to stay."""
+    return os.path.realpath(file) if os.path.islink(file) else file
 
 
 def _file_of(of: Store) -> str:
@@ -154,7 +167,7 @@ def replacing(final: str, overwrite: bool, needed: int) -> Generator[str, None, 
         yield temporary
         if os.path.exists(temporary):  # else the block has put it in its place
             flush(temporary)
-            _publish(temporary, final, overwrite)
+            publish(temporary, final, overwrite)
         flush(directory)
     except OSError as error:
         if isinstance(error, errors.Error) or error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
@@ -170,6 +183,11 @@ def _refuse_existing(final: str, overwrite: bool) -> None:
         raise FileExistsError(f"{final!r} exists: remove it, choose another place, or say overwrite=True")
 
 
+def _refuse_open(final: str) -> None:
+    if openstores.is_open(final):
+        raise errors.DatabaseInUse(f"{final!r} is open in this process: close it first", path=final)
+
+
 def check_room(directory: str, needed: int) -> None:
     """Raise `DatabaseFull` unless the disk has *needed* bytes free."""
     free = shutil.disk_usage(directory).free
@@ -182,7 +200,7 @@ def check_room(directory: str, needed: int) -> None:
         )
 
 
-def _publish(temporary: str, final: str, overwrite: bool) -> None:
+def publish(temporary: str, final: str, overwrite: bool) -> None:
     """Give the finished file its name: an existing file is never replaced unless that was asked for."""
     if not overwrite:
         with suppress(OSError, AttributeError):  # file systems without links
@@ -191,6 +209,26 @@ def _publish(temporary: str, final: str, overwrite: bool) -> None:
         if os.path.exists(final):
             raise FileExistsError(f"{final!r} was made by somebody else meanwhile")
     os.replace(temporary, final)
+
+
+def _created(temporary: str) -> int:
+    """A descriptor of the new file *temporary*, which nobody else may read: who may read the copy is known later."""
+    return os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+
+
+def _like(file: str, temporary: str) -> None:
+    """Give *temporary*, which is to replace *file*, its mode and, where that is permitted, its owner and group."""
+    found = os.stat(file)
+    if hasattr(os, "chown"):
+        for ids in ((-1, found.st_gid), (found.st_uid, -1)):
+            with suppress(OSError):
+                os.chown(temporary, *ids)
+    os.chmod(temporary, stat.S_IMODE(found.st_mode))  # chown takes bits of it away
+
+
+def _as_private_as(file: str, temporary: str) -> None:
+    """Let those read and write *temporary*, a copy of *file* in another place, who may do so there, and its owner."""
+    os.chmod(temporary, stat.S_IMODE(os.stat(file).st_mode) | 0o600)
 
 
 def flush(path: str) -> None:
@@ -208,11 +246,12 @@ def flush(path: str) -> None:
 def _copy(source: Store, temporary: str, compact: bool, told: Told) -> None:
     """Write a copy of one snapshot."""
     if not compact:
-        with source.reading(), open(temporary, "xb") as copy:  # keeps the pages of the snapshot from being used again
+        # The transaction keeps the pages of the snapshot from being used again.
+        with source.reading(), os.fdopen(_created(temporary), "wb") as copy:
             copy_pages(_file_of(source), copy, lambda done, total: told(Progress("copy", done, total)))
         return
     total = _size(source)
-    descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+    descriptor = _created(temporary)
     done = threading.Event()
     failed: list[Exception] = []
 
@@ -244,7 +283,7 @@ def _copy(source: Store, temporary: str, compact: bool, told: Told) -> None:
 
 def _copy_file(source: str, temporary: str, told: Told) -> None:
     total, done = os.path.getsize(source), 0
-    with open(source, "rb") as reader, open(temporary, "xb") as writer:
+    with open(source, "rb") as reader, os.fdopen(_created(temporary), "wb") as writer:
         while block := reader.read(_BLOCK):
             writer.write(block)
             done += len(block)
@@ -263,12 +302,12 @@ def _verify(file: str, told: Told) -> None:
 # -- who else has it open -------------------------------------------------------------------------------------------
 
 
-def in_use(file: str) -> bool:
-    """Whether this process or another one has the data file *file* open; False where nobody can tell."""
-    if openstores.is_open(file):
+def in_use(path: str) -> bool:
+    """Whether this process or another one has the database at *path* open; False where nobody can tell."""
+    if openstores.is_open(path):
         return True
     try:
-        with alone(file):
+        with alone(path):
             return False
     except errors.DatabaseInUse:
         return True
@@ -277,15 +316,16 @@ def in_use(file: str) -> bool:
 
 
 @contextmanager
-def alone(final: str) -> Generator[None, None, None]:
-    """A block in which no other process has the database *final* open. Raises `DatabaseInUse`.
+def alone(path: str, lock: Optional[str] = None) -> Generator[None, None, None]:
+    """A block in which no other process has the database at *path* open. Raises `DatabaseInUse`.
+
+    *lock* is its lock file, where that is not the one that *path* leads to.
 
     Everyone who has an environment open holds a shared lock on the first byte of LMDB's lock file. A process that has
     the old file open would go on with the lock file of the new one. This process must not have it open: the system
     gives up all of a process's locks on a file when it closes any descriptor of it.
     """
-    directory, name = os.path.split(final)
-    lock = os.path.join(directory, "lock.mdb") if name == "data.mdb" else final + "-lock"
+    lock = lock_file(path) if lock is None else lock
     if fcntl is None or not os.path.exists(lock):
         yield
         return
@@ -297,7 +337,7 @@ def alone(final: str) -> Generator[None, None, None]:
             if error.errno not in (errno.EACCES, errno.EAGAIN):
                 raise
             raise errors.DatabaseInUse(
-                f"another process has {final!r} open: its file can be replaced when all have closed it", path=final
+                f"another process has {path!r} open: its file can be replaced when all have closed it", path=path
             ) from error
         yield
     finally:

@@ -16,7 +16,7 @@ from ..engines import structure
 from ..engines.lmdb import LmdbEngine, Options
 from ..layout import Layout
 from ..store import Store
-from .backup import check_room, flush
+from .backup import check_room, flush, publish
 
 StrPath = Union[str, "os.PathLike[str]"]
 R = TypeVar("R")
@@ -31,14 +31,17 @@ def new_file(
 ) -> Generator[Store, None, None]:
     """A block that fills a new database, which at its clean end is the directory *target*. No trace is left otherwise.
 
-    It is made beside *target*, checked, flushed to the disk and renamed. Raises FileExistsError when there is
-    something, `DatabaseFull` when the disk has less than *needed* bytes free.
+    It is made beside *target*, checked, flushed to the disk and renamed; in an empty directory, which may be a mount
+    point or a link, it is made there, and the data file moved up. Raises FileExistsError when there is something,
+    `DatabaseFull` when the disk has less than *needed* bytes free.
     """
     final: str = os.path.abspath(os.fspath(target))
-    if os.path.lexists(final) and not (os.path.isdir(final) and not os.listdir(final)):
+    empty = os.path.isdir(final) and not os.listdir(final)
+    if os.path.lexists(final) and not empty:
         raise FileExistsError(f"{final!r} exists: remove it, or choose another place")
-    check_room(os.path.dirname(final), needed)
-    temporary = f"{final}.{os.getpid()}.{secrets.token_hex(4)}.tmp"
+    check_room(final if empty else os.path.dirname(final), needed)
+    name = f"{os.getpid()}.{secrets.token_hex(4)}.tmp"
+    temporary = os.path.join(final, name) if empty else f"{final}.{name}"
     engine: Any = LmdbEngine(temporary, Options(sync=False, metasync=False, lib_version=lib_version), create=True)
     try:
         store = Store(engine, layout, readonly=False, lock_path=None, options=engine.options)
@@ -49,19 +52,25 @@ def new_file(
             store.env.sync(True)
         finally:
             store.close()
-        _publish(engine.file, temporary, final)
+        _finish(engine.file)
+        if empty:
+            publish(engine.file, os.path.join(final, "data.mdb"), overwrite=False)
+            flush(final)
+        else:
+            os.rename(temporary, final)
+            flush(os.path.dirname(final))
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _publish(file: str, temporary: str, final: str) -> None:
+def _finish(file: str) -> None:
+    """Check the new data file, and flush its name to the disk without that of its lock file."""
     wrong = structure.check(file)
     if wrong:
         raise errors.CorruptDatabase(f"the new database {file!r} is damaged: {wrong[0]}", path=file)
-    os.remove(os.path.join(temporary, "lock.mdb"))
-    flush(temporary)
-    os.rename(temporary, final)
-    flush(os.path.dirname(final))
+    directory = os.path.dirname(file)
+    os.remove(os.path.join(directory, "lock.mdb"))
+    flush(directory)
 
 
 class Writer:

@@ -47,11 +47,13 @@ class Operations:
         The copy is one snapshot, the state when the copying begins. It is written beside its target, checked page by
         page, flushed to the disk and then renamed, so that *path* never is half a copy. *compact* leaves out unused
         pages; without it copying is faster and the file as large as the original. An existing *path* is kept unless
-        *overwrite* is true. The copy opens as a database, by `zlmdb.open` with its path.
+        *overwrite* is true. The copy opens as a database, by `zlmdb.open` with its path, and has the mode of the
+        original.
 
         Pages that writers free while the copy is made are used again only after it. Raises FileExistsError,
-        FileNotFoundError when there is no directory for it, `DatabaseFull` when the disk has no room, `DiskError`,
-        `CorruptDatabase` when the copy is damaged, `FileRequired` in memory.
+        `DatabaseInUse` when this or another process has *path* open, FileNotFoundError when there is no directory for
+        it, `DatabaseFull` when the disk has no room, `DiskError`, `CorruptDatabase` when the copy is damaged,
+        `FileRequired` in memory.
         """
         from .backup import back_up
 
@@ -63,9 +65,10 @@ class Operations:
     ) -> Backup:  # fmt: skip
         """Put the copy *backup* in the place of the database *path*, a directory or a data file; checked, then renamed.
 
-        An existing database is kept unless *overwrite* is true. Raises `DatabaseInUse` while this or another process
-        has it open, FileExistsError, FileNotFoundError, `CorruptDatabase` when the copy is damaged,
-        `InvalidDatabase` when it is none, `DatabaseFull`, `DiskError`.
+        An existing database is kept unless *overwrite* is true; the new file gets its mode and, where that is
+        permitted, its owner. Raises `DatabaseInUse` while this or another process has it open, FileExistsError,
+        FileNotFoundError, `CorruptDatabase` when the copy is damaged, `InvalidDatabase` when it is none,
+        `DatabaseFull`, `DiskError`.
         """
         from .backup import restore
 

@@ -12,13 +12,14 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple, Optional, Union
 
 from .. import errors, layout
-from ..catalogue import LAST_SLOT, Place, Slot, slot_of, slot_prefix, uuid_of
+from ..catalogue import LAST_SLOT, Place, Slot, checked_migration, slot_of, slot_prefix, uuid_of
 from ..engines.lmdb import data_file
 from ..engines.pages import Meta, PageFile, Record, Tree, Walk
 from ..keys import from_name as key_from_name
 from ..layout import Layout
 from ..storage import Storage
 from ..values import from_name as value_from_name
+from ..values.base import is_a
 from .filling import Filler, new_file
 from .progress import Progress, Told, silent
 from .report import KEPT
@@ -125,6 +126,13 @@ def _name(record: Record) -> Optional[bytes]:
     return None if record.tree is None else record.key.rstrip(b"\0")
 
 
+def _is_index(name: Any, entry: Any) -> bool:
+    """Whether a classic file says with *entry* where the entries of the index *name* are."""
+    if not (is_a(name, str) and is_a(entry, dict)):
+        return False
+    return type(entry.get("slot")) is int and is_a(entry.get("table", ""), str)
+
+
 class _Salvage:
     """One run over one state."""
 
@@ -157,22 +165,15 @@ class _Salvage:
     def _definitions(self, tree: Tree) -> dict[str, Slot]:
         found: dict[str, Slot] = {}
         for record in self.walk.records("catalogue", tree):
-            if record.key[:2] == b"m:":
-                self._migration(record)
-            if record.key[:2] != b"t:":
-                continue
             try:
-                identity = record.key[2:].decode()
-                found[identity] = slot_of(identity, layout.decode(record.value or b""))
+                if record.key[:2] == b"m:":
+                    self.filler.copy_migrations([checked_migration(layout.decode(record.value or b""))])
+                elif record.key[:2] == b"t:":
+                    identity = record.key[2:].decode()
+                    found[identity] = slot_of(identity, layout.decode(record.value or b""))
             except (ValueError, TypeError, AttributeError) as error:
                 self.report.lose("catalogue", record.key, str(error))
         return found
-
-    def _migration(self, record: Record) -> None:
-        try:
-            self.filler.copy_migrations([dict(layout.decode(record.value or b""))])
-        except (ValueError, TypeError, KeyError) as error:
-            self.report.lose("catalogue", record.key, str(error))
 
     def _table(self, slot: Slot, tree: Optional[Tree], *, empty: bool = False) -> None:
         if slot.indexes:
@@ -258,18 +259,46 @@ class _Salvage:
         data = records.get(layout.DEFINITIONS_KEY)
         if data is None:
             return {}
+        found: dict[str, dict[str, Any]] = {}
         try:
-            return dict(layout.decode(data))
+            for identity, definition in layout.decode(data).items():
+                if is_a(identity, str):
+                    found[identity] = self._definition(identity, definition)
+                else:
+                    self._lose_definition(f"{identity!r} is no name of a table")
         except (ValueError, TypeError) as error:
-            self.report.lose("catalogue", layout.DEFINITIONS_KEY, str(error))
-            return {}
+            self._lose_definition(str(error))
+        return found
+
+    def _definition(self, identity: str, definition: Any) -> dict[str, Any]:
+        """What is sound of the definition of a table; by its name, the table is known in any case."""
+        known: dict[str, Any] = dict(definition) if is_a(definition, dict) else {}
+        indexes = known.pop("indexes", {})
+        if not (is_a(definition, dict) and is_a(indexes, dict)):
+            self._lose_definition(f"the definition of table {identity} is damaged")
+            return known
+        sound = known["indexes"] = {name: entry for name, entry in indexes.items() if _is_index(name, entry)}
+        for name in indexes:
+            if name not in sound:
+                self._lose_definition(f"the definition of the index {identity}.{name} is damaged")
+        return known
+
+    def _lose_definition(self, reason: str) -> None:
+        self.report.lose("catalogue", layout.DEFINITIONS_KEY, reason)
 
     def _classic_migrations(self, records: Mapping[bytes, Optional[bytes]]) -> None:
         data = records.get(layout.MIGRATIONS_KEY)
-        if data is not None:
+        if data is None:
+            return
+        try:
+            found = list(layout.decode(data)["migrations"])
+        except (ValueError, TypeError, KeyError) as error:
+            self.report.lose("catalogue", layout.MIGRATIONS_KEY, str(error))
+            return
+        for record in found:
             try:
-                self.filler.copy_migrations(layout.decode(data)["migrations"])
-            except (ValueError, TypeError, KeyError) as error:
+                self.filler.copy_migrations([checked_migration(record)])
+            except (ValueError, TypeError) as error:
                 self.report.lose("catalogue", layout.MIGRATIONS_KEY, str(error))
 
     def _slots(

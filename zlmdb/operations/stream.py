@@ -26,7 +26,7 @@ from typing import IO, Any, NamedTuple, Optional, Union
 from uuid import UUID
 
 from .. import errors, layout
-from ..catalogue import Catalogue, Place, Slot, catalogue_of, slot_prefix, uuid_of
+from ..catalogue import Catalogue, Place, Slot, catalogue_of, checked_migration, slot_prefix, uuid_of
 from ..keys import KeyCodec, tables_codec
 from ..keys import from_name as key_from_name
 from ..store import Store
@@ -277,7 +277,7 @@ def _verify(source: IO[bytes]) -> _Checked:
         raise errors.DecodeError(
             f"a stream of version {facts.get('version')}, this zlmdb reads {VERSION}: use a newer one"
         )
-    migrations = facts.get("migrations", [])
+    migrations = _migrations(facts)
     for line in source:
         if line.startswith((b'{"k"', b'{"r"')):
             digest.update(line)
@@ -301,6 +301,13 @@ def _verify(source: IO[bytes]) -> _Checked:
     raise errors.DecodeError("the stream was cut off: its end is missing")
 
 
+def _migrations(facts: dict[str, Any]) -> list[dict[str, Any]]:
+    found: Any = facts.get("migrations", [])
+    if not is_a(found, list):
+        raise errors.DecodeError(f"the migrations of the stream are no list: {found!r}")
+    return [checked_migration(one) for one in found]
+
+
 def _section_name(facts: dict[str, Any]) -> str:
     return str(facts.get("table", f"slot {facts.get('slot')}"))
 
@@ -316,7 +323,7 @@ def _facts(line: bytes) -> dict[str, Any]:
 def _load(filling: Filling, source: IO[bytes], told: Told) -> None:
     attached: dict[str, Any] = {}
     names: set[str] = set()
-    filling.copy_migrations(_facts(source.readline()).get("migrations", []))
+    filling.copy_migrations(_migrations(_facts(source.readline())))
     for section, records in _sections(source):
         place = _place(filling, section)
         names.add(section.name)

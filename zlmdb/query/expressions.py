@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
+from operator import index
 from typing import Any, ClassVar, NoReturn
+
+from ..values.base import is_a
 
 Leaf = Callable[["Compare"], str]
 
@@ -70,7 +73,7 @@ class Compare(Condition):
             raise TypeError(
                 f"{spelled(path)} {operator} {value!r}: compare a field with a value, not with another field"
             )
-        self.path, self.operator, self.value = path, operator, value
+        self.path, self.operator, self.value = path, operator, plain(value)
 
     def compares(self) -> Iterator[Compare]:
         yield self
@@ -88,34 +91,43 @@ class Compare(Condition):
 
 
 class Joined(Condition):
-    """Two conditions, joined by *word*: ``and`` or ``or``."""
+    """Conditions joined by *word*: ``and`` or ``or``.
 
-    __slots__ = ("left", "right", "word")
+    It is flat however long: what is joined by the same word becomes part of it. Python's parser takes 200 parentheses
+    inside each other, and 1,000 calls.
+    """
 
-    signs: ClassVar[dict[str, str]] = {"and": "&", "or": "|"}
+    __slots__ = ("parts", "word")
 
-    def __init__(self, word: str, left: Condition, right: Condition) -> None:
-        self.word, self.left, self.right = word, left, right
+    signs: ClassVar[dict[str, str]] = {"and": " & ", "or": " | "}
+
+    def __init__(self, word: str, *conditions: Condition) -> None:
+        self.word = word
+        parts: list[Condition] = []
+        for one in conditions:
+            parts.extend(one.parts if isinstance(one, Joined) and one.word == word else (one,))
+        self.parts: tuple[Condition, ...] = tuple(parts)
 
     def compares(self) -> Iterator[Compare]:
-        yield from self.left.compares()
-        yield from self.right.compares()
+        for part in self.parts:
+            yield from part.compares()
 
     def conjuncts(self) -> Iterator[Condition]:
         if self.word == "or":
             yield self
         else:
-            yield from self.left.conjuncts()
-            yield from self.right.conjuncts()
+            for part in self.parts:
+                yield from part.conjuncts()
 
     def shape(self) -> Any:
-        return self.word, self.left.shape(), self.right.shape()
+        return self.word, *(part.shape() for part in self.parts)
 
     def source(self, leaf: Leaf) -> str:
-        return f"({self.left.source(leaf)} {self.word} {self.right.source(leaf)})"
+        parts = f" {self.word} ".join([part.source(leaf) for part in self.parts])
+        return f"({parts})"
 
     def __repr__(self) -> str:
-        return f"({self.left!r} {self.signs[self.word]} {self.right!r})"
+        return f"({self.signs[self.word].join(map(repr, self.parts))})"
 
 
 class Negated(Condition):
@@ -198,7 +210,7 @@ class Field(Combined):
         """Whether the field equals one of *values*. O(1) for values that can be in a set."""
         if isinstance(values, (str, bytes)):
             raise TypeError(f"{self!r}.in_({values!r}): give the values in a set or list; this would be its characters")
-        kept = list(values)
+        kept = [plain(one) for one in values]
         try:
             return Compare(self._path, "in", frozenset(kept))
         except TypeError:
@@ -214,6 +226,14 @@ class Field(Combined):
 
 F = Field()
 """The value of a record, in conditions: ``F.age > 30`` compares its field *age*, ``F > 30`` the value itself."""
+
+
+def plain(value: Any) -> Any:
+    """*value*; of the integers of other libraries, such as `numpy.int64`, the int."""
+    try:
+        return value if is_a(value, int) else index(value)
+    except TypeError:  # no integer
+        return value
 
 
 def condition_of(given: object) -> Condition:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import enum
 import types
 import typing
+from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Annotated, Any, ClassVar, Literal, Optional, Union
 
-from ..typeargs import annotated_names
+from ..typeargs import annotated_names, nested_types
 from ..values.base import is_a, is_free, show, typename
 from ..values.describe import bound_types, renamed
 from .expressions import Compare, spelled
@@ -19,6 +21,9 @@ _UNIONS: set[Any] = {Union, getattr(types, "UnionType", Union)}
 _QUALIFIERS = {"Required", "NotRequired", "ReadOnly", "Final"}
 _MAPPINGS: set[Any] = {
     dict,
+    OrderedDict,
+    defaultdict,
+    Counter,
     typing.get_origin(typing.Mapping[str, int]),
     typing.get_origin(typing.MutableMapping[str, int]),
 }
@@ -41,7 +46,7 @@ class Model:
 
     def __init__(self, annotation: Any, localns: Optional[Mapping[str, Any]] = None, *, listed: bool = False) -> None:
         self.annotation = annotation
-        self._localns = localns
+        self._localns = localns or {}
         self._listed = listed
         self._types: dict[tuple[str, ...], Any] = {}  # resolving annotations takes longer than all else together
 
@@ -76,7 +81,9 @@ class Model:
     def _field(self, holder: Any, name: str, path: tuple[str, ...]) -> Any:
         holder = without_none(holder)
         origin = typing.get_origin(holder) or holder
-        if is_free(holder) or origin in _UNIONS or not is_a(origin, type):
+        if origin in _UNIONS:
+            return self._field_of_some(typing.get_args(holder), name, path)
+        if is_free(holder) or not is_a(origin, type):
             return Any
         if origin in _MAPPINGS:
             return (*typing.get_args(holder), Any, Any)[1]
@@ -90,9 +97,27 @@ class Model:
             f"of its fields"
         )
 
+    def _field_of_some(self, holders: tuple[Any, ...], name: str, path: tuple[str, ...]) -> Any:
+        """The annotation of the field *name* in those of *holders*, the parts of a Union, that have it."""
+        found: list[Any] = []
+        for holder in holders:
+            with suppress(TypeError):
+                found.append(without_none(self._field(holder, name, path)))
+        if not found:
+            raise TypeError(
+                f"{spelled(path)}: none of {', '.join(map(typename, holders))} has a field {name!r}: name one of theirs"
+            )
+        union: Any = Union
+        return union[tuple(found)]
+
+    def is_union(self, path: tuple[str, ...]) -> bool:
+        """Whether the field at *path* is of one of several types, of which some may lack the next field."""
+        holder = without_none(self.type_of(path))
+        return typing.get_origin(holder) in _UNIONS
+
     def _hints(self, cls: type[Any]) -> dict[str, Any]:
         try:
-            hints = typing.get_type_hints(cls, localns=dict(self._localns or {}), include_extras=True)
+            hints = typing.get_type_hints(cls, localns={**self._localns, **nested_types(cls)}, include_extras=True)
         except (NameError, TypeError):  # names are known all the same
             return dict.fromkeys(annotated_names(cls), Any)
         return {name: hint for name, hint in hints.items() if typing.get_origin(hint) is not ClassVar}

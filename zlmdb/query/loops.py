@@ -139,7 +139,8 @@ class _Writer:
             self.conjuncts.append((part, number))
             number += sum(1 for _ in part.compares())
         whole = None if self.columns is None else self.columns.whole
-        self.names: dict[str, Any] = {"whole": whole, "take": take, "among": among, "StructError": struct.error}
+        self.names: dict[str, Any] = {"whole": whole, "take": take, "take_if_any": take_if_any, "among": among}
+        self.names["StructError"] = struct.error
 
     def loop(self, records: Records) -> Callable[..., Iterator[Any]]:
         """The function."""
@@ -194,13 +195,14 @@ class _Writer:
             return "value"
         origin: Any = typing.get_origin(self.model.annotation) or self.model.annotation
         found, rest = "value", path
-        if is_a(origin, type) and not is_free(origin):
+        if is_a(origin, type) and not is_free(origin) and not self.model.is_union(()):
             if not issubclass(origin, Mapping):
                 found, rest = f"value.{path[0]}" if path[0].isidentifier() else f"getattr(value, {path[0]!r})", path[1:]
             elif issubclass(origin, dict):
                 found, rest = f"value.get({path[0]!r})", path[1:]
-        for name in rest:
-            found = f"take({found}, {name!r})"
+        for depth in range(len(path) - len(rest), len(path)):
+            function = "take_if_any" if self.model.is_union(path[:depth]) else "take"
+            found = f"{function}({found}, {path[depth]!r})"
         return found
 
     def compared(self, compare: Compare, number: int) -> str:
@@ -330,6 +332,11 @@ def take(holder: Any, name: str) -> Any:
     if holder is None:
         return None
     return holder.get(name) if is_a(holder, Mapping) else getattr(holder, name)
+
+
+def take_if_any(holder: Any, name: str) -> Any:
+    """As `take`, of one of several types: None where it is one without such a field."""
+    return holder.get(name) if is_a(holder, Mapping) else getattr(holder, name, None)
 
 
 def among(value: Any, given: Any) -> bool:

@@ -12,6 +12,7 @@ class MemoryEngine:
 
     path = None
     file = None
+    lock_file = None
     persistent = False
     can_grow = False
     moves = False

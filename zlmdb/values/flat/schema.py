@@ -38,6 +38,7 @@ from decimal import Decimal
 from typing import Annotated, Any, Literal, Optional, Union
 from uuid import UUID
 
+from ...typeargs import nested_types
 from ..base import is_a, is_free, typename
 from ..describe import bound_types, renamed, unresolved
 from . import runtime
@@ -367,7 +368,7 @@ class _Reader:
         return found, call
 
     def hints(self, cls: Any, where: str) -> dict[str, Any]:
-        localns = None if self.localns is None else dict(self.localns)
+        localns = None if self.localns is None else {**self.localns, **nested_types(cls)}
         try:
             hints = typing.get_type_hints(cls, localns=localns, include_extras=True)
         except (NameError, TypeError) as error:
