@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
+from numbers import Integral
 from operator import index
 from typing import Any, ClassVar, NoReturn
 
@@ -231,8 +232,8 @@ F = Field()
 def plain(value: Any) -> Any:
     """*value*; of the integers of other libraries, such as `numpy.int64`, the int."""
     try:
-        return value if is_a(value, int) else index(value)
-    except TypeError:  # no integer
+        return index(value) if is_a(value, Integral) and not is_a(value, int) else value
+    except TypeError:  # numpy.timedelta64 passes for one
         return value
 
 

@@ -13,7 +13,7 @@ import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Callable, Literal, Optional, TypeVar, Union
 
-from ..typeargs import own_names
+from ..typeargs import nested_types, own_names
 from .base import is_a, is_free, typename
 from .leaves import Form, Leaf, PlainData, Shape, enum_choice, literal_choice, scalars
 from .shapes import (
@@ -168,9 +168,9 @@ class Reader:
         try:
             return typing.get_type_hints(cls, include_extras=True)
         except (NameError, TypeError) as error:
-            if self.localns is None or isinstance(error, TypeError):
+            if isinstance(error, TypeError):
                 raise unresolved(cls, error) from error
-        localns = dict(self.localns)
+        localns = {**(self.localns or {}), **nested_types(cls)}
         try:
             # msgspec resolves annotations itself, without these names: leave it nothing to resolve.
             for base in reversed(cls.__mro__):

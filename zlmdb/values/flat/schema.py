@@ -368,7 +368,7 @@ class _Reader:
         return found, call
 
     def hints(self, cls: Any, where: str) -> dict[str, Any]:
-        localns = None if self.localns is None else {**self.localns, **nested_types(cls)}
+        localns = {**(self.localns or {}), **nested_types(cls)}
         try:
             hints = typing.get_type_hints(cls, localns=localns, include_extras=True)
         except (NameError, TypeError) as error:
