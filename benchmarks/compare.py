@@ -23,8 +23,8 @@ TOGETHER = 500_000_000
 """Nanoseconds that processes which work at the same time have to prepare."""
 
 PYPY = sys.implementation.name == "pypy"
-ROUNDS = {"tiny": 1, "small": 3 if PYPY else 7, "window": 5, "full": 5}
-"""Of each contender, unless its budget ends before. PyPy starts and warms up for so long that seven would not be small.
+ROUNDS = {"tiny": 1, "small": 3 if PYPY else 5, "window": 5, "full": 5}
+"""Of each contender, unless its budget ends before. PyPy starts and warms up for so long that five would not be small.
 """
 
 BUDGET = {"tiny": 5.0, "small": 2.5 if PYPY else 4.0, "window": 8.0, "full": 8.0}
