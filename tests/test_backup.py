@@ -32,6 +32,16 @@ def db(tmp_path: Path) -> Any:
         yield db
 
 
+class Around:
+    """An environment, of which a class derived from this one does some things otherwise."""
+
+    def __init__(self, env: Any) -> None:
+        self.env = env
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.env, name)
+
+
 def names(directory: Path) -> set[str]:
     return {path.name for path in directory.iterdir()}
 
@@ -170,14 +180,8 @@ def test_an_exception_of_the_progress_function_leaves_no_trace(db: Any, tmp_path
 def test_an_exception_of_the_progress_function_waits_for_the_thread_that_copies(db: Any, tmp_path: Path) -> None:
     files: list[Any] = []
 
-    class Slow:
+    class Slow(Around):
         """The environment, whose copying takes longer than progress is told."""
-
-        def __init__(self, env: Any) -> None:
-            self.env = env
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self.env, name)
 
         def copyfd(self, descriptor: int, compact: bool) -> None:
             before = os.fstat(descriptor).st_ino
@@ -393,14 +397,8 @@ def test_compact_refuses_a_reader_that_is_just_beginning(db: Any, internal: bool
     beginning, go_on = threading.Event(), threading.Event()
     read: list[int] = []
 
-    class Slow:
+    class Slow(Around):
         """The environment, in which a reader takes its time to begin."""
-
-        def __init__(self, env: Any) -> None:
-            self.env = env
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self.env, name)
 
         def begin(self, *args: Any, **kwargs: Any) -> Any:
             if threading.current_thread() is thread:

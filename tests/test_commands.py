@@ -68,7 +68,7 @@ def test_info_and_tables(layout: Any, tmp_path: Path) -> None:
     assert re.search(r"logins +str +int64 +20 ", ok("tables", tmp_path / "db"))
 
 
-@pytest.mark.skipif(not os.path.exists("/proc/self/ns/pid"), reason="Linux has namespaces")
+@pytest.mark.skipif(not os.path.exists("/proc/self/ns/pid"), reason="this system has no namespaces of process ids")
 def test_info_tells_the_namespace_of_process_ids(db: Path) -> None:
     assert answer("info", db)["pid_namespace"] == os.readlink("/proc/self/ns/pid")
 

@@ -664,7 +664,9 @@ def test_stats_measure_the_data_wherever_it_is(make_db: Callable[..., Any], comb
         assert db.stats()["reclaimable"] < 1_000_000
 
 
-@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="files cannot be allocated here")
+@pytest.mark.skipif(
+    not hasattr(os, "posix_fallocate"), reason="this system has no posix_fallocate, so that nothing is allocated"
+)
 @pytest.mark.parametrize(
     ("number", "error"), [(errno.ENOSPC, zlmdb.DatabaseFull), (errno.EIO, zlmdb.DiskError)], ids=["room", "disk"]
 )

@@ -71,7 +71,7 @@ class Store:
         self.env: Any = None
         self.spaces: dict[bytes, Space] = {}
         self.live: dict[int, weakref.ref[Live]] = {}
-        self.reads: dict[int, object] = {}  # the store's own, by whatever
+        self.reads: set[object] = set()  # a mark for each read of the store's own
         self.maps: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self.full = False
         self.grown = 0  # so many times, to tell a failure from before the map grew
@@ -259,7 +259,7 @@ class Store:
     def reading(self) -> Generator[Any, None, None]:
         """A block with a read transaction of the engine."""
         mark = object()
-        self.reads[id(mark)] = mark
+        self.reads.add(mark)
         try:
             txn = self.begin()
             try:
@@ -270,7 +270,7 @@ class Store:
                 txn.abort()
                 self.ended(threading.get_ident())
         finally:
-            self.reads.pop(id(mark), None)
+            self.reads.discard(mark)
 
     def _make_good(self, env: Any, error: Exception) -> None:
         """Do what a beginning that failed with *error* asks for, or raise it as ours."""
