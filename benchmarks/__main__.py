@@ -17,7 +17,9 @@ from .workloads import ALL, INSIDE, WORKLOADS
 from .workloads.base import LARGE
 
 LEFT_OUT = "did not fit the time this run was given; `python -m benchmarks --size full` measures it"
-FIRST = ("serializers", "layer", "filtering", "fill_read", "zds", "zippondb", "db_benchmark", "go_persist", "growth")
+ORDER = ("serializers", "layer", "filtering", "fill_read", "zds", "growth", "go_persist", "db_benchmark", "zippondb")
+"""Of the sizes that are alike: what takes longest comes last, and after it the variants."""
+
 ALSO = ("serializers", "layer", "fill_read", "zds")
 """What the charts that compare interpreters are made of."""
 
@@ -79,7 +81,8 @@ def measure(options: argparse.Namespace, results: Results, names: list[str], con
     command = " ".join(["python -m benchmarks", *words])
     work = [(name, size) for name in names for size in ALL[name].sizes[size_name]]
     # When time runs out it is the largest that are missing, and before them the variants.
-    work.sort(key=lambda pair: (pair[1] if pair[1] > LARGE else 0, pair[0] not in FIRST))
+    place = {name: number for number, name in enumerate(ORDER)}
+    work.sort(key=lambda pair: (pair[1] if pair[1] > LARGE else 0, place.get(pair[0], len(ORDER))))
     for name, size in work:
         if options.resume and results.has(name, size):
             continue
