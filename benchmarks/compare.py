@@ -137,14 +137,17 @@ class Contender:
             self.finished = True
 
     def _expected(self, size: int, before: Result) -> float:
-        """Seconds of a round, by the last one at *size*. Steps of far fewer operations than records do not grow."""
+        """Seconds of a round, by the last one at *size*.
+
+        Steps of a fixed number of operations, or of far fewer than there are records, do not grow.
+        """
         growth = self.size / size
         rest, steps = before.get("seconds", 0.0), 0.0
         for step in self.workload.steps:
             found = before["steps"].get(step.name)
             if found is not None:
                 last = found["wall"][-step.times(size) :]
-                grows = found["count"] * 10 > size
+                grows = found["count"] > max(size // 10, self.workload.operations * step.processes)
                 rest -= sum(last) / 1e9
                 steps += float(sum(last)) / len(last) / 1e9 * step.times(self.size) * (growth if grows else 1)
         return max(rest, 0.0) * growth + steps

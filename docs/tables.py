@@ -93,13 +93,13 @@ IN_PLACE = (
     "on PyPy: fields of FlatBuffers are read at their places, as zlmdb FlatBuffers does, too; MessagePack byte by byte"
 )
 ONE_FIELD = "reads this field only, as zlmdb FlatBuffers does; zlmdb's default codec makes the object first"
+ONE_LOG = "SQLite appends to one log; LMDB writes the pages it copied"
 LATER = "SQLite syncs here when it copies its log, zlmdb with each commit"
 REASONS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("", ("new process",), "opening zlmdb makes its codecs inside the clock; on PyPy nothing is compiled yet"),
     ("msgspec MessagePack", ("encode",), "it does not check what it encodes; zlmdb's MessagePack, Unchecked, is it"),
     ("official FlatBuffers, six fields only", ("",), "six of the 11 fields"),
     *((who, ("one field",), ONE_FIELD) for who in ("sqlite3", "zlmdb 26 FlatBuffers")),
-    ("zlmdb 26", ("delete",), "zlmdb's records are taken out by pop here, which reads them"),
     *((who, ("decode",), IN_PLACE) for who in ("official FlatBuffers", "flatc's code")),
     (
         "sqlite3, JSON text",
@@ -149,12 +149,7 @@ REASONS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ),
     *((who, ("go_persist_commit",), LATER) for who in ("sqlite3", "SQLAlchemy", "peewee", "diskcache")),
     ("sqlite3", ("insert", "update", "delete", "thread"), "it appends to one log; LMDB writes the pages it copied"),
-    (
-        "diskcache",
-        ("insert", "update", "delete", "thread"),
-        "SQLite appends to one log; LMDB writes the pages it copied",
-    ),
-    ("peewee", ("insert", "update", "delete"), "SQLite appends to one log; LMDB writes the pages it copied"),
+    *((who, ("insert", "update", "delete", "thread"), ONE_LOG) for who in ("diskcache", "peewee", "SQLAlchemy")),
     ("sqlite3", ("processes", "query"), "its transaction begins in C, without a Python object"),
     ("shelve", ("",), "a hash table of the system's dbm: no order, no transactions, no readers beside a writer"),
     (

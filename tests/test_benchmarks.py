@@ -301,6 +301,17 @@ def test_only_what_grows_is_expected_to_take_longer() -> None:
     assert contender.finished
 
 
+def test_a_step_of_a_fixed_number_of_operations_is_not_expected_to_take_longer() -> None:
+    workload = WORKLOADS["go_persist"]
+    steps = {
+        "prefill": {"wall": [1e9], "count": 100_000},
+        "80/20, 1 thread": {"wall": [4e9], "count": 20_000},
+        "80/20, 2 processes": {"wall": [5e9], "count": 40_000},
+    }
+    contender = Contender("zlmdb", workload, 5_000_000, Path("unused"), 600, None)
+    assert contender._expected(100_000, {"steps": steps, "seconds": 10.0}) == pytest.approx(50 + 4 + 5)
+
+
 def test_a_step_is_repeated_while_the_records_are_few() -> None:
     (step,) = [step for step in WORKLOADS["growth"].steps if step.name == "scan"]
     assert [step.times(size) for size in (10, LARGE, LARGE + 1)] == [5, 5, 1]

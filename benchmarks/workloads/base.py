@@ -68,6 +68,8 @@ class Workload:
     steps: ClassVar[tuple[Step, ...]]
     only: ClassVar[tuple[str, ...]] = ("",)
     """Labels that begin so take part."""
+    operations: ClassVar[int] = 0
+    """As many as a step does at any size, if its records allow; none for steps that do what there is."""
     patience: ClassVar[float] = 1.0
     """How many times the usual budget a contender may repeat for."""
 
