@@ -408,10 +408,6 @@ def test_nothing_to_configure_changes_nothing() -> None:
     assert serializer(values.Json).configured().decode(b"1") == 1
 
 
-SHALLOW = 100 if platform.python_implementation() == "PyPy" else 300
-"""On PyPy cbor2 is Python, and how many of its calls fit the stack depends on what is compiled: mostly 375 levels."""
-
-
 def nested(depth: int) -> list[Any]:
     value: list[Any] = []
     for _ in range(depth):
@@ -420,13 +416,14 @@ def nested(depth: int) -> list[Any]:
 
 
 @pytest.mark.parametrize("annotation", [values.Cbor, values.Json, Any, values.Cbor[list[Any]], list[Any]])
-@pytest.mark.parametrize("depth", [SHALLOW, 450, 5000])
+@pytest.mark.parametrize("depth", [100, 300, 450, 5000])
 def test_nesting_too_deep_to_read_is_not_written(annotation: Any, depth: int) -> None:
     codec = serializer(annotation)
     try:
         data = codec.encode(nested(depth))
-    except EncodeError:
-        assert depth > SHALLOW
+    except EncodeError:  # on PyPy cbor2 is Python: how many of its calls fit the stack depends on what is compiled
+        in_python = codec.name == "cbor" and platform.python_implementation() == "PyPy"
+        assert depth > (100 if in_python else 300)
     else:
         assert codec.decode(data) == nested(depth)
 
