@@ -19,8 +19,8 @@ from .workloads.base import LARGE
 WARMED_UP = 20_000
 """Up to so many records a first round warms up; beyond, a round is long enough to do so itself."""
 
-TOGETHER = 500_000_000
-"""Nanoseconds that processes which work at the same time have to prepare."""
+TOGETHER, TOGETHER_SMALL = 500_000_000, 100_000_000
+"""Nanoseconds that processes which work at the same time have to prepare; up to `WARMED_UP` records the latter."""
 
 PYPY = sys.implementation.name == "pypy"
 ROUNDS = {"tiny": 1, "small": 3 if PYPY else 5, "window": 5, "full": 5}
@@ -238,7 +238,8 @@ class Contender:
                 stack.callback(other.close)
                 if not step.fresh:
                     other.call(deadline.left, do="open")
-            at = perf_counter_ns() + TOGETHER if step.processes > 1 else 0
+            ahead = TOGETHER_SMALL if self.size <= WARMED_UP else TOGETHER
+            at = perf_counter_ns() + ahead if step.processes > 1 else 0
             for other in others:
                 other.send(do="step", step=step.name, check=False, at=at)
             replies = [other.receive(deadline.left) for other in others]
