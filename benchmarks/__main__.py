@@ -11,7 +11,8 @@ from time import monotonic
 from rich.console import Console
 
 from .compare import BUDGET, LIMIT, ROUNDS, Pool, select
-from .report import moves, show, show_moves
+from .report import show
+from .reruns import moves, pairs, show_moves
 from .results import DEFAULT, Results, run
 from .workloads import ALL, INSIDE, WORKLOADS
 from .workloads.base import LARGE
@@ -43,7 +44,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--results", type=Path, default=DEFAULT, help="directory of the JSON files")
     parser.add_argument("--resume", action="store_true", help="leave sizes that are saved already")
     parser.add_argument("--print", action="store_true", help="print the tables of what is saved, and run nothing")
-    parser.add_argument("--against", type=Path, help="another directory of results: tell which ratios have moved since")
+    parser.add_argument("--against", type=Path, help="another directory of results: how its ratios compare with these")
     parser.add_argument("--rounds", type=int, help="repetitions of each contender")
     parser.add_argument("--limit", type=float, help="seconds for a contender at one size; beyond, it is told as such")
     parser.add_argument("--budget", type=float, help=BUDGET_HELP)
@@ -70,7 +71,8 @@ def main() -> None:
             show(console, results.load(name))
     if options.against:
         old = Results(options.against)
-        show_moves(console, [move for name in names for move in moves(old.load(name), results.load(name))])
+        runs = [(old.load(name), results.load(name)) for name in names]
+        show_moves(console, [one for run in runs for one in moves(*run)], [one for run in runs for one in pairs(*run)])
 
 
 def measure(options: argparse.Namespace, results: Results, names: list[str], console: Console) -> None:

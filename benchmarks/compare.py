@@ -14,10 +14,7 @@ from . import machine
 from .contenders import contenders
 from .remote import Absent, Deadline, Remote, Skipped, predecessor
 from .workloads import Step, Workload
-from .workloads.base import LARGE
-
-WARMED_UP = 20_000
-"""Up to so many records a first round warms up; beyond, a round is long enough to do so itself."""
+from .workloads.base import LARGE, WARMED_UP
 
 TOGETHER, TOGETHER_SMALL = 500_000_000, 100_000_000
 """Nanoseconds that processes which work at the same time have to prepare; up to `WARMED_UP` records the latter."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -110,40 +109,3 @@ def notes(rows: dict[str, Any]) -> list[str]:
             lines.append(f"{label}: {row['note']}")
         lines += [f"{label}: {step}: {reason}" for step, reason in row["skipped"].items()]
     return lines
-
-
-class Move(NamedTuple):
-    """A ratio in two runs, and how far it may move by what either run says of its own spread."""
-
-    where: str
-    before: float
-    after: float
-    allowed: float
-
-    @property
-    def far(self) -> bool:
-        return abs(self.after - self.before) > self.allowed * self.before
-
-
-def moves(before: dict[str, Any], after: dict[str, Any]) -> Iterator[Move]:
-    """Every ratio that two runs of a workload have in common, of rounds enough to tell their spread."""
-    for size, measured in after["sizes"].items():
-        rows, old = measured["rows"], before["sizes"].get(size, {"rows": {}})["rows"]
-        for step in steps_of(rows):
-            base = common_base(rows, step)
-            for label in rows:
-                if base is None or base == label or base not in old or label not in old:
-                    continue
-                then, now = ratios(old[label], old[base], step), ratios(rows[label], rows[base], step)
-                spreads = spread(then), spread(now)
-                if spreads[0] is not None and spreads[1] is not None:
-                    where = f"{after['workload']} {int(size):,}, {step}: {label}"
-                    yield Move(where, median(then), median(now), max(spreads))
-
-
-def show_moves(console: Console, found: list[Move]) -> None:
-    """How many ratios moved by more than the spread that either run printed, and which."""
-    far = [move for move in found if move.far]
-    console.print(f"{len(far)} of {len(found)} ratios moved by more than their spread")
-    for move in sorted(far, key=lambda one: -abs(one.after / one.before - 1)):
-        console.print(f"  {move.where}: {move.before:.2f}, then {move.after:.2f}; spread {move.allowed:.0%}")

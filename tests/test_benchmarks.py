@@ -39,7 +39,8 @@ from benchmarks.records import (
     persons,
     users,
 )
-from benchmarks.report import duration, factor, moves, notes, rate, step_table
+from benchmarks.report import duration, factor, notes, rate, step_table
+from benchmarks.reruns import moves, pairs
 from benchmarks.results import Results, add, common_base, ratios, run, same_codec, spread
 from benchmarks.worker import Worker
 from benchmarks.workloads import ALL, INSIDE, WORKLOADS
@@ -148,11 +149,11 @@ def test_every_contender_has_the_tables_beside_the_users(store: base.Store) -> N
     store.put_many(store.native(people))
     (user, _), (key, _) = people[0], items[0]
     order = Order([key, items[1][0]], [3, 1], datetime(2026, 11, 21, 20, 15, 1, tzinfo=timezone.utc), user)
-    for shape, pairs in ((ITEMS, items), (ORDERS, [(user, order)])):
+    for shape, records in ((ITEMS, items), (ORDERS, [(user, order)])):
         table = store.beside(shape)
         assert table.count() == 0
-        table.put_many(table.native(pairs))
-        assert facts(table, table.scan()) == facts(table, [record for _, record in pairs])
+        table.put_many(table.native(records))
+        assert facts(table, table.scan()) == facts(table, [record for _, record in records])
         assert store.beside(shape) is table
     assert store.count() == COUNT
     assert facts(store, store.scan()) == facts(store, [person for _, person in people])
@@ -483,6 +484,9 @@ def test_ratios_that_move_by_more_than_their_spread_are_told() -> None:
     (moved,) = moves(run_of(199, 200, 201), run_of(219, 220, 221))
     assert moved.far
     assert (moved.before, round(moved.after, 3)) == (0.5, 0.455)
+    assert not moved.reversed
+    assert [one.reversed for one in pairs(run_of(199, 200, 201), run_of(50, 51, 52))] == [True]
+    assert [one.reversed for one in pairs(run_of(199, 200, 201), run_of(50, 100, 150))] == [False]
 
 
 def test_each_workload_has_all_its_sizes() -> None:

@@ -16,6 +16,8 @@ SIZES = ("tiny", "small", "window", "full")
 """tiny: the tests. small: a run of minutes. window: half an hour. full: the published sizes, hours."""
 
 
+WARMED_UP = 20_000
+"""Up to so many records a first round warms up; beyond, a round is long enough to do so itself."""
 LARGE = 200_000
 """Beyond so many records a process lives for one round, and in it a step is run once, unless it is `Step.quick`."""
 
