@@ -14,12 +14,11 @@ from . import machine
 from .contenders import contenders
 from .remote import Absent, Deadline, Remote, Skipped, predecessor
 from .workloads import Step, Workload
-from .workloads.base import LARGE, WARMED_UP
+from .workloads.base import LARGE, PYPY, WARMED_UP
 
 TOGETHER, TOGETHER_SMALL = 500_000_000, 100_000_000
 """Nanoseconds that processes which work at the same time have to prepare; up to `WARMED_UP` records the latter."""
 
-PYPY = sys.implementation.name == "pypy"
 ROUNDS = {"tiny": 1, "small": 3 if PYPY else 5, "window": 5, "full": 5}
 """Of each contender, unless its budget ends before. PyPy starts and warms up for so long that five would not be small.
 """

@@ -9,9 +9,10 @@ from statistics import median
 from typing import Any, Optional
 
 from . import machine
-from .compare import BUDGET, LIMIT, PYPY, Pool, compare, interpreter, select
+from .compare import BUDGET, LIMIT, Pool, compare, interpreter, select
 from .remote import Absent, Remote
 from .workloads import INSIDE, WORKLOADS
+from .workloads.base import PYPY
 
 ROOT = Path(__file__).resolve().parent.parent
 DEFAULT = ROOT / ".benchmarks" / "results"

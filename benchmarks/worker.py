@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any, Optional
 
 HERE = Path(__file__).resolve().parent
-PYPY = sys.implementation.name == "pypy"
 
 
 def load_package() -> None:
@@ -96,12 +95,11 @@ class Worker:
     def step(self, step: str, check: bool, at: int = 0) -> dict[str, Any]:
         """Run a step, as often as it says. *at*: when to begin, on the clock that processes share."""
         from benchmarks.clock import Clock
-        from benchmarks.workloads.base import WARMED_UP
+        from benchmarks.workloads.base import PYPY, SMALL
 
         chosen = next(one for one in self.workload.steps if one.name == step)
         walls, cpus = [], []
-        # PyPy's collector takes longer than most steps: small ones share what is done before the first.
-        small = PYPY and self.size <= WARMED_UP and chosen is not self.workload.steps[0]
+        small = PYPY and self.size <= SMALL and chosen is not self.workload.steps[0]
         for number in range(chosen.times(self.size)):
             clock = Clock(at)
             if (number == 0 and not small) or not (chosen.quick or PYPY):

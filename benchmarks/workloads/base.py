@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -15,9 +16,14 @@ Pair = tuple[Any, Any]
 SIZES = ("tiny", "small", "window", "full")
 """tiny: the tests. small: a run of minutes. window: half an hour. full: the published sizes, hours."""
 
+PYPY = sys.implementation.name == "pypy"
+
+SMALL = 5_000
+"""Up to so many records PyPy's collector takes longer than most steps: it runs there before the first one only."""
 
 WARMED_UP = 20_000
 """Up to so many records a first round warms up; beyond, a round is long enough to do so itself."""
+
 LARGE = 200_000
 """Beyond so many records a process lives for one round, and in it a step is run once, unless it is `Step.quick`."""
 
