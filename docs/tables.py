@@ -93,6 +93,7 @@ IN_PLACE = (
     "on PyPy: fields of FlatBuffers are read at their places, as zlmdb FlatBuffers does, too; MessagePack byte by byte"
 )
 ONE_FIELD = "reads this field only, as zlmdb FlatBuffers does; zlmdb's default codec makes the object first"
+ON_SQLITE = ("sqlite3", "SQLAlchemy", "peewee", "diskcache")
 ONE_LOG = "SQLite appends to one log; LMDB writes the pages it copied"
 LATER = "SQLite syncs here when it copies its log, zlmdb with each commit"
 REASONS: tuple[tuple[str, tuple[str, ...], str], ...] = (
@@ -147,9 +148,8 @@ REASONS: tuple[tuple[str, tuple[str, ...], str], ...] = (
         ("",),
         "an LSM tree appends to a log and sorts later; a B+tree finds its page, and copies it to commit",
     ),
-    *((who, ("go_persist_commit",), LATER) for who in ("sqlite3", "SQLAlchemy", "peewee", "diskcache")),
-    ("sqlite3", ("insert", "update", "delete", "thread"), "it appends to one log; LMDB writes the pages it copied"),
-    *((who, ("insert", "update", "delete", "thread"), ONE_LOG) for who in ("diskcache", "peewee", "SQLAlchemy")),
+    *((who, ("go_persist_commit",), LATER) for who in ON_SQLITE),
+    *((who, ("insert", "update", "delete", "thread"), ONE_LOG) for who in ON_SQLITE),
     ("sqlite3", ("processes", "query"), "its transaction begins in C, without a Python object"),
     ("shelve", ("",), "a hash table of the system's dbm: no order, no transactions, no readers beside a writer"),
     (

@@ -68,6 +68,24 @@ def test_a_step_that_a_contender_wins_is_told_with_a_reason(page: Any, results: 
     assert "random, open handle" not in text, "10% is a tie"
 
 
+@pytest.mark.parametrize(
+    ("label", "ours", "rounds", "chance"),
+    [("x", 14, 2, True), ("x", 14, 3, False), ("x", 16, 2, False), ("LevelDB", 14, 2, False)],
+)
+def test_only_an_unknown_reason_of_few_rounds_may_be_chance(
+    page: Any, label: str, ours: int, rounds: int, chance: bool
+) -> None:
+    def of(wall: int) -> dict[str, Any]:
+        return {"steps": {"write": {"wall": [wall] * rounds, "count": 1}}}
+
+    tables = page("tables")
+    ((_, who, why),) = tables.faster({"zlmdb": of(ours), label: of(10)}, "write", "zds", "zds, 10")
+    assert who == f"{label} ×{ours / 10:g}"
+    assert why == (tables.UNKNOWN if label == "x" else tables.reason(label, "write")) + (
+        tables.CHANCE if chance else ""
+    )
+
+
 def test_a_missed_target_is_told_as_missed_with_its_figures(page: Any, results: Path) -> None:
     found = {target.what: target for target in page("targets").targets(page("saved").Saved(results))}
     documents = found["ZDS documents, read all and random get, over sqlite3 with JSON text"]
