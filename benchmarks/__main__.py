@@ -7,13 +7,15 @@ import subprocess
 import sys
 from pathlib import Path
 from time import monotonic
+from typing import Optional
 
 from rich.console import Console
 
-from .compare import BUDGET, LIMIT, ROUNDS, Pool, select
+from .compare import BUDGET, ROUNDS, select
 from .report import show
 from .reruns import moves, pairs, show_moves
-from .results import DEFAULT, Results, run
+from .results import DEFAULT, Results
+from .session import Job, Rows, Session
 from .workloads import ALL, INSIDE, WORKLOADS
 from .workloads.base import LARGE
 
@@ -75,35 +77,43 @@ def main() -> None:
         show_moves(console, [one for run in runs for one in moves(*run)], [one for run in runs for one in pairs(*run)])
 
 
+def contenders(job: Job, part: str) -> Optional[list[str]]:
+    """Those whose label contains *part*, and the raw ones; None for all."""
+    if not part or job.workload in INSIDE:
+        return None
+    return [one for one in select(WORKLOADS[job.workload]) if part in one or one.startswith("raw")]
+
+
 def measure(options: argparse.Namespace, results: Results, names: list[str], console: Console) -> None:
     size_name, began = options.size, monotonic()
-    pool = Pool()
     # It is published with the results: an interpreter by its name, without the directories of this machine.
     words = [Path(word).name if word == options.also else word for word in sys.argv[1:]]
     command = " ".join(["python -m benchmarks", *words])
-    work = [(name, size) for name in names for size in ALL[name].sizes[size_name]]
+    work = [Job(name, size) for name in names for size in ALL[name].sizes[size_name]]
     # When time runs out it is the largest that are missing, and before them the variants.
     place = {name: number for number, name in enumerate(ORDER)}
-    work.sort(key=lambda pair: (pair[1] if pair[1] > LARGE else 0, place.get(pair[0], len(ORDER))))
-    for name, size in work:
-        if options.resume and results.has(name, size):
-            continue
-        if options.max_records is not None and size > options.max_records:
-            continue
-        if options.minutes is not None and (monotonic() - began) / 60 > options.minutes:
-            continue
-        labels = None
-        if options.c and name not in INSIDE:
-            labels = [one for one in select(WORKLOADS[name]) if options.c in one or one.startswith("raw")]
-        with console.status("") as status:
-            rows = run(
-                name, size, labels, rounds=options.rounds or ROUNDS[size_name], limit=options.limit or LIMIT[size_name],
-                budget=options.budget or BUDGET[size_name], progress=status.update, pool=pool,
-                smaller=results.smaller(name, size),
-            )  # fmt: skip
-        results.save(name, size, rows, command=command, kind=size_name)
-        console.print(f"{name} {size:,}: {(monotonic() - began) / 60:.1f} minutes since the start")
-    pool.close()
+    work.sort(key=lambda job: (job.size if job.size > LARGE else 0, place.get(job.workload, len(ORDER))))
+    jobs = {
+        job: contenders(job, options.c)
+        for job in work
+        if not (options.resume and results.has(*job))
+        and (options.max_records is None or job.size <= options.max_records)
+    }
+
+    def save(job: Job, rows: Rows) -> None:
+        results.save(*job, rows, command=command, kind=size_name)
+        console.print(f"{job.workload} {job.size:,}: {(monotonic() - began) / 60:.1f} minutes since the start")
+
+    with console.status("") as status:
+        session = Session(
+            jobs, size_name, rounds=options.rounds, limit=options.limit, budget=options.budget, save=save,
+            smaller=lambda job: results.smaller(*job), progress=status.update,
+        )  # fmt: skip
+        while session.parts:
+            session.advance()
+            if options.minutes is not None and (monotonic() - began) / 60 > options.minutes:
+                session.only_begun()
+        session.close()
     for name in names:
         wanted = set(ALL[name].sizes["full"]) | set(ALL[name].sizes[size_name])
         results.leave_out(name, {size: LEFT_OUT for size in sorted(wanted) if not results.has(name, size)})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from time import monotonic, perf_counter_ns
@@ -12,18 +12,17 @@ from typing import Any, Optional
 
 from . import machine
 from .contenders import contenders
-from .remote import Absent, Deadline, Remote, Skipped, predecessor
+from .remote import NOT_INSTALLED, Absent, Deadline, Remote, Skipped, predecessor
 from .workloads import Step, Workload
 from .workloads.base import LARGE, PYPY, WARMED_UP
 
 TOGETHER, TOGETHER_SMALL = 500_000_000, 100_000_000
 """Nanoseconds that processes which work at the same time have to prepare; up to `WARMED_UP` records the latter."""
 
-ROUNDS = {"tiny": 1, "small": 3 if PYPY else 5, "window": 5, "full": 5}
-"""Of each contender, unless its budget ends before. PyPy starts and warms up for so long that five would not be small.
-"""
+ROUNDS = {"tiny": 1, "small": 4 if PYPY else 6, "window": 5, "full": 5}
+"""Of each contender, unless its budget ends before. PyPy warms up for so long that as many would not be small."""
 
-BUDGET = {"tiny": 5.0, "small": 2.5 if PYPY else 4.0, "window": 8.0, "full": 8.0}
+BUDGET = {"tiny": 5.0, "small": 2.5 if PYPY else 6.0, "window": 8.0, "full": 8.0}
 """Seconds after which a contender repeats no more, times the patience of the workload: one round it has always."""
 
 LIMIT = {"tiny": 60.0, "small": 60.0, "window": 45.0, "full": 600.0}
@@ -69,10 +68,12 @@ def select(workload: Workload) -> list[str]:
 
 
 class Pool:
-    """Idle processes by contender, so that many small comparisons need not start them anew."""
+    """Processes of contenders between two small comparisons, which would take longer to start anew than to measure."""
 
     def __init__(self) -> None:
         self.idle: dict[str, Remote] = {}
+        self.missing: dict[str, str] = {}
+        """Who is not installed, and how it would be: the other comparisons need not ask."""
 
     def close(self) -> None:
         for remote in self.idle.values():
@@ -92,19 +93,35 @@ class Contender:
         self.rounds = 0
         self.finished = False
         self.checked = False
+        self.prepared = 0
         self.elsewhere_on = ""
         self.modules: list[str] = []
         self.result: Result = {"steps": {}, "skipped": {}, "note": "", "versions": {}}
         self.remote: Optional[Remote] = None
+        self.started: list[Remote] = []
+        """New processes for the steps of a round that want one."""
 
-    def round(self, warm_up: bool, check: bool) -> None:
-        """All steps once, in a fresh directory. Notes what cannot be done; the contender may become absent."""
+    def warm_up(self) -> None:
+        """A round that is not told: the first time a whole one, and a tiny one in a process that is new."""
+        if self.rounds == 0:
+            self.round(self.size, told=False)
+        elif self.pool is None or self.label not in self.pool.idle:
+            self.round(min(self.size, *self.workload.sizes["tiny"]), told=False)
+
+    def round(self, size: int, told: bool = True) -> None:
+        """All steps once, in a fresh directory. Notes what cannot be done; the contender may become absent.
+
+        All that is read is checked in the first, unless it was at a smaller size of the workload.
+        """
         began = monotonic()
         try:
-            self._round(Deadline(max(0.0, self.limit - self.spent)), warm_up, check)
-            self.rounds += not warm_up
+            self._round(Deadline(max(0.0, self.limit - self.spent)), size, told)
+            self.rounds += told
+            self.checked = self.checked or size == self.size
         except Absent as error:
-            self._give_up(str(error))
+            self.give_up(str(error))
+            if self.pool is not None and str(error).startswith(NOT_INSTALLED):
+                self.pool.missing[self.label] = str(error)
         finally:
             seconds = monotonic() - began
             self.spent += seconds
@@ -117,7 +134,7 @@ class Contender:
         """
         before = rows.get(self.label, {})
         reason = before.get("absent", "")
-        if not before or reason.startswith("not installed"):
+        if not before or reason.startswith(NOT_INSTALLED):
             return
         self.checked = not reason
         expected = 0.0 if reason else self._expected(size, before)
@@ -148,7 +165,7 @@ class Contender:
                 steps += float(sum(last)) / len(last) / 1e9 * step.times(self.size) * (growth if grows else 1)
         return max(rest, 0.0) * growth + steps
 
-    def _give_up(self, reason: str) -> None:
+    def give_up(self, reason: str) -> None:
         if reason == "time limit":
             reason = f"not finished in {self.limit:.0f} seconds"
         if self.rounds == 0:
@@ -159,16 +176,18 @@ class Contender:
         self.finished = True
         self.stop(keep=False)
 
-    def _start(self, pool: Optional[Pool], deadline: Deadline, fresh: bool = False, processes: int = 1) -> list[Remote]:
+    def _start(
+        self, pool: Optional[Pool], deadline: Deadline, size: int, fresh: bool = False, processes: int = 1
+    ) -> list[Remote]:
         """Processes with the contender imported and the data made, all at the same time."""
         idle = pool.idle.pop(self.label, None) if pool is not None else None
         python = predecessor() if getattr(contenders()[self.label], "PREDECESSOR", False) else None
         remotes = [Remote(python) for _ in range(processes)] if idle is None else [idle]
         for number, remote in enumerate(remotes):
             remote.send(
-                do="prepare", contender=self.label, workload=self.workload.name, size=self.size,
+                do="prepare", contender=self.label, workload=self.workload.name, size=size,
                 path=str(self.place / "db"), fresh=fresh, modules=self.modules if fresh else [],
-                process=number + 1 if processes > 1 else 0,
+                process=number + 1 if processes > 1 and not fresh else 0,
             )  # fmt: skip
         try:
             replies = [remote.receive(deadline.left) for remote in remotes]
@@ -181,17 +200,20 @@ class Contender:
         self.elsewhere_on = "" if python_there == sys.version else f"runs on {python_there.splitlines()[0]}"
         return remotes
 
-    def _round(self, deadline: Deadline, warm_up: bool, check: bool) -> None:
+    def _round(self, deadline: Deadline, size: int, told: bool) -> None:
         self.place.mkdir(parents=True, exist_ok=True)
+        if size != self.prepared:
+            self.stop()
         if self.remote is None:
-            self.remote = self._start(self.pool, deadline)[0]
+            self.remote = self._start(self.pool, deadline, size)[0]
+            self.prepared = size
         remote = self.remote
         opened = remote.call(deadline.left, do="open")
         self.result["note"] = "; ".join(filter(None, [opened["note"], self.elsewhere_on]))
         is_open = True
         for step in self.workload.steps:
             elsewhere = step.fresh or step.processes > 1
-            if elsewhere and (warm_up or self._cannot_elsewhere(step, opened)):
+            if elsewhere and (not told or self._cannot_elsewhere(step, opened)):
                 continue
             if is_open is elsewhere:
                 reply = remote.call(
@@ -199,11 +221,11 @@ class Contender:
                 )
                 is_open = not elsewhere
                 self.modules = reply.get("modules", self.modules)
-            reply = self._elsewhere(step, deadline) if elsewhere else self._here(remote, step, deadline, check)
-            if reply is not None and not warm_up:
+            reply = self._elsewhere(step, deadline) if elsewhere else self._here(remote, step, deadline)
+            if reply is not None and told:
                 self._note(step, reply)
         closed = remote.call(deadline.left, do="close", remove=True)
-        if not any(step.sized for step in self.workload.steps):
+        if told and not any(step.sized for step in self.workload.steps):
             self.result["bytes"] = closed["bytes"]
         if self.pool is None:
             self.result["rss"] = closed["rss"]
@@ -217,19 +239,28 @@ class Contender:
             self.result["skipped"][step.name] = "one process at a time only"
         return step.name in self.result["skipped"]
 
-    def _here(self, remote: Remote, step: Step, deadline: Deadline, check: bool) -> Optional[Result]:
+    def _here(self, remote: Remote, step: Step, deadline: Deadline) -> Optional[Result]:
         if step.name in self.result["skipped"]:
             return None
         try:
-            return remote.call(deadline.left, do="step", step=step.name, check=check)
+            return remote.call(deadline.left, do="step", step=step.name, check=not self.checked)
         except Skipped as error:
             self.result["skipped"][step.name] = str(error)
             return None
 
+    def _new(self, step: Step, deadline: Deadline) -> list[Remote]:
+        """Processes for a step. Those for all `Step.fresh` ones of a round are started at the same time."""
+        if not step.fresh:
+            return self._start(None, deadline, self.size, processes=step.processes)
+        if not self.started:
+            fresh = sum(step.fresh for step in self.workload.steps)
+            self.started = self._start(None, deadline, self.size, fresh=True, processes=fresh)
+        return [self.started.pop()]
+
     def _elsewhere(self, step: Step, deadline: Deadline) -> Result:
         """The step in new processes, which open the same database."""
         with ExitStack() as stack:
-            others = self._start(None, deadline, step.fresh, step.processes)
+            others = self._new(step, deadline)
             for other in others:
                 stack.callback(other.close)
                 if not step.fresh:
@@ -262,6 +293,8 @@ class Contender:
 
     def stop(self, keep: bool = True) -> None:
         """End the process, or *keep* it for the next comparison."""
+        while self.started:
+            self.started.pop().close()
         if self.remote is None:
             return
         if keep and self.pool is not None:
@@ -271,43 +304,68 @@ class Contender:
         self.remote = None
 
 
-def compare(
-    workload: Workload,
-    size: int,
-    labels: list[str],
-    *,
-    rounds: int,
-    limit: float = LIMIT["full"],
-    budget: float = BUDGET["full"],
-    progress: Callable[[str], None] = lambda text: None,
-    pool: Optional[Pool] = None,
-    smaller: Optional[tuple[int, dict[str, Result]]] = None,
-) -> dict[str, Result]:
-    """What each contender did. After *budget* seconds, times the patience of the workload, a contender repeats no more:
-    its rounds say how often it did.
+class Comparison:
+    """What *labels* do in one workload at one size.
 
-    Up to `WARMED_UP` records a first round warms up and is not told. A step that changes nothing is run several times
-    in a round, where the workload says so; beyond `LARGE` records only a quick one. Everything read is checked in the
-    first round, unless it was at the smaller size.
-    *smaller* is what they did at a smaller size: who was so slow that the limit cannot be held is not tried.
+    After *budget* seconds, times the patience of the workload, a contender repeats no more: its rounds say how often it
+    did. *smaller* is what they did at a smaller size: who was so slow that the limit cannot be held is not tried.
     """
-    with tempfile.TemporaryDirectory(prefix="zlmdb-bench-") as directory, ExitStack() as stack:
-        taking = [
-            Contender(label, workload, size, Path(directory) / str(number), limit, pool)
-            for number, label in enumerate(labels)
+
+    def __init__(
+        self,
+        workload: Workload,
+        size: int,
+        labels: Iterable[str],
+        *,
+        limit: float = LIMIT["full"],
+        budget: float = BUDGET["full"],
+        progress: Callable[[str], None] = lambda text: None,
+        pool: Optional[Pool] = None,
+        smaller: Optional[tuple[int, dict[str, Result]]] = None,
+    ) -> None:
+        self.workload, self.size, self.progress = workload, size, progress
+        self.budget = budget * workload.patience
+        self._directory = tempfile.TemporaryDirectory(prefix="zlmdb-bench-")
+        place = Path(self._directory.name)
+        self.taking = [
+            Contender(label, workload, size, place / str(number), limit, pool) for number, label in enumerate(labels)
         ]
-        for one in taking:
-            stack.callback(one.stop)
+        for one in self.taking:
             one.foresee(*(smaller or (0, {})))
-        warm = size <= WARMED_UP
-        for number in range(rounds + warm):
-            for one in active(taking, number, budget * workload.patience):
-                progress(f"{workload.name} {size:,}: round {number + 1 - warm} of {rounds}, {one.label}")
-                one.round(warm_up=warm and number == 0, check=number == 0 and not one.checked)
-    return {one.label: one.result for one in taking}
+            if pool is not None and one.label in pool.missing:
+                one.give_up(pool.missing[one.label])
+
+    def turn(self, rounds: int) -> None:
+        """Some rounds of each, A B C, A B C; up to `WARMED_UP` records they warm up before."""
+        try:
+            for number in range(1 if self.size > WARMED_UP else 0, rounds + 1):
+                for one in active(self.taking, self.budget):
+                    told = "warming up" if number == 0 else f"round {one.rounds + 1}"
+                    self.progress(f"{self.workload.name} {self.size:,}: {told}, {one.label}")
+                    one.warm_up() if number == 0 else one.round(self.size)
+        finally:
+            for one in self.taking:
+                one.stop()
+
+    @property
+    def rows(self) -> dict[str, Result]:
+        return {one.label: one.result for one in self.taking}
+
+    def close(self) -> None:
+        self._directory.cleanup()
 
 
-def active(taking: list[Contender], number: int, budget: float) -> Iterator[Contender]:
+def compare(workload: Workload, size: int, labels: Iterable[str], *, rounds: int, **bounds: Any) -> dict[str, Result]:
+    """What each contender did in so many rounds, all in one turn."""
+    comparison = Comparison(workload, size, labels, **bounds)
+    try:
+        comparison.turn(rounds)
+    finally:
+        comparison.close()
+    return comparison.rows
+
+
+def active(taking: Iterable[Contender], budget: float) -> Iterator[Contender]:
     """Those that still repeat: at least once beyond the warm-up, and until their budget is spent."""
     for one in taking:
         if not one.finished and (one.rounds == 0 or one.spent < budget):

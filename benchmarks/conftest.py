@@ -1,21 +1,23 @@
 """How ``pytest benchmarks`` measures: all selected contenders of a workload take turns, then each is told as a test.
 
-The rows are measured when the first test of a workload runs, in processes of their own; a test hands the samples of its
-contender and step to pytest-benchmark, which shows, saves and compares them. What cannot be measured is a skipped test
-whose reason says why.
+A test waits until the session has the rows of its workload, which is last those of all that is small; it hands the
+samples of its contender and step to pytest-benchmark, which shows, saves and compares them. What cannot be measured is
+a skipped test whose reason says why.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
-from benchmarks.compare import BUDGET, LIMIT, ROUNDS, Pool, select
+from benchmarks.compare import select
 from benchmarks.report import show
-from benchmarks.results import DEFAULT, Results, run
+from benchmarks.results import DEFAULT, Results
+from benchmarks.session import Job, Rows, Session
 from benchmarks.workloads import ALL, INSIDE, WORKLOADS
 
 
@@ -63,56 +65,50 @@ def steps(name: str) -> Iterator[tuple[str, str]]:
         yield from ((step.name, label) for step in WORKLOADS[name].steps for label in select(WORKLOADS[name]))
 
 
-class Comparisons:
-    """What was measured in this session. The raw rows always take part: the others are told as ratios to them."""
-
-    def __init__(self, config: pytest.Config) -> None:
-        self.config = config
-        self.selected: list[Case] = []
-        self.rows: dict[tuple[str, int], dict[str, Any]] = {}
-        self.pool = Pool()
-
-    def of(self, case: Case) -> dict[str, Any]:
-        found = self.rows.get((case.workload, case.size))
-        if found is None:
-            found = self.rows[case.workload, case.size] = self._measure(case)
-        return found
-
-    def _measure(self, case: Case) -> dict[str, Any]:
-        size = kind(self.config)
-        labels = None
-        if case.workload not in INSIDE:
-            wanted = {one.label for one in self.selected if one[:2] == case[:2]}
-            labels = [one for one in select(WORKLOADS[case.workload]) if one in wanted or one.startswith("raw lmdb")]
-        rounds = self.config.getoption("--rounds") or ROUNDS[size]
-        rows = run(
-            case.workload, case.size, labels, rounds=rounds, limit=LIMIT[size], budget=BUDGET[size], pool=self.pool
-        )
-        results = Results(self.config.getoption("--results"))
-        command = " ".join(["pytest", *self.config.invocation_params.args])
-        results.save(case.workload, case.size, rows, command=command, kind=size)
-        return rows
+def taking_part(workload: str, wanted: set[str]) -> list[str]:
+    """The raw rows always take part: the others are told as ratios to them."""
+    return [one for one in select(WORKLOADS[workload]) if one in wanted or one.startswith("raw lmdb")]
 
 
-COMPARISONS = pytest.StashKey[Comparisons]()
+COMPARISONS = pytest.StashKey[Session]()
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     config.option.benchmark_quiet = True  # our own tables have the ratios beside the times
-    config.stash[COMPARISONS] = Comparisons(config)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    cases = [item.callspec.params.get("case") for item in session.items if hasattr(item, "callspec")]
-    session.config.stash[COMPARISONS].selected = [case for case in cases if case is not None]
+    """What was selected is what the session measures."""
+    config = session.config
+    wanted: dict[Job, set[str]] = {}
+    for case in (item.callspec.params.get("case") for item in session.items if hasattr(item, "callspec")):
+        if case is not None:
+            wanted.setdefault(Job(case.workload, case.size), set()).add(case.label)
+    jobs = {job: None if job.workload in INSIDE else taking_part(job.workload, wanted[job]) for job in wanted}
+    results, size = Results(config.getoption("--results")), kind(config)
+    command = " ".join(["pytest", *config.invocation_params.args])
+
+    def save(job: Job, rows: Rows) -> None:
+        results.save(*job, rows, command=command, kind=size)
+
+    rounds = config.getoption("--rounds")
+    config.stash[COMPARISONS] = Session(jobs, size, rounds=rounds, save=save, progress=partial(tell, config))
+
+
+def tell(config: pytest.Config, text: str) -> None:
+    """Show it in place of what was shown last, on a terminal: the first test waits for almost everything."""
+    reporter, capture = (config.pluginmanager.get_plugin(name) for name in ("terminalreporter", "capturemanager"))
+    if reporter.isatty:
+        with capture.global_and_fixture_disabled():
+            reporter.rewrite(text, erase=True)
 
 
 @pytest.fixture(scope="session")
-def comparisons(request: pytest.FixtureRequest) -> Iterator[Comparisons]:
+def comparisons(request: pytest.FixtureRequest) -> Iterator[Session]:
     found = request.config.stash[COMPARISONS]
     yield found
-    found.pool.close()
+    found.close()
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
@@ -121,6 +117,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
     results = Results(config.getoption("--results"))
     console = Console(width=150)
-    for workload in dict.fromkeys(name for name, _ in config.stash[COMPARISONS].rows):
+    session = config.stash.get(COMPARISONS, None)
+    for workload in dict.fromkeys(job.workload for job in session.rows) if session is not None else ():
         show(console, results.load(workload))
     terminalreporter.write_line(f"saved in {results.directory}")

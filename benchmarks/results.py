@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
 from pathlib import Path
 from statistics import median
 from typing import Any, Optional
 
 from . import machine
-from .compare import BUDGET, LIMIT, Pool, compare, interpreter, select
-from .remote import Absent, Remote
-from .workloads import INSIDE, WORKLOADS
-from .workloads.base import PYPY
+from .compare import interpreter
+from .workloads import ALL
 
 ROOT = Path(__file__).resolve().parent.parent
 DEFAULT = ROOT / ".benchmarks" / "results"
-POOLED = 10_000
-PROCESSES = 1 if PYPY else 3
-"""That share the rounds of a workload whose labels take turns inside one process; PyPy's must warm up."""
 
 
 def compact(data: dict[str, Any]) -> str:
@@ -53,8 +47,7 @@ class Results:
         if path.exists():
             found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
             return found
-        title = (INSIDE.get(workload) or WORKLOADS[workload]).title
-        return {"workload": workload, "title": title, "sizes": {}}
+        return {"workload": workload, "title": ALL[workload].title, "sizes": {}}
 
     def save(self, workload: str, size: int, rows: dict[str, Any], **facts: Any) -> None:
         """Add a size, with the machine it was measured on."""
@@ -84,69 +77,6 @@ class Results:
         return str(size) in self.load(workload)["sizes"]
 
 
-def run(
-    workload: str,
-    size: int,
-    labels: Optional[Iterable[str]] = None,
-    *,
-    rounds: int,
-    limit: float = LIMIT["full"],
-    budget: float = BUDGET["full"],
-    progress: Callable[[str], None] = lambda text: None,
-    pool: Optional[Pool] = None,
-    smaller: Optional[tuple[int, dict[str, Any]]] = None,
-) -> dict[str, Any]:
-    """The rows of one workload at one size; *labels* are the contenders, by default all."""
-    if workload in INSIDE:
-        progress(f"{workload} {size:,}: {rounds} rounds")
-        limit *= len(INSIDE[workload].labels)  # they take turns in one process
-        rows: dict[str, Any] = {}
-        try:
-            for share in shares(rounds):
-                add(rows, inside(workload, size, share, limit))
-        except Absent as error:
-            reason = f"not finished in {limit:.0f} seconds" if str(error) == "time limit" else str(error)
-            return {"zlmdb": {"steps": {}, "skipped": {}, "note": "", "versions": {}, "absent": reason}}
-        return rows
-    chosen = WORKLOADS[workload]
-    return compare(
-        chosen, size, list(select(chosen) if labels is None else labels), rounds=rounds, limit=limit, budget=budget,
-        progress=progress, pool=pool if size <= POOLED else None, smaller=smaller,
-    )  # fmt: skip
-
-
-def inside(workload: str, size: int, rounds: int, limit: float) -> dict[str, Any]:
-    """The rows of a workload that is measured inside one process, by a new one."""
-    remote = Remote()
-    try:
-        rows: dict[str, Any] = remote.call(limit, do="inside", workload=workload, size=size, rounds=rounds)["rows"]
-    finally:
-        remote.close()
-    return rows
-
-
-def shares(rounds: int, processes: int = PROCESSES) -> list[int]:
-    """*rounds* dealt to *processes*.
-
-    Where memory happens to lie in a process moves a ratio by some per cent, which rounds in one process do not show.
-
-    >>> shares(5, 3), shares(1, 3)
-    ([2, 2, 1], [1])
-    """
-    return [len(range(at, rounds, processes)) for at in range(min(rounds, processes))]
-
-
-def add(rows: dict[str, Any], more: dict[str, Any]) -> None:
-    """Add the rounds of *more*, which has the same steps, to *rows*."""
-    if not rows:
-        rows.update(more)
-        return
-    for label, row in more.items():
-        for name, step in row["steps"].items():
-            for clock in ("wall", "cpu"):
-                rows[label]["steps"][name][clock] += step[clock]
-
-
 # -- reading results ---------------------------------------------------------------------------------------------------
 
 
@@ -160,11 +90,11 @@ def per_operation(step: dict[str, Any], clock: str = "wall") -> list[float]:
     return [median(times[at : at + repeat]) / step["count"] for at in range(0, len(times), repeat)]
 
 
-FEW = {3: 3.2, 4: 1.7, 5: 1.25}
+FEW = {3: 7.2, 4: 2.9, 5: 1.9, 6: 1.45, 7: 1.2}
 """By number of rounds: how many times the distance between their extremes the median of a rerun moves, at most.
 
-In 999 of 1,000 reruns, if rounds are distributed normally (simulated; more rounds move by less than that distance). It
-agrees with what was measured: of 1,252 ratios, most of five rounds, six moved by more than the distance itself.
+The tables have some 1,300 ratios, and a rerun is to move none of them further in 19 of 20 cases: one in 26,000, if
+rounds are distributed normally (simulated; eight and more rounds move by less than that distance).
 """
 
 
@@ -173,8 +103,8 @@ def spread(figures: list[float]) -> Optional[float]:
 
     A twentieth at either end is left out. None for less than three figures, which do not tell.
 
-    >>> spread([9.0, 10.0, 11.0, 10.0, 9.0, 10.0]), spread([9.0, 10.0, 11.0, 10.0, 9.0]), spread([9.0, 11.0])
-    (0.2, 0.25, None)
+    >>> spread([9.0, 10.0, 11.0, 10.0, 9.0, 10.0, 10.0, 9.0]), spread([9.0, 10.0, 11.0, 10.0]), spread([9.0, 11.0])
+    (0.2, 0.58, None)
     """
     if len(figures) < 3:
         return None

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from benchmarks.results import common_base, per_operation, ratios, same_codec, spread
+from benchmarks.session import Job
 
 
 class Replay:
@@ -32,7 +33,7 @@ REPLAY = Replay()
 
 @pytest.mark.benchmark(timer=REPLAY)
 def test_comparison(case: Any, comparisons: Any, benchmark: Any) -> None:
-    rows = comparisons.of(case)
+    rows = comparisons.of(Job(case.workload, case.size))
     row = rows.get(case.label)
     if row is None:
         pytest.skip(f"{case.label} is no contender in {case.workload}")

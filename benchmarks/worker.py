@@ -64,6 +64,7 @@ class Worker:
         inside the clock, of whoever imports late. *process* counts those that work at the same time.
         """
         from benchmarks.clock import set_aside
+        from benchmarks.remote import NOT_INSTALLED
 
         module = self.contenders[contender]
         versions: dict[str, str] = {}
@@ -71,7 +72,7 @@ class Worker:
             try:
                 found = importlib.import_module(name)
             except ImportError as error:
-                return {"absent": f"not installed ({error}): {requirement}"}
+                return {"absent": f"{NOT_INSTALLED} ({error}): {requirement}"}
             version = getattr(found, "__version__", None)
             versions[name] = str(version) if isinstance(version, (str, tuple)) else ""
         self.open_store, self.size = module.VARIANTS[contender], size
@@ -95,14 +96,13 @@ class Worker:
     def step(self, step: str, check: bool, at: int = 0) -> dict[str, Any]:
         """Run a step, as often as it says. *at*: when to begin, on the clock that processes share."""
         from benchmarks.clock import Clock
-        from benchmarks.workloads.base import PYPY, SMALL
+        from benchmarks.workloads.base import PYPY, collects
 
         chosen = next(one for one in self.workload.steps if one.name == step)
         walls, cpus = [], []
-        small = PYPY and self.size <= SMALL and chosen is not self.workload.steps[0]
         for number in range(chosen.times(self.size)):
             clock = Clock(at)
-            if (number == 0 and not small) or not (chosen.quick or PYPY):
+            if collects(self.size) and (number == 0 or not (chosen.quick or PYPY)):
                 gc.collect()
             if chosen.fresh:
                 with clock:

@@ -18,14 +18,22 @@ SIZES = ("tiny", "small", "window", "full")
 
 PYPY = sys.implementation.name == "pypy"
 
-SMALL = 5_000
-"""Up to so many records PyPy's collector takes longer than most steps: it runs there before the first one only."""
+BRIEF = 5_000
+"""Up to so many records a collection takes PyPy longer than most steps do: see `collects`."""
 
 WARMED_UP = 20_000
 """Up to so many records a first round warms up; beyond, a round is long enough to do so itself."""
 
 LARGE = 200_000
 """Beyond so many records a process lives for one round, and in it a step is run once, unless it is `Step.quick`."""
+
+
+def collects(size: int) -> bool:
+    """Whether garbage is collected before each step, so that none pays for another's.
+
+    Not on PyPy if steps are brief: that was half of the time of the small comparison.
+    """
+    return not PYPY or size > BRIEF
 
 
 @dataclass(frozen=True)

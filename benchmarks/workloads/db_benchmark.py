@@ -137,7 +137,7 @@ class DbBenchmark(Workload):
     text = False
     operations = 10_000
     sizes = {
-        "tiny": (200,), "small": (1_000,), "window": (100_000, 1_000_000), "full": (100_000, 1_000_000, 10_000_000),
+        "tiny": (200,), "small": (500,), "window": (100_000, 1_000_000), "full": (100_000, 1_000_000, 10_000_000),
     }  # fmt: skip
     steps = (
         Step("prefill", prefill),
@@ -162,7 +162,7 @@ class DbBenchmark16(DbBenchmark):
     title = "db_benchmark: 16-byte string keys, 128-byte values"
     shape = BLOBS_16
     text = True
-    sizes = {"tiny": (200,), "small": (1_000,), "window": (100_000,), "full": (100_000, 1_000_000, 10_000_000)}
+    sizes = {"tiny": (200,), "small": (500,), "window": (100_000,), "full": (100_000, 1_000_000, 10_000_000)}
     only = ("zlmdb", "raw lmdb", "RocksDB", "LevelDB", "sqlite3")
 
 

@@ -59,7 +59,7 @@ class FillRead(Workload):
     shape = USERS
     durability = "full"
     patience = 10.0  # the targets are read from it
-    sizes = {"tiny": (50,), "small": (1_000,), "window": (50_000,), "full": (50_000,)}
+    sizes = {"tiny": (50,), "small": (500,), "window": (50_000,), "full": (50_000,)}
     steps = (
         Step("fill", write, "user"),
         Step("random get", read, "user", repeat=5),
@@ -75,7 +75,7 @@ class FillReadPublished(FillRead):
     name = "fill_read_published"
     title = "zlmdb 2018, as published: six of the 11 fields"
     shape = SIX_FIELDS
-    sizes = {"tiny": (50,), "small": (1_000,), "window": (20_000,), "full": (50_000,)}
+    sizes = {"tiny": (50,), "small": (500,), "window": (20_000,), "full": (50_000,)}
     only = ("zlmdb", "raw lmdb")
 
     def prepare(self, size: int) -> Data:

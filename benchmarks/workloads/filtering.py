@@ -145,5 +145,5 @@ class Filtering(Inside):
         with tempfile.TemporaryDirectory(prefix="zlmdb-bench-") as directory:
             for question in self.questions:
                 with question.ask(Path(directory), size) as timed:
-                    self._interleave(question, timed, rounds, rows)
+                    self._interleave(question, timed, rounds, rows, size)
         return rows

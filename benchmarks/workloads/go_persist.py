@@ -108,7 +108,7 @@ class GoPersist(Workload):
     strings = False
     operations = 20_000
     patience = 2.0
-    sizes = {"tiny": (50,), "small": (500,), "window": (10_000,), "full": (10_000, 100_000, 5_000_000)}
+    sizes = {"tiny": (50,), "small": (200,), "window": (10_000,), "full": (10_000, 100_000, 5_000_000)}
     steps = (*steps((1, 10, 150), 20, True), *steps((10,), 10, False)[1:])
 
     def prepare(self, size: int) -> Data:
@@ -124,7 +124,7 @@ class GoPersistStrings(GoPersist):
     shape = STRINGS
     strings = True
     only = ("zlmdb", "raw lmdb", "RocksDB", "LevelDB", "sqlite3", "dict")
-    sizes = {"tiny": (50,), "small": (500,), "window": (10_000,), "full": (100_000, 5_000_000)}
+    sizes = {"tiny": (50,), "small": (200,), "window": (10_000,), "full": (100_000, 5_000_000)}
 
 
 class GoPersistCommit(GoPersist):

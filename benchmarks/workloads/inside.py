@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ..clock import Clock, set_aside
-from .base import PYPY, SMALL
+from .base import collects
 
 Timed = dict[str, Callable[[], int]]
 """By label what is timed, and returns how many operations it did."""
@@ -47,19 +47,18 @@ class Inside:
             with tempfile.TemporaryDirectory(prefix="zlmdb-bench-") as directory:
                 try:
                     with question.ask(Path(directory), size) as timed:
-                        self._interleave(question, timed, rounds, rows, small=PYPY and size <= SMALL)
+                        self._interleave(question, timed, rounds, rows, size)
                 except ImportError as error:
                     row(rows, question.raw)["skipped"][question.name] = f"not installed: {error}"
         return rows
 
-    def _interleave(
-        self, question: Question, timed: Timed, rounds: int, rows: dict[str, Any], small: bool = False
-    ) -> None:
+    def _interleave(self, question: Question, timed: Timed, rounds: int, rows: dict[str, Any], size: int) -> None:
         set_aside()
+        always = collects(size)
         for number in range(rounds + 1):
             for turn, (label, run) in enumerate(timed.items()):
                 clock = Clock()
-                if turn == 0 or not small:
+                if always or number == turn == 0:
                     gc.collect()
                 with clock:
                     count = run()

@@ -22,6 +22,7 @@ from typing import Any
 from uuid import UUID
 
 from ..records import Small, small
+from ..remote import DISTUTILS
 from .inside import Inside, Question, Timed, row
 
 PACK = Struct(">Q").pack
@@ -397,8 +398,9 @@ def opening(directory: Path, size: int) -> Iterator[Timed]:
 def importing(directory: Path, size: int) -> Iterator[Timed]:
     """A fresh process that does nothing else; "Python" is one that imports nothing."""
 
-    # From compiled files, as an installed package has them.
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    # From compiled files, as an installed package has them, and with what py-lmdb imports for any program.
+    left_out = ("PYTHONDONTWRITEBYTECODE", DISTUTILS)
+    environment = {name: value for name, value in os.environ.items() if name not in left_out}
 
     def run(program: str) -> int:
         subprocess.run([sys.executable, "-c", program], check=True, env=environment)

@@ -232,7 +232,7 @@ def six_only() -> Callable[[SixFields], bytes]:
 class Serializers(Inside):
     name = "serializers"
     title = "Serializers: the user of 11 fields, and a small record"
-    sizes = {"tiny": (20,), "small": (1_000,), "window": (2_000,), "full": (10_000,)}
+    sizes = {"tiny": (20,), "small": (500,), "window": (2_000,), "full": (10_000,)}
     labels = (*CODECS, SIX_ONLY, VIEW_ONE)
     questions = (
         Question("user: encode", partial(encoding, model=User), OFFICIAL, "object"),

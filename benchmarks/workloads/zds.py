@@ -62,7 +62,7 @@ class Zds(Workload):
     title = "ZDS: documents of 200 bytes"
     shape = DOCUMENTS
     patience = 2.0  # two new processes a round, which take some contenders a second each to start
-    sizes = {"tiny": (50,), "small": (1_000,), "window": (100_000,), "full": (100_000,)}
+    sizes = {"tiny": (50,), "small": (500,), "window": (100_000,), "full": (100_000,)}
     steps = (
         Step("write", write, "document"),
         Step("read all, new process", read_all, "document", fresh=True),

@@ -142,7 +142,7 @@ class Zippondb(Workload):
     title = "ZipponDB: persons, populate and query"
     shape = PERSONS
     sizes = {
-        "tiny": (60,), "small": (1_000,), "window": (5_000, 100_000, 1_000_000),
+        "tiny": (60,), "small": (500,), "window": (5_000, 100_000, 1_000_000),
         "full": (5_000, 100_000, 1_000_000, 10_000_000),
     }  # fmt: skip
     steps = (
