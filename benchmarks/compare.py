@@ -25,7 +25,7 @@ ROUNDS = {"tiny": 1, "small": 4 if PYPY else 6, "window": 5, "full": 5}
 BUDGET = {"tiny": 5.0, "small": 2.5 if PYPY else 6.0, "window": 8.0, "full": 8.0}
 """Seconds after which a contender repeats no more, times the patience of the workload: one round it has always."""
 
-LIMIT = {"tiny": 60.0, "small": 60.0, "window": 45.0, "full": 600.0}
+LIMIT = {"tiny": 30.0, "small": 30.0, "window": 45.0, "full": 600.0}
 """Seconds for a contender at one size: what takes longer is no figure."""
 
 Result = dict[str, Any]
@@ -68,17 +68,25 @@ def select(workload: Workload) -> list[str]:
 
 
 class Pool:
-    """Processes of contenders between two small comparisons, which would take longer to start anew than to measure."""
+    """Processes that are idle between two small comparisons: to start them anew takes longer than to measure."""
 
     def __init__(self) -> None:
-        self.idle: dict[str, Remote] = {}
+        self.idle: dict[str, list[Remote]] = {}
         self.missing: dict[str, str] = {}
         """Who is not installed, and how it would be: the other comparisons need not ask."""
 
+    def take(self, label: str, count: int) -> list[Remote]:
+        """So many, or as many as there are; who was left last is taken first."""
+        idle = self.idle.get(label, [])
+        return [idle.pop() for _ in range(min(count, len(idle)))]
+
+    def leave(self, label: str, remote: Remote) -> None:
+        self.idle.setdefault(label, []).append(remote)
+
     def close(self) -> None:
-        for remote in self.idle.values():
-            remote.close()
-        self.idle.clear()
+        for idle in self.idle.values():
+            while idle:
+                idle.pop().close()
 
 
 class Contender:
@@ -105,7 +113,7 @@ class Contender:
         """A round that is not told: the first time a whole one, and a tiny one in a process that is new."""
         if self.rounds == 0:
             self.round(self.size, told=False)
-        elif self.pool is None or self.label not in self.pool.idle:
+        elif self.pool is None or not self.pool.idle.get(self.label):
             self.round(min(self.size, *self.workload.sizes["tiny"]), told=False)
 
     def round(self, size: int, told: bool = True) -> None:
@@ -180,9 +188,9 @@ class Contender:
         self, pool: Optional[Pool], deadline: Deadline, size: int, fresh: bool = False, processes: int = 1
     ) -> list[Remote]:
         """Processes with the contender imported and the data made, all at the same time."""
-        idle = pool.idle.pop(self.label, None) if pool is not None else None
         python = predecessor() if getattr(contenders()[self.label], "PREDECESSOR", False) else None
-        remotes = [Remote(python) for _ in range(processes)] if idle is None else [idle]
+        remotes = [] if pool is None else pool.take(self.label, processes)
+        remotes += [Remote(python) for _ in range(processes - len(remotes))]
         for number, remote in enumerate(remotes):
             remote.send(
                 do="prepare", contender=self.label, workload=self.workload.name, size=size,
@@ -213,7 +221,7 @@ class Contender:
         is_open = True
         for step in self.workload.steps:
             elsewhere = step.fresh or step.processes > 1
-            if elsewhere and (not told or self._cannot_elsewhere(step, opened)):
+            if elsewhere and ((step.fresh and not told) or self._cannot_elsewhere(step, opened)):
                 continue
             if is_open is elsewhere:
                 reply = remote.call(
@@ -221,9 +229,9 @@ class Contender:
                 )
                 is_open = not elsewhere
                 self.modules = reply.get("modules", self.modules)
-            reply = self._elsewhere(step, deadline) if elsewhere else self._here(remote, step, deadline)
-            if reply is not None and told:
-                self._note(step, reply)
+            times = self._elsewhere(step, deadline) if elsewhere else self._here(remote, step, deadline)
+            if times is not None and told:
+                self._note(step, times)
         closed = remote.call(deadline.left, do="close", remove=True)
         if told and not any(step.sized for step in self.workload.steps):
             self.result["bytes"] = closed["bytes"]
@@ -248,19 +256,19 @@ class Contender:
             self.result["skipped"][step.name] = str(error)
             return None
 
-    def _new(self, step: Step, deadline: Deadline) -> list[Remote]:
-        """Processes for a step. Those for all `Step.fresh` ones of a round are started at the same time."""
+    def _others(self, step: Step, deadline: Deadline) -> list[Remote]:
+        """Other processes for a step. New ones for all `Step.fresh` of a round are started at the same time."""
         if not step.fresh:
-            return self._start(None, deadline, self.size, processes=step.processes)
+            return self._start(self.pool, deadline, self.size, processes=step.processes)
         if not self.started:
             fresh = sum(step.fresh for step in self.workload.steps)
             self.started = self._start(None, deadline, self.size, fresh=True, processes=fresh)
         return [self.started.pop()]
 
     def _elsewhere(self, step: Step, deadline: Deadline) -> Result:
-        """The step in new processes, which open the same database."""
+        """The step in other processes, which open the same database."""
         with ExitStack() as stack:
-            others = self._new(step, deadline)
+            others = self._others(step, deadline)
             for other in others:
                 stack.callback(other.close)
                 if not step.fresh:
@@ -272,6 +280,10 @@ class Contender:
             replies = [other.receive(deadline.left) for other in others]
             for other in others:
                 other.call(deadline.left, do="close", remove=False)
+            if self.pool is not None and not step.fresh:
+                stack.pop_all()
+                for other in others:
+                    self.pool.leave(self.label, other)
         if len(replies) == 1:
             return replies[0]
         return {
@@ -298,7 +310,7 @@ class Contender:
         if self.remote is None:
             return
         if keep and self.pool is not None:
-            self.pool.idle[self.label] = self.remote
+            self.pool.leave(self.label, self.remote)
         else:
             self.remote.close()
         self.remote = None

@@ -98,7 +98,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 def tell(config: pytest.Config, text: str) -> None:
     """Show it in place of what was shown last, on a terminal: the first test waits for almost everything."""
-    reporter, capture = (config.pluginmanager.get_plugin(name) for name in ("terminalreporter", "capturemanager"))
+    plugins = config.pluginmanager
+    reporter: Any = plugins.get_plugin("terminalreporter")
+    capture: Any = plugins.get_plugin("capturemanager")
     if reporter.isatty:
         with capture.global_and_fixture_disabled():
             reporter.rewrite(text, erase=True)

@@ -102,7 +102,8 @@ class Remote:
     def close(self) -> None:
         """End it. What it has to keep is in its files since it answered; to tear an interpreter down takes time."""
         self.kill()
-        for stream in (self.process.stdin, self.process.stdout, self.errors):
+        streams: tuple[Any, ...] = (self.process.stdin, self.process.stdout, self.errors)
+        for stream in streams:
             with suppress(OSError):  # what it was sent and did not read is left
                 stream.close()
 

@@ -99,9 +99,7 @@ class Session:
                 self.pool.close()
         rows = self._run_inside(part) if part.job.workload in INSIDE else self._compare(part)
         if not any(one.job == part.job for one in self.parts):
-            for held in (self._warm, self._comparisons):
-                if part.job in held:
-                    held.pop(part.job).close()
+            self._release(part.job)
             self.rows[part.job] = rows
             self.save(part.job, rows)
 
@@ -112,8 +110,15 @@ class Session:
 
     def close(self) -> None:
         self.pool.close()
-        for held in (*self._warm.values(), *self._comparisons.values()):
-            held.close()
+        for job in self.jobs:
+            self._release(job)
+
+    def _release(self, job: Job) -> None:
+        remote, comparison = self._warm.pop(job, None), self._comparisons.pop(job, None)
+        if remote is not None:
+            remote.close()
+        if comparison is not None:
+            comparison.close()
 
     def _compare(self, part: Part) -> Rows:
         comparison = self._comparisons.get(part.job)

@@ -81,9 +81,9 @@ class Worker:
             with suppress(Exception):  # what cannot be imported by its name is imported by its owner
                 importlib.import_module(name)
         if process:
-            self.data = self.workload.prepare_beside(size, process)
+            self.data, self.prepared = self.workload.prepare_beside(size, process), None
         elif fresh:
-            self.data = self.workload.prepare_fresh(size)
+            self.data, self.prepared = self.workload.prepare_fresh(size), None
         elif self.prepared != (workload, size):
             self.data, self.prepared = self.workload.prepare(size), (workload, size)
             set_aside()

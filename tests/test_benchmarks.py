@@ -418,10 +418,24 @@ def test_each_round_of_a_small_workload_is_by_new_processes() -> None:
     session = Session({job: ["dict + lock"]}, "tiny", rounds=2, save=lambda job, rows: None)
     while session.parts:
         session.advance()
-        ends.append(session.pool.idle["dict + lock"].process.pid)
+        ends.append(session.pool.idle["dict + lock"][0].process.pid)
     session.close()
     assert (ends[0] == ends[1]) is PYPY
     assert [len(step["wall"]) for step in session.rows[job]["dict + lock"]["steps"].values()]
+
+
+def test_processes_that_work_beside_each_other_are_kept_for_the_next_comparison() -> None:
+    pool, label = Pool(), "raw lmdb + pickle"
+    try:
+        kept = []
+        for _ in range(2):
+            row = compare(WORKLOADS["go_persist"], 50, [label], rounds=1, pool=pool)[label]
+            assert len(row["steps"]["80/20, 2 processes"]["wall"]) == 1
+            kept.append({one.process.pid for one in pool.idle[label]})
+        assert kept[0] == kept[1]
+        assert len(kept[0]) == 3  # that of the contender, and the two
+    finally:
+        pool.close()
 
 
 def test_what_fails_inside_a_process_is_absent_and_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
