@@ -85,7 +85,7 @@ def step_table(rows: dict[str, Any], step: str) -> Table:
 def rounds(step: dict[str, Any]) -> str:
     """Of the contender, and how often it did the step in each."""
     repeat = step.get("repeat", 1)
-    return f"{len(step['wall']) // repeat}" + (f" of {repeat}" if repeat > 1 else "")
+    return f"{len(step['wall']) // repeat}" + (f" x {repeat}" if repeat > 1 else "")
 
 
 def ratio(figures: list[float]) -> str:

@@ -86,8 +86,10 @@ class Session:
 
     def of(self, job: Job) -> Rows:
         """The rows of a job; what comes before it is measured first."""
-        while job not in self.rows:
-            self.advance()
+        if job not in self.rows:
+            while job not in self.rows:
+                self.advance()
+            self.progress("")
         return self.rows[job]
 
     def advance(self) -> None:
