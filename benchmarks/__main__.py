@@ -7,7 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 from time import monotonic
-from typing import Optional
 
 from rich.console import Console
 
@@ -77,13 +76,6 @@ def main() -> None:
         show_moves(console, [one for run in runs for one in moves(*run)], [one for run in runs for one in pairs(*run)])
 
 
-def contenders(job: Job, part: str) -> Optional[list[str]]:
-    """Those whose label contains *part*, and the raw ones; None for all."""
-    if not part or job.workload in INSIDE:
-        return None
-    return [one for one in select(WORKLOADS[job.workload]) if part in one or one.startswith("raw")]
-
-
 def measure(options: argparse.Namespace, results: Results, names: list[str], console: Console) -> None:
     size_name, began = options.size, monotonic()
     # It is published with the results: an interpreter by its name, without the directories of this machine.
@@ -94,7 +86,7 @@ def measure(options: argparse.Namespace, results: Results, names: list[str], con
     place = {name: number for number, name in enumerate(ORDER)}
     work.sort(key=lambda job: (job.size if job.size > LARGE else 0, place.get(job.workload, len(ORDER))))
     jobs = {
-        job: contenders(job, options.c)
+        job: None if job.workload in INSIDE else select(WORKLOADS[job.workload], lambda label: options.c in label)
         for job in work
         if not (options.resume and results.has(*job))
         and (options.max_records is None or job.size <= options.max_records)

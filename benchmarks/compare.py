@@ -62,9 +62,11 @@ EXTRA_CODECS: dict[str, tuple[str, ...]] = {
 OF_BYTES = ("raw lmdb + bytes", "RocksDB + bytes", "LevelDB + bytes", "zlmdb 26 Pickle")
 
 
-def select(workload: Workload) -> list[str]:
-    """The labels of the contenders that have a row."""
-    return [label for label in contenders() if takes_part(label, workload)]
+def select(workload: Workload, wanted: Callable[[str], bool] = lambda label: True) -> list[str]:
+    """The labels of the contenders that have a row: those *wanted*, and the raw ones, which ratios are taken to."""
+    return [
+        label for label in contenders() if takes_part(label, workload) and (wanted(label) or label.startswith("raw"))
+    ]
 
 
 class Pool:

@@ -65,11 +65,6 @@ def steps(name: str) -> Iterator[tuple[str, str]]:
         yield from ((step.name, label) for step in WORKLOADS[name].steps for label in select(WORKLOADS[name]))
 
 
-def taking_part(workload: str, wanted: set[str]) -> list[str]:
-    """The raw rows always take part: the others are told as ratios to them."""
-    return [one for one in select(WORKLOADS[workload]) if one in wanted or one.startswith("raw lmdb")]
-
-
 COMPARISONS = pytest.StashKey[Session]()
 
 
@@ -85,7 +80,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     for case in (item.callspec.params.get("case") for item in session.items if hasattr(item, "callspec")):
         if case is not None:
             wanted.setdefault(Job(case.workload, case.size), set()).add(case.label)
-    jobs = {job: None if job.workload in INSIDE else taking_part(job.workload, wanted[job]) for job in wanted}
+    jobs = {
+        job: None if job.workload in INSIDE else select(WORKLOADS[job.workload], labels.__contains__)
+        for job, labels in wanted.items()
+    }
     results, size = Results(config.getoption("--results")), kind(config)
     command = " ".join(["pytest", *config.invocation_params.args])
 

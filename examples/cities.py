@@ -49,7 +49,7 @@ with zlmdb.open("world", World) as db:
             print(f"  {city.name:<20} {city.population:>12,}")
 
         print("\nNames that begin with Cambr")
-        for city in t.cities.by_name.select(prefix="Cambr").values():
+        for city in t.cities.by_name.select(startswith="Cambr").values():
             print(f"  {city.name:<20} {city.country}")
 
         print("\nNorth of the Arctic Circle, from the pole down")

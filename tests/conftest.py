@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from contextlib import suppress
@@ -12,17 +13,28 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import zlmdb
+from tests import toy_engine
 
-# Whole programs and type-checker samples: tests run them in processes of their own, pytest must not import them.
-collect_ignore_glob = ["programs/*", "typing/*"]
+# Whole programs and type-checker samples, which tests run in processes of their own, and what wrote the golden files:
+# pytest must not import them.
+collect_ignore_glob = ["programs/*", "typing/*", "golden/*"]
 
 # No deadline and no health check of speed: PyPy is slow until it is warm, and machines of a CI are shared.
 _patient = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow], "print_blob": True}
 settings.register_profile("ci", max_examples=50, stateful_step_count=30, derandomize=True, **_patient)
+settings.register_profile("brief", max_examples=15, stateful_step_count=30, derandomize=True, **_patient)
 settings.register_profile("thorough", max_examples=5000, stateful_step_count=100, **_patient)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
-COMBOS = ("lmdb-tables", "lmdb-classic", "memory-tables", "memory-classic")
+
+def pytest_collection_finish() -> None:
+    """What is imported and collected stays to the end: no later collection of garbage has to look through it."""
+    if hasattr(gc, "freeze"):  # not on PyPy
+        gc.collect()
+        gc.freeze()
+
+
+COMBOS = ("lmdb-tables", "lmdb-classic", "memory-tables", "memory-classic", "toy-tables")
 
 
 @pytest.fixture(params=COMBOS)
@@ -36,14 +48,16 @@ def combo(request: pytest.FixtureRequest) -> str:
 def make_db(combo: str, tmp_path: Path) -> Iterator[Callable[..., zlmdb.Database[Any]]]:
     """Opens a database of the combination: ``make_db(schema, **options)``.
 
-    With LMDB it is the same file in every call, so that a database closed and made again is reopened.
+    With LMDB it is the same file in every call, so that a database closed and made again is reopened; so it is with
+    the toy engine, which plays a server.
     """
     engine, layout = combo.split("-")
+    path = {"lmdb": str(tmp_path / "db"), "memory": None, "toy": f"toy://{tmp_path}"}[engine]
     opened: list[zlmdb.Database[Any]] = []
 
     def make(schema: type[zlmdb.Schema], **options: Any) -> zlmdb.Database[Any]:
         options = {"layout": layout, "durability": "none", **options}
-        db = zlmdb.open(str(tmp_path / "db") if engine == "lmdb" else None, schema, **options)
+        db = zlmdb.open(path, schema, **options)
         opened.append(db)
         return db
 
@@ -51,6 +65,7 @@ def make_db(combo: str, tmp_path: Path) -> Iterator[Callable[..., zlmdb.Database
     with suppress(zlmdb.DatabaseInUse):  # a test that failed inside a transaction: its own error is the one to see
         for db in opened:
             db.close()
+    toy_engine.SERVERS.pop(str(path), None)
 
 
 @pytest.fixture
@@ -58,18 +73,18 @@ def check_indexes() -> Callable[..., None]:
     """Compares the entries of all indexes of a table with those computed anew from its records."""
 
     def check(table: Any) -> None:
-        for storage, handle in table.indexes:
+        for storage, handle in table._indexes:
             place = storage.storage
             expected = {}
             for key, value in table.items():
-                primary = table.storage.key.encode(key)
+                primary = table._storage.key.encode(key)
                 entry = storage.entry(value, primary, stored=True)
                 if entry is not None:
-                    assert entry not in expected, f"two records under one entry of {place.label}"
+                    assert entry not in expected, f"two records under one entry of {place.name}"
                     expected[entry] = storage.owned(key, primary)
-            cursor = table.cursor(handle)
+            cursor = table._cursor(handle)
             rows = cursor.iternext() if cursor.set_range(place.lower or b"\0") else ()
             actual = {bytes(key): bytes(data) for key, data in rows if bytes(key) < place.upper}
-            assert actual == expected, place.label
+            assert actual == expected, place.name
 
     return check

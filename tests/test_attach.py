@@ -389,11 +389,11 @@ def test_handles_that_another_thread_opened_meanwhile_stay_as_they_are(
 ) -> None:
     """While this thread waits to be the writer; what has begun since then would have to begin again."""
     with make_db(Store) as db:
-        store, spaces = db.store, dict(db.store.spaces)
+        store, spaces = db._open_store, dict(db._open_store.spaces)
         acquire = store.writer.acquire
 
-        def acquire_after_another(timeout: Any) -> None:
-            acquire(timeout)
+        def acquire_after_another(timeout: Any, hold: Any) -> None:
+            acquire(timeout, hold)
             store.spaces.update(spaces)
 
         monkeypatch.setattr(store.writer, "acquire", acquire_after_another)
@@ -408,14 +408,14 @@ def test_a_writer_that_waited_uses_tables_made_meanwhile(
 ) -> None:
     with make_db(schema(first=zlmdb.Table[int, int])) as db:
         later = schema(later=zlmdb.Table[int, int])
-        acquire = db.store.writer.acquire
+        acquire = db._open_store.writer.acquire
 
-        def acquire_after_another(timeout: Any) -> None:
+        def acquire_after_another(timeout: Any, hold: Any) -> None:
             monkeypatch.undo()
             make_db(later).close()
-            acquire(timeout)
+            acquire(timeout, hold)
 
-        monkeypatch.setattr(db.store.writer, "acquire", acquire_after_another)
+        monkeypatch.setattr(db._open_store.writer, "acquire", acquire_after_another)
         with db.write() as t:
             t["later"][1] = 2
             assert dict(t["later"]) == {1: 2}

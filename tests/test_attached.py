@@ -222,7 +222,7 @@ def test_a_null_key_is_skipped_where_it_may_be(txn: zlmdb.Transaction, maps: Map
 
 def test_a_refused_null_changes_nothing(txn: zlmdb.Transaction, maps: Maps) -> None:
     before = list(maps.rows.select(txn))
-    stats = txn.puts, txn.dels
+    stats = txn._puts, txn._dels
     for key in (1, 60):
         with pytest.raises(zlmdb.NullValueConstraint, match="nullable=True") as caught:
             maps.rows[txn, key] = row(key, name=None, email="changed@x", age=9)
@@ -231,7 +231,7 @@ def test_a_refused_null_changes_nothing(txn: zlmdb.Transaction, maps: Maps) -> N
         with pytest.raises(zlmdb.EncodeError, match="MapOidOidOid"):
             maps.rows[txn, key] = row(key, name="changed", email="changed@x", age="old")
     assert list(maps.rows.select(txn)) == before
-    assert (txn.puts, txn.dels) == stats
+    assert (txn._puts, txn._dels) == stats
     maps.check(txn)
 
 
@@ -393,7 +393,7 @@ def test_building_a_duplicate_is_refused_and_can_be_mended(db: zlmdb.Database[An
                 maps.rows[txn, 8] = row(8)
             assert caught.value.owner == 1
     with db.begin() as txn:
-        assert (txn.puts, txn.dels) == (0, 0)
+        assert (txn._puts, txn._dels) == (0, 0)
         with pytest.raises(zlmdb.IndexNotBuilt):
             maps.by_name.count(txn)
     mender = Maps(attach=False)
@@ -511,7 +511,7 @@ def test_a_changed_definition_rebuilds_the_index(db: zlmdb.Database[Any], maps: 
     again.rows.attach_index("name", zlmdb.MapStringOid(45), lambda value: value["name"])
     again.rows.detach_index("age")
     again.rows.detach_index("email")
-    elsewhere = again.rows.attached["name"].pmap
+    elsewhere = again.rows._attached["name"].pmap
     with db.begin(write=True) as txn:
         again.rows[txn, 50] = row(50)
         assert dict(elsewhere.select(txn)) == {f"name {n}": n for n in (0, 1, 2, 3, 4, 5, 50)}
@@ -745,9 +745,9 @@ def test_the_next_write_of_a_duplicate_decides(old_file: Path) -> None:
             maps.rows.rebuild_index(txn, "name")
         del maps.rows[txn, 2]  # and with it the entry, which the other one never had
         assert maps.by_name[txn, "name 1"] is None
-        stats = txn.puts, txn.dels
+        stats = txn._puts, txn._dels
         maps.rows[txn, 1] = row(1, age=1)
-        assert (txn.puts - stats[0], txn.dels - stats[1]) == (2, 0)
+        assert (txn._puts - stats[0], txn._dels - stats[1]) == (2, 0)
         maps.check(txn)
 
 

@@ -17,8 +17,8 @@ import pytest
 from operated import Store, child, content, data_file, fill, make, user
 
 import zlmdb
-from zlmdb.engines import structure
-from zlmdb.engines.pages import PageFile
+from zlmdb.engines.lmdb import structure
+from zlmdb.engines.lmdb.pages import PageFile
 
 here_only = pytest.mark.skipif(
     sys.platform == "win32", reason="another process is noticed by POSIX locks, which Windows has not"
@@ -192,13 +192,13 @@ def test_an_exception_of_the_progress_function_waits_for_the_thread_that_copies(
     def told(progress: Any) -> None:
         raise KeyboardInterrupt
 
-    env = db.store.env
-    db.store.env = Slow(env)
+    env = db._open_store.env
+    db._open_store.env = Slow(env)
     try:
         with pytest.raises(KeyboardInterrupt):
             db.backup(tmp_path / "copy", progress=told)
     finally:
-        db.store.env = env
+        db._open_store.env = env
     [(before, after)] = files
     assert before == after
     assert names(tmp_path) == {"db"}
@@ -266,7 +266,7 @@ def test_a_database_in_memory_has_no_file(tmp_path: Path) -> None:
 
 
 def test_a_damaged_copy_never_gets_its_name(db: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("zlmdb.engines.structure.check", lambda *args: ["a page is gone"])
+    monkeypatch.setattr("zlmdb.engines.lmdb.structure.check", lambda *args: ["a page is gone"])
     with pytest.raises(zlmdb.CorruptDatabase, match="a page is gone"):
         db.backup(tmp_path / "copy")
     assert names(tmp_path) == {"db"}
@@ -413,9 +413,9 @@ def test_compact_refuses_a_reader_that_is_just_beginning(db: Any, internal: bool
         with db.read() as t:
             read.append(len(t.users))
 
-    env = db.store.env
+    env = db._open_store.env
     thread = threading.Thread(target=reader)
-    db.store.env = Slow(env)
+    db._open_store.env = Slow(env)
     try:
         thread.start()
         assert beginning.wait(20)
@@ -425,7 +425,7 @@ def test_compact_refuses_a_reader_that_is_just_beginning(db: Any, internal: bool
         thread.join(20)
     finally:
         go_on.set()
-        db.store.env = env
+        db._open_store.env = env
     assert len(read) == 1
     assert read[0] > 0
     assert db.compact().after > 0

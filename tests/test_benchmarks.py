@@ -176,6 +176,7 @@ def test_the_tables_beside_are_there_when_it_is_opened_again(label: str, tmp_pat
         store.close()
 
 
+@pytest.mark.once
 def test_a_comparison_has_times_and_what_was_stored_for_each_step() -> None:
     workload = WORKLOADS["zippondb"]
     rows = compare(workload, 60, ["zlmdb", "raw lmdb + pickle", "dict + lock"], rounds=2)
@@ -393,6 +394,7 @@ def test_an_uninstalled_contender_is_absent_in_a_real_worker(tmp_path: Path) -> 
     assert absent == {chosen[name] for name in missing}
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("name", list(INSIDE))
 def test_what_is_measured_inside_one_process_has_every_label(name: str) -> None:
     job = Job(name, INSIDE[name].sizes["tiny"][0])
@@ -402,6 +404,13 @@ def test_what_is_measured_inside_one_process_has_every_label(name: str) -> None:
     steps = {step for row in rows.values() for step in row["steps"]}
     skipped = {step for row in rows.values() for step in row["skipped"]}
     assert steps | skipped == {question.name for question in INSIDE[name].questions}
+
+
+def test_who_is_wanted_is_selected_with_the_raw_ones() -> None:
+    every = select(WORKLOADS["zds"])
+    chosen = select(WORKLOADS["zds"], lambda label: label == "peewee")
+    assert chosen == [label for label in every if label == "peewee" or label.startswith("raw lmdb")]
+    assert 1 < len(chosen) < len(every)
 
 
 @pytest.mark.parametrize("rounds", [1, 2, 5])
@@ -421,9 +430,11 @@ def test_each_round_of_a_small_workload_is_by_new_processes() -> None:
         ends.append(session.pool.idle["dict + lock"][0].process.pid)
     session.close()
     assert (ends[0] == ends[1]) is PYPY
-    assert [len(step["wall"]) for step in session.rows[job]["dict + lock"]["steps"].values()]
+    steps = session.rows[job]["dict + lock"]["steps"].values()
+    assert {len(step["wall"]) // step["repeat"] for step in steps} == {2}
 
 
+@pytest.mark.once
 def test_processes_that_work_beside_each_other_are_kept_for_the_next_comparison() -> None:
     pool, label = Pool(), "raw lmdb + pickle"
     try:
@@ -456,6 +467,7 @@ def test_what_fails_inside_a_process_is_absent_and_not_tried_again(monkeypatch: 
     assert session.parts == []
 
 
+@pytest.mark.once
 def test_when_time_is_over_only_what_is_begun_is_finished() -> None:
     jobs: dict[Job, Any] = {Job("layer", 200): None, Job("zds", 50): [], Job("growth", 50): []}
     saved: list[Job] = []
@@ -562,6 +574,7 @@ def test_figures_are_told_in_three_digits() -> None:
     assert spread([0.0, *[2.0] * 18, 9.0]) == 0  # of 20 figures one at either end does not count
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("rounds", range(3, 9))
 def test_a_rerun_is_within_the_spread_of_either_run_and_would_not_be_within_a_third_of_it(rounds: int) -> None:
     chance = random.Random(rounds)

@@ -11,6 +11,8 @@ import pytest
 
 from benchmarks.machine import describe
 
+pytestmark = pytest.mark.once
+
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 MACHINE = describe()
 

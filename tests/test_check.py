@@ -12,12 +12,12 @@ import pytest
 from operated import START, Store, User, Users, fill, flip, make, user
 
 import zlmdb
-from zlmdb.layout import encode
+from zlmdb.store.layout import encode
 
 
 def raw(db: Any, work: Callable[[Any, Callable[[str], Any]], object]) -> None:
     """Change the file behind the back of the tables: ``work(txn, handle_of)``."""
-    store = db.store
+    store = db._open_store
     store.change(lambda txn, _: work(txn, lambda name: store.space(name.encode()).handle))
 
 

@@ -89,7 +89,7 @@ def test_get_of_no_record_has_an_exit_code_of_its_own(db: Path) -> None:
 def test_select_gives_ranges_as_lines_of_json(db: Path) -> None:
     assert [row["key"] for row in rows("select", db, "objects", "--from", 3, "--to", 6)] == [3, 4, 5]
     assert [row["key"] for row in rows("select", db, "objects", "--reverse", "--limit", 2, "--keys")] == [19, 18]
-    assert [row["value"] for row in rows("select", db, "logins", "--prefix", "user 1", "--limit", 3)] == [1, 10, 11]
+    assert [row["value"] for row in rows("select", db, "logins", "--startswith", "user 1", "--limit", 3)] == [1, 10, 11]
     assert len(rows("select", db, "weather", "--prefix", '["Lima"]')) == 20
     assert ok("select", db, "users", "--count") == "20\n"
     assert rows("select", db, "users", "--limit", 1)[0]["key"] == str(UUID(int=0))
@@ -420,7 +420,7 @@ def test_a_dump_that_fails_leaves_the_file_as_it_was(tmp_path: Path) -> None:
     good = out.read_bytes()
     with zlmdb.Database(tmp_path / "db") as db, db.begin(write=True) as txn:
         txn.put(b"\0\1bad", b"x")
-    assert run("dump", tmp_path / "db", out).exit_code == 1
+    assert run("dump", tmp_path / "db", out, "--overwrite").exit_code == 1
     assert out.read_bytes() == good
     assert sorted(os.listdir(tmp_path)) == ["db", "out.jsonl"]
 
@@ -440,7 +440,7 @@ def test_a_guess_at_the_types_of_a_table_does_not_stay_in_the_file(tmp_path: Pat
         packed = db.attach_table(Packed)
         with db.begin(write=True) as txn:
             packed[txn, 1] = {"a": 1}
-        db.store.change(lambda txn, _: txn.delete(zlmdb.layout.DEFINITIONS_KEY))  # as zlmdb 26 leaves it
+        db._open_store.change(lambda txn, _: txn.delete(zlmdb.store.layout.DEFINITIONS_KEY))  # as zlmdb 26 leaves it
     assert run("delete", tmp_path / "db", U, "999", "--map", "MapOidCbor").exit_code == 4
     assert run("put", tmp_path / "db", U, "x", "1", "--map", "MapOidCbor:zlib").exit_code != 0
     assert ok("put", tmp_path / "db", U, "2", '{"b": 2}', "--map", "MapOidCbor:zlib") == ""
@@ -495,7 +495,7 @@ def test_what_a_program_would_see_as_a_traceback_is_a_line(db: Path) -> None:
 def test_a_dump_keeps_the_permissions_of_the_file(db: Path, tmp_path: Path) -> None:
     out = tmp_path / "private.jsonl"
     out.touch(mode=0o600)
-    ok("dump", db, out)
+    ok("dump", db, out, "--overwrite")
     assert out.stat().st_size > 0
     assert out.stat().st_mode & 0o777 == 0o600
 

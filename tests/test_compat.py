@@ -148,7 +148,7 @@ def test_the_version_is_that_of_the_distribution() -> None:
 
 def test_table_is_the_decorator_and_not_the_module() -> None:
     program = """
-import zlmdb.table
+import zlmdb.tables.table
 from zlmdb import table
 import zlmdb
 print(callable(table), table is zlmdb.table)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import random
 import sys
 import threading
 import zlib
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 import zlmdb
 from zlmdb import values
 from zlmdb.errors import DecodeError, EncodeError
-from zlmdb.values import Compression, from_name, serializer
+from zlmdb.values import Compression, DecompressionLimit, Unchecked, from_name, serializer
 
 LONG = "all work and no play makes Jack a dull boy. " * 50
 
@@ -255,7 +256,7 @@ def test_a_class_in_quotes_is_resolved(tmp_path: Any) -> None:
     with zlmdb.open(tmp_path, Store) as db, db.write() as t:
         t.notes[1] = Note("a", LONG)
         assert t.notes[1] == Note("a", LONG)
-        assert t.notes.storage.value.name == "compressed(msgpack)"
+        assert t.notes._storage.value.name == "compressed(msgpack)"
 
 
 def test_a_timestamp_needs_no_numpy_in_the_module_that_names_it(tmp_path: Any) -> None:
@@ -268,3 +269,51 @@ def test_a_timestamp_needs_no_numpy_in_the_module_that_names_it(tmp_path: Any) -
     with zlmdb.open(tmp_path, Store) as db:
         assert db.tables()["times"].value == "compressed(timestamp)"
         assert db.tables()["plain"].value == "timestamp"
+
+
+# A limit of what comes out
+
+
+@each_method
+def test_a_small_value_cannot_become_more_than_the_limit(method: Any) -> None:
+    tracemalloc = pytest.importorskip("tracemalloc", reason="PyPy does not count memory")
+    roomy = serializer(Annotated[Annotated[bytes, Compression(method)], DecompressionLimit(1 << 30)])
+    bomb = roomy.encode(bytes(64 << 20))
+    assert len(bomb) < 4 << 20
+    small = serializer(Annotated[bytes, Compression(method, limit=1 << 20)])
+    tracemalloc.start()
+    try:
+        with pytest.raises(DecodeError, match="more than 1048576 bytes"):
+            small.decode(bomb)
+        assert tracemalloc.get_traced_memory()[1] < 16 << 20
+    finally:
+        tracemalloc.stop()
+
+
+@each_method
+def test_a_value_above_the_limit_is_refused_when_it_is_written(method: Any) -> None:
+    wrapper = {"zlib": values.Zlib, "snappy": values.Snappy, "zstd": values.Zstd}[method]
+    for annotation in (wrapper[bytes], Annotated[bytes, Compression(method)]):
+        codec = serializer(Annotated[annotation, DecompressionLimit(1000)])
+        assert codec.decode(codec.encode(bytes(1000))) == bytes(1000)
+        with pytest.raises(EncodeError, match="more than 1000 bytes"):
+            codec.encode(bytes(1001))
+        with pytest.raises(DecodeError, match="more than 1000 bytes"):
+            codec.decode(serializer(annotation).encode(bytes(1001)))
+        assert serializer(Unchecked[Annotated[annotation, DecompressionLimit(1000)]]).name == codec.name
+
+
+@each_method
+def test_large_values_come_back_below_the_default_limit(method: Any) -> None:
+    codec = serializer(Annotated[bytes, Compression(method)])
+    value = random.Random(1).randbytes(3 << 20) + bytes(5 << 20)
+    data = codec.encode(value)
+    assert codec.decode(data) == value
+    for damaged in (data[:-1], data + b"x", data + bytes(1 << 17)):
+        with pytest.raises(DecodeError):
+            codec.decode(damaged)
+
+
+def test_a_limit_around_what_is_not_compressed_is_refused() -> None:
+    with pytest.raises(TypeError, match="not compressed"):
+        serializer(Annotated[str, DecompressionLimit(5)])

@@ -22,8 +22,8 @@ import lmdb
 import pytest
 
 import zlmdb
-from zlmdb import openstores
-from zlmdb.engines import lmdb as engine
+from zlmdb.engines.lmdb import engine, mapsize
+from zlmdb.store import openstores
 
 on_disk = pytest.mark.parametrize("combo", ["lmdb-tables", "lmdb-classic"], indirect=True)
 LAYOUTS = ["tables", "classic"]
@@ -171,7 +171,7 @@ def test_what_is_no_schema_is_refused(path: str) -> None:
 @pytest.mark.parametrize("durability", ["full", "commit", "none"])
 def test_durability_is_that_of_the_environment(path: str, durability: Any) -> None:
     with zlmdb.open(path, Store, durability=durability) as db:
-        flags = db.store.env.flags()
+        flags = db._open_store.env.flags()
         assert flags["sync"] is (durability != "none")
         assert flags["metasync"] is (durability == "full")
         assert db.is_sync is (durability != "none")
@@ -233,7 +233,7 @@ def test_files_of_other_programs_are_refused_naming_what_is_there(path: str, how
 
 
 def test_a_newer_catalogue_is_refused(path: str) -> None:
-    from zlmdb import layout as layouts
+    from zlmdb.store import layout as layouts
 
     with zlmdb.open(path, Store):
         pass
@@ -307,7 +307,7 @@ def test_a_failed_opening_leaves_other_handles_alone(path: str) -> None:
 
 def test_handles_of_one_file_share_one_environment(path: str, layout: Any) -> None:
     with zlmdb.open(path, Store, layout=layout) as one, zlmdb.open(path, Bigger) as other:
-        assert one.store is other.store
+        assert one._open_store is other._open_store
         put(one, a=1)
         with other.write() as t:
             t.blobs[1] = b"x"
@@ -323,7 +323,7 @@ def test_new_handles_share_also_after_the_first_was_closed(path: str) -> None:
     one, other = zlmdb.open(path, Store), zlmdb.open(path, Store)
     one.close()
     with zlmdb.open(path, Store) as third, zlmdb.Database.open(path) as fourth:
-        assert third.store is fourth.store is other.store
+        assert third._open_store is fourth._open_store is other._open_store
     put(other, a=1)
     other.close()
     zlmdb.Database(path).close()
@@ -352,10 +352,10 @@ def test_however_a_path_is_spelt_it_is_one_file(path: str, tmp_path: Path, monke
             with pytest.raises(RuntimeError, match="open in this process already"):
                 zlmdb.Database(spelling)
             with zlmdb.open(spelling, Store) as other:
-                assert other.store is db.store, name
+                assert other._open_store is db._open_store, name
                 assert numbers(other) == {"a": 1}
             with zlmdb.Database.open(spelling) as other:
-                assert other.store is db.store, name
+                assert other._open_store is db._open_store, name
 
 
 def test_a_classic_constructor_refuses_a_second_opening(
@@ -367,7 +367,7 @@ def test_a_classic_constructor_refuses_a_second_opening(
                 zlmdb.Database(spelling)
         with zlmdb.open(path, Store) as other:  # beside it, declared tables
             put(other, a=1)
-            assert other.store is db.store
+            assert other._open_store is db._open_store
     zlmdb.Database(path).close()
 
 
@@ -387,9 +387,9 @@ def test_conflicting_options_are_refused_naming_them(path: str, options: Any) ->
 
 def test_the_lmdb_format_is_no_conflict_when_it_is_the_same(path: str) -> None:
     with zlmdb.Database(path, lib_version="1.0") as db, zlmdb.open(path, Store) as other:
-        assert other.store is db.store
+        assert other._open_store is db._open_store
         with zlmdb.Database.open(path, lib_version="1.0") as third:
-            assert third.store is db.store
+            assert third._open_store is db._open_store
         with pytest.raises((zlmdb.DatabaseInUse, ValueError), match="1.0|0.9"):
             zlmdb.Database.open(path, lib_version="0.9")
 
@@ -456,7 +456,7 @@ def test_database_open_gives_the_instance_of_the_constructor(path: str) -> None:
 
 def test_database_open_opens_a_file_that_was_closed_meanwhile(path: str) -> None:
     with zlmdb.open(path, Store) as declared, zlmdb.Database.open(path) as db:
-        assert db.store is declared.store
+        assert db._open_store is declared._open_store
     with zlmdb.Database.open(path) as db, db.begin(write=True) as txn:
         txn.put(b"\x00\x09k", b"v")
 
@@ -686,14 +686,21 @@ def test_writemap_without_room_is_an_error_of_ours_and_leaves_nothing_open(
         assert db.is_writemap
 
 
-def test_writemap_needs_a_size(path: str) -> None:
-    with pytest.raises(ValueError, match="writemap=True needs a maxsize"):
-        zlmdb.Database(path, writemap=True)
-    with zlmdb.Database(path, writemap=True, maxsize=1 << 22) as db:
+@pytest.mark.parametrize("size", [None, 1 << 22])
+def test_writemap_without_a_size_has_that_of_the_predecessor(path: str, size: Any) -> None:
+    """``Database(path, writemap=True)``, as programs of zlmdb <= 26 write it, raised ValueError."""
+    with zlmdb.Database(path, writemap=True, maxsize=size) as db:
         assert db.is_writemap
+        assert db.stats()["map_size"] == (size or 10 << 20)
         with db.begin(write=True) as txn:
             txn.put(b"\x00\x09k", b"v")
-        assert os.path.getsize(os.path.join(path, "data.mdb")) == 1 << 22
+        assert os.path.getsize(os.path.join(path, "data.mdb")) == (size or 10 << 20)
+
+
+def test_writemap_without_a_size_is_shared(path: str) -> None:
+    with zlmdb.Database.open(path, writemap=True) as db:
+        assert zlmdb.Database.open(path, writemap=True) is db
+        db.close()
 
 
 @pytest.mark.parametrize("version", ["0.9", "1.0"])
@@ -734,7 +741,7 @@ def test_keys_are_as_long_as_the_format_allows(path: str, version: str, limit: i
 @pytest.mark.parametrize("write", [False, True])
 def test_closing_with_an_open_transaction_is_refused_naming_it(make_db: Callable[..., Any], write: bool) -> None:
     db = make_db(Store)
-    t = db.write() if write else db.read()
+    t = db.write().__enter__() if write else db.read()
     with pytest.raises(zlmdb.DatabaseInUse, match="open transactions.*write" if write else "open transactions.*read"):
         db.close()
     assert db.is_open
@@ -749,8 +756,8 @@ def test_a_closed_database_refuses_everything(make_db: Callable[..., Any]) -> No
     db.close()
     assert not db.is_open
     for use in (
-        db.read, db.write, db.begin, db.tables, db.stats, db.sync, lambda: db.run(lambda t: None), lambda: db.store,
-        lambda: db.layout, lambda: db.attach_table(zlmdb.MapOidString),
+        db.read, db.write, db.begin, db.tables, db.stats, db.sync, lambda: db.run(lambda t: None),
+        lambda: db._open_store, lambda: db.layout, lambda: db.attach_table(zlmdb.MapOidString),
     ):  # fmt: skip
         with pytest.raises((zlmdb.DatabaseClosed, TypeError)):
             use()
@@ -952,8 +959,8 @@ def test_a_file_is_as_small_as_its_data(path: str) -> None:
 @pytest.fixture
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """No reservation of address space, as on Windows and 32-bit systems, and a small first size."""
-    monkeypatch.setattr(engine, "RESERVATION", 0)
-    monkeypatch.setattr(engine, "FIRST_SIZE", 1 << 20)
+    monkeypatch.setattr(mapsize, "RESERVATION", 0)
+    monkeypatch.setattr(mapsize, "FIRST_SIZE", 1 << 20)
 
 
 @pytest.mark.usefixtures("small_steps")
@@ -1178,7 +1185,7 @@ def test_a_pickled_database_opens_the_same_file(path: str) -> None:
     with zlmdb.open(path, Store, durability="none") as db:
         put(db, a=1)
         copy = pickle.loads(pickle.dumps(db))
-        assert copy.store is db.store
+        assert copy._open_store is db._open_store
         put(copy, b=2)
         copy.close()
         assert numbers(db) == {"a": 1, "b": 2}
@@ -1240,7 +1247,7 @@ def test_the_working_directory_may_change(tmp_path: Path, monkeypatch: pytest.Mo
         assert db.stats()["current_size"] > 0
         assert numbers(db) == {"a": 1, "b": 2}
         with zlmdb.open(tmp_path / "here" / "db", Store) as other:
-            assert other.store is db.store
+            assert other._open_store is db._open_store
         with zlmdb.open("db", Store) as new:
             assert numbers(new) == {}
     assert sorted(os.listdir(tmp_path / "here" / "db")) == ["data.mdb", "lock.mdb", "writer.lock"]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Callable, Optional
 import lmdb
 import pytest
 
+from tests import toy_engine
 from zlmdb import engines, errors
 from zlmdb.engines.memory import MemoryEnvironment
 
@@ -40,6 +41,7 @@ def _open_lmdb(path: Path, maxsize: Optional[int]) -> lmdb.Environment:
 
 ENGINES = [
     Engine("memory", lambda path, maxsize: MemoryEnvironment(maxsize)),
+    Engine("toy", lambda path, maxsize: toy_engine.Proxy((server := toy_engine.Server(maxsize)).records, server)),
     Engine(
         "lmdb", _open_lmdb, bad_key=lmdb.BadValsizeError, closed=lmdb.Error, ended=lmdb.Error, full=lmdb.MapFullError,
         has_child=lmdb.BadTxnError, missing=lmdb.NotFoundError, nested=lmdb.Error, readonly=lmdb.ReadonlyError,

@@ -62,13 +62,13 @@ class Broken:
 
 @pytest.mark.parametrize(
     "work",
-    [len, list, lambda table: table[1], lambda table: table.select().first(), lambda table: table.cursor()],
+    [len, list, lambda table: table[1], lambda table: table.select().first(), lambda table: table._cursor()],
     ids=["len", "list", "get", "select", "cursor"],
 )
 def test_the_error_of_the_engine_is_the_cause_of_ours(work: Any, tmp_path: Path) -> None:
     error = zlmdb.lmdb.DiskError("broken")
     with zlmdb.open(tmp_path / "data", Numbers) as db, db.read() as t:
-        t.pairs.use(Broken(error))
+        t.pairs._use(Broken(error))
         with pytest.raises(zlmdb.DiskError) as caught:
             work(t.pairs)
     assert caught.value.__cause__ is error
@@ -77,9 +77,9 @@ def test_the_error_of_the_engine_is_the_cause_of_ours(work: Any, tmp_path: Path)
 def test_the_error_of_the_engine_is_the_cause_where_the_store_reads(tmp_path: Path) -> None:
     error, mine = zlmdb.lmdb.DiskError("broken"), ZeroDivisionError()
     with zlmdb.open(tmp_path / "data", Numbers) as db:
-        with pytest.raises(zlmdb.DiskError) as caught, db.store.reading():
+        with pytest.raises(zlmdb.DiskError) as caught, db._open_store.reading():
             raise error
-        with pytest.raises(ZeroDivisionError) as own, db.store.reading():
+        with pytest.raises(ZeroDivisionError) as own, db._open_store.reading():
             raise mine from error
     assert caught.value.__cause__ is error
     assert own.value is mine
@@ -100,7 +100,7 @@ def test_undecodable_bytes_name_the_table_and_the_key(tmp_path: Path, name: str,
             table = t[name]
             table[1] = (1, "one") if name == "pairs" else [1, "one"]
             table[2] = (2, "two") if name == "pairs" else [2, "two"]
-            t.txn.raw.put(table.storage.encode_key(2), garbage, db=t.txn.handle(table.storage.space)[0])
+            t.txn._engine_txn.put(table._storage.encode_key(2), garbage, db=t.txn._handle(table._storage.space)[0])
         with db.read() as t:
             for read in (
                 lambda: t[name][2],
@@ -120,6 +120,6 @@ def test_undecodable_bytes_name_the_table_and_the_key(tmp_path: Path, name: str,
 def test_undecodable_keys_are_decode_errors(tmp_path: Path) -> None:
     with zlmdb.open(tmp_path / "data", Numbers) as db:
         with db.write() as t:
-            t.txn.raw.put(b"short", b"", db=t.txn.handle(t.pairs.storage.space)[0])  # type: ignore[index]  # it is there
+            t.txn._engine_txn.put(b"short", b"", db=t.txn._handle(t.pairs._storage.space)[0])  # type: ignore[index]  # it is there
         with db.read() as t, pytest.raises(zlmdb.DecodeError, match="'pairs'"):
             list(t.pairs)

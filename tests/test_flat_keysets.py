@@ -75,9 +75,9 @@ def test_known_keys_are_used() -> None:
     for turn in range(TURNS):
         assert codec.decode(codec.encode(Scores("n", {"a": turn, "b": 0.5}))) == Scores("n", {"a": turn, "b": 0.5})
     (read,) = readers(codec).values()
-    assert read.__code__.co_filename.startswith("<zlmdb flatbuffers: reader of ScoresScoresEntry, 2 keys")
+    assert read.__code__.co_filename.startswith("<zlmdb reader of dicts of ScoresScoresEntry, 2 keys")
     (write,) = codec.raw_encode.__globals__["writers__4__ScoresScoresEntry"].values()
-    assert write.__code__.co_filename.startswith("<zlmdb flatbuffers: writer of ScoresScoresEntry, 2 keys")
+    assert write.__code__.co_filename.startswith("<zlmdb writer of dicts of ScoresScoresEntry, 2 keys")
 
 
 def test_empty_dicts_in_between_are_no_matter() -> None:

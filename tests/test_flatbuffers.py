@@ -42,6 +42,7 @@ from zlmdb.values import (
     load,
     serializer,
 )
+from zlmdb.values.depth import DEPTH
 from zlmdb.values.flat.members import is_bare
 
 attrs = pytest.importorskip("attrs")
@@ -864,10 +865,11 @@ def chain(length: int) -> Node:
     return node
 
 
-def test_recursion_ends_at_64_levels_both_ways() -> None:
+def test_recursion_ends_at_the_depth_of_all_formats_both_ways() -> None:
     codec = serializer(FlatBuffers[Node])
-    assert codec.decode(codec.encode(chain(64))) == chain(64)
-    for node in (chain(65), chain(5000)):
+    deepest = chain(DEPTH - 1)  # the list in the last node is a level, too
+    assert codec.decode(codec.encode(deepest)) == deepest
+    for node in (chain(DEPTH), chain(DEPTH + 1), chain(5000)):
         with pytest.raises(EncodeError, match="levels"):
             codec.encode(node)
     loop = Node(1)
@@ -1157,7 +1159,7 @@ def tree(cls: Any, levels: int) -> Any:
 
 def test_trees_in_lists_are_read_as_deep_by_a_class_with_more_fields() -> None:
     new, old = serializer(FlatBuffers[Noted]), serializer(FlatBuffers[Branch])
-    for levels in (40, 63):
+    for levels in (20, DEPTH // 2):  # a list is a level, too
         data = old.encode(tree(Branch, levels))
         assert old.decode(data) == tree(Branch, levels)
         assert new.decode(data) == tree(Noted, levels)

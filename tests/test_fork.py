@@ -182,7 +182,7 @@ def test_the_child_that_read_beside_its_parents_writing_writes_after_it(tmp_path
         """
         db = opened()
         looked, ended = os.pipe(), os.pipe()
-        t = db.write()
+        t = db.write().__enter__()
         t.rows[1] = "changed"
         pid = os.fork()
         if pid == 0:
@@ -192,7 +192,7 @@ def test_the_child_that_read_beside_its_parents_writing_writes_after_it(tmp_path
                     assert mine.rows[1] == "first 1"
                     os.write(looked[1], b"x")
                     os.read(ended[0], 1)
-                    refuses(db.write, zlmdb.DatabaseInUse)
+                    refuses(db.write().__enter__, zlmdb.DatabaseInUse)
                 with db.write() as mine:
                     assert mine.rows[1] == "changed"
                     mine.rows[2] = "by the child"
@@ -238,7 +238,7 @@ def test_the_child_of_a_child_names_itself_as_the_writer(tmp_path: Path) -> None
 
         def grandchild():
             with db.write() as t:
-                with open(db.store.writer.path) as file:
+                with open(db._open_store.writer.path) as file:
                     assert int(file.read()) == os.getpid()
 
         in_child(lambda: in_child(grandchild))
@@ -255,8 +255,8 @@ def test_a_lock_that_another_thread_held_without_an_environment_is_not_inherited
         held, done = threading.Event(), threading.Event()
 
         def swap():  # as compact() does
-            with db.store.writing(None), db.store.lock:
-                db.store.suspend()
+            with db._open_store.writing(None), db._open_store.lock:
+                db._open_store.suspend()
                 held.set()
                 done.wait()
 
@@ -333,7 +333,78 @@ def test_py_lmdb_still_asks_for_the_identity_of_files_where_the_child_intervenes
         original = lmdb._envid.env_keys
         lmdb._envid.env_keys = lambda *args: asked.append(args) or original(*args)
         lmdb.open(sys.argv[1]).close()
-        assert asked, "engines.lmdb.LmdbEngine.in_child relies on it"
+        assert asked, "engines.lmdb.engine.LmdbEngine.in_child relies on it"
         """,
         tmp_path,
     )
+
+
+USES = """
+class Persons(zlmdb.Table[int, dict]):
+    by_age = zlmdb.Index[int](lambda person: person["age"], version=1)
+    by_name = zlmdb.UniqueIndex[str](lambda person: person["name"], version=1)
+
+class Both(zlmdb.Schema):
+    persons: Persons
+    rows: zlmdb.Table[int, int]
+
+def uses(t, write):
+    begun = {
+        "scan": iter(t.rows.items()), "index": iter(t.persons.by_age.select()),
+        "backwards": iter(t.rows.select(reverse=True)),
+        "condition": iter(t.persons.select().where(zlmdb.F.age > 2)), "fields": iter(t.rows.values()),
+    }
+    for iterator in begun.values():
+        next(iterator), next(iterator)
+    rows, persons, txn = t.rows, t.persons, t.txn
+    selection, view, keys, values = rows.select(), persons.by_name, rows.keys(), rows.select().values()
+    calls = {
+        **{name: lambda iterator=iterator: next(iterator) for name, iterator in begun.items()},
+        "[]": lambda: rows[1], "get": lambda: rows.get(1), "in": lambda: 1 in rows, "len": lambda: len(rows),
+        "get_many": lambda: list(rows.get_many([1])), "select": lambda: list(selection), "count": selection.count,
+        "first": selection.first, "last": selection.last, "bool": lambda: bool(selection),
+        "keys": lambda: list(keys), "values": lambda: list(values), "items": lambda: list(rows.items()),
+        "view": lambda: view["p1"], "in view": lambda: "p1" in view, "range": lambda: list(persons.by_age.select(1, 3)),
+        "schema": lambda: t["rows"],
+        "raw get": lambda: txn.get(b"key"), "id": txn.id, "enter": t.__enter__, "commit": txn.commit,
+        "set": lambda: rows.__setitem__(1, 1), "delete": lambda: rows.__delitem__(1), "clear": rows.clear,
+        "add": lambda: rows.add(1), "pop": lambda: rows.pop(1), "put_many": lambda: rows.put_many([(1, 1)]),
+        "edit": persons.edit(1).__enter__, "savepoint": txn.savepoint().__enter__,
+        "raw put": lambda: txn.put(b"k", b"v"),
+        "delete all": selection.delete, "after commit": lambda: txn.after_commit(print),
+    }
+    return {(write, name): call for name, call in calls.items()}
+
+def fill(db):
+    with db.write() as t:
+        t.rows.update((n, n) for n in range(100))
+        t.persons.update((n, {"age": n, "name": f"p{n}"}) for n in range(100))
+
+def check_all(db):
+    fill(db)
+    reading, block = db.read(), db.write()
+    writing = block.__enter__()
+    calls = {**uses(reading, False), **uses(writing, True)}
+
+    def child():
+        for name, call in calls.items():
+            try:
+                call()
+            except zlmdb.ForkedTransaction:
+                continue
+            except BaseException as error:
+                raise SystemExit(f"{name}: {error!r}")
+            raise SystemExit(f"{name} did not raise")
+        with db.read() as t:
+            assert len(t.rows) == 100
+
+    in_child(child)
+    assert len(dict(reading.rows)) == 100
+    block.__exit__(None, None, None)
+"""
+
+
+@pytest.mark.parametrize("path", ["sys.argv[1]", "None"], ids=["disk", "memory"])
+def test_every_use_of_what_was_inherited_is_refused(path: str, tmp_path: Path) -> None:
+    """The loops of C, too, which ask nobody whether they may go on."""
+    run(f"{USES}\ncheck_all(zlmdb.open({path}, Both))\n", tmp_path)

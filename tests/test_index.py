@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any, Callable, NamedTuple, Optional, TypedDict
 from uuid import UUID, uuid4
 
@@ -81,8 +82,8 @@ def t(db: Any) -> Iterator[Any]:
 def entries(table: Any) -> dict[str, list[Any]]:
     """Everything that is stored for a table and its indexes."""
     found: dict[str, list[Any]] = {"records": list(table.items())}
-    for storage, handle in table.indexes:
-        cursor = table.cursor(handle)
+    for storage, handle in table._indexes:
+        cursor = table._cursor(handle)
         place = storage.storage
         rows = cursor.iternext() if cursor.set_range(place.lower or b"\0") else ()
         found[storage.name] = [(bytes(key), bytes(data)) for key, data in rows if bytes(key) < place.upper]
@@ -156,12 +157,12 @@ def test_composite_index_prefixes(t: Any) -> None:
     assert list(view.select(prefix=("Oslo",)).keys()) == [1, 3]
     assert list(view.select(prefix=("Oslo", 40)).keys()) == [3]
     assert list(view.select(prefix=("Os",)).keys()) == []
-    assert list(view.select(prefix="Os").keys()) == [1, 3]
+    assert list(view.select(startswith="Os").keys()) == [1, 3]
     assert list(view.select(prefix=("Rome",), reverse=True).keys()) == [2, 5]
     assert list(view.select(("Oslo", 32), ("Rome", 30)).keys()) == [3, 5]
     assert list(view["Rome", 31].keys()) == [2]
-    assert list(t.users.by_initial.select(prefix="A").keys()) == [1, 5]
-    assert list(t.users.by_email.select(prefix="ann").keys()) == [5, 1]
+    assert list(t.users.by_initial.select(startswith="A").keys()) == [1, 5]
+    assert list(t.users.by_email.select(startswith="ann").keys()) == [5, 1]
 
 
 def test_a_key_of_several_fields_is_given_whole(t: Any) -> None:
@@ -268,9 +269,9 @@ def test_index_keys_are_those_of_the_whole_type(make_db: Callable[..., Any], che
         for text in texts:
             assert {word.text for word in t.words.by_text[text].values()} == {text}
             assert t.words.by_text[text].count() == 6
-            assert t.words.by_text.select(prefix=text).count() == 6 * sum(other.startswith(text) for other in texts)
+            assert t.words.by_text.select(startswith=text).count() == 6 * sum(other.startswith(text) for other in texts)
         assert t.words.by_raw[b""].count() == 20
-        assert t.words.by_raw.select(prefix=b"").count() == 60
+        assert t.words.by_raw.select(startswith=b"").count() == 60
         assert t.words.by_when[when].count() == 60
         assert list(t.words.by_all["a", b"\x00", when].keys()) == ["\x00013", "013"]
 
@@ -280,7 +281,7 @@ def test_index_keys_of_the_wrong_type_are_refused_with_the_index(t: Any) -> None
         lambda: t.users.by_email[5], lambda: t.users.by_email.key(5), lambda: t.users.by_email.get(5),
         lambda: 5 in t.users.by_email, lambda: t.users.by_email.select(5), lambda: t.users.by_age["x"],
         lambda: "x" in t.users.by_age, lambda: t.users.by_age.select(stop="x"), lambda: t.users.by_city_age["Oslo"],
-        lambda: t.users.by_email.select(prefix=5), lambda: t.users.by_age[None], lambda: t.users.by_email[None],
+        lambda: t.users.by_email.select(startswith=5), lambda: t.users.by_age[None], lambda: t.users.by_email[None],
     ):  # fmt: skip
         with pytest.raises(zlmdb.EncodeError, match="users.by_"):
             use()
@@ -310,7 +311,7 @@ def test_views_raise_after_the_end(db: Any, use: Callable[[Any], Any], write: bo
         by_email: Any
         by_age: Any
 
-    t = db.write() if write else db.read()
+    t = db.write().__enter__() if write else db.read()
     views = Kept(t.users.by_email, t.users.by_age)
     table = t.users
     use(views)
@@ -536,7 +537,7 @@ def test_indexes_are_inherited(make_db: Callable[..., Any], check_indexes: Any) 
         t.more.update(PEOPLE)
         assert list(t.more.by_city["Oslo"].keys()) == [1, 3, 4]
         assert t.more.by_email.key("ann@x") == 1
-        assert len(t.more.indexes) == 7
+        assert len(t.more._indexes) == 7
         check_indexes(t.more)
 
 
@@ -651,7 +652,7 @@ def shared(request: pytest.FixtureRequest) -> Iterator[Any]:
 @given(statements)
 @settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_random_statements_leave_indexes_and_records_in_step(shared: Any, check_indexes: Any, todo: Any) -> None:
-    t = shared.write()
+    t = shared.write().__enter__()
     users, expected = t.users, {}
     for verb, key, user in todo:
         if verb == "put":
@@ -701,11 +702,11 @@ def test_only_the_differences_are_written(make_db: Callable[..., Any]) -> None:
         counts = t.txn
 
         def spent() -> tuple[int, int]:
-            change = counts.puts - spent.before[0], counts.dels - spent.before[1]  # type: ignore[attr-defined]
-            spent.before = counts.puts, counts.dels  # type: ignore[attr-defined]
+            change = counts._puts - spent.before[0], counts._dels - spent.before[1]  # type: ignore[attr-defined]
+            spent.before = counts._puts, counts._dels  # type: ignore[attr-defined]
             return change
 
-        spent.before = counts.puts, counts.dels  # type: ignore[attr-defined]
+        spent.before = counts._puts, counts._dels  # type: ignore[attr-defined]
         t.users[1] = PEOPLE[1]
         assert spent() == (7, 0)
         t.users[1] = PEOPLE[1]
@@ -769,7 +770,7 @@ def test_a_refused_statement_changes_nothing_whichever_index_refused(
     }
     with make_db(schema_with(**{name: declared[name] for name in order})).write() as t:
         users = t.users
-        assert [bound.storage.name for bound in users.indexes] == list(order)
+        assert [bound.storage.name for bound in users._indexes] == list(order)
         users[1] = User("one", "1@x", 1, "A")
         users[2] = User("two", "2@x", 2, "B")
         before = entries(users)
@@ -836,7 +837,7 @@ def test_index_keys_that_do_not_fit_are_refused_with_the_index(make_db: Callable
 
 
 def test_over_long_index_keys_are_refused_with_size_and_limit(t: Any) -> None:
-    limit = t.txn.store.env.max_key_size()
+    limit = t.txn._store.env.max_key_size()
     before = entries(t.users)
     for user in (User("x", "e" * (limit + 1)), User("x", city="c" * (limit + 1), age=1)):
         with pytest.raises(zlmdb.EncodeError) as caught:
@@ -943,16 +944,18 @@ def test_an_unchanged_definition_is_not_rebuilt(
 
 
 @on_disk
-def test_an_index_that_the_class_lost_is_dropped(make_db: Callable[..., Any], combo: str, check_indexes: Any) -> None:
+def test_an_index_that_the_class_lost_is_dropped_when_that_is_asked_for(
+    make_db: Callable[..., Any], combo: str, check_indexes: Any
+) -> None:
     email, age = zlmdb.UniqueIndex[str]("email"), zlmdb.Index[int]("age")
     with make_db(schema_with(by_email=email, by_age=age)) as db, db.write() as t:
         t.users.update(PEOPLE)
-    with make_db(schema_with(by_age=age)) as db:
+    with make_db(schema_with(by_age=age), drop_indexes=True) as db:
         assert db.tables()["users"].indexes == ("by_age",)
         with db.write() as t:
             t.users[9] = User("twice", "ann@x", 31)
             check_indexes(t.users)
-    with make_db(Before) as db:
+    with make_db(Before, drop_indexes=True) as db:
         assert db.tables()["users"].indexes == ()
         with db.write() as t:
             t.users[10] = User("more", "z@x", 31)
@@ -960,6 +963,83 @@ def test_an_index_that_the_class_lost_is_dropped(make_db: Callable[..., Any], co
     with make_db(del_twice) as db, db.write() as t:
         assert list(t.users.by_age[31].keys()) == [1, 2, 9, 10]
         check_indexes(t.users)
+
+
+@on_disk
+def test_an_older_class_never_drops_a_newer_index(make_db: Callable[..., Any], combo: str, check_indexes: Any) -> None:
+    email, age = zlmdb.UniqueIndex[str]("email"), zlmdb.Index[int]("age")
+    older, newer = schema_with(by_age=age), schema_with(by_age=age, by_email=email)
+    with make_db(older) as db, db.write() as t:
+        t.users.update(PEOPLE)
+    with make_db(newer) as db:
+        assert db.tables()["users"].indexes == ("by_age", "by_email")
+        before = db.stats()["last_txnid"]
+    for options in ({}, {"readonly": True}):
+        with make_db(older, **options) as db:
+            assert db.tables()["users"].indexes == ("by_age", "by_email")
+            assert db.stats()["last_txnid"] == before, "opening it has changed nothing"
+            with db.read() as t:
+                assert list(t.users.by_age[31].keys()) == [1, 2]
+    with make_db(older) as db, db.write() as t:
+        with pytest.raises(zlmdb.IndexNotAttached, match="by_email.*the file is newer than this program"):
+            t.users[9] = User("nine", "nine@x", 9)
+        with pytest.raises(zlmdb.IndexNotAttached):
+            del t.users[1]
+        with pytest.raises(zlmdb.IndexNotAttached):
+            t.users.clear()
+    never_in_this_file = pytest.raises(zlmdb.IndexNotAttached, match="drop_indexes=True")
+    with make_db(Before) as db, db.write() as t, never_in_this_file:
+        t.users[9] = User("nine", "nine@x", 9)
+    with make_db(newer) as db, db.write() as t:
+        t.users[9] = User("nine", "nine@x", 9)
+        check_indexes(t.users)
+
+
+@on_disk
+def test_two_versions_of_a_program_do_not_rebuild_an_index_in_turn(make_db: Callable[..., Any], combo: str) -> None:
+    first = schema_with(by_name=zlmdb.Index[str](lambda user: user.name[:1], version=1))
+    second = schema_with(by_name=zlmdb.Index[str](lambda user: user.name[:2], version=2))
+    with make_db(first) as db, db.write() as t:
+        t.users.update(PEOPLE)
+    with make_db(second) as db, db.read() as t:
+        before = db.stats()["last_txnid"]
+        assert t.users.by_name.select().count() == len(PEOPLE)
+    with make_db(first) as db:
+        with db.write() as t:
+            with pytest.raises(zlmdb.IndexNotBuilt):
+                t.users.by_name  # noqa: B018
+            with pytest.raises(zlmdb.IndexNotAttached, match="newer"):
+                t.users[9] = User("nine", "nine@x", 9)
+        assert db.stats()["last_txnid"] == before
+    with make_db(first, drop_indexes=True) as db, db.write() as t:  # which was asked for
+        assert t.users.by_name["A"].count() == 2
+        t.users[9] = User("Arne", "nine@x", 9)
+
+
+@on_disk
+def test_an_index_is_dropped_by_name(make_db: Callable[..., Any], combo: str, check_indexes: Any) -> None:
+    email, age = zlmdb.UniqueIndex[str]("email"), zlmdb.Index[int]("age")
+    both = schema_with(by_email=email, by_age=age)
+    with make_db(both) as db:
+        with db.write() as t:
+            t.users.update(PEOPLE)
+        with pytest.raises(KeyError, match="there are by_email, by_age"):
+            db.drop_index("users", "by_name")
+        db.drop_index("users", "by_email")
+        assert db.tables()["users"].indexes == ("by_age",)
+        with db.write() as t:  # it was open before, and goes on without the index
+            t.users[9] = User("twice", "ann@x", 31)
+            with pytest.raises(zlmdb.IndexNotBuilt):
+                t.users.by_email  # noqa: B018
+    with make_db(schema_with(by_age=age)) as db, db.write() as t:
+        t.users[10] = User("more", "z@x", 31)
+        check_indexes(t.users)
+
+
+def test_drop_indexes_is_refused_where_nothing_may_be_changed(tmp_path: Path) -> None:
+    for options in ({"readonly": True}, {"create": False}):
+        with pytest.raises(ValueError, match="drop_indexes=True changes the file"):
+            zlmdb.open(tmp_path / "db", Before, drop_indexes=True, **options)
 
 
 @on_disk
@@ -990,8 +1070,8 @@ def test_a_duplicate_key_while_building_leaves_the_file_as_it_was(
 def test_records_that_do_not_decode_stop_the_building(make_db: Callable[..., Any], combo: str) -> None:
     with make_db(Before) as db, db.write() as t:
         t.users.update(PEOPLE)
-        place = t.users.storage
-        t.txn.raw.put(place.encode_key(3), b"\xc1", db=t.txn.handle(place.space)[0])
+        place = t.users._storage
+        t.txn._engine_txn.put(place.encode_key(3), b"\xc1", db=t.txn._handle(place.space)[0])
     with pytest.raises(zlmdb.DecodeError, match="users.*3"):
         make_db(Store)
     with make_db(Before) as db, db.write() as t:

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import zlmdb
-from zlmdb import bulkwrites
 from zlmdb.keys import key_codec
 from zlmdb.keys.registry import NAMED, PLAIN
-from zlmdb.table import Table
+from zlmdb.tables import bulkwrites
+from zlmdb.tables.table import Table
 
 
 @dataclass
@@ -60,27 +60,27 @@ def stored(table: Any) -> list[Any]:
             (bytes(key)[2 if place.prefix[:1] == b"\0" else 0 :], bytes(data))
             for key, data in rows_of(table, place, handle)
         ]
-        for place, handle in [(table.storage, None), *((index.storage, handle) for index, handle in table.indexes)]
+        for place, handle in [(table._storage, None), *((index.storage, handle) for index, handle in table._indexes)]
     ]
 
 
 def rows_of(table: Any, place: Any, handle: Any) -> list[Any]:
     """The engine's rows in the key space *place*."""
-    cursor = table.cursor(handle)
+    cursor = table._cursor(handle)
     found = cursor.iternext() if cursor.set_range(place.lower or b"\0") else ()
     return [row for row in found if bytes(row[0]) < place.upper]
 
 
 def generally(table: Any) -> None:
     """From now on *table* is written by the general form alone."""
-    table.writer = None
+    table._writer = None
 
 
 def test_the_functions_are_generated(rows: Any) -> None:
     """Else all of this file would test the general form only."""
-    assert len(rows.kept) == len(rows.indexes) == 5
-    assert rows.writer == threading.get_ident()
-    for name in ("__setitem__", "__delitem__", "remove"):
+    assert len(rows._kept) == len(rows._indexes) == 5
+    assert rows._writer == threading.get_ident()
+    for name in ("__setitem__", "__delitem__", "_remove"):
         assert getattr(type(rows), name) is not getattr(Table, name)
         assert getattr(type(rows), name).__doc__ == getattr(Table, name).__doc__
 
@@ -104,7 +104,7 @@ REFUSED: dict[str, tuple[int, Row]] = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_an_index_refuses_changes_nothing(rows: Any, check_indexes: Any, case: str, inside: str) -> None:
     key, row = REFUSED[case]
-    before, counts = stored(rows), (rows.txn.puts, rows.txn.dels)
+    before, counts = stored(rows), (rows._txn._puts, rows._txn._dels)
 
     def refused() -> tuple[type, str]:
         with pytest.raises((zlmdb.DuplicateKey, zlmdb.EncodeError)) as caught:
@@ -112,16 +112,16 @@ def test_what_an_index_refuses_changes_nothing(rows: Any, check_indexes: Any, ca
         return type(caught.value), str(caught.value)
 
     if inside == "savepoint":
-        with rows.txn.savepoint():
+        with rows._txn.savepoint():
             told = refused()
             assert stored(rows) == before
             rows[8] = Row("eight", 8, "C8")
         del rows[8]
-        counts = (rows.txn.puts, rows.txn.dels)
+        counts = (rows._txn._puts, rows._txn._dels)
     else:
         told = refused()
     assert stored(rows) == before
-    assert (rows.txn.puts, rows.txn.dels) == counts
+    assert (rows._txn._puts, rows._txn._dels) == counts
     check_indexes(rows)
     generally(rows)
     assert refused() == told
@@ -189,7 +189,7 @@ def test_other_threads_and_readers_are_refused(db: Any) -> None:
 
 
 def test_a_record_that_cannot_be_read_is_neither_changed_nor_deleted(rows: Any) -> None:
-    rows._put(rows.storage.encode_key(1), b"\xc1 nonsense", True, True, False, rows._db)
+    rows._put(rows._storage.encode_key(1), b"\xc1 nonsense", True, True, False, rows._db)
     before = stored(rows)
     for statement in (lambda: rows.__setitem__(1, Row("other")), lambda: rows.__delitem__(1)):
         with pytest.raises(zlmdb.DecodeError):
@@ -201,7 +201,7 @@ def test_a_record_that_cannot_be_read_is_neither_changed_nor_deleted(rows: Any) 
 def test_statistics_count_records_and_entries(db: Any) -> None:
     stats = zlmdb.TransactionStats()
     with db.write() as t:
-        t.txn.stats = stats
+        t.txn._stats = stats
         t.rows[9] = Row("nine", 9, None)
         assert (stats.puts, stats.dels) == (5, 0)  # by_c has no entry
         t.rows[9] = Row("nine", 9, "C9")
@@ -222,9 +222,9 @@ def test_methods_of_the_table_class_are_kept(make_db: Callable[..., Any], check_
             told.append(key)
             super().__setitem__(key, value)
 
-        def remove(self, encoded: bytes) -> int:
+        def _remove(self, encoded: bytes) -> int:
             told.append(encoded)
-            return super().remove(encoded)
+            return super()._remove(encoded)
 
     class One(zlmdb.Schema):
         rows: Watched
@@ -234,7 +234,7 @@ def test_methods_of_the_table_class_are_kept(make_db: Callable[..., Any], check_
         t.rows.put_many([(2, Row("b"))])
         check_indexes(t.rows)
         del t.rows[1]
-        assert told == [1, 2, t.rows.storage.encode_key(1)]
+        assert told == [1, 2, t.rows._storage.encode_key(1)]
         check_indexes(t.rows)
 
 
@@ -267,12 +267,14 @@ def test_lists_of_new_records_in_order_are_stored_at_once(
     rows: Any, check_indexes: Any, batches: list[int], append: bool
 ) -> None:  # fmt: skip
     items = fresh(10, 11, 12, 13, 14, 20, 21)
-    before = rows.txn.puts
+    before = rows._txn._puts
     assert rows.put_many(items, append=append) == 7
     assert batches == [3, 3, 1]
     assert dict(rows.select(10)) == dict(items)
     check_indexes(rows)
-    assert rows.txn.puts - before == 7 + sum(len([x for x in (r.a, r.b, r.c, r.a and r.b) if x]) + 1 for _, r in items)
+    assert rows._txn._puts - before == 7 + sum(
+        len([x for x in (r.a, r.b, r.c, r.a and r.b) if x]) + 1 for _, r in items
+    )
     assert rows.put_many(fresh(*range(-9, 0))) == 9
     assert rows.put_many(fresh(16, 17)) == 2
     assert batches == [3, 3, 1, 3, 3, 3, 2]
@@ -364,7 +366,7 @@ def test_a_list_that_was_interrupted_is_not_committed(db: Any, error: Any, calls
     with db.read() as t:
         before = stored(t.rows)
     with pytest.raises(zlmdb.TransactionPoisoned), db.write() as t:  # noqa: PT012
-        t.rows.use(Raw(t.txn.raw))
+        t.rows._use(Raw(t.txn._engine_txn))
         with pytest.raises((type(error), zlmdb.Error)):
             t.rows.put_many(fresh(10, 11, 12))
     with db.read() as t:
@@ -407,12 +409,12 @@ def test_keys_of_every_type_are_indexed(
     with make_db(schema_of(key)).write() as t:
         for name, (_, primary) in PRIMARIES.items():
             table = t[name]
-            assert len(table.kept) == 2
+            assert len(table._kept) == 2
             for i, x in enumerate(examples):
                 table[primary(i)] = Held(x)
             table[primary(8)] = Held(None)
             check_indexes(table)
-            for index, handle in table.indexes:
+            for index, handle in table._indexes:
                 found = [bytes(entry) for entry, _ in rows_of(table, index.storage, handle)]
                 assert [index.load_key(entry) for entry in found] == examples
             table[primary(0)] = Held(None)
@@ -452,7 +454,7 @@ def test_they_leave_what_the_general_form_leaves(steps: list[tuple[str, int, Row
         for verb, key, row in steps:
             told: list[Any] = []
             for table in (t.fast, t.general):
-                before = t.txn.puts, t.txn.dels
+                before = t.txn._puts, t.txn._dels
                 generally(t.general)
                 error = ""
                 try:
@@ -464,6 +466,6 @@ def test_they_leave_what_the_general_form_leaves(steps: list[tuple[str, int, Row
                         table.put_many([(key, row), (key + 1, row)])
                 except (zlmdb.Error, KeyError) as refused:
                     error = repr(refused).replace("general", "fast")
-                told.append((error, t.txn.puts - before[0], t.txn.dels - before[1]))
+                told.append((error, t.txn._puts - before[0], t.txn._dels - before[1]))
             assert told[0] == told[1]
             assert stored(t.fast) == stored(t.general)

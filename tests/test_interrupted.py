@@ -16,8 +16,8 @@ from typing import Any, Callable
 import pytest
 
 import zlmdb
-from zlmdb.engines import lmdb as engine
-from zlmdb.gate import Gate
+from zlmdb.engines.lmdb import mapsize
+from zlmdb.store.gate import Gate
 
 posix_only = pytest.mark.skipif(
     not hasattr(os, "fork"), reason="there is no fork on this system, so that no child can inherit a lock"
@@ -72,15 +72,28 @@ def test_a_signal_during_a_commit_leaves_no_lock(db: Any, after: bool) -> None:
     with pytest.raises(KeyboardInterrupt), db.write() as t:  # noqa: PT012
         t.numbers["a"] = 1
         t.txn.after_commit(lambda: done.append(True))
-        t.txn._raw = Interrupted(t.txn.raw, after)
+        t.txn._raw = Interrupted(t.txn._engine_txn, after)
     with db.read() as t:
         assert dict(t.numbers) == ({"a": 1} if after else {})
     assert done == []
     still_writes(db)
 
 
+def test_a_signal_before_the_first_write_transaction_has_the_lock_leaves_the_next_one_alone(
+    db: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*args: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(db._open_store.writer, "acquire", interrupted)
+        with pytest.raises(KeyboardInterrupt), db.write():
+            pass
+    still_writes(db)
+
+
 def test_a_lost_transaction_is_ended_where_warnings_are_errors(db: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    lost = db.write()
+    lost = db.write().__enter__()
     lost.numbers["a"] = 1
     seen: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: seen.append(unraisable.exc_type))
@@ -95,9 +108,9 @@ def test_a_lost_transaction_is_ended_where_warnings_are_errors(db: Any, monkeypa
 @pytest.mark.parametrize("write", [False, True])
 def test_the_collector_waits_for_no_lock_of_the_engine_in_memory(write: bool) -> None:
     db = zlmdb.open(None, Store)
-    lost = db.write() if write else db.read()
+    lost = db.write().__enter__() if write else db.read()
     lost.numbers.get("a")
-    held: Any = db.store.env.versions.lock
+    held: Any = db._open_store.env.versions.lock
     with pytest.warns(ResourceWarning, match="never ended"), held:  # noqa: PT031
         del lost
         gc.collect()
@@ -111,10 +124,10 @@ def test_a_signal_while_a_gate_waits_opens_it_again(monkeypatch: pytest.MonkeyPa
     stay, gone = threading.Event(), threading.Event()
 
     def inside() -> None:
-        gate.enter()
+        gate.enter(gate)
         gone.set()
         stay.wait(10)
-        gate.leave(threading.get_ident())
+        gate.leave(gate)
 
     thread = threading.Thread(target=inside)
     thread.start()
@@ -127,7 +140,7 @@ def test_a_signal_while_a_gate_waits_opens_it_again(monkeypatch: pytest.MonkeyPa
     with pytest.raises(KeyboardInterrupt), gate.alone(10):
         raise AssertionError("somebody was inside")
     done = threading.Event()
-    other = threading.Thread(target=lambda: (gate.enter(), done.set(), gate.leave(threading.get_ident())))
+    other = threading.Thread(target=lambda: (gate.enter(done), done.set(), gate.leave(done)))
     other.start()
     assert done.wait(10)
     stay.set()
@@ -138,16 +151,19 @@ def test_a_signal_while_a_gate_waits_opens_it_again(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("write", [False, True])
 def test_a_signal_while_a_transaction_begins_leaves_the_gate(db: Any, write: bool) -> None:
     class Env:
-        def begin(self, **options: Any) -> Any:
+        def begin(self, *args: Any, **options: Any) -> Any:
             raise KeyboardInterrupt
 
-    store = db.store
+        def reader_check(self) -> int:
+            return 0
+
+    store = db._open_store
     store.gate, env = Gate(), store.env
     store.env = Env()
     with pytest.raises(KeyboardInterrupt):
         db.begin(write=write).begin()
     store.env = env
-    assert store.live == {}
+    assert not any(live is not None and live.active for live in [ref() for ref in store.live.values()])
     with store.gate.alone(0) as alone:
         assert alone
     still_writes(db)
@@ -157,10 +173,10 @@ def test_a_signal_while_a_transaction_begins_leaves_the_gate(db: Any, write: boo
 def test_a_map_that_another_thread_let_grow_is_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, through: str
 ) -> None:
-    monkeypatch.setattr(engine, "RESERVATION", 0)
-    monkeypatch.setattr(engine, "FIRST_SIZE", 1 << 20)
+    monkeypatch.setattr(mapsize, "RESERVATION", 0)
+    monkeypatch.setattr(mapsize, "FIRST_SIZE", 1 << 20)
     with zlmdb.open(tmp_path / "db", Store, durability="none") as db:
-        grow = db.store.grow
+        grow = db._open_store.grow
 
         def late(*arguments: Any, **options: Any) -> bool:
             def small() -> None:
@@ -172,7 +188,7 @@ def test_a_map_that_another_thread_let_grow_is_used(
             thread.join(10)
             return grow(*arguments, **options)
 
-        monkeypatch.setattr(db.store, "grow", late)
+        monkeypatch.setattr(db._open_store, "grow", late)
 
         def fill(put: Callable[[bytes, bytes], object]) -> None:
             for i in range(300):
@@ -181,8 +197,8 @@ def test_a_map_that_another_thread_let_grow_is_used(
         if through == "run":
             db.run(lambda t: t.blobs.update((i, b"x" * 4000) for i in range(300)))
         else:
-            space = db.store.space(b"t:blobs")
-            db.store.change(lambda txn, _: fill(lambda key, data: txn.put(key, data, db=space.handle)))
+            space = db._open_store.space(b"t:blobs")
+            db._open_store.change(lambda txn, _: fill(lambda key, data: txn.put(key, data, db=space.handle)))
         with db.read() as t:
             assert len(t.blobs) >= 301
 

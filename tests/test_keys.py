@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import enum
 import os
 import pickle
 import subprocess
@@ -10,7 +11,8 @@ import sys
 import typing
 import uuid
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, NewType, Optional, Union, get_args, get_origin, get_type_hints
+from decimal import Decimal
+from typing import Annotated, Any, Literal, NewType, Optional, Union, get_args, get_origin, get_type_hints
 from uuid import UUID
 
 import pytest
@@ -128,6 +130,9 @@ ATOM_KEYS: dict[str, st.SearchStrategy[Any]] = {
     "datetime": st.datetimes(
         dt.datetime(1, 1, 2), dt.datetime(9999, 12, 30), timezones=st.timezones() | st.just(UTC)
     ).map(lambda moment: moment.replace(fold=0).astimezone(UTC)),
+    "time": st.times().map(lambda moment: moment.replace(fold=0)),
+    "timedelta": st.timedeltas(),
+    "decimal": st.decimals(allow_nan=False) | st.decimals(-9, 9, places=2),
     "timestamp": st.integers(0, 2**63 - 1).map(lambda number: np.datetime64(number, "ns")),
 }
 
@@ -290,7 +295,8 @@ def test_a_name_builds_an_equal_codec(codec: KeyCodec[Any]) -> None:
 
 @each_codec
 def test_new_keys_are_keys_and_differ(codec: KeyCodec[Any]) -> None:
-    if {leaf.name for leaf in getattr(codec, "leaves", [codec])} & {"str", "bytes", "bool", "float", "date"}:
+    unmade = {"str", "bytes", "bool", "float", "date", "time", "timedelta", "decimal"}
+    if {leaf.name for leaf in getattr(codec, "leaves", [codec])} & unmade:
         with pytest.raises(TypeError, match="cannot be made up"):
             codec.new_key()
         return
@@ -300,48 +306,72 @@ def test_new_keys_are_keys_and_differ(codec: KeyCodec[Any]) -> None:
         assert codec.new_key() != key or codec.name.startswith(("timestamp", "datetime"))
 
 
-# Prefixes
+# Choices
 
 
-@pytest.mark.parametrize("codec", [one for one in CODECS if "string-open" not in one.name], ids=lambda one: one.name)
-def test_a_prefix_selects_exactly_the_keys_that_begin_so(codec: KeyCodec[Any]) -> None:
-
-    @few
-    @given(keys_of(codec), keys_of(codec), st.integers(0, 4), st.integers(0, 2))
-    def check(a: Any, b: Any, count: int, cut: int) -> None:
-        if isinstance(codec, TupleKey):
-            whole = len(codec.leaves) == len(codec.parts) and count >= len(codec.parts)
-            given_parts = a[:count]
-            if whole and isinstance(a[-1], (str, bytes)):
-                given_parts = (*a[:-1], a[-1][:cut])
-                expected = b[: len(a) - 1] == a[:-1] and b[-1].startswith(given_parts[-1])
-            else:
-                expected = b[:count] == given_parts
-            assert codec.encode(b).startswith(codec.encode_prefix(given_parts)) == expected
-            if not isinstance(a[0], tuple):
-                _check_first(codec, a[0], b, cut)
-        elif isinstance(a, (str, bytes)):
-            assert codec.encode(b).startswith(codec.encode_prefix(a[:cut])) == b.startswith(a[:cut])
-        else:
-            assert codec.encode(b).startswith(codec.encode_prefix(a)) == bool(a == b)
-
-    check()
+class Color(enum.Enum):
+    RED = "red"
+    BLUE = "blue"
 
 
-def _check_first(codec: KeyCodec[Any], first: Any, key: Any, cut: int) -> None:
-    if isinstance(first, (str, bytes)):
-        begins = key[0].startswith(first[:cut])
-        assert codec.encode(key).startswith(codec.encode_prefix(first[:cut])) == begins
-    else:
-        assert codec.encode(key).startswith(codec.encode_prefix(first)) == bool(key[0] == first)
+class Level(enum.IntEnum):
+    HIGH = 3
+    LOW = 1
 
 
-@pytest.mark.parametrize("codec", CODECS, ids=lambda one: one.name)
-def test_the_prefix_of_one_part_is_that_of_a_tuple_of_it(codec: KeyCodec[Any]) -> None:
-    for behind in (k.IntKey(), key_codec(k.Oid)):  # a text in front of an Oid has no end of its own
-        pair = TupleKey([codec, behind])
-        for value in [*codec.examples, None, 1.5j, ("a", "b", "c", "d", "e", "f")]:
-            assert outcome(pair.first_prefix, value) == outcome(pair.encode_prefix, (value,))
+def test_members_of_an_enum_are_keys_by_value_and_sort_so() -> None:
+    colors, levels = key_codec(Color), key_codec(Level)
+    assert (colors.name, levels.name) == ("str", "int")
+    assert colors.encode(Color.RED) == b"red"
+    assert colors.decode(b"blue") is Color.BLUE
+    assert levels.decode(levels.encode(Level.LOW)) is Level.LOW
+    assert sorted(levels.encode(level) for level in Level) == [levels.encode(Level.LOW), levels.encode(Level.HIGH)]
+    assert key_codec(tuple[Color, int]).decode(key_codec(tuple[str, int]).encode(("red", 1))) == (Color.RED, 1)
+
+
+@pytest.mark.parametrize("key", ["red", 1, None, [], Level.LOW])
+def test_what_is_no_member_is_no_key_and_said_so(key: Any) -> None:
+    with pytest.raises(EncodeError, match="one of <Color.RED"):
+        key_codec(Color).encode(key)
+    with pytest.raises(DecodeError):
+        key_codec(Color).decode(b"green")
+
+
+def test_a_literal_is_a_key() -> None:
+    codec = key_codec(Literal["b", "a"])
+    assert codec.encode("a") == b"a"
+    assert codec.decode(b"b") == "b"
+    with pytest.raises(EncodeError, match="one of 'b', 'a'"):
+        codec.encode("c")
+    with pytest.raises(EncodeError, match="one of 1, 2"):
+        key_codec(Literal[1, 2]).encode(True)
+
+
+def test_choices_that_have_no_order_are_refused() -> None:
+    class Mixed(enum.Enum):
+        A = "a"
+        B = 1
+
+    class Flags(enum.Flag):
+        A = 1
+        B = 2
+
+    for annotation in (Mixed, Flags, Literal["a", 1]):
+        with pytest.raises(TypeError, match="is not a key type"):
+            key_codec(annotation)
+
+
+# Ranges: prefixes, beginnings and bounds
+
+
+def is_in(data: bytes, span: tuple[bytes, bytes]) -> bool:
+    return span[0] <= data < span[1]
+
+
+def fits_an_index(codec: KeyCodec[Any], *keys: Any) -> bool:
+    """A named string takes a NUL in the last place only, which it does not have in an index."""
+    stored = TupleKey([codec, k.UuidKey()])
+    return all(not isinstance(outcome(stored.encode, (key, UUID1)), str) for key in keys)
 
 
 def outcome(call: Callable[[Any], Any], given: Any) -> Any:
@@ -351,56 +381,150 @@ def outcome(call: Callable[[Any], Any], given: Any) -> Any:
         return str(error)
 
 
-def test_a_text_in_a_tuple_prefix_is_whole_and_a_bare_one_is_a_beginning() -> None:
-    for annotation in (tuple[str, int], tuple[k.String, k.Oid], tuple[k.String, k.Timestamp]):
-        codec = key_codec(annotation)
-        longer = codec.encode(("s10", codec.examples[0][1]))
-        assert longer.startswith(codec.encode_prefix("s1"))
-        assert not longer.startswith(codec.encode_prefix(("s1",)))
-        assert longer.startswith(codec.encode_prefix(("s10",)))
+RANGED = [one for one in CODECS if "string-open" not in one.name]
+
+
+@pytest.mark.parametrize("codec", [one for one in RANGED if isinstance(one, TupleKey)], ids=lambda one: one.name)
+def test_a_prefix_selects_exactly_the_keys_with_these_parts(codec: Any) -> None:
+    """The last part too: ("rome", "ann") does not select ("rome", "anna")."""
+    stored = TupleKey([codec, k.UuidKey()])  # as in an index
+
+    @few
+    @given(keys_of(codec), keys_of(codec), st.integers(0, 4))
+    def check(a: Any, b: Any, count: int) -> None:
+        parts = a[:count]
+        assert is_in(codec.encode(b), codec.span(parts)) == (b[:count] == parts)
+        if fits_an_index(codec, a, b):
+            assert is_in(stored.encode((b, UUID1)), stored.span_of_first(parts)) == (b[:count] == parts)
+
+    check()
+
+
+@pytest.mark.parametrize("codec", RANGED, ids=lambda one: one.name)
+def test_a_beginning_selects_exactly_the_texts_and_bytes_that_begin_so(codec: KeyCodec[Any]) -> None:
+    leaves = codec.leaves if isinstance(codec, TupleKey) else [codec]
+
+    @few
+    @given(keys_of(codec), keys_of(codec), st.integers(0, 3), st.integers(0, 2))
+    def check(a: Any, b: Any, count: int, cut: int) -> None:
+        if not isinstance(codec, TupleKey):
+            parts, first, other, prefix = (), a, b, None
+        elif count >= len(codec.parts) or len(leaves) > len(codec.parts):
+            return
+        else:
+            parts, first, other, prefix = a[:count], a[count], b[count], a[:count]
+        if not isinstance(first, (str, bytes)):
+            with pytest.raises(EncodeError, match="begin with|is not a key"):
+                codec.span(prefix, "x")
+            return
+        expected = (prefix is None or b[:count] == parts) and other.startswith(first[:cut])
+        assert is_in(codec.encode(b), codec.span(prefix, first[:cut])) == expected
+        stored = TupleKey([codec, k.UuidKey()])
+        if not fits_an_index(codec, a, b):
+            return
+        assert is_in(stored.encode((b, UUID1)), stored.span_of_first(prefix, first[:cut])) == expected
+
+    check()
+
+
+@pytest.mark.parametrize("codec", [one for one in RANGED if one.sorts], ids=lambda one: one.name)
+def test_a_bound_may_be_leading_parts_which_come_first_as_in_python(codec: KeyCodec[Any]) -> None:
+    stored = TupleKey([codec, k.UuidKey()])
+
+    @few
+    @given(keys_of(codec), keys_of(codec), st.integers(0, 4))
+    def check(a: Any, b: Any, count: int) -> None:
+        bound = a[:count] if isinstance(codec, TupleKey) else a
+        through = b[:count] <= bound if isinstance(codec, TupleKey) else b <= bound
+        assert (codec.encode(b) >= codec.bound(bound)) == bool(b >= bound)
+        assert (codec.encode(b) < codec.bound(bound, through=True)) == bool(through)
+        if fits_an_index(codec, a, b):
+            data = stored.encode((b, UUID1))
+            assert (data >= stored.bound_of_first(bound)) == bool(b >= bound)
+            assert (data < stored.bound_of_first(bound, through=True)) == bool(through)
+
+    check()
+
+
+OUTSIDE = [
+    (int, -(2**70), 2**70), (k.Oid, -1, 2**53 + 1), (k.Uint8, -5, 256), (k.Uint16, -1, 65536), (k.Slot, -1, 65536),
+    (k.Timestamp, np.datetime64("1969-12-31"), np.datetime64("2300-01-01")), (float, -(10**400), None),
+    (k.Timestamp, np.datetime64(-1, "ns"), np.datetime64(10**9, "Y")),
+    (
+        dt.datetime,
+        dt.datetime(1, 1, 1, tzinfo=dt.timezone(dt.timedelta(hours=1))),
+        dt.datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=dt.timezone(dt.timedelta(hours=-1))),
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("annotation", "low", "high"), OUTSIDE)
+def test_a_bound_out_of_the_range_of_its_type_is_the_end_of_the_range(annotation: Any, low: Any, high: Any) -> None:
+    """The idiom for all with x, ``select((x, 0), (x, MAX_OID + 1))``, gave EncodeError."""
+    codec = key_codec(annotation)
+    pair = TupleKey([codec, codec])
+    examples = [one for one in codec.examples if one != float("-inf")]
+    for key in examples:
+        data, both = codec.encode(key), pair.encode((examples[1], key))
+        for through in (False, True):
+            assert codec.bound(low, through=through) <= data
+            assert pair.encode((examples[0], key)) < pair.bound((examples[1], low), through=through) <= both
+            if high is not None:
+                assert data < codec.bound(high, through=through)
+                assert both < pair.bound((examples[1], high), through=through) <= pair.encode((examples[2], key))
+
+
+def test_a_bound_between_two_keys_is_where_it_lies() -> None:
+    codec = key_codec(float)
+    assert codec.encode(2.0**53) < codec.bound(2**53 + 1) <= codec.encode(2.0**53 + 2)
+    assert codec.encode(1.7976931348623157e308) < codec.bound(10**400) <= codec.encode(float("inf"))
+    texts = key_codec(tuple[k.String, k.String])
+    assert texts.encode(("a", "z")) < texts.bound(("a\0", "")) < texts.encode(("a\1", ""))
+
+
+@pytest.mark.parametrize("bound", ["7", 1.5, None, True, (1,), float("nan")])
+def test_a_bound_of_another_type_is_refused(bound: Any) -> None:
+    for codec in (key_codec(int), key_codec(k.Uint32)):
+        if bound is not None or not codec.takes_none:
+            with pytest.raises(EncodeError):
+                codec.bound(bound)
+            with pytest.raises(EncodeError, match="part 2"):
+                TupleKey([key_codec(str), codec]).bound(("a", bound))
 
 
 def test_a_nested_tuple_in_a_prefix_may_be_given_in_part() -> None:
     codec = key_codec(tuple[tuple[str, int], UUID])
     data = codec.encode((("a", 5), UUID1))
-    assert data.startswith(codec.encode_prefix((("a",),)))
-    assert data.startswith(codec.encode_prefix((("a", 5),)))
-    assert data.startswith(codec.encode_prefix((("a", 5), UUID1)))
+    assert is_in(data, codec.span((("a",),)))
+    assert is_in(data, codec.span((("a", 5),)))
+    assert is_in(data, codec.span((("a", 5), UUID1)))
     with pytest.raises(EncodeError, match="it has 1"):
-        codec.encode_prefix((("a",), UUID1))
+        codec.span((("a",), UUID1))
 
 
-def test_part_prefix_leaves_the_last_text_open_behind_which_more_follows() -> None:
-    index = key_codec(tuple[str, str])
-    stored = TupleKey([index, k.UuidKey()])
-    data = stored.encode((("DE", "Ber\0lin"), UUID1))
-    assert data.startswith(index.part_prefix(("DE", "Ber")))
-    assert data.startswith(index.part_prefix(("DE", "Ber\0")))
-    assert data.startswith(index.part_prefix("D"))
-    assert not data.startswith(index.part_prefix(("D",)))
+@pytest.mark.parametrize("prefix", ["rome", b"rome", ["rome"], 5])
+def test_a_prefix_that_is_no_tuple_is_refused_with_the_line_to_write(prefix: Any) -> None:
+    advice = "startswith=" if isinstance(prefix, (str, bytes)) else r"prefix=\("
+    with pytest.raises(EncodeError, match=advice):
+        key_codec(tuple[str, int]).span(prefix)
+    with pytest.raises(EncodeError, match="startswith=|leave it out"):
+        key_codec(str).span(prefix)
+    with pytest.raises(EncodeError, match="leave it out"):
+        key_codec(str).span(("rome",))
 
 
-def test_none_at_the_end_of_a_prefix_counts_as_not_given_for_named_types() -> None:
-    codec = key_codec(tuple[k.Uuid, k.Timestamp])
-    assert (
-        codec.encode_prefix((UUID1, None)) == codec.encode_prefix((UUID1,)) == codec.encode_prefix(UUID1) == UUID1.bytes
-    )
-    assert codec.encode_prefix((None, None)) == codec.encode_prefix(()) == b""
-    assert key_codec(k.String).encode_prefix("") == b""
-    assert key_codec(tuple[k.String, k.String]).encode_prefix("") == b""
-    with pytest.raises(EncodeError, match="None in front of"):
-        codec.encode_prefix((None, TS))
-    with pytest.raises(EncodeError):
-        key_codec(tuple[UUID, str]).encode_prefix((UUID1, None))
+def test_what_begins_behind_the_last_part_is_refused() -> None:
+    with pytest.raises(EncodeError, match="all parts"):
+        key_codec(tuple[str, str]).span(("a", "b"), "c")
 
 
 def test_an_unended_classic_text_is_refused_as_a_prefix() -> None:
     codec = key_codec(CLASSIC["StringTimestamp"]).classic()
-    for prefix in ("ab", ("ab",), ("ab", None)):
+    for prefix, start in ((None, "ab"), (("ab",), None)):
         with pytest.raises(EncodeError, match="select a range"):
-            codec.encode_prefix(prefix)
-    assert codec.encode_prefix(("ab", TS)) == codec.encode(("ab", TS))
-    assert codec.encode_prefix("") == b""
+            codec.span(prefix, start)
+    assert is_in(codec.encode(("ab", TS)), codec.span(("ab", TS)))
+    assert codec.span(None, "")[0] == b""
 
 
 # The bytes on disk, which never change
@@ -468,6 +592,13 @@ def test_only_the_little_endian_classic_types_do_not_sort() -> None:
         (str, "é\0", "c3a900"),
         (bytes, b"\0", "00"),
         (bool, True, "01"),
+        (dt.time, dt.time(0, 0, 1), "00000f4240"),
+        (dt.timedelta, dt.timedelta(0), "800000000000000000"),
+        (dt.timedelta, dt.timedelta(seconds=-1), "7ffffffffffff0bdc0"),
+        (Decimal, Decimal("12.50"), "c0810d33"),
+        (Decimal, Decimal("-12.5"), "407ef2ccff"),
+        (Decimal, Decimal(0), "80"),
+        (Decimal, 7, "c08047"),
         (float, 0.0, "8000000000000000"),
         (float, 1.5, "bff8000000000000"),
         (float, -1.5, "4007ffffffffffff"),
@@ -808,7 +939,7 @@ def test_annotations_say_the_codec(annotation: Any, name: str) -> None:
     "annotation",
     [
         *(tuple[int, ...], tuple, typing.Tuple, tuple[()], list, list[int], dict, tuple[int, list[int]]),  # noqa: UP006
-        *(Optional[int], Union[int, str], Any, None, object, complex, dt.time, TypeError),
+        *(Optional[int], Union[int, str], Any, None, object, complex, dt.tzinfo, TypeError),
         *("int", k.UintKey, k.UintKey(8)),
     ],
     ids=repr,

@@ -13,7 +13,7 @@ import lmdb
 import pytest
 
 import zlmdb
-from zlmdb import layout
+from zlmdb.store import layout
 
 VERSIONS = ["0.9", "1.0"]
 
@@ -42,7 +42,7 @@ def test_foreign_rows_in_the_main_database_stop_writers_and_not_readers(tmp_path
         with db.read() as t:
             assert dict(t.names) == {1: "one"}
         with pytest.raises(zlmdb.InvalidDatabase, match=r"x00\\x01abc"):
-            db.write()
+            db.write().__enter__()
     in_main(tmp_path, lambda env, txn: txn.delete(b"\x00\x01abc"))
     with zlmdb.open(tmp_path, Store) as db, db.write() as t:
         t.names[2] = "two"
@@ -86,7 +86,7 @@ def test_a_foreign_row_is_met_by_the_first_writer_after_it(tmp_path: Path, last:
         last(db)
         subprocess.run([sys.executable, "-c", FOREIGN, str(tmp_path)], check=True, timeout=120)
         with pytest.raises(zlmdb.InvalidDatabase, match="key"):
-            db.write()
+            db.write().__enter__()
 
 
 @pytest.mark.parametrize("version", VERSIONS)

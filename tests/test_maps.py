@@ -75,7 +75,7 @@ OTHER_VALUES: dict[str, Callable[[], list[Any]]] = {
 
 def samples(table: Any) -> list[tuple[Any, Any]]:
     """A dozen keys, spread over the examples of their codec, in ascending order; with values."""
-    key, value = table.codecs()
+    key, value = table._both_codecs()
     keys = list(key.examples)
     keys = keys[:: max(1, len(keys) // 12)]
     values = list(value.examples) or OTHER_VALUES[value.name]()
@@ -89,7 +89,7 @@ def test_there_are_83_of_them() -> None:
 
 @each_map
 def test_the_name_spells_the_types(name: str) -> None:
-    key, value = getattr(zlmdb, name)(1).codecs()
+    key, value = getattr(zlmdb, name)(1)._both_codecs()
     assert (key.name, value.name) == spelled(name)
 
 
@@ -125,7 +125,7 @@ def test_records_come_back(name: str, combo: str, make_db: Callable[..., zlmdb.D
         for key, value in records:
             assert table[txn, key] == value
         # Some classic files are not in the order of the keys: little-endian numbers, texts without an end.
-        stored = table.bind(txn).storage.key
+        stored = table.bind(txn)._storage.key
         ordered = sorted(records, key=lambda record: stored.encode(record[0]))
         assert list(table.select(txn)) == ordered
         assert list(table.select(txn, reverse=True)) == ordered[::-1]

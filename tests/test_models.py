@@ -597,6 +597,60 @@ def test_documents_hold_no_subclasses_and_nothing_that_comes_back_as_another_typ
             codec.encode({"a": {key: 1}})
 
 
+IMPOSTORS = st.sampled_from([Word("a"), Number(1), Level.LOW, Color.RED, (1,), (), {1}, Texts(), bytearray(b"a"),
+                             Decimal(1), UUID(int=1), datetime(2000, 1, 1), date(2000, 1, 1), Point(1)])  # fmt: skip
+DOCUMENTS = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats() | st.text(max_size=3) | st.binary()
+    | st.datetimes(timezones=st.just(timezone.utc)) | IMPOSTORS,
+    lambda inside: st.lists(inside, max_size=3)
+    | st.dictionaries(st.text(max_size=2) | st.integers(0, 9) | st.sampled_from([b"k", True, 1.5, Word("k"), None]),
+                      inside, max_size=3),
+    max_leaves=8,
+)  # fmt: skip
+
+
+def is_document(value: Any) -> bool:
+    """Whether MessagePack holds *value*, and all that is in it, as it is."""
+    if type(value) is dict:
+        return all(type(key) in (str, int, bytes) and is_document(item) for key, item in value.items())
+    if type(value) is list:
+        return all(map(is_document, value))
+    return value is None or type(value) in (bool, int, float, str, bytes) or (type(value) is datetime and value.tzinfo)
+
+
+def types_in(value: Any) -> Any:
+    if isinstance(value, dict):
+        return dict, [(type(key), key, types_in(item)) for key, item in value.items()]
+    if isinstance(value, datetime):
+        value = value.replace(fold=0)  # which has no meaning in UTC, and no part in whether two are equal
+    return type(value), [types_in(item) for item in value] if isinstance(value, list) else repr(value)
+
+
+@given(st.dictionaries(st.text(max_size=2), DOCUMENTS, max_size=4) | st.lists(DOCUMENTS, max_size=4))
+def test_a_document_is_stored_if_all_that_is_in_it_comes_back_as_it_was(value: Any) -> None:
+    codec = serializer(type(value))
+    if not is_document(value):
+        with pytest.raises(EncodeError):
+            codec.encode(value)
+        return
+    again = codec.decode(codec.encode(value))
+    assert types_in(again) == types_in(value)
+
+
+@pytest.mark.parametrize("annotation", [dict, dict[str, Any]])
+@pytest.mark.parametrize("alias", [values.Pickle, values.Msgpack])
+@given(value=st.dictionaries(st.text(max_size=2) | st.integers(0, 9), st.none() | st.text(max_size=3)) | st.text())
+def test_a_dict_is_what_its_annotation_says(alias: Any, annotation: Any, value: Any) -> None:
+    codec, free = serializer(alias[annotation]), serializer(alias[Any])
+    fits = isinstance(value, dict) and (annotation is dict or all(type(key) is str for key in value))
+    for use, given_value in ((codec.encode, value), (codec.decode, free.encode(value))):
+        if fits:
+            use(given_value)
+        else:
+            with pytest.raises((EncodeError, DecodeError)):
+                use(given_value)
+
+
 def test_the_keys_of_a_document_are_of_its_key_type() -> None:
     with pytest.raises(EncodeError, match=r"a key of .*: expected str"):
         serializer(dict[str, Any]).encode({1: 2})

@@ -13,8 +13,10 @@ import pytest
 from operated import Store, data_file, make, mutated
 
 import zlmdb
-from zlmdb.engines import structure
-from zlmdb.engines.pages import PageFile, Walk, copy_pages
+from zlmdb.engines.lmdb import structure
+from zlmdb.engines.lmdb.pages import PageFile
+from zlmdb.engines.lmdb.roots import copy_pages
+from zlmdb.engines.lmdb.walk import Walk
 
 IMAGES = int(os.environ.get("ZLMDB_TEST_IMAGES", "60"))
 FORMATS = (0, 1)  # py-lmdb's numbers of LMDB 0.9 and 1.0

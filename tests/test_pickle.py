@@ -555,9 +555,9 @@ def test_a_classic_file_holds_plain_pickles_which_its_predecessor_reads(tmp_path
             for table in (t.points, t.mixed, t.plain):
                 table[1] = Point(1)
                 assert table[1] == Point(1)
-            stored = t.plain.storage.dump(Point(1))
+            stored = t.plain._storage.dump(Point(1))
             assert type(pickle.loads(stored)) is expected
-            assert t.plain.storage.load(serializer(Pickle[Point]).encode(Point(2))) == Point(2)
+            assert t.plain._storage.load(serializer(Pickle[Point]).encode(Point(2))) == Point(2)
 
 
 def test_a_map_with_a_slot_in_a_classic_file_is_plain(tmp_path: Any) -> None:

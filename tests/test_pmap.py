@@ -225,6 +225,9 @@ def test_a_key_that_does_not_fit_is_refused_by_every_method(txn: zlmdb.Transacti
         lambda: table.select(txn, None, key),
         lambda: table.count_range(txn, key, 5),
     ]
+    if key in (-1, 2**53 + 1):  # a bound is compared, and out of the range it is the end of it
+        uses = uses[:5]
+        assert list(table.select(txn, key)) == list(table.select(txn, None, key)) == []
     if key is True:  # it equals 1, and reading may take it for that
         uses = uses[1:3]
     for use in uses:
@@ -380,14 +383,16 @@ def test_what_select_gives_is_a_selection(txn: zlmdb.Transaction, numbers: zlmdb
     assert numbers.count(txn) == 7
 
 
-def test_a_selection_sees_what_is_written_ahead_of_it(txn: zlmdb.Transaction, numbers: zlmdb.MapOidString) -> None:
+def test_a_selection_does_not_visit_what_is_written_ahead_of_it(
+    txn: zlmdb.Transaction, numbers: zlmdb.MapOidString
+) -> None:
     seen = []
     for key in numbers.select(txn, 15, return_values=False):
         seen.append(key)
         if key < 25:
             numbers[txn, key + 5] = "new"
         del numbers[txn, key]
-    assert seen == [15, 16, 17, 18, 19, *range(20, 30)]
+    assert seen == [15, 16, 17, 18, 19]
 
 
 def test_a_selection_over_a_truncated_map_stops(txn: zlmdb.Transaction, numbers: zlmdb.MapOidString) -> None:
@@ -980,7 +985,7 @@ def test_new_keys_fit_and_differ(name: str) -> None:
     cls = getattr(zlmdb, name)
     if "Timestamp" in name:
         pytest.importorskip("numpy")
-    codec, _ = cls(1).codecs()
+    codec, _ = cls(1)._both_codecs()
     made = [cls.new_key() for _ in range(8)] + [cls(1).new_key(), cls.new_key(secure=True)]
     assert [codec.decode(codec.encode(key)) for key in made] == made
     if codec.name not in ("uint8", "uint16"):
@@ -1105,7 +1110,7 @@ def test_a_method_of_ones_own_may_leave_the_rest_to_the_types(txn: zlmdb.Transac
     texts = Upper(1)
     texts[txn, 1] = {"text": "x"}
     assert texts[txn, 1] == {"text": "x", "upper": "X"}
-    assert texts.codecs()[0].name == "oid"
+    assert texts._both_codecs()[0].name == "oid"
 
 
 def test_without_types_or_methods_for_both_a_map_says_what_is_missing() -> None:
@@ -1114,7 +1119,7 @@ def test_without_types_or_methods_for_both_a_map_says_what_is_missing() -> None:
             return b"x"
 
     with pytest.raises(TypeError, match="says no types"):
-        Half(1).codecs()
+        Half(1)._both_codecs()
 
 
 # Decorated classes

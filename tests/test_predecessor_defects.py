@@ -255,7 +255,7 @@ def test_new_keys_can_be_used(name: str) -> None:
     if "Timestamp" in name:
         pytest.importorskip("numpy")
     table = getattr(zlmdb, name)(1)
-    codec, _ = table.codecs()
+    codec, _ = table._both_codecs()
     for _ in range(50):
         key = table.new_key()
         assert codec.decode(codec.encode(key)) == key
@@ -303,7 +303,7 @@ def test_every_key_type_comes_back_from_a_selection(db: zlmdb.Database[Any]) -> 
     with db.begin(write=True) as txn:
         for slot, (name, key) in enumerate(broken_keys(), 1):
             table = getattr(zlmdb, name)(slot)
-            txn.put(struct.pack(">H", slot) + table.bind(txn).storage.key.encode(key), b"\0" * 16)
+            txn.put(struct.pack(">H", slot) + table.bind(txn)._storage.key.encode(key), b"\0" * 16)
             assert list(table.select(txn, return_values=False)) == [key], name
             assert (txn, key) in table
         short: Any = (U[1], b"t" * 20, b"t" * 5, 7, U[2])

@@ -154,7 +154,7 @@ def test_a_file_that_is_being_written_keeps_no_other_from_being_opened(tmp_path:
         for thread in waiting:
             thread.join(30)
     assert len(opened) == 3, "those that wait do so for one another, for ever"
-    assert len({db.store for db in opened}) == 1
+    assert len({db._open_store for db in opened}) == 1
     with zlmdb.open(tmp_path / "busy", workers.Store) as db:
         workers.fill(db)
         with db.read() as t:
@@ -168,7 +168,7 @@ def test_a_fork_while_a_thread_opens_does_not_leave_the_child_waiting(path: str)
     program = """
         import os, sys, threading
         import zlmdb
-        from zlmdb import openstores
+        from zlmdb.store import openstores
         from tests import workers
         entered, leave = threading.Event(), threading.Event()
 
@@ -225,8 +225,8 @@ def test_processes_grow_one_file_together_while_their_threads_read(path: str) ->
 
 
 def test_an_index_is_built_although_the_map_has_to_grow(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("zlmdb.engines.lmdb.RESERVATION", 0)
-    monkeypatch.setattr("zlmdb.engines.lmdb.FIRST_SIZE", 1 << 18)
+    monkeypatch.setattr("zlmdb.engines.lmdb.mapsize.RESERVATION", 0)
+    monkeypatch.setattr("zlmdb.engines.lmdb.mapsize.FIRST_SIZE", 1 << 18)
 
     class Plain(zlmdb.Schema):
         texts: zlmdb.Table[int, zlmdb.Json[dict[str, str]]]
@@ -256,7 +256,7 @@ def test_a_limit_of_the_address_space_is_an_error_and_the_database_goes_on(path:
     program = """
         import os, resource, sys
         import zlmdb
-        from zlmdb.engines import lmdb as engine
+        from zlmdb.engines.lmdb import mapsize
         from tests import workers
 
         workers.small_steps()
@@ -306,7 +306,7 @@ def test_a_process_that_cannot_follow_another_that_grew_the_file_goes_on_later(p
         db = zlmdb.open(sys.argv[1], workers.Store, durability="none")
         with db.write() as t:
             t.rows[0] = b"first"
-        env = db.store.env
+        env = db._open_store.env
         used = int(next(line for line in open("/proc/self/status") if line.startswith("VmSize")).split()[1]) << 10
         resource.setrlimit(resource.RLIMIT_AS, (used + (24 << 20), resource.RLIM_INFINITY))
         other.communicate(b"go")
@@ -316,7 +316,7 @@ def test_a_process_that_cannot_follow_another_that_grew_the_file_goes_on_later(p
                 db.read()
             except zlmdb.DatabaseFull as error:
                 print("full:", error)
-        assert db.store.env is env
+        assert db._open_store.env is env
         resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         with db.read() as t:
             assert len(t.rows) == 20_001 and t.rows[0] == b"first"

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from .reliability import failing, kill, mutate, powercut, shim, together
+from .reliability import failing, kill, mutate, patches, powercut, shim, together
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the harnesses fork what may crash")
 records_writes = pytest.mark.skipif(shim.compiler() is None, reason="writes are recorded by a C library, on Linux")
@@ -86,3 +86,12 @@ def test_writers_readers_a_killer_and_backups_together(tmp_path: Path) -> None:
     found = together.together(tmp_path, 2.0, 2, 2)
     assert found["failures"] == []
     assert found["records"] > 0
+
+
+@pytest.mark.parametrize("lmdb_format", ["0.9", "1.0"])
+def test_patched_nodes_and_pages_are_refused_or_do_no_harm(tmp_path: Path, lmdb_format: str) -> None:
+    found = patches.patches(tmp_path, 500 * MANY, lmdb_format)
+    assert found["failures"] == []
+    seen = found["patches"]
+    assert seen["refused"] > 20 * (seen["the same records"] + seen["records of the patched nodes differ"]), seen
+    assert seen["records of the patched nodes differ"] > 0

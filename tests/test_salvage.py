@@ -15,7 +15,7 @@ import pytest
 from operated import Store, content, data_file, fill, flip, make, mutated, user
 
 import zlmdb
-from zlmdb import layout
+from zlmdb.store import layout
 
 IMAGES = int(os.environ.get("ZLMDB_TEST_IMAGES", "60"))
 LAYOUTS = pytest.mark.parametrize("layout", ["tables", "classic"])
@@ -158,7 +158,7 @@ def test_no_mutation_crashes_and_what_comes_out_is_sound(layout: Any, tmp_path: 
 def test_a_table_that_the_catalogue_has_lost_comes_along_without_types(tmp_path: Path) -> None:
     with zlmdb.open(tmp_path / "db", Store) as db:
         fill(db, 10)
-        db.store.change(lambda txn, _: txn.delete(b"t:logins", db=db.store.space(layout.CATALOGUE).handle))
+        db._open_store.change(lambda txn, _: txn.delete(b"t:logins", db=db._open_store.space(layout.CATALOGUE).handle))
     report = salvage(tmp_path / "db", tmp_path / "out")
     assert any("logins" in one for one in report.damage)
     with zlmdb.open(tmp_path / "out", Store) as db, db.read() as t:
@@ -171,17 +171,19 @@ def test_a_type_that_is_no_text_is_damage_of_the_catalogue(layout: Any, member: 
     """In CBOR one bit makes bytes of a text."""
 
     def damage(txn: Any, space: Any) -> None:
-        definitions = zlmdb.layout.decode(txn.get(zlmdb.layout.DEFINITIONS_KEY)) if layout == "classic" else {}
-        record = definitions.get("logins") or zlmdb.layout.decode(txn.get(b"t:logins", db=space(b"__zlmdb__")))
+        definitions = (
+            zlmdb.store.layout.decode(txn.get(zlmdb.store.layout.DEFINITIONS_KEY)) if layout == "classic" else {}
+        )
+        record = definitions.get("logins") or zlmdb.store.layout.decode(txn.get(b"t:logins", db=space(b"__zlmdb__")))
         record[member] = b"str"
         if layout == "classic":
-            txn.put(zlmdb.layout.DEFINITIONS_KEY, zlmdb.layout.encode(definitions))
+            txn.put(zlmdb.store.layout.DEFINITIONS_KEY, zlmdb.store.layout.encode(definitions))
         else:
-            txn.put(b"t:logins", zlmdb.layout.encode(record), db=space(b"__zlmdb__"))
+            txn.put(b"t:logins", zlmdb.store.layout.encode(record), db=space(b"__zlmdb__"))
 
     with zlmdb.open(tmp_path / "db", Store, layout=layout) as db:
         fill(db, 10)
-        db.store.change(damage)
+        db._open_store.change(damage)
         report = db.check()
         assert [one.kind for one in report.problems] == ["catalogue"]
         assert f"its {member} is no text" in report.problems[0].text
@@ -263,7 +265,7 @@ def test_a_slot_beyond_the_last_one_is_told_as_lost(tmp_path: Path) -> None:
         notes = zlmdb.MapStringString(1)
         with db.begin(write=True) as txn:
             notes[txn, "a"] = "b"
-        db.store.change(lambda txn, _: txn.put(b"\xff\xffx", b"y"))
+        db._open_store.change(lambda txn, _: txn.put(b"\xff\xffx", b"y"))
     report = salvage(tmp_path / "db", tmp_path / "out")
     assert (report.copied, [one.table for one in report.lost]) == ({"slot 1": 1}, ["slot 65535"])
 
@@ -287,15 +289,15 @@ WRONG_STEPS: list[Any] = [
 def test_a_damaged_record_of_a_migration_is_lost_alone(wrong: Any, layout: Any, tmp_path: Path) -> None:
     def damage(txn: Any, space: Any) -> None:
         if layout == "classic":
-            records = zlmdb.layout.decode(txn.get(zlmdb.layout.MIGRATIONS_KEY))["migrations"]
-            txn.put(zlmdb.layout.MIGRATIONS_KEY, zlmdb.layout.encode({"migrations": [*records[:1], wrong]}))
+            records = zlmdb.store.layout.decode(txn.get(zlmdb.store.layout.MIGRATIONS_KEY))["migrations"]
+            txn.put(zlmdb.store.layout.MIGRATIONS_KEY, zlmdb.store.layout.encode({"migrations": [*records[:1], wrong]}))
         else:
-            txn.put(b"m:" + (2).to_bytes(8, "big"), zlmdb.layout.encode(wrong), db=space(b"__zlmdb__"))
+            txn.put(b"m:" + (2).to_bytes(8, "big"), zlmdb.store.layout.encode(wrong), db=space(b"__zlmdb__"))
 
     with zlmdb.open(tmp_path / "db", Stepped, layout=layout) as db:
         fill(db, 10)
         db.migrate()
-        db.store.change(damage)
+        db._open_store.change(damage)
     report = salvage(tmp_path / "db", tmp_path / "out")
     assert [one.table for one in report.lost] == ["catalogue"]
     assert report.records == 50
@@ -306,7 +308,7 @@ def test_a_damaged_record_of_a_migration_is_lost_alone(wrong: Any, layout: Any, 
 def test_migrations_that_are_no_list_are_lost(tmp_path: Path) -> None:
     with zlmdb.open(tmp_path / "db", Store, layout="classic") as db:
         fill(db, 10)
-        db.store.change(lambda txn, _: txn.put(layout.MIGRATIONS_KEY, layout.encode({"migrations": 7})))
+        db._open_store.change(lambda txn, _: txn.put(layout.MIGRATIONS_KEY, layout.encode({"migrations": 7})))
     report = salvage(tmp_path / "db", tmp_path / "out")
     assert ([one.table for one in report.lost], report.records) == (["catalogue"], 50)
 
@@ -329,7 +331,7 @@ def test_a_damaged_classic_definition_costs_no_records(wrong: Any, tmp_path: Pat
     make(tmp_path / "db", 10, layout="classic")
     with zlmdb.open(tmp_path / "db", Store) as db:
         expected = content(db)
-        db.store.change(damage)
+        db._open_store.change(damage)
     report = salvage(tmp_path / "db", tmp_path / "out")
     assert {one.table for one in report.lost} == {"catalogue"}
     assert "users" in report.lost[0].reason
@@ -345,7 +347,7 @@ def test_a_name_in_the_classic_definitions_that_is_no_text_is_lost(tmp_path: Pat
 
     make(tmp_path / "db", 10, layout="classic")
     with zlmdb.open(tmp_path / "db", Store) as db:
-        db.store.change(damage)
+        db._open_store.change(damage)
     report = salvage(tmp_path / "db", tmp_path / "out")
     assert [one.reason for one in report.lost] == ["7 is no name of a table"]
 
@@ -374,7 +376,7 @@ def test_an_empty_directory_is_filled_and_not_replaced(tmp_path: Path) -> None:
 def test_what_fails_leaves_an_empty_directory_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make(tmp_path / "db", 10)
     (tmp_path / "empty").mkdir()
-    monkeypatch.setattr("zlmdb.operations.filling.structure.check", lambda *args: ["a page is gone"])
+    monkeypatch.setattr("zlmdb.engines.lmdb.structure.check", lambda *args: ["a page is gone"])
     with pytest.raises(zlmdb.CorruptDatabase, match="a page is gone"):
         salvage(tmp_path / "db", tmp_path / "empty")
     assert list((tmp_path / "empty").iterdir()) == []

@@ -100,7 +100,7 @@ def test_two_attributes_that_are_one_table_are_refused(make_db: Callable[..., An
         t.archive.clear()
         assert t.users[1] == "ann"
     with make_db(Alone) as db, db.read() as t:
-        assert len(t.archive) == combo.startswith("lmdb")
+        assert len(t.archive) == (not combo.startswith("memory"))
 
 
 def test_schemas_may_be_mixed(make_db: Callable[..., Any]) -> None:
@@ -454,7 +454,7 @@ def test_leaving_the_block_commits_and_an_exception_aborts(make_db: Callable[...
 
 def test_tables_work_without_a_block(make_db: Callable[..., Any]) -> None:
     db = make_db(Store)
-    t = db.write()
+    t = db.write().__enter__()
     t.logins["a"] = 1
     t.txn.commit()
     with pytest.raises(zlmdb.TransactionClosed):
@@ -463,7 +463,7 @@ def test_tables_work_without_a_block(make_db: Callable[..., Any]) -> None:
     assert t.logins["a"] == 1
     t.txn.abort()
     t.txn.abort()
-    t = db.write()
+    t = db.write().__enter__()
     t.logins["a"] = 2
     t.txn.abort()
     with db.read() as t:
@@ -497,7 +497,7 @@ def test_tables_taken_after_the_end_raise(make_db: Callable[..., Any], name: str
 
 def test_nested_blocks_of_one_transaction_are_one(make_db: Callable[..., Any]) -> None:
     db = make_db(Store)
-    t = db.write()
+    t = db.write().__enter__()
     with t:
         t.logins["a"] = 1
     with pytest.raises(zlmdb.TransactionClosed):

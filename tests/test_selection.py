@@ -1,4 +1,4 @@
-"""A selection reads lazily, sees what its own transaction writes ahead of it, and ends with that transaction."""
+"""A selection reads lazily, visits what was there when it began, once, and ends with its transaction."""
 
 from __future__ import annotations
 
@@ -67,16 +67,16 @@ def test_keys_and_values_read_one_half_each(t: Any) -> None:
 
 
 def test_keys_decode_no_values_and_values_decode_no_keys(t: Any) -> None:
-    place = t.seq.storage
-    handle = t.txn.handle(place.space)[0]
-    t.txn.raw.put(place.encode_key(200), b"\xff", db=handle)
-    t.txn.raw.put(place.prefix + b"\xff", b"odd key", db=handle)
+    place = t.seq._storage
+    handle = t.txn._handle(place.space)[0]
+    t.txn._engine_txn.put(place.encode_key(200), b"\xff", db=handle)
+    t.txn._engine_txn.put(place.prefix + b"\xff", b"odd key", db=handle)
     rows = t.seq.select(200)
     assert list(itertools.islice(rows.keys(), 1)) == [200]
     assert rows.count() == 2
     with pytest.raises(zlmdb.DecodeError, match="'seq'"):
         list(rows.keys())
-    t.txn.raw.delete(place.encode_key(200), db=handle)
+    t.txn._engine_txn.delete(place.encode_key(200), db=handle)
     assert list(rows.values()) == ["odd key"]
     t.txn.abort()
 
@@ -93,9 +93,9 @@ def test_each_iteration_reads_afresh(t: Any) -> None:
 
 def test_a_selection_reads_nothing_before_its_iteration(t: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     cursors = []
-    original = type(t.seq).cursor
+    original = type(t.seq)._cursor
     monkeypatch.setattr(
-        zlmdb.Table, "cursor", lambda self, *args: cursors.append(args) or original(self, *args)  # type: ignore[func-returns-value]
+        zlmdb.Table, "_cursor", lambda self, *args: cursors.append(args) or original(self, *args)  # type: ignore[func-returns-value]
     )  # fmt: skip
     rows = t.seq.select(20, 50, reverse=True, limit=3)
     rows.keys(), rows.values(), iter(rows)
@@ -107,8 +107,8 @@ def test_a_selection_reads_nothing_before_its_iteration(t: Any, monkeypatch: pyt
 
 
 def test_values_are_decoded_one_by_one(t: Any) -> None:
-    place = t.seq.storage
-    t.txn.raw.put(place.encode_key(25), b"\xff", db=t.txn.handle(place.space)[0])
+    place = t.seq._storage
+    t.txn._engine_txn.put(place.encode_key(25), b"\xff", db=t.txn._handle(place.space)[0])
     rows = iter(t.seq.select(10))
     assert [next(rows), next(rows)] == [(10, "10"), (20, "20")]
     with pytest.raises(zlmdb.DecodeError, match="25"):
@@ -129,8 +129,8 @@ def test_whole_tables_are_read_the_same_in_a_read_transaction(db: Any) -> None:
 @pytest.mark.parametrize("reverse", [False, True])
 def test_what_is_broken_is_named_in_a_read_transaction_too(db: Any, reverse: bool) -> None:
     with db.write() as t:
-        place = t.seq.storage
-        t.txn.raw.put(place.encode_key(25), b"\xff", db=t.txn.handle(place.space)[0])
+        place = t.seq._storage
+        t.txn._engine_txn.put(place.encode_key(25), b"\xff", db=t.txn._handle(place.space)[0])
     with db.read() as t:
         values = iter(t.seq.select(reverse=reverse).values())
         expected = ["100", "90", "80", "70", "60", "50", "40", "30"] if reverse else ["10", "20"]
@@ -138,7 +138,7 @@ def test_what_is_broken_is_named_in_a_read_transaction_too(db: Any, reverse: boo
         with pytest.raises(zlmdb.DecodeError, match="table 'seq', key 25"):
             next(values)
     with db.write() as t:
-        t.txn.raw.put(place.prefix + b"\xff", b"odd key", db=t.txn.handle(place.space)[0])
+        t.txn._engine_txn.put(place.prefix + b"\xff", b"odd key", db=t.txn._handle(place.space)[0])
     with db.read() as t, pytest.raises(zlmdb.DecodeError, match="'seq'"):
         list(t.seq.select(reverse=reverse).keys())
 
@@ -213,8 +213,8 @@ def test_a_range_is_counted_to_its_end_wherever_that_lies(db: Any, reverse: bool
 
 
 def test_count_and_truth_decode_nothing(t: Any) -> None:
-    place = t.seq.storage
-    t.txn.raw.put(place.encode_key(25), b"\xff", db=t.txn.handle(place.space)[0])
+    place = t.seq._storage
+    t.txn._engine_txn.put(place.encode_key(25), b"\xff", db=t.txn._handle(place.space)[0])
     assert t.seq.select(20, 30).count() == 2
     assert t.seq.select(25, 30)
     assert len(t.seq) == 11
@@ -323,7 +323,7 @@ directions = pytest.mark.parametrize("reverse", [False, True])
 
 
 @directions
-def test_rows_inserted_ahead_are_seen_and_those_behind_are_not(t: Any, way: Any, reverse: bool) -> None:
+def test_rows_that_the_body_inserts_are_not_visited(t: Any, way: Any, reverse: bool) -> None:
     seen = []
     ahead, behind = (-5, +5) if reverse else (+5, -5)
     for row in way(t.seq.select(reverse=reverse)):
@@ -332,8 +332,9 @@ def test_rows_inserted_ahead_are_seen_and_those_behind_are_not(t: Any, way: Any,
         if key in (30, 60, 100, 10):
             t.seq[key + ahead] = str(key + ahead)
             t.seq[key + behind] = str(key + behind)
-    expected = sorted([*TENS, *(key + ahead for key in (10, 30, 60, 100))], reverse=reverse)
-    assert seen == expected
+    assert seen == sorted(TENS, reverse=reverse)
+    inserted = {key + step for key in (10, 30, 60, 100) for step in (ahead, behind)}
+    assert list(t.seq) == sorted({*TENS, *inserted})
 
 
 @directions
@@ -378,12 +379,12 @@ def test_a_selection_over_a_truncated_table_stops(t: Any, way: Any, reverse: boo
 
 
 @directions
-def test_a_selection_sees_what_is_written_after_a_truncate(t: Any, way: Any, reverse: bool) -> None:
+def test_a_selection_does_not_visit_what_is_written_after_a_truncate(t: Any, way: Any, reverse: bool) -> None:
     rows = way(t.seq.select(reverse=reverse))
     next(rows)
     t.seq.clear()
     t.seq.update({5: "5", 55: "55", 500: "500"})
-    assert [key_of(row) for row in rows] == ([55, 5] if reverse else [55, 500])
+    assert list(rows) == []
 
 
 @directions
@@ -409,7 +410,7 @@ def test_a_selection_goes_on_behind_a_savepoint(t: Any, way: Any, reverse: bool,
                 del t.seq[80 if not reverse else 20]
                 if fails:
                     raise ZeroDivisionError
-    expected = set(TENS) if fails else {*TENS, 45 if reverse else 55} - {20 if reverse else 80}
+    expected = set(TENS) if fails else {*TENS} - {20 if reverse else 80}
     assert seen == sorted(expected, reverse=reverse)
 
 
@@ -457,8 +458,7 @@ def test_many_inserts_and_deletes_during_one_iteration(t: Any, way: Any, reverse
             if key % 8 == 0:
                 del t.seq[key]
             t.seq.pop(key + (400 if reverse else -400), None)
-    expected = {i for i in range(0, 4000, 4)} | {i + (-1 if reverse else 1) for i in range(0, 4000, 4)}
-    assert seen == sorted(expected, reverse=reverse)
+    assert seen == sorted(range(0, 4000, 4), reverse=reverse)
 
 
 INDEX_WAYS: dict[str, Callable[[Any], Iterator[int]]] = {
@@ -494,7 +494,7 @@ def test_an_index_selection_goes_on_behind_a_savepoint(t: Any, through: Any, rev
                 del t.cities[20 if reverse else 80]
                 if fails:
                     raise ZeroDivisionError
-    expected = set(TENS) if fails else {*TENS, 45 if reverse else 55} - {20 if reverse else 80}
+    expected = set(TENS) if fails else {*TENS} - {20 if reverse else 80}
     assert seen == sorted(expected, reverse=reverse)
 
 
@@ -513,20 +513,20 @@ def test_many_inserts_and_deletes_while_reading_an_index(t: Any, through: Any, r
             if key % 8 == 0 and key:
                 del t.cities[key]
             t.cities.pop(key - 400 * step, None)
-    assert seen == sorted({*range(0, 4000, 4), *(key + step for key in range(4, 4000, 4))}, reverse=reverse)
+    assert seen == sorted(range(0, 4000, 4), reverse=reverse)
 
 
 @pytest.mark.parametrize("index", ["by_size", "by_name"])
 def test_an_index_selection_names_the_record_that_is_broken_or_gone(t: Any, index: str) -> None:
-    place = t.cities.storage
-    handle = t.txn.handle(place.space)[0]
+    place = t.cities._storage
+    handle = t.txn._handle(place.space)[0]
     rows = getattr(t.cities, index).select()
-    t.txn.raw.put(place.encode_key(50), b"\xff", db=handle)
+    t.txn._engine_txn.put(place.encode_key(50), b"\xff", db=handle)
     for read in (iter(rows), iter(rows.values())):
         assert len(list(itertools.islice(read, 4))) == 4
         with pytest.raises(zlmdb.DecodeError, match="table 'cities', key 50"):
             next(read)
-    t.txn.raw.delete(place.encode_key(50), db=handle)
+    t.txn._engine_txn.delete(place.encode_key(50), db=handle)
     for read in (iter(rows), iter(rows.values())):
         assert len(list(itertools.islice(read, 4))) == 4
         with pytest.raises(zlmdb.DecodeError, match="entry for 50, which is not in the table: rebuild the index"):
@@ -534,16 +534,18 @@ def test_an_index_selection_names_the_record_that_is_broken_or_gone(t: Any, inde
 
 
 @directions
-def test_moving_records_ahead_in_an_index_comes_to_an_end(t: Any, check_indexes: Any, reverse: bool) -> None:
+def test_records_that_the_body_moves_ahead_in_an_index_are_visited_once(
+    t: Any, check_indexes: Any, reverse: bool
+) -> None:
     step = -1 if reverse else +1
-    moves = 0
+    before = {key: city.size for key, city in t.cities.items()}
+    seen = []
     for key, city in t.cities.by_size.select(-5, 10, reverse=reverse):
-        moves += 1
+        seen.append(key)
         t.cities[key] = City(city.name, city.size + step)
-    assert moves <= 10 * 15
+    assert sorted(seen) == TENS
     check_indexes(t.cities)
-    outside = {city.size for city in t.cities.values()}
-    assert outside == ({-6} if reverse else {10})
+    assert {key: city.size for key, city in t.cities.items()} == {key: size + step for key, size in before.items()}
 
 
 @directions
@@ -593,7 +595,7 @@ def test_selections_raise_after_the_end(db: Any, what: str) -> None:
 @pytest.mark.parametrize("write", [False, True])
 def test_an_iteration_raises_when_its_transaction_ends_in_the_middle(db: Any, what: str, write: bool) -> None:
     for end in ("commit", "abort"):
-        t = db.write() if write else db.read()
+        t = db.write().__enter__() if write else db.read()
         selection = SELECTIONS[what](t)
         iterations = [iter(selection), iter(selection.keys()), iter(selection.values())]
         for rows in iterations:
@@ -650,7 +652,7 @@ def test_typed_reading_is_the_same_with_buffers(blobs: Any, write: bool, reverse
         expected = sorted(((f"k{i}", f"v{i}") for i in range(5)), reverse=reverse)
         assert list(table.select(reverse=reverse)) == expected
         assert list(table.select("k1", "k3", reverse=reverse).keys()) == sorted(["k1", "k2"], reverse=reverse)
-        assert list(table.select(prefix="k", reverse=reverse).values()) == [value for _, value in expected]
+        assert list(table.select(startswith="k", reverse=reverse).values()) == [value for _, value in expected]
         assert len(table) == 5
         if write:
             for key in table:

@@ -14,7 +14,7 @@ import pytest
 from operated import Store, content, fill, make
 
 import zlmdb
-from zlmdb.catalogue import catalogue_of
+from zlmdb.store.catalogue import catalogue_of
 
 LAYOUTS = ("tables", "classic")
 
@@ -103,7 +103,7 @@ def test_a_key_that_could_not_be_loaded_is_told_when_it_is_dumped(tmp_path: Path
             points[txn, (1, numpy.datetime64(5, "ns"))] = 7
         key = (1).to_bytes(8, "big") + (-5).to_bytes(8, "little", signed=True)
         with db.begin(write=True) as txn:
-            txn.put(points.storage(db.store).prefix + key, (8).to_bytes(8, "big"))
+            txn.put(points._storage_in(db._open_store).prefix + key, (8).to_bytes(8, "big"))
         with pytest.raises(zlmdb.DecodeError, match="before 1970") as caught:
             db.dump(io.BytesIO())
     assert caught.value.key == key
@@ -175,16 +175,16 @@ def test_a_dump_is_one_snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     make(tmp_path / "db", 3)
     file, steps = io.BytesIO(), itertools.count(1)
     with zlmdb.open(tmp_path / "db", Store) as db:
-        reading = db.store.reading
+        reading = db._open_store.reading
 
         def between() -> Any:
             """Before each reading another one writes to the catalogue and a table, in one transaction."""
             with db.write() as t:
                 t.logins["late"] = step = next(steps)
-                catalogue_of(db.store).write_migration(t.txn.raw, {"version": step, "name": "late"})
+                catalogue_of(db._open_store).write_migration(t.txn._engine_txn, {"version": step, "name": "late"})
             return reading()
 
-        monkeypatch.setattr(db.store, "reading", between)
+        monkeypatch.setattr(db._open_store, "reading", between)
         db.dump(file)
     monkeypatch.undo()
     applied = json.loads(file.getvalue().splitlines()[0])["migrations"]
@@ -355,3 +355,41 @@ def test_a_stream_with_a_damaged_migration_stores_nothing(wrong: Any, tmp_path: 
         with pytest.raises(zlmdb.DecodeError, match="migration"):
             db.load(io.BytesIO(stream))
         assert db.tables() == {}
+
+
+def test_a_line_without_an_end_does_not_fill_the_memory(tmp_path: Path) -> None:
+    make(tmp_path / "db", 5)
+    stream = dumped(tmp_path / "db")
+
+    class Endless(io.RawIOBase):
+        """A stream whose second line never ends."""
+
+        asked = 0
+
+        def readable(self) -> bool:
+            return True
+
+        def seekable(self) -> bool:
+            return True
+
+        def tell(self) -> int:
+            return 0
+
+        def readline(self, size: Optional[int] = -1, /) -> bytes:
+            assert size is not None
+            assert size > 0, "a line of any length was asked for"
+            self.asked += 1
+            return stream.splitlines(keepends=True)[0] if self.asked == 1 else b"x" * size
+
+    with zlmdb.open(None, zlmdb.Schema) as db:
+        with pytest.raises(zlmdb.DecodeError, match="longer than 1000 bytes"):
+            db.load(Endless(), max_line=1000)  # type: ignore[arg-type]
+        with pytest.raises(zlmdb.DecodeError, match="max_line"):
+            db.load(io.BytesIO(stream), max_line=100)
+        assert db.tables() == {}
+        assert db.load(io.BytesIO(stream), max_line=1 << 20).tables == 5
+
+
+def test_a_line_that_is_nested_too_deeply_is_a_decode_error() -> None:
+    with zlmdb.open(None, zlmdb.Schema) as db, pytest.raises(zlmdb.DecodeError, match="not JSON"):
+        db.load(io.BytesIO(b'{"zlmdb": "dump", "version": 1}\n{"table": ' + b"[" * 100_000))

@@ -15,7 +15,7 @@ from typing import Any, Callable, NamedTuple
 import pytest
 
 import zlmdb
-from zlmdb.transaction import Transaction
+from zlmdb.store.transaction import Transaction
 
 on_disk = pytest.mark.parametrize("combo", ["lmdb-tables", "lmdb-classic"], indirect=True)
 one_file = pytest.mark.parametrize("combo", ["lmdb-tables"], indirect=True)  # another process: slow to start on PyPy
@@ -58,9 +58,9 @@ def test_begin_does_nothing_before_the_block(db: Any) -> None:
 
 
 def test_read_and_write_of_a_database_begin_at_once(db: Any) -> None:
-    t = db.write()
+    t = db.write().__enter__()
     with pytest.raises(zlmdb.NestedTransaction):
-        db.write()
+        db.write().__enter__()
     t.txn.abort()
 
 
@@ -345,9 +345,9 @@ def test_maps_first_used_in_a_savepoint_go_on_after_it(db: Any) -> None:
 def test_hooks_of_an_undone_savepoint_are_told(db: Any) -> None:
     told: list[tuple[str, bool]] = []
     with db.write() as t:
-        t.txn.hooks.append(lambda committed: told.append(("outer", committed)))
+        t.txn._hooks.append(lambda committed: told.append(("outer", committed)))
         with suppress(Boom), t.txn.savepoint():
-            t.txn.hooks.append(lambda committed: told.append(("inner", committed)))
+            t.txn._hooks.append(lambda committed: told.append(("inner", committed)))
             raise Boom
         assert told == [("inner", False)]
     assert told == [("inner", False), ("outer", True)]
@@ -357,7 +357,7 @@ def test_hooks_do_not_outlive_an_aborted_transaction(db: Any) -> None:
     told: list[bool] = []
     txn = db.begin(write=True)
     with suppress(Boom), txn:
-        txn.hooks.append(told.append)
+        txn._hooks.append(told.append)
         raise Boom
     with txn:
         pass
@@ -413,7 +413,7 @@ def test_run_does_not_repeat_what_is_stored(db: Any) -> None:
         runs.append(1)
         t.numbers["a"] = 1
         t.txn.after_commit(full)
-        t.txn.store.full = True
+        t.txn._store.full = True
 
     with pytest.raises(zlmdb.DatabaseFull, match="another"):
         db.run(work)
@@ -425,7 +425,7 @@ def test_hooks_run_after_the_end(db: Any) -> None:
     seen: list[dict[str, int]] = []
     with db.write() as t:
         t.numbers["a"] = 1
-        t.txn.hooks.append(lambda committed: seen.append(numbers(db)))
+        t.txn._hooks.append(lambda committed: seen.append(numbers(db)))
     assert seen == [{"a": 1}]
 
 
@@ -500,7 +500,11 @@ def test_threads_write_one_after_the_other(db: Any) -> None:
 def test_a_second_write_on_one_thread_is_refused(db: Any) -> None:
     with db.write() as t:
         t.numbers["a"] = 1
-        for begin in (db.write, lambda: db.begin(write=True).begin(), lambda: db.run(lambda t: None)):
+        for begin in (
+            lambda: db.write().__enter__(),
+            lambda: db.begin(write=True).begin(),
+            lambda: db.run(lambda t: None),
+        ):
             with pytest.raises(zlmdb.NestedTransaction, match="savepoint"):
                 begin()
         t.numbers["b"] = 2
@@ -522,11 +526,11 @@ def test_waiting_for_another_thread_times_out(db: Any) -> None:
         t.numbers["a"] = 1
         started = time.monotonic()
         with pytest.raises(zlmdb.WriterTimeout, match="thread") as caught:
-            in_thread(lambda: db.write(timeout=0.05))
+            in_thread(lambda: db.write(timeout=0.05).__enter__())
         assert time.monotonic() - started > 0.04
         assert isinstance(caught.value, TimeoutError)
         with pytest.raises(zlmdb.WriterTimeout):
-            in_thread(lambda: db.write(timeout=0))
+            in_thread(lambda: db.write(timeout=0).__enter__())
     with db.write(timeout=0) as t:
         t.numbers["b"] = 1
 
@@ -534,13 +538,13 @@ def test_waiting_for_another_thread_times_out(db: Any) -> None:
 def test_the_timeout_of_open_is_that_of_its_transactions(make_db: Callable[..., Any]) -> None:
     db = make_db(Store, timeout=0.05)
     with db.write():
-        for begin in (db.write, lambda: db.run(lambda t: None)):
+        for begin in (lambda: db.write().__enter__(), lambda: db.run(lambda t: None)):
             with pytest.raises(zlmdb.WriterTimeout):
                 in_thread(begin)
 
 
 def test_a_long_wait_is_logged(db: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("zlmdb.writerlock.PATIENCE", 0.02)
+    monkeypatch.setattr("zlmdb.store.writerlock.PATIENCE", 0.02)
     begun = threading.Event()
 
     def writes() -> None:
@@ -577,7 +581,7 @@ def test_waiting_for_another_process_names_it(make_db: Callable[..., Any], tmp_p
         assert other.stdout is not None
         assert other.stdout.readline() == "ready\n"
         with pytest.raises(zlmdb.WriterTimeout, match=f"process {other.pid}") as caught:
-            db.write()
+            db.write().__enter__()
         assert caught.value.path is not None
         db.close()
         with pytest.raises(zlmdb.WriterTimeout):
@@ -593,7 +597,7 @@ def test_a_killed_writer_lets_the_next_one_in(make_db: Callable[..., Any], tmp_p
     program = f"""if 1:
         import os, sys, zlmdb
         db = zlmdb.open({str(tmp_path / "db")!r})
-        t = db.write()
+        t = db.write().__enter__()
         t["numbers"]["lost"] = 1
         print("ready", flush=True)
         sys.stdin.readline()
@@ -656,7 +660,7 @@ def test_stats_do_not_count_what_a_savepoint_undid(db: Any) -> None:
         with txn.savepoint():
             names[txn, 3] = "c"
         assert (stats.puts, stats.dels) == (2, 0)
-        assert (txn.puts, txn.dels) == (2, 0)
+        assert (txn._puts, txn._dels) == (2, 0)
 
 
 @pytest.mark.parametrize("end", ["raise", "abort", "lost", "savepoint"])
@@ -752,7 +756,7 @@ def test_a_task_that_awaits_in_a_transaction_makes_no_other_wait_for_ever(db: An
         task = asyncio.create_task(slow(begun, go_on))
         await begun.wait()
         with pytest.raises(zlmdb.NestedTransaction):
-            db.write()
+            db.write().__enter__()
         with db.read() as t:
             assert dict(t.numbers) == {}
         go_on.set()
@@ -768,7 +772,7 @@ def test_a_task_that_awaits_in_a_transaction_makes_no_other_wait_for_ever(db: An
 @pytest.mark.filterwarnings("default::ResourceWarning")
 @pytest.mark.parametrize("write", [False, True])
 def test_a_transaction_collected_open_is_aborted_with_a_warning(db: Any, write: bool) -> None:
-    t = db.write() if write else db.read()
+    t = db.write().__enter__() if write else db.read()
     if write:
         t.numbers["lost"] = 1
     with pytest.warns(ResourceWarning, match="never ended"):  # noqa: PT031
@@ -812,7 +816,7 @@ def test_a_write_transaction_collected_in_another_thread_ends_in_its_own(
 
     def write_elsewhere() -> None:
         try:
-            db.write(timeout=0.01).txn.abort()
+            db.write(timeout=0.01).__enter__().txn.abort()
         except zlmdb.WriterTimeout as error:
             refused.append(error)
 
@@ -835,13 +839,13 @@ def test_a_write_transaction_collected_in_another_thread_ends_in_its_own(
 def test_a_write_transaction_that_was_lost_does_not_outlive_its_thread(
     make_db: Callable[..., Any], combo: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("zlmdb.writerlock.PATIENCE", 0.05)
+    monkeypatch.setattr("zlmdb.store.writerlock.PATIENCE", 0.05)
     db = make_db(Store)
     held: list[Any] = []
     begun, stop = threading.Event(), threading.Event()
 
     def owner() -> None:
-        held.append(db.write())
+        held.append(db.write().__enter__())
         begun.set()
         stop.wait(30)
 
@@ -861,7 +865,7 @@ def test_a_write_transaction_that_was_lost_does_not_outlive_its_thread(
 @pytest.mark.filterwarnings("default::ResourceWarning")
 def test_a_database_with_a_lost_write_transaction_closes(make_db: Callable[..., Any], combo: str) -> None:
     db = make_db(Store)
-    collected_elsewhere([db.write()])
+    collected_elsewhere([db.write().__enter__()])
     db.close()
     assert not db.is_open
 
@@ -869,7 +873,7 @@ def test_a_database_with_a_lost_write_transaction_closes(make_db: Callable[..., 
 @pytest.mark.filterwarnings("default::ResourceWarning")
 def test_in_memory_a_lost_write_transaction_ends_at_once_in_any_thread() -> None:
     with zlmdb.open(None, Store) as db:
-        collected_elsewhere([db.write()], "aborted now")
+        collected_elsewhere([db.write().__enter__()], "aborted now")
         with db.write(timeout=0) as t:
             t.numbers["a"] = 1
         assert numbers(db) == {"a": 1}
@@ -878,7 +882,7 @@ def test_in_memory_a_lost_write_transaction_ends_at_once_in_any_thread() -> None
 @pytest.mark.filterwarnings("default::ResourceWarning")
 def test_a_write_transaction_of_a_thread_that_has_ended_is_aborted_at_once(db: Any) -> None:
     held: list[Any] = []
-    other = threading.Thread(target=lambda: held.append(db.write()))
+    other = threading.Thread(target=lambda: held.append(db.write().__enter__()))
     other.start()
     other.join()
     with pytest.warns(ResourceWarning, match="aborted now"):  # noqa: PT031
@@ -931,7 +935,7 @@ def test_an_engine_error_poisons_the_transaction(make_db: Callable[..., Any], co
     with pytest.raises(zlmdb.TransactionPoisoned, match="broken") as caught:  # noqa: PT012, SIM117
         with db.write() as t:
             t.numbers["a"] = 1
-            t.numbers.use(Failing(t.txn.raw, "put", error))
+            t.numbers._use(Failing(t.txn._engine_txn, "put", error))
             with pytest.raises((zlmdb.DiskError, zlmdb.CorruptDatabase)) as first:
                 t.numbers["b"] = 2
             assert first.value.__cause__ is error
@@ -950,7 +954,7 @@ def test_a_poisoned_savepoint_poisons_the_transaction(make_db: Callable[..., Any
         with db.write() as t:
             with t.txn.savepoint():
                 t.numbers["a"] = 1
-                t.numbers.use(Failing(t.txn.raw, "put", zlmdb.lmdb.DiskError("broken")))
+                t.numbers._use(Failing(t.txn._engine_txn, "put", zlmdb.lmdb.DiskError("broken")))
                 with suppress(zlmdb.DiskError):
                     t.numbers["b"] = 2
             assert dict(t.numbers) == {}
@@ -1012,7 +1016,7 @@ def test_a_statement_that_was_interrupted_is_not_committed(
         t.people[1] = Person("Ann", 30)
     with pytest.raises(zlmdb.TransactionPoisoned), db.write() as t:  # noqa: PT012
         t.people[2] = Person("Ben", 40)
-        t.people.use(Interrupting(t.txn.raw, method, error, working))
+        t.people._use(Interrupting(t.txn._engine_txn, method, error, working))
         with pytest.raises((type(error), zlmdb.Error)):
             STATEMENTS[statement](t.people)
     with db.read() as t:
@@ -1033,20 +1037,20 @@ def test_after_a_fatal_error_the_database_is_opened_anew(
         def __init__(self, env: Any) -> None:
             self.env = env
 
-        def begin(self, **options: Any) -> Any:
+        def begin(self, *args: Any, **options: Any) -> Any:
             raise zlmdb.lmdb.PanicError("MDB_PANIC: Update of meta page failed")
 
         def __getattr__(self, name: str) -> Any:
             return getattr(self.env, name)
 
     with db.read() as reader:
-        db.store.env = Stopped(db.store.env)
+        db._open_store.env = Stopped(db._open_store.env)
         with pytest.raises(zlmdb.DatabaseInUse, match="1 open"), db.write():
             pass
         assert dict(reader.numbers) == {"a": 1}
     with db.write() as t:
         t.numbers["b"] = 2
-    db.store.env.close()
+    db._open_store.env.close()
     assert numbers(db) == {"a": 1, "b": 2}
 
 
@@ -1058,8 +1062,8 @@ def test_a_failed_commit_raises_and_ends_the_transaction(make_db: Callable[..., 
     with pytest.raises(zlmdb.DiskError, match="broken"):  # noqa: PT012, SIM117
         with txn:
             txn.put(b"\x00\x09k", b"v")
-            txn.hooks.append(told.append)
-            raw = txn.raw
+            txn._hooks.append(told.append)
+            raw = txn._engine_txn
             txn._raw = Failing(raw, "commit", zlmdb.lmdb.DiskError("broken"))
     raw.abort()
     with txn:

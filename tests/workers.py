@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import zlmdb
-from zlmdb.engines import lmdb as engine
+from zlmdb.engines.lmdb import mapsize
 
 ROWS = 200
 
@@ -96,8 +96,8 @@ def batches(rows: Rows, context: Any, workers: int, size: int) -> Iterator[list[
 
 def small_steps() -> None:
     """No reservation of address space, as on Windows and 32-bit systems, and a small first size."""
-    engine.RESERVATION = 0
-    engine.FIRST_SIZE = 1 << 18
+    mapsize.RESERVATION = 0
+    mapsize.FIRST_SIZE = 1 << 18
 
 
 def grow(path: str, worker: int, transactions: int) -> None:

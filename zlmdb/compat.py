@@ -6,12 +6,7 @@ these names; nothing is vendored, and `sys.modules` is left alone.
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
-
 import lmdb as lmdb
-
-_LATE = ("flatbuffers", "_flatbuffers_vendor")
 
 
 def setup_flatbuffers_import() -> None:
@@ -20,13 +15,6 @@ def setup_flatbuffers_import() -> None:
 
 def check_autobahn_flatbuffers_version_in_sync() -> str:
     """The version of the `flatbuffers` package. zlmdb has no copy of its own that could differ from autobahn's."""
-    from . import flatbuffers  # late, as below
+    from . import flatbuffers  # late, as in `names`
 
     return str(flatbuffers.__version__)
-
-
-def __getattr__(name: str) -> Any:
-    """Import ``zlmdb.flatbuffers`` on first use: it takes longer than the rest of zlmdb."""
-    if name in _LATE:
-        return importlib.import_module(f"zlmdb.{name}")
-    raise AttributeError(f"module 'zlmdb' has no attribute {name!r}")

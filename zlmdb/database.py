@@ -1,53 +1,62 @@
 """An open database, and the ways to open one."""
 
-# A Database, the functions of its module, its Schema and its classic maps know each other's insides.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
-import logging
 import os
+import sys
 import threading
 import weakref
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Literal, Optional, TypeVar, Union, overload
+from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union, overload
 
-from . import errors, facts, openstores
-from .attach import attach
-from .catalogue import FIRST_SLOT
-from .classic.pmap import PersistentMap
-from .engines.lmdb import RESERVATION, data_file
-from .facts import TableInfo
-from .layout import Layout
-from .openstores import Opening
+from . import errors
+from .engines import Durability
 from .operations.methods import Operations
-from .readers import Reader, readers
-from .schema import Schema, declarations
-from .storage import Storage
-from .store import Store
-from .table import Table
-from .transaction import Transaction, TransactionStats
+from .schema.attach import attach
+from .schema.schema import Schema, declarations, unit_of
+from .store import openstores
+from .store.catalogue import FIRST_SLOT
+from .store.layout import Layout
+from .store.openstores import Opening
+from .store.pool import Pool, Unit
+from .store.readers import Reader, readers
+from .store.snapshot import Snapshot
+from .store.store import Store
+from .store.transaction import Transaction
+from .store.transactionstats import TransactionStats
+from .tables.storage import Storage
+from .tables.table import Table
 
 if TYPE_CHECKING:
     from typing_extensions import Self
     from typing_extensions import TypeVar as DefaultTypeVar
+
+    from .classic.pmap import PersistentMap
+    from .operations.statistics import TableInfo
 
     # A function of a plain Database takes one of any schema.
     S_co = DefaultTypeVar("S_co", bound=Schema, default=Schema, covariant=True)
 else:
     S_co = TypeVar("S_co", bound=Schema, covariant=True)
 S = TypeVar("S", bound=Schema)
-P = TypeVar("P", bound=PersistentMap[Any, Any])
+P = TypeVar("P", bound="PersistentMap[Any, Any]")
 R = TypeVar("R")
+_getframe = sys._getframe  # it has no other name
 StrPath = Union[str, "os.PathLike[str]"]
-Durability = Literal["full", "commit", "none"]
 
 
 @overload
-def open(path: StrPath, /, *, readonly: bool = False, timeout: Optional[float] = None) -> Database[Schema]: ...
+def open(
+    path: StrPath,
+    /,
+    *,
+    readonly: bool = False,
+    timeout: Optional[float] = None,
+    lock: bool = True,
+    verify: bool = False,
+) -> Database[Schema]: ...
 @overload
 def open(
     path: Optional[StrPath],
@@ -60,6 +69,9 @@ def open(
     durability: Durability = "full",
     layout: Layout = "tables",
     timeout: Optional[float] = None,
+    lock: bool = True,
+    verify: bool = False,
+    drop_indexes: bool = False,
 ) -> Database[S]: ...
 def open(
     path: Optional[StrPath],
@@ -72,6 +84,9 @@ def open(
     durability: Durability = "full",
     layout: Layout = "tables",
     timeout: Optional[float] = None,
+    lock: bool = True,
+    verify: bool = False,
+    drop_indexes: bool = False,
 ) -> Database[Any]:
     """Open the database at *path*, a directory or the data file itself; None is one in memory, gone on close.
 
@@ -83,17 +98,25 @@ def open(
     (a power loss may cost everything, consistency too; the end of the process nothing). *layout* is that of a new file;
     an existing one keeps its own. *timeout*: seconds to wait for another writer; None waits for ever, and logs so after
     a second. *readonly*: nothing can be written and nothing is made; a declared table that the file lacks reads as
-    empty. *create* False: the file must exist, and what it lacks is not made.
+    empty. *create* False: the file must exist, and what it lacks is not made. *lock* False, with *readonly*: reads
+    without LMDB's locks, as this does by itself where nobody can write; if somebody writes meanwhile, what is read is
+    wrong. *verify*: all pages are looked at before LMDB reads any of them, as `Database.verify` does, some seconds a
+    GB; for a file that others may have written. *drop_indexes*: the indexes are dropped that the file has and a table
+    class does not declare; else they stay, and such a table can only be read.
 
     The same file opened again with the same options shares one environment. Raises `DatabaseInUse` when the options
     differ, FileNotFoundError, `InvalidDatabase`, `CorruptDatabase`, `SchemaMismatch`, `WriterTimeout`; where an index
     is built and a record does not fit, `DuplicateKey`, `EncodeError` or `DecodeError`: the file stays as it was. An
     empty *path* is a ValueError.
     """
+    if not lock and not readonly:
+        raise ValueError("lock=False is for reading: add readonly=True, or leave it out")
     if durability not in ("full", "commit", "none"):
         raise ValueError(f"durability={durability!r}: expected 'full', 'commit' or 'none'")
     if layout not in ("tables", "classic"):
         raise ValueError(f"layout={layout!r}: expected 'tables' or 'classic'")
+    if drop_indexes and (readonly or not create or schema is None):
+        raise ValueError("drop_indexes=True changes the file: it takes a schema, and neither readonly nor create=False")
     given: Any = schema
     if schema is not None and not (isinstance(given, type) and issubclass(given, Schema)):
         raise TypeError(f"expected a subclass of zlmdb.Schema, got {schema!r}: its attributes are the tables")
@@ -101,17 +124,20 @@ def open(
         raise ValueError("the path is empty: give the directory of the database, or None for one in memory")
     if timeout is not None and timeout < 0:
         raise ValueError(f"timeout={timeout!r}: expected seconds, 0 or more, or None to wait for ever")
+    location = None if path is None else os.fspath(path)
     options = openstores.checked_options(
-        readonly=readonly, maxsize=maxsize, sync=durability != "none", metasync=durability == "full"
+        location, readonly=readonly, maxsize=maxsize, durability=durability, **({} if lock else {"lock": False})
     )
     return _opened(
         Opening(
-            None if path is None else os.fspath(path),
+            location,
             options,
             layout,
             create=create and schema is not None,
             slots_expected=layout == "classic" and schema is not None,
             timeout=timeout,
+            verify=verify,
+            drop_indexes=drop_indexes,
         ),
         schema or Schema,
     )
@@ -154,11 +180,11 @@ class Database(Operations, Generic[S_co]):
     ) -> None:
         if lib_version not in (None, "0.9", "1.0"):
             raise ValueError(f"lib_version={lib_version!r}: expected '0.9', '1.0', or None for what the file has")
-        options = openstores.checked_options(
-            readonly=readonly, maxsize=maxsize, sync=sync, metasync=sync, lock=lock, writemap=writemap,
-            lib_version=lib_version,
-        )  # fmt: skip
         path = "" if dbpath is None else os.fspath(dbpath)
+        options = openstores.checked_options(
+            path, readonly=readonly, maxsize=maxsize, durability="full" if sync else "none",
+            **_unusual(lock=(lock, True), writemap=(writemap, False), lib_version=(lib_version, None)),
+        )  # fmt: skip
         if not path:
             path = self._temporary_directory()
         opening = Opening(
@@ -166,7 +192,7 @@ class Database(Operations, Generic[S_co]):
         )
         self._setup(opening, Schema)
         self._context = context
-        self._log = log if log is not None else logging.getLogger("zlmdb")
+        self._log = log
         self._open_now = open_now
         if open_now:
             self._open()
@@ -182,39 +208,53 @@ class Database(Operations, Generic[S_co]):
         self._opening = opening
         self._schema = schema
         self._context = None
-        self._log = logging.getLogger("zlmdb")
+        self._log = None
         self._open_now = True
         self._entered = 0
         self._store: Optional[Store] = None
         self._maps: weakref.WeakSet[PersistentMap[Any, Any]] = weakref.WeakSet()
         self._storages: dict[str, tuple[type[Table[Any, Any]], Storage[Any, Any]]] = {}
+        self._readers: Pool[S_co] = Pool()
+        self._writers: Pool[S_co] = Pool()
 
     # -- opening and closing --------------------------------------------------------------------------------------
 
     def _open(self) -> None:
-        declared = declarations(self._schema)
         store = self._store = openstores.acquire(self._opening_now(), self)
         try:
-            if hasattr(self._schema, "migrations"):
-                self._check_migrations()  # first: a program that is too old must not change the file
-            found = attach(
-                store,
-                [one for _, one in declared.values()],
-                create=self._opening.create,
-                timeout=self._opening.timeout,
-            )
-            self._storages = {name: (cls, storage) for (name, (cls, _)), storage in zip(declared.items(), found)}
+            # First: a program that is too old must not change the file.
+            migrating = hasattr(self._schema, "migrations") and self._check_migrations()
+            self._attach_tables(create=self._opening.create, migrating=migrating)
             for pmap in list(self._maps):  # attached before the database was closed, and opened again now
-                pmap.adopt(store, self._classic_storage(pmap))
+                pmap._adopt(store, self._classic_storage(pmap))
         except BaseException:
             self._close()
             raise
+
+    def _attach_tables(self, *, create: bool, migrating: bool) -> None:
+        """Bring the schema and the file together. *migrating*: tables that do not fit wait for the migrations."""
+        declared = declarations(self._schema)
+        store = self._store
+        found = attach(
+            self._open_store if store is None else store,
+            [one for _, one in declared.values()],
+            create=create,
+            timeout=self._opening.timeout,
+            drop_indexes=self._opening.drop_indexes,
+            migrating=migrating,
+        )
+        self._storages = {name: (cls, storage) for (name, (cls, _)), storage in zip(declared.items(), found)}
+
+    def _attach_again(self) -> None:
+        """The shape of tables has changed: transactions from now on have the new one."""
+        self._attach_tables(create=True, migrating=False)
+        self._readers, self._writers = Pool(), Pool()
 
     def _opening_now(self) -> Opening:
         """How to open it, as things are: to the constructor a directory that is there is one to make the file in."""
         opening = self._opening
         if opening.directory_only and opening.path is not None and os.path.isdir(opening.path):
-            return replace(opening, create=True)
+            return opening._replace(create=True)
         return opening
 
     @staticmethod
@@ -240,7 +280,7 @@ class Database(Operations, Generic[S_co]):
             dbpath, maxsize, readonly, lock, sync, create, False, writemap, context, log, lib_version
         )  # fmt: skip
         db._open_now = open_now
-        db._opening = replace(db._opening, exclusive=False)
+        db._opening = db._opening._replace(exclusive=False)
         with openstores.sharing:
             with openstores.lock:
                 found: Optional[Database[Schema]] = openstores.present(db._opening)
@@ -276,6 +316,7 @@ class Database(Operations, Generic[S_co]):
             elif self._store is not None:
                 openstores.release(self._store)
                 self._store = None
+                self._readers, self._writers = Pool(), Pool()
 
     def __enter__(self) -> Self:
         if self._store is None:
@@ -294,7 +335,7 @@ class Database(Operations, Generic[S_co]):
     def __del__(self) -> None:
         store: Optional[Store] = self.__dict__.get("_store")
         if store is not None and store.env is not None:
-            if store.live:
+            if any(live is None or live.active for live in [ref() for ref in list(store.live.values())]):
                 store.at_rest = partial(openstores.release, store, store.at_rest)
             else:
                 openstores.release(store)
@@ -314,10 +355,10 @@ class Database(Operations, Generic[S_co]):
     def __reduce__(self) -> tuple[Any, ...]:
         if self.dbpath is None or self._temporary is not None:
             raise TypeError("a database in memory or in a temporary directory cannot be pickled: give it a path")
-        return _opened_again, (replace(self._opening, exclusive=False, slots_expected=True), self._schema)
+        return _opened_again, (self._opening._replace(exclusive=False, slots_expected=True), self._schema)
 
     @property
-    def store(self) -> Store:
+    def _open_store(self) -> Store:
         """The open environment. Raises `DatabaseClosed`."""
         store = self._store
         if store is None:
@@ -332,10 +373,12 @@ class Database(Operations, Generic[S_co]):
 
     def read(self) -> S_co:
         """The tables in a read transaction: a snapshot, untouched by later writes. Never waits."""
-        store = self._store
-        if store is None or store.env is None:  # else the property's call is saved
-            store = self.store
-        return self._schema._in(Transaction(store).begin(), self._storages)
+        unit: Unit[S_co] = self._readers.take() or self._reader()
+        txn = unit.txn
+        caller = _getframe(1)
+        txn._opener, txn._instruction = caller.f_code, caller.f_lasti
+        txn._begin()
+        return unit.view
 
     def write(self, *, timeout: Optional[float] = None) -> S_co:
         """The tables in a write transaction: committed at the end of the ``with`` block, aborted by an exception.
@@ -343,26 +386,53 @@ class Database(Operations, Generic[S_co]):
         There is one writer at a time; *timeout* is the time to wait for it, in seconds, by default that given to
         `open`. Raises `WriterTimeout`, `ReadonlyDatabase`, `NestedTransaction`.
         """
-        wait = self._opening.timeout if timeout is None else timeout
-        return self._schema._in(Transaction(self.store, write=True, timeout=wait).begin(), self._storages)
+        store = self._open_store
+        if store.readonly:
+            store.refuse_write()
+        unit: Unit[S_co] = self._writers.take() or self._writer()
+        txn = unit.txn
+        txn._thread = 0  # it begins with the block
+        txn._timeout = self._opening.timeout if timeout is None else timeout
+        caller = _getframe(1)
+        txn._opener, txn._instruction = caller.f_code, caller.f_lasti
+        return unit.view
+
+    def _reader(self) -> Unit[Any]:
+        """A new read transaction and its tables; that of a read that was interrupted is missing in the pool."""
+        store = self._open_store
+        store.end_dropped()
+        return unit_of(self._readers, Snapshot(store), self._schema, self._storages)
+
+    def _writer(self) -> Unit[Any]:
+        """A new write transaction and its tables."""
+        return unit_of(self._writers, Transaction(self._open_store, write=True), self._schema, self._storages)
 
     def run(self, fn: Callable[[S_co], R], /, *, write: bool = True) -> R:
         """The result of ``fn(tables)`` in a transaction of its own; run again where the engine asks for it.
 
-        The engine does so when the map had to grow, so *fn* must not have effects outside the transaction.
+        The engine does so when the map had to grow, or another transaction was first to change what this one works
+        with, so *fn* must not have effects outside the transaction.
         """
         while True:
             stored: list[bool] = []
-            grown = self.store.grown
+            grown = self._open_store.grown
             try:
                 with self.write() if write else self.read() as tables:
-                    tables.txn.hooks.append(stored.append)
-                    tables.txn.opener = getattr(fn, "__code__", tables.txn.opener)  # the program's part of it
-                    tables.txn.instruction = -1
+                    tables.txn._hooks.append(stored.append)
+                    tables.txn._opener = getattr(fn, "__code__", tables.txn._opener)  # the program's part of it
+                    tables.txn._instruction = -1
                     return fn(tables)
-            except errors.DatabaseFull:  # also from another transaction, in what runs after the commit
-                if True in stored or not (write and self.store.grow(self._opening.timeout, grown)):
+            except errors.Error as error:  # also from another transaction, in what runs after the commit
+                if True in stored or not self._to_run_again(error, write, grown):
                     raise
+
+    def _to_run_again(self, error: BaseException, write: bool, grown: int) -> bool:
+        """Whether a transaction that failed with *error*, begun when the map had *grown* so often, is to run again."""
+        if isinstance(error, errors.DatabaseFull):
+            return write and self._open_store.grow(self._opening.timeout, grown)
+        if isinstance(error, errors.TransactionPoisoned) and error.__cause__ is not None:
+            error = error.__cause__  # the function has gone on after it
+        return isinstance(error, errors.Conflict) and self._open_store.engine.retry(error)
 
     def begin(
         self, write: bool = False, buffers: bool = False, stats: Optional[TransactionStats] = None
@@ -372,13 +442,15 @@ class Database(Operations, Generic[S_co]):
         *buffers*: reads give memoryviews, valid inside the block only; slices taken of them are not protected after it.
         *stats* counts what is written.
         """
-        return Transaction(self.store, write, buffers, stats)
+        return Transaction(self._open_store, write, buffers, stats)
 
     # -- tables ---------------------------------------------------------------------------------------------------
 
     def tables(self) -> dict[str, TableInfo]:
         """What the file holds, declared or not: by name (or UUID), with the number and bytes of the records."""
-        return facts.table_infos(self.store)
+        from .operations import statistics
+
+        return statistics.table_infos(self._open_store)
 
     def attach_table(self, klass: type[P]) -> P:
         """The map of *klass*, a class decorated by `table`: in its slot, which is allocated when it has none yet.
@@ -389,31 +461,33 @@ class Database(Operations, Generic[S_co]):
 
     def _attach(self, klass: type[P], *, record: bool) -> P:
         """As `attach_table`; unless *record*, in a slot that the file has, and without storing the types there."""
+        from .classic.pmap import PersistentMap  # late, as below, what not every program uses
+
         given: Any = klass
         if not (isinstance(given, type) and issubclass(given, PersistentMap)):
             raise TypeError(f"cannot attach {klass!r}: a subclass of zlmdb.PersistentMap is required")
         self._refuse_in_transaction(klass)
         # A constructor of the user's own has a say in the codecs, and the number is in the catalogue.
-        storage = self._classic_storage(klass.in_slot(FIRST_SLOT), record=record)
+        storage = self._classic_storage(klass._in_slot(FIRST_SLOT), record=record)
         if storage.number == 0:
             raise errors.ReadonlyDatabase(
-                f"table {storage.label} of {klass.__name__} is not in {self.dbpath!r}, which is open read-only: "
+                f"table {storage.name} of {klass.__name__} is not in {self.dbpath!r}, which is open read-only: "
                 "attach it writable first"
             )
-        pmap = klass.in_slot(storage.number)
-        pmap.adopt(self.store, storage)
+        pmap = klass._in_slot(storage.number)
+        pmap._adopt(self._open_store, storage)
         self._maps.add(pmap)
         return pmap
 
     def _classic_storage(self, pmap: PersistentMap[Any, Any], *, record: bool = True) -> Storage[Any, Any]:
-        [storage] = attach(self.store, [pmap.declaration()], create=record, timeout=self._opening.timeout)
+        [storage] = attach(self._open_store, [pmap._declaration()], create=record, timeout=self._opening.timeout)
         return storage
 
     def _refuse_in_transaction(self, klass: type) -> None:
         me = threading.get_ident()
-        for ref in list(self.store.live.values()):
+        for ref in list(self._open_store.live.values()):
             txn: Any = ref()
-            if txn is not None and txn.thread == me:
+            if txn is not None and txn.active and txn._thread == me:
                 raise errors.NestedTransaction(
                     f"{klass.__name__} cannot be attached inside a transaction of this thread: attach "
                     "tables before you begin one"
@@ -423,15 +497,15 @@ class Database(Operations, Generic[S_co]):
 
     def readers(self) -> list[Reader]:
         """Who reads the file now, in all processes; of this process also for how long, and where it began."""
-        store = self.store
-        return readers(store.env, store.live)
+        store = self._open_store
+        return readers(store.engine.readers(store.environment), store.live)
 
     def clear_readers(self) -> int:
         """Free the slots of readers that were killed, and with them the pages they held back; how many.
 
         This is also done by every opening, every 1,000 write transactions, and when the table of readers is full.
         """
-        return self.store.clear_readers()
+        return self._open_store.clear_readers()
 
     @property
     def long_read(self) -> float:
@@ -440,13 +514,13 @@ class Database(Operations, Generic[S_co]):
         The warning names the line that began it. It comes with the next transaction that begins in this process, up to
         a quarter of the time late, or else when the long one ends. ``math.inf`` turns it off.
         """
-        return self.store.ages.limit
+        return self._open_store.ages.limit
 
     @long_read.setter
     def long_read(self, seconds: float) -> None:
-        self.store.ages.warn_after(seconds)
+        self._open_store.ages.warn_after(seconds)
 
-    # -- facts ----------------------------------------------------------------------------------------------------
+    # -- statistics ------------------------------------------------------------------------------------------------
 
     @property
     def dbpath(self) -> Optional[str]:
@@ -459,7 +533,9 @@ class Database(Operations, Generic[S_co]):
         given = self._opening.options.maxsize
         if given is not None:
             return given
-        return RESERVATION if self._store is None else int(self.store.env.info()["map_size"])
+        if self._store is None:
+            return self._opening.engine.capacity(None)
+        return self._open_store.engine.capacity(self._open_store.environment)
 
     @property
     def context(self) -> Any:
@@ -469,7 +545,9 @@ class Database(Operations, Generic[S_co]):
     @property
     def log(self) -> Any:
         """The logger given, or that of zlmdb. It is kept for the caller, who may set another one."""
-        return self._log
+        import logging  # late, as in `log`
+
+        return logging.getLogger("zlmdb") if self._log is None else self._log
 
     @log.setter
     def log(self, log: Any) -> None:
@@ -483,36 +561,41 @@ class Database(Operations, Generic[S_co]):
     @property
     def is_sync(self) -> bool:
         """Whether a commit is flushed to the disk."""
-        return self._opening.options.sync
+        return self._opening.options.durability != "none"
 
     @property
     def is_readonly(self) -> bool:
         """Whether it was opened read-only."""
         return self._opening.options.readonly
 
+    def _option(self, name: str, default: Any) -> Any:
+        """What was given of an option that not every engine has."""
+        return getattr(self._opening.options, name, default)
+
     @property
     def is_writemap(self) -> bool:
         """Whether it writes through the memory map."""
-        return self._opening.options.writemap
+        return bool(self._option("writemap", False))
 
     @property
     def lib_version(self) -> Optional[str]:
         """The LMDB format of the open file, "0.9" or "1.0"; None in memory; while closed, what was asked for."""
         if self._store is None:
-            return self._opening.options.lib_version
-        return facts.file_version(self._store)
+            found: Optional[str] = self._option("lib_version", None)
+            return found
+        return self._open_store.engine.file_version(self._open_store.environment)
 
     @property
     def layout(self) -> Layout:
         """The layout of the open file, "tables" or "classic"."""
-        return self.store.layout
+        return self._open_store.layout
 
     def sync(self, force: bool = False) -> None:
         """Flush committed data to the disk; with *force* although ``sync=False`` was given."""
         try:
-            self.store.env.sync(force)
+            self._open_store.environment.sync(force)
         except Exception as error:
-            raise (ours := self.store.engine.translate(error)) from errors.cause(ours, error)
+            self._open_store.fail(error)
 
     def config(self) -> dict[str, Any]:
         """The options that the database was opened with, *context* as text: plain data, for a log or a page."""
@@ -522,11 +605,11 @@ class Database(Operations, Generic[S_co]):
             "dbpath": self.dbpath,
             "maxsize": self.maxsize,
             "readonly": options.readonly,
-            "lock": options.lock,
-            "sync": options.sync,
+            "lock": self._option("lock", True),
+            "sync": self.is_sync,
             "create": self._opening.create,
             "open_now": self._open_now,
-            "writemap": options.writemap,
+            "writemap": self.is_writemap,
             "context": None if self._context is None else str(self._context),
         }
 
@@ -536,11 +619,18 @@ class Database(Operations, Generic[S_co]):
         ``used`` are the bytes of pages that hold something, in all tables and indexes that this process has open;
         ``reclaimable`` those of the pages that nothing uses any more, which are written again before the file grows.
         """
-        found = {**facts.sizes(self.store), "read_only": self.is_readonly, "sync_enabled": self.is_sync}
-        return {**found, "slots": facts.slot_facts(self.store)} if include_slots else found
+        from .operations import statistics
+
+        found = {**statistics.sizes(self._open_store), "read_only": self.is_readonly, "sync_enabled": self.is_sync}
+        return {**found, "slots": statistics.slot_statistics(self._open_store)} if include_slots else found
 
 
 # -- helpers -----------------------------------------------------------------------------------------------------
+
+
+def _unusual(**given: tuple[Any, Any]) -> dict[str, Any]:
+    """Of values and their defaults, the values that are others: an engine need not know the options."""
+    return {name: value for name, (value, usual) in given.items() if value != usual}
 
 
 def _remove(directory: str, process: int) -> None:
@@ -561,6 +651,6 @@ def _opened(opening: Opening, schema: type[Any]) -> Database[Any]:
 
 def _opened_again(opening: Opening, schema: type[Any]) -> Database[Any]:
     """What a pickled database comes back as: a handle of the file that it was. Raises FileNotFoundError."""
-    if not os.path.exists(data_file(opening.path or "")):
+    if not opening.engine.exists():
         raise FileNotFoundError(f"the database that was pickled is not at {opening.path!r} any more: check the path")
     return _opened(opening, schema)

@@ -5,13 +5,41 @@ A missing key is a plain `KeyError`, a wrong argument of a call a plain `TypeErr
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any, NoReturn, Optional
+
+__all__ = [
+    "Conflict",
+    "ConstraintError",
+    "CorruptDatabase",
+    "DatabaseClosed",
+    "DatabaseFull",
+    "DatabaseInUse",
+    "DecodeError",
+    "DiskError",
+    "DuplicateKey",
+    "EncodeError",
+    "Error",
+    "FileRequired",
+    "ForkedTransaction",
+    "IndexNotAttached",
+    "IndexNotBuilt",
+    "InvalidDatabase",
+    "NestedTransaction",
+    "NullValueConstraint",
+    "ReadonlyDatabase",
+    "SchemaMismatch",
+    "TransactionClosed",
+    "TransactionPoisoned",
+    "TransactionStale",
+    "WriterTimeout",
+    "WrongThread",
+]
 
 
 class Error(Exception):
     """The base of all errors of zlmdb.
 
-    The facts are attributes: *table*, *index*, *key*, *owner* (the key of the record in the way), *size* and *limit*
+    The details are attributes: *table*, *index*, *key*, *owner* (the key of the record in the way), *size* and *limit*
     in bytes, *path*; those that do not apply are None. The text says what was given, what was expected, what to do.
     """
 
@@ -23,9 +51,9 @@ class Error(Exception):
     limit: Optional[int] = None
     path: Optional[str] = None
 
-    def __init__(self, message: str = "", **facts: Any) -> None:
+    def __init__(self, message: str = "", **details: Any) -> None:
         super().__init__(message)
-        self.__dict__.update(facts)
+        self.__dict__.update(details)
 
     def __str__(self) -> str:
         # OSError and KeyError, which some subclasses also are, would print something else.
@@ -88,7 +116,7 @@ class CorruptDatabase(Error, OSError):
 
 
 class ReadonlyDatabase(Error, PermissionError):
-    """A write to a database opened read-only, or in a read transaction."""
+    """A write to a database opened read-only, or in a read transaction; files that this user may not write or lock."""
 
 
 class DatabaseClosed(Error, RuntimeError):
@@ -115,8 +143,23 @@ class TransactionPoisoned(Error, RuntimeError):
     """An engine error broke the transaction: it can only be aborted. Its ``__cause__`` is that error."""
 
 
+class Conflict(Error, RuntimeError):
+    """Another transaction was first to change what this one reads or writes. Nothing was stored; run it again.
+
+    LMDB has one writer at a time and never raises it.
+    """
+
+    def __init__(self, message: str = "", **details: Any) -> None:
+        super().__init__(
+            message
+            or "another transaction has changed what this one has read or written, and nothing was stored: run it "
+            "again, as db.run(function) does by itself",
+            **details,
+        )
+
+
 class NestedTransaction(Error, RuntimeError):
-    """A second write transaction on one thread would wait for ever; use a savepoint."""
+    """A second write transaction on one thread would wait for ever; use a savepoint. There are none with writemap."""
 
 
 class WrongThread(Error, RuntimeError):
@@ -127,9 +170,9 @@ class WriterTimeout(Error, TimeoutError):
     """Another writer held the database for longer than the *timeout* given."""
 
 
-def cause(ours: Exception, error: Exception) -> Optional[BaseException]:
-    """What *ours* is to be raised ``from``: *error* of the engine, which it was made of.
+def raise_as(ours: Exception, error: Exception) -> NoReturn:
+    """Raise *ours* from *error* of the engine, which it was made of.
 
     One that nothing was made of is itself raised again, and keeps the cause that it has.
     """
-    return error.__cause__ if ours is error else error
+    raise ours from (error.__cause__ if ours is error else error)

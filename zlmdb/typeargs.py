@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import types
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import SimpleNamespace
 from typing import Any, ForwardRef, Optional, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -116,11 +117,26 @@ def annotated_names(cls: type) -> list[str]:
 
 def own_names(cls: type) -> list[str]:
     """The names annotated in *cls* itself."""
+    return list(own_annotations(cls))
+
+
+def own_annotations(cls: type) -> dict[str, Any]:
+    """The annotations of *cls* itself by name, as they are written: some may be texts, or not defined yet."""
     if sys.version_info >= (3, 14):  # which evaluates annotations when somebody asks
         from annotationlib import Format, get_annotations
 
-        return list(get_annotations(cls, format=Format.FORWARDREF))
-    return list(vars(cls).get("__annotations__") or ())
+        return dict(get_annotations(cls, format=Format.FORWARDREF))
+    return dict(vars(cls).get("__annotations__") or ())
+
+
+def is_mentioned(name: str, value: Any, annotation: Any) -> bool:
+    """Whether *annotation* is *value*, or a text in which its *name* is a word."""
+    return annotation is value or (isinstance(annotation, str) and name in words_of([annotation]))
+
+
+def words_of(annotations: Iterable[Any]) -> set[str]:
+    """The words of the annotations that are texts, and of texts inside of others."""
+    return {word for one in annotations for word in re.findall(r"\w+", one if isinstance(one, str) else repr(one))}
 
 
 def _without_none(hint: Any) -> Any:

@@ -86,8 +86,10 @@ class Zlmdb(Store):
         with self.db.write() as t:
             records = t.records
             for key in keys:
-                if key in records:
+                try:  # noqa: SIM105 - as in `delete`
                     del records[key]
+                except KeyError:
+                    pass
 
     def put(self, key: Any, record: Any) -> None:
         with self.db.write() as t:

@@ -23,7 +23,7 @@ LEAST = 10
 
 
 def raw_values(rows: Any) -> None:
-    drain(rows.cursor().iternext(False, True))
+    drain(rows._cursor().iternext(False, True))
 
 
 def numbers_where(rows: Any) -> None:

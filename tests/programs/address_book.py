@@ -57,7 +57,7 @@ def show(db: zlmdb.Database[Book]) -> None:
     with db.read() as t:
         print(f"{len(t.people)} people")
         print("born:", t.people.by_email["ada@example.com"].born)
-        print("names with al:", [person.name for person in t.people.by_name.select(prefix="al").values()])
+        print("names with al:", [person.name for person in t.people.by_name.select(startswith="al").values()])
         print("in London:", [person.name for person in t.people.by_town.select(prefix=("London",)).values()])
         for (month, day), people in t.people.by_birthday.groups():
             print(f"birthday {day}.{month}.:", ", ".join(person.name for person in people.values()))

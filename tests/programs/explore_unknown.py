@@ -22,7 +22,7 @@ def explore(path: str) -> None:
                 for key, value in t[name].select(limit=3):
                     print(f"  {key!r}: {value!r}")
             cities = t["cities"]
-            print("\ncities with San:", list(cities.select(prefix="San").keys()))
+            print("\ncities with San:", list(cities.select(startswith="San").keys()))
             print("from M to Q:", [(key, city["people"]) for key, city in cities.select("M", "Q")])
             print("greatest:", max(cities.values(), key=lambda city: city["people"])["name"])
             print("last of Lima:", t["weather"].select(prefix=("Lima",)).last())

@@ -19,12 +19,9 @@ class Store(zlmdb.Schema):
 
 with zlmdb.open("data", Store) as db:
     with db.write() as t:                                 # t is a Store: your tables, in one transaction
-        ann = t.users.add(User("Ann", "ann@example.com", 31))
-        with t.users.edit(ann) as user:
-            user.age += 1
-    with db.read() as t:
-        t.users.by_email["ann@example.com"]               # the User
-        t.users.by_age[32].count()                        # everyone of that age
-        for key, user in t.users.by_age.select(30, 40): ...
-        for key, user in t.users.select(reverse=True, limit=10): ...
-        t.users.select().where(zlmdb.F.name == "Ann").fields("email", "age")   # tuples, of any field
+        if "ann@example.com" not in t.users.by_email:
+            t.users.add(User("Ann", "ann@example.com", 31))
+        t.logins["ann"] = t.logins.get("ann", 0) + 1
+    with db.read() as t:                                  # a snapshot, which waits for nobody
+        print(t.users.by_email["ann@example.com"])
+        print(t.users.by_age.select(30, 40).count(), "in their thirties,", t.logins["ann"], "logins of Ann")

@@ -150,11 +150,11 @@ def engine_calls(directory: Path, most: int = 100_000, every: int = 1) -> dict[s
             db = zlmdb.open(path, Ledger, durability="none", maxsize=1 << 26)
             for n in range(1, 30):
                 db.run(lambda t, n=n: step(t, n))
-            db.store.env = Fused(db.store.env, fuse)
+            db._open_store.env = Fused(db._open_store.env, fuse)
             seen, failures, calls = broken_calls(db, fuse, most, every)
             found[f"{engine}, {name}"] = {"calls": calls, **seen}
             found["failures"] += [f"{engine}, {name}, {failure}" for failure in failures[:50]]
-            db.store.env = db.store.env._inner
+            db._open_store.env = db._open_store.env._inner
             db.close()
     return found
 

@@ -1,5 +1,7 @@
 """Damaged files: bits flipped, stretches overwritten, ends cut off. What `Database.verify` lets pass is opened, read.
 
+With PATCHES, so many patches of the fields of pages and nodes come after that: see `tests.reliability.patches`.
+
 A damaged file is refused, or what it gives is right: every value has a checksum, every key an index entry. The process
 that asks is never harmed; which files harm one that opens them without asking is counted, too.
 """
@@ -15,6 +17,7 @@ import zlmdb
 
 from .command import Crash, in_children, main
 from .ledger import Ledger, Model, digest, reached, step
+from .patches import patches as patched_files
 
 TRANSACTIONS = 50
 
@@ -54,8 +57,16 @@ def read(path: Path, expected: str, *, ask: bool) -> str:
         return f"refused: {type(error).__name__}"
 
 
-def mutations(directory: Path, files: int, format: str = "0.9", unasked: int = 0, seed: int = 1) -> dict[str, Any]:
-    """Damage FILES copies of a database; UNASKED more are opened without `Database.verify`."""
+def mutations(
+    directory: Path, files: int, format: str = "0.9", unasked: int = 0, seed: int = 1, patches: int = 0
+) -> dict[str, Any]:
+    """Damage FILES copies of a database; UNASKED more are opened without `Database.verify`. Then make PATCHES."""
+    if patches:
+        patching = patched_files(directory, patches, format, seed)
+        if not files:
+            return patching
+        found = mutations(directory, files, format, unasked, seed)
+        return {**found, **patching, "failures": found["failures"] + patching["failures"]}
     path, place = directory / "whole", directory / "damaged"
     zlmdb.Database(str(path), lib_version=format).close()
     model = Model()
@@ -86,4 +97,4 @@ def mutations(directory: Path, files: int, format: str = "0.9", unasked: int = 0
 
 
 if __name__ == "__main__":
-    main(mutations, files=10_000, format="0.9", unasked=1000, seed=1)
+    main(mutations, files=10_000, format="0.9", unasked=1000, seed=1, patches=0)

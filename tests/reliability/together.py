@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 import zlmdb
-from zlmdb.engines import lmdb as engine
+from zlmdb.engines.lmdb import mapsize
 
 from .command import main
 
@@ -45,8 +45,8 @@ def wrong(t: Shared) -> str:
 def opened(path: Path, worker: int) -> zlmdb.Database[Shared]:
     """Half of the processes have a map that must grow, in small steps; the others reserve what they may need."""
     if worker % 2:
-        engine.RESERVATION = 0
-        engine.FIRST_SIZE = 1 << 20
+        mapsize.RESERVATION = 0
+        mapsize.FIRST_SIZE = 1 << 20
     return zlmdb.open(path, Shared, durability="commit", timeout=60)
 
 

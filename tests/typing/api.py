@@ -110,7 +110,14 @@ def a_selection_knows_what_it_gives(t: Store) -> None:
     for user in t.users.select().values():
         assert_type(user, User)
     assert_type(t.users.select().count(), int)
-    assert_type(t.logins.select("a", "b", prefix="a").delete(), int)
+    assert_type(t.logins.select("a", "b", startswith="a").delete(), int)
+
+
+def bounds_and_prefixes_may_be_leading_parts(t: Store, key: UUID, when: datetime) -> None:
+    found = t.readings.select((key,), (key, when), through=(key,), prefix=(key,), reverse=True)
+    assert_type(found, zlmdb.Selection[tuple[UUID, datetime], float])
+    assert_type(t.users.by_email.select(startswith="ann"), zlmdb.Selection[UUID, User])
+    assert_type(t["users"].select(prefix=("a",), startswith="b"), zlmdb.Selection[Any, Any])
 
 
 def an_index_on_the_table_knows_its_key_and_the_record(t: Store) -> None:

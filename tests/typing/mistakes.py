@@ -101,11 +101,18 @@ def bounds(t: Store, key: UUID) -> None:
     t.users.select("a", "b")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     t.users.select(stop=7)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     t.users.select(limit="10")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    t.logins.select(1, 2)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    t.readings.select((key, 7))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    t.logins.select(1, 2)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]
+    t.readings.select((key, 7))  # type: ignore[arg-type]  # pyright: ignore[reportCallIssue, reportArgumentType]
     t.users.select(30, limit=10, backwards=True)  # type: ignore[arg-type,call-arg]  # pyright: ignore[reportCallIssue]
     t.users.by_age.select("30", "40")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    t.users.by_both.select((30, 40))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    t.users.by_both.select((30, 40))  # type: ignore[arg-type]  # pyright: ignore[reportCallIssue, reportArgumentType]
+    t.users.select(prefix="a")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    t.users.select(startswith="a")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    t.logins.select(prefix="a")  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+    t.logins.select(startswith=b"a")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
+    t.readings.select(prefix=key)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
+    t.readings.select(prefix=("a",))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    t.users.by_both.select(prefix="a")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
 
 
 def indexes(t: Store, key: UUID) -> None:
@@ -172,3 +179,7 @@ def classic(db: zlmdb.Database, user: User, key: UUID) -> None:
         users.attach_index("email", zlmdb.MapStringUuid(3), lambda user: user.adress)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
         zlmdb.MapUuidCbor[User](4)[txn, key] = "Ann"  # type: ignore[assignment]  # pyright: ignore[reportArgumentType]
     _ = found
+
+
+def a_name_that_there_is_not() -> None:
+    zlmdb.Tabel  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]

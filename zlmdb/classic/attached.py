@@ -11,12 +11,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import errors
-from ..catalogue import catalogue_of
-from ..indexstorage import BoundIndex, IndexStorage
-from ..storage import Storage
-from ..store import Store
-from ..table import Table
-from ..transaction import Transaction
+from ..store.catalogue import catalogue_of
+from ..store.store import Store
+from ..store.transaction import Transaction
+from ..tables.indexstorage import BoundIndex, IndexStorage
+from ..tables.storage import Storage
+from ..tables.table import Table
 
 if TYPE_CHECKING:
     from .pmap import PersistentMap
@@ -41,15 +41,36 @@ class Attached(NamedTuple):
 
     def definition(self, store: Store) -> dict[str, Any]:
         """What the catalogue of the tables layout records."""
-        return {"target": self.pmap.identity(store), "unique": self.unique, "nullable": self.nullable}
+        return {"target": self.pmap._name_in(store), "unique": self.unique, "nullable": self.nullable}
 
-    def is_known(self, storage: Storage[Any, Any], name: str, complete: bool) -> bool:
+    def is_known(self, records: Records, name: str, complete: bool) -> bool:
         """Whether the entries are those of the records, where the file says that they are *complete*."""
-        return complete and (self.trusted or storage.verified.get(name) is self.token)
+        return complete and (self.trusted or records.verified.get(name) is self.token)
 
     def is_null(self, key: Any) -> bool:
         """Whether a record with this index key is left out."""
         return self.nullable and (key is None or (type(key) is tuple and None in key))
+
+
+class Records:
+    """The records of a map in one open store, and its indexes there.
+
+    *wiring* is what the map had attached when the indexes of *storage* were made, *verified* has the token of each
+    index that is known to be complete.
+    """
+
+    __slots__ = ("__weakref__", "storage", "verified", "wiring")
+
+    def __init__(self, storage: Storage[Any, Any]) -> None:
+        self.storage = storage
+        self.verified: Mapping[str, object] = {}
+        self.wiring: object = None
+
+    def rewire(self, attached: Mapping[str, Attached], store: Store, wiring: object) -> None:
+        """Have the indexes that are *attached* now."""
+        if self.wiring is not wiring:
+            self.storage.indexes = index_storages(attached, store, self.storage.name)
+            self.wiring = wiring
 
 
 def index_storages(attached: Mapping[str, Attached], store: Store, table: str) -> list[IndexStorage]:
@@ -58,7 +79,7 @@ def index_storages(attached: Mapping[str, Attached], store: Store, table: str) -
 
 
 def _index_storage(name: str, attached: Attached, store: Store, table: str) -> IndexStorage:
-    storage = attached.pmap.storage(store)
+    storage = attached.pmap._storage_in(store)
     encode_owner = storage.value.encode
     return IndexStorage(
         name,
@@ -67,69 +88,69 @@ def _index_storage(name: str, attached: Attached, store: Store, table: str) -> I
         get_key=attached.fkey,
         owner=lambda key, primary: encode_owner(key),
         not_null=not attached.nullable,
-        enforced=store.layout != "classic",
+        enforced=store.traits.records_attached,
         table=table,
     )
 
 
 def prepare(pmap: PersistentMap[Any, Any], txn: Transaction, table: Table[Any, Any]) -> Built:
     """Before *pmap* is written to: refuse writers that miss an index of the file, and build indexes that are new."""
-    store, storage, attached = txn.store, table.storage, pmap.attached
+    store, records, attached = txn._store, pmap._records_in(txn._store), pmap._attached
     catalogue = catalogue_of(store)
-    identity = pmap.identity(store)
-    recorded = catalogue.attached(txn.raw, identity)
+    map_name = pmap._name_in(store)
+    recorded = catalogue.attached(txn._engine_txn, map_name)
     definitions = {name: one.definition(store) for name, one in attached.items()}
-    wanted = {name: definition for name, definition in recorded.items() if name not in pmap.detached}
-    table.missing = _missing(table, wanted, definitions)
+    wanted = {name: definition for name, definition in recorded.items() if name not in pmap._detached}
+    table._refuse_without(_missing(table, wanted, definitions))
     new: list[BoundIndex] = []
-    for bound in table.indexes:
+    for bound in table._indexes:
         name = bound.storage.name
         if catalogue.records_attached:
             complete = recorded.get(name) == definitions[name]
         else:  # one that is empty though there are records is new
-            filled = bound.storage.storage.any(table.cursor(bound.handle))
-            complete = storage.verified.get(name) is attached[name].token or filled or not table
-        if not attached[name].is_known(storage, name, complete):
+            filled = bound.storage.storage.any(table._cursor(bound.handle))
+            complete = records.verified.get(name) is attached[name].token or filled or not table
+        if not attached[name].is_known(records, name, complete):
             new.append(bound)
     built = _build(txn, table, new)
     wanted.update(definitions)
     if catalogue.records_attached and wanted != recorded:
-        catalogue.write_attached(txn.raw, identity, wanted)
-        txn.indexes_changed(table, tuple(wanted))
+        catalogue.write_attached(txn._engine_txn, map_name, wanted)
+        txn._indexes_changed(table, tuple(wanted))
     tokens = {name: one.token for name, one in attached.items()}
-    if storage.verified != tokens:
-        txn.hooks.append(partial(_ended, table, tokens))
+    if records.verified != tokens:
+        txn._hooks.append(partial(_ended, records, table, tokens, partial(pmap._unprepare, txn)))
     return built
 
 
 def _build(txn: Transaction, table: Table[Any, Any], new: Sequence[BoundIndex]) -> Built:
     if not new:
         return {}
-    with txn.statement():  # all of them or none: a classic file does not say which one is complete
-        return {bound.storage.name: table.rebuild(bound) for bound in new}
+    with txn._statement():  # all of them or none: a classic file does not say which one is complete
+        return {bound.storage.name: table._rebuild(bound) for bound in new}
 
 
 def check_built(
     owner: PersistentMap[Any, Any], pmap: PersistentMap[Any, Any], txn: Transaction, index: Table[Any, Any]
 ) -> None:
     """Before the index *pmap* is read: raise `IndexNotBuilt` when it lacks records that *owner* has."""
-    store = txn.store
-    storage = owner.storage(store)
-    name, attached = next((name, one) for name, one in owner.attached.items() if one.pmap is pmap)
+    store = txn._store
+    records = owner._records_in(store)
+    name, attached = next((name, one) for name, one in owner._attached.items() if one.pmap is pmap)
     catalogue = catalogue_of(store)
     if catalogue.records_attached:
-        complete = catalogue.attached(txn.raw, owner.identity(store)).get(name) == attached.definition(store)
+        complete = catalogue.attached(txn._engine_txn, owner._name_in(store)).get(name) == attached.definition(store)
     else:
-        complete = storage.verified.get(name) is attached.token or bool(index)
-    if not attached.is_known(storage, name, complete) and _has_keys(owner.bind(txn), attached):
+        complete = records.verified.get(name) is attached.token or bool(index)
+    if not attached.is_known(records, name, complete) and _has_keys(owner.bind(txn), attached):
         raise errors.IndexNotBuilt(
             f"index {name!r} of {owner!r} has not been built over the records that are there: begin a write "
             f"transaction and use the map in it, which builds the index",
-            table=storage.label,
+            table=records.storage.name,
             index=name,
         )
     if not catalogue.records_attached:
-        storage.verified = {**storage.verified, name: attached.token}
+        records.verified = {**records.verified, name: attached.token}
 
 
 def _missing(
@@ -137,7 +158,8 @@ def _missing(
 ) -> list[str]:
     """The indexes that the file has, attached or declared, and this program does not keep in step."""
     targets = {definition["target"] for definition in definitions.values()}
-    declared = [name for name in table.unknown if table.adopted.get(name) not in targets]
+    found = table._file_indexes
+    declared = [name for name in found.unknown if found.adopted.get(name) not in targets]
     return [*sorted(wanted.keys() - definitions.keys()), *declared]
 
 
@@ -146,10 +168,13 @@ def _has_keys(table: Table[Any, Any], attached: Attached) -> bool:
     return any(not attached.is_null(attached.fkey(value)) for value in table.select().values())
 
 
-def _ended(table: Table[Any, Any], tokens: Mapping[str, object], committed: bool) -> None:
+def _ended(
+    records: Records, table: Table[Any, Any], tokens: Mapping[str, object], unprepare: Callable[[], object],
+    committed: bool,
+) -> None:  # fmt: skip
     """What `prepare` did is stored, or else undone with the savepoint that it happened in."""
     if committed:
-        table.storage.verified = tokens
+        records.verified = tokens
     else:
-        table.prepared = None
-        table.missing = tuple(tokens)
+        unprepare()
+        table._refuse_without(tuple(tokens))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, Optional, TypeVar
+from typing import Annotated, Any, Optional, TypeVar, get_args
 
 from ..errors import EncodeError
+from ..handlers import let_through
 from ..keys import KeyCodec, key_codec
 from ..typeargs import type_arguments
 from ..values import serializer
@@ -26,8 +27,8 @@ def map_codecs(
     names = callable_names(value)
     if len(given) > len(names):
         arguments = ("slot", "compress", *names)
-        label = getattr(declared, "__name__", declared)
-        raise TypeError(f"{label} takes {len(arguments)} arguments ({', '.join(arguments)}), got {2 + len(given)}")
+        class_name = getattr(declared, "__name__", declared)
+        raise TypeError(f"{class_name} takes {len(arguments)} arguments ({', '.join(arguments)}), got {2 + len(given)}")
     callables = {name: function for name, function in zip(names, given) if function is not None}
     callables.update(named)
     # With callables these, and not the format, have to know the model.
@@ -55,7 +56,11 @@ class OwnKeys(KeyCodec[Any]):
         except (EncodeError, MemoryError):
             raise
         except Exception as error:
+            let_through(error)
             self.refuse(key, str(error))
+
+    def beginning(self, start: Any) -> bytes:
+        return self.encode(start)
 
     def decoder(self) -> Callable[[Any], Any]:
         return self._decode
@@ -73,6 +78,13 @@ def map_types(declared: Any, base: type[Any], localns: Optional[Mapping[str, Any
     if len(arguments) != 2 or isinstance(arguments[0], TypeVar):
         raise TypeError(f"{declared!r} says no types: derive it from PersistentMap[KeyType, ValueType] or a named map")
     return arguments[0], arguments[1]
+
+
+def value_type(declared: Any, base: type[Any], localns: Optional[Mapping[str, Any]]) -> Any:
+    """The type of the values that *declared* says, without the format; None where it says nothing of them."""
+    value = map_types(declared, base, localns)[1]
+    inner = get_args(value)[0] if hasattr(value, "__metadata__") else value
+    return None if isinstance(inner, TypeVar) else inner
 
 
 def callable_names(value: Any) -> tuple[str, ...]:

@@ -24,6 +24,29 @@ else:
 # fmt: off
 # ruff: noqa: E501, E701
 
+__all__ = [
+    "MapBytes16FlatBuffers", "MapBytes16TimestampUuid", "MapBytes16TimestampUuidFlatBuffers", "MapBytes20Bytes16",
+    "MapBytes20Bytes20", "MapBytes20Bytes20FlatBuffers", "MapBytes20Bytes20Timestamp", "MapBytes20FlatBuffers",
+    "MapBytes20StringFlatBuffers", "MapBytes20TimestampBytes20", "MapBytes20TimestampUuid", "MapBytes20Uuid",
+    "MapBytes32Bytes32", "MapBytes32Bytes32FlatBuffers", "MapBytes32FlatBuffers", "MapBytes32StringFlatBuffers",
+    "MapBytes32Timestamp", "MapBytes32Uuid", "MapBytes32UuidFlatBuffers", "MapOid3FlatBuffers", "MapOidCbor",
+    "MapOidFlatBuffers", "MapOidJson", "MapOidOid", "MapOidOidFlatBuffers", "MapOidOidOid", "MapOidOidSet",
+    "MapOidPickle", "MapOidString", "MapOidStringOid", "MapOidTimestampFlatBuffers", "MapOidTimestampOid",
+    "MapOidTimestampStringOid", "MapOidUuid", "MapSlotUuidUuid", "MapStringCbor", "MapStringFlatBuffers",
+    "MapStringJson", "MapStringOid", "MapStringOidOid", "MapStringPickle", "MapStringString",
+    "MapStringStringStringUuid", "MapStringStringUuid", "MapStringTimestampCbor", "MapStringUuid",
+    "MapTimestampBytes32FlatBuffers", "MapTimestampFlatBuffers", "MapTimestampStringCbor",
+    "MapTimestampStringFlatBuffers", "MapTimestampUuidCbor", "MapTimestampUuidFlatBuffers",
+    "MapTimestampUuidStringFlatBuffers", "MapUint16UuidTimestampFlatBuffers", "MapUint64TimestampUuid",
+    "MapUuidBytes20Bytes20Uint8UuidFlatBuffers", "MapUuidBytes20Uint8FlatBuffers", "MapUuidBytes20Uint8UuidFlatBuffers",
+    "MapUuidBytes32FlatBuffers", "MapUuidCbor", "MapUuidFlatBuffers", "MapUuidJson", "MapUuidOid", "MapUuidPickle",
+    "MapUuidString", "MapUuidStringFlatBuffers", "MapUuidStringOid", "MapUuidStringUuid", "MapUuidTimestampBytes32",
+    "MapUuidTimestampCbor", "MapUuidTimestampFlatBuffers", "MapUuidTimestampUuid", "MapUuidTimestampUuidFlatBuffers",
+    "MapUuidUuid", "MapUuidUuidCbor", "MapUuidUuidFlatBuffers", "MapUuidUuidSet", "MapUuidUuidStringFlatBuffers",
+    "MapUuidUuidStringUuid", "MapUuidUuidUuid", "MapUuidUuidUuidStringUuid", "MapUuidUuidUuidUuid",
+    "MapUuidUuidUuidUuidUuid",
+]
+
 class MapUuidString(PersistentMap[k.Uuid, v.String]): """Uuid -> String."""
 class MapUuidOid(PersistentMap[k.Uuid, v.Oid]): """Uuid -> Oid."""
 class MapUuidUuid(PersistentMap[k.Uuid, v.Uuid]): """Uuid -> Uuid."""

@@ -5,23 +5,28 @@ One code path lies below: a map in a transaction is a `Table`, which `Persistent
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Optional, TypeVar, Union, overload
 from uuid import UUID
 
 from .. import errors
-from ..attach import Declaration, attach
-from ..catalogue import catalogue_of, slot_prefix
-from ..keys import KeyCodec, key_codec
-from ..storage import Storage, shortened
-from ..store import Store
-from ..table import Table
-from ..tableclass import calling_locals
-from ..transaction import Transaction
-from ..values import compressed
-from ..values.base import FunctionSerializer, Serializer
-from .attached import Attached, Built, check_built, index_storages, prepare
-from .codecs import OwnKeys, callable_names, map_codecs, map_types
+from ..handlers import let_through
+from ..keys import KeyCodec, TupleKey, key_codec
+from ..schema.attach import attach
+from ..schema.declaration import Declaration
+from ..shown import shortened
+from ..store.catalogue import catalogue_of, slot_prefix
+from ..store.store import Store
+from ..store.transaction import Transaction
+from ..tables.selection import Selection
+from ..tables.storage import Storage
+from ..tables.table import Table
+from ..tables.tableclass import calling_locals
+from ..values.base import FunctionSerializer, Serializer, is_a
+from ..values.compression import compressed
+from .attached import Attached, Built, Records, check_built, prepare
+from .codecs import OwnKeys, callable_names, map_codecs, map_types, value_type
 from .selection import ClassicSelection
 
 if TYPE_CHECKING:
@@ -64,7 +69,7 @@ class PersistentMap(Generic[K, V]):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        cls._locals_seen = calling_locals()
+        cls._locals_seen = calling_locals(mentioned=vars(cls).get("__orig_bases__", ()))
 
     def __init__(
         self,
@@ -85,17 +90,17 @@ class PersistentMap(Generic[K, V]):
         self._codecs: Optional[tuple[KeyCodec[K], Serializer[V]]] = None
         self._typed: Optional[tuple[KeyCodec[K], Serializer[V]]] = None
         self._is_attached = False
-        self.place(slot, compress, marshal=marshal, unmarshal=unmarshal, build=build, cast=cast)
+        self._configure(slot, compress, marshal=marshal, unmarshal=unmarshal, build=build, cast=cast)
 
-        self.attached: dict[str, Attached] = {}  # replaced when it changes, never changed
-        self.detached: set[str] = set()
+        self._attached: dict[str, Attached] = {}  # replaced when it changes, never changed
+        self._detached: set[str] = set()
         self._index_attached_to: Optional[PersistentMap[Any, Any]] = None
         self._was_index = False
         self._wiring = object()  # another one whenever an index is attached or detached
 
     # -- codecs and storage ---------------------------------------------------------------------------------------
 
-    def codecs(self) -> tuple[KeyCodec[K], Serializer[V]]:
+    def _both_codecs(self) -> tuple[KeyCodec[K], Serializer[V]]:
         """The key codec and the value serializer that the type arguments and the constructor say."""
         if self._codecs is None:
             cls = type(self)
@@ -138,7 +143,7 @@ class PersistentMap(Generic[K, V]):
     def _deserialize_value(self, data: Any) -> Any:
         return self._by_types()[1].decode(data)
 
-    def place(
+    def _configure(
         self, slot: Optional[int], compress: Optional[int] = None, **callables: Optional[Callable[..., Any]]
     ) -> None:
         """Number this map, and give it what the constructor takes. None leaves what there is."""
@@ -150,7 +155,7 @@ class PersistentMap(Generic[K, V]):
         self._codecs = self._typed = None
 
     @classmethod
-    def in_slot(cls, slot: int) -> Self:
+    def _in_slot(cls, slot: int) -> Self:
         """A map in *slot* with the callables and the compression that the class was decorated with."""
         given: dict[str, Any] = {
             "marshal": cls._zlmdb_marshal,
@@ -165,58 +170,73 @@ class PersistentMap(Generic[K, V]):
             given = {name: given[name] for name in names if name in given}
         return cls(slot, compress=cls._zlmdb_compress, **given)
 
-    def storage(self, store: Store) -> Storage[K, V]:
+    def _storage_in(self, store: Store) -> Storage[K, V]:
         """Where and how the records are kept in *store*."""
-        found: Optional[Storage[K, V]] = store.maps.get(self)
+        return self._records_in(store).storage
+
+    def _records_in(self, store: Store) -> Records:
+        """The records in *store*, and what is known of their indexes."""
+        found: Optional[Records] = store.maps.get(self)
         if found is None:
-            found = store.maps[self] = self._slot_storage(store)
+            found = store.maps[self] = Records(self._slot_storage(store))
         return found
 
     def _slot_storage(self, store: Store) -> Storage[K, V]:
         """The storage in a store that knows nothing of this map yet."""
-        label = type(self).__name__
+        class_name = type(self).__name__
         if self._is_attached:
             return self._same_table(store)
         if self._slot is None:
-            raise TypeError(f"{label} has no slot: make it with a number, {label}(1), or with db.attach_table({label})")
-        key, value = self.codecs()
-        if store.layout == "classic":
-            key, value = key.classic(), value.classic()
-        place = catalogue_of(store).slot_place(self._slot)
-        storage = Storage(f"{label}({self._slot})", place.space, place.prefix, key, value, store.env.max_key_size())
+            raise TypeError(
+                f"{class_name} has no slot: make it with a number, {class_name}(1), or with "
+                f"db.attach_table({class_name})"
+            )
+        key, value = self._both_codecs()
+        key, value = store.traits.codec(key), store.traits.codec(value)
+        keyspace = catalogue_of(store).slot_keyspace(self._slot)
+        storage = Storage(
+            f"{class_name}({self._slot})", keyspace.space, keyspace.prefix, key, value, store.environment.max_key_size()
+        )
         storage.number = self._slot
         return storage
 
     def _same_table(self, store: Store) -> Storage[K, V]:
         """The table with the UUID of this attached map in another store, whichever slot it has there."""
-        declared = self.declaration()
+        declared = self._declaration()
         [storage] = attach(store, [declared], create=False)
         if storage.number == 0:
             raise errors.SchemaMismatch(
-                f"{declared.title} was attached to another database: attach it to {store.engine.path!r} too",
-                table=declared.title,
+                f"{declared.class_name} was attached to another database: attach it to {store.engine.path!r} too",
+                table=declared.class_name,
             )
         return storage
 
-    def declaration(self) -> Declaration:
+    def _declaration(self) -> Declaration:
         """What this map, whose class has a UUID, says of its table. Raises `TypeError` without one."""
         cls = type(self)
         oid = cls._zlmdb_oid
         if oid is None:
             raise TypeError(f"{cls!r} is not decorated as a table: put @zlmdb.table('<uuid>') before the class")
-        key, value = self.codecs()
+        key, value = self._both_codecs()
         description = (vars(cls).get("__doc__") or "").strip() or None
-        return Declaration(str(oid), oid, cls.__name__, description, key, value, model=None, indexes={})
+        vouched = any(self._callables) or bool(self._named_callables) or value.name == "custom"
+        shape = (
+            None if vouched else value_type(self.__dict__.get("__orig_class__", cls), PersistentMap, cls._locals_seen)
+        )
+        return Declaration(
+            str(oid), oid, cls.__name__, description, key, value, model=None, indexes={}, names=cls._locals_seen,
+            shape=shape, vouched=vouched,
+        )  # fmt: skip
 
-    def adopt(self, store: Store, storage: Storage[K, V]) -> None:
+    def _adopt(self, store: Store, storage: Storage[K, V]) -> None:
         """This is the map of *storage* in *store*."""
         self._is_attached = True
-        store.maps[self] = storage
+        store.maps[self] = Records(storage)
 
-    def identity(self, store: Store) -> str:
+    def _name_in(self, store: Store) -> str:
         """How the catalogue calls this map: by its UUID, or by its slot."""
         oid = type(self)._zlmdb_oid
-        return str(oid) if self._is_attached and oid is not None else f"slot {self.storage(store).number}"
+        return str(oid) if self._is_attached and oid is not None else f"slot {self._storage_in(store).number}"
 
     # -- in a transaction -----------------------------------------------------------------------------------------
 
@@ -228,22 +248,23 @@ class PersistentMap(Generic[K, V]):
         """The table, and the indexes that were built for it just now."""
         if not isinstance(txn, Transaction):  # pyright: ignore[reportUnnecessaryIsInstance]  # a common mistake
             raise TypeError(f"expected a transaction, got {shortened(txn)}: write m[txn, key] or m.bind(txn)")
-        table: Optional[Table[K, V]] = txn.tables.get(self)
+        table: Optional[Table[K, V]] = txn._tables.get(self)
         if table is not None:
-            return table, {} if table.prepared is self._wiring else self._prepare(txn, table)
-        txn.raw  # noqa: B018 - raises where the transaction is not open
+            return table, {} if self._wiring in txn._tables else self._prepare(txn, table)
+        txn._engine_txn  # noqa: B018 - raises where the transaction is not open
         self._check_slot(txn)
-        table = txn.tables[self] = Table.bound(txn, self.storage(txn.store))
+        txn._mixed = True
+        table = txn._tables[self] = Table._bound(txn, self._storage_in(txn._store))
         try:
             return table, self._prepare(txn, table)
         except BaseException:
-            del txn.tables[self]
+            del txn._tables[self]
             raise
 
     def _check_slot(self, txn: Transaction) -> None:
         """Raise unless a slot given by hand is free for it: the number may belong to an attached table."""
         if not self._is_attached and self._slot is not None:
-            oid = catalogue_of(txn.store).registered(txn.raw, self._slot)
+            oid = catalogue_of(txn._store).registered(txn._engine_txn, self._slot)
             if oid is not None:
                 raise errors.SchemaMismatch(
                     f"slot {self._slot} holds the table {oid}, {type(self).__name__}({self._slot}) would mix its "
@@ -253,30 +274,40 @@ class PersistentMap(Generic[K, V]):
 
     def _prepare(self, txn: Transaction, table: Table[K, V]) -> Built:
         """Let *table* keep the attached indexes in step; those that had to be built for it."""
-        wiring, storage, owner = self._wiring, table.storage, self._index_attached_to
-        if owner is not None and txn.write:
+        wiring, owner = self._wiring, self._index_attached_to
+        if owner is not None and txn._write:
             owner.bind(txn)  # which builds this index where it has to
-        if storage.wiring is not wiring:
-            storage.indexes = index_storages(self.attached, txn.store, storage.label)
-            storage.wiring = wiring
-        table.bind_indexes()
+        self._records_in(txn._store).rewire(self._attached, txn._store, wiring)
+        table._bind_indexes_again()
         built: Built = {}
-        if txn.write:
+        if txn._write:
             built = prepare(self, txn, table)
         elif owner is not None:
             check_built(owner, self, txn, table)
-        table.prepared = wiring
+        # Under what is attached, too: it is there for as long as nothing else is attached, nor the catalogue changed.
+        txn._tables[wiring] = table
+        txn._mixed = True
+        txn._index_hooks.append(partial(self._indexes_changed, txn))
         return built
+
+    def _unprepare(self, txn: Transaction) -> None:
+        """Find out anew, when the map is used next in *txn*, what the file has of its indexes."""
+        txn._tables.pop(self._wiring, None)
+
+    def _indexes_changed(self, txn: Transaction, by: Table[Any, Any], names: Sequence[str]) -> None:
+        table = txn._tables.get(self)
+        if table is not None and table is not by and table._name == by._name:  # another map of the same table
+            self._unprepare(txn)
+            table._refuse_without(names)
 
     # -- one record -----------------------------------------------------------------------------------------------
 
     def __getitem__(self, txn_key: tuple[Transaction, K]) -> Optional[V]:
         try:  # what `_unpacked` does, without the call: half the cost of reading through a map
             txn, key = txn_key
-            table: Table[K, V] = txn.tables[self]
-            if table.prepared is not self._wiring:
-                table = self.bind(txn)
-        except (KeyError, TypeError, ValueError, AttributeError):
+            table: Table[K, V] = txn._tables[self._wiring]
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            let_through(error)
             table, key = self._unpacked_first(txn_key)
         try:
             return table.get(key)
@@ -290,10 +321,10 @@ class PersistentMap(Generic[K, V]):
     def __delitem__(self, txn_key: tuple[Transaction, K]) -> None:
         table, key = self._unpacked(txn_key)
         try:
-            table.remove(table.storage.encode_key(key))
+            table._remove(table._storage.encode_key(key))
         except errors.EncodeError as error:
             _absent(error, None)
-            table.txn.check_write()
+            table._txn._check_write()
 
     def __contains__(self, txn_key: tuple[Transaction, K]) -> bool:
         table, key = self._unpacked(txn_key)
@@ -336,11 +367,10 @@ class PersistentMap(Generic[K, V]):
         """The bound table and the key; here the way that is nearly always taken."""
         try:
             txn, key = txn_key
-            table: Table[K, V] = txn.tables[self]
-            if table.prepared is self._wiring:
-                return table, key
-        except (KeyError, TypeError, ValueError, AttributeError):
-            pass
+            table: Table[K, V] = txn._tables[self._wiring]
+            return table, key
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            let_through(error)
         return self._unpacked_first(txn_key)
 
     def _unpacked_first(self, txn_key: Any) -> tuple[Table[K, V], K]:
@@ -404,7 +434,7 @@ class PersistentMap(Generic[K, V]):
                 parts = parts[:-1]
         if prefix is None or (isinstance(prefix, (str, bytes, tuple)) and len(parts) == 0):
             return len(table)
-        return table.select(prefix=parts).count()
+        return _beginning(table, parts).count()
 
     def count_range(self, txn: Transaction, from_key: K, to_key: K) -> int:
         """The number of records with ``from_key <= key < to_key``."""
@@ -441,15 +471,15 @@ class PersistentMap(Generic[K, V]):
         several may have one, put the primary key last into it. An index new to records that are there is built by the
         next write transaction that uses the map. Raises `ValueError` when *name* or *pmap* is taken.
         """
-        if name in self.attached:
+        if name in self._attached:
             raise ValueError(f"{self!r} has an index {name!r} already: detach it first, or choose another name")
         why = self._no_index(pmap)
         if why:
             raise ValueError(f"{pmap!r} cannot be the index {name!r} of {self!r}: {why}")
         pmap._index_attached_to = self
-        self.detached.discard(name)
+        self._detached.discard(name)
         attached = Attached(pmap, fkey, nullable, unique, trusted=not pmap._was_index, token=object())
-        self._attach({**self.attached, name: attached}, pmap)
+        self._attach({**self._attached, name: attached}, pmap)
 
     def _no_index(self, pmap: PersistentMap[Any, Any]) -> str:
         """Why *pmap* cannot be an index of this map, if so."""
@@ -459,30 +489,30 @@ class PersistentMap(Generic[K, V]):
             return f"it is an index of {pmap._index_attached_to!r}: detach it there, or make another map"
         if self._index_attached_to is not None:
             return f"that is itself an index of {self._index_attached_to!r}, and an index has no indexes"
-        return f"it has the indexes {pmap.indexes()}, and an index has none" if pmap.attached else ""
+        return f"it has the indexes {pmap.indexes()}, and an index has none" if pmap._attached else ""
 
     def detach_index(self, name: str) -> None:
         """Leave the index *name* alone from now on: its entries stay as they are, and the file forgets it.
 
         A name that is not attached is taken, too, so that a program can let go of an index that only the file knows.
         """
-        self.detached.add(name)
-        gone = self.attached.get(name)
+        self._detached.add(name)
+        gone = self._attached.get(name)
         pmap = None if gone is None else gone.pmap
         if pmap is not None:
             pmap._index_attached_to = None
             pmap._was_index = True
-        self._attach({other: one for other, one in self.attached.items() if other != name}, pmap)
+        self._attach({other: one for other, one in self._attached.items() if other != name}, pmap)
 
     def _attach(self, attached: dict[str, Attached], pmap: Optional[PersistentMap[Any, Any]]) -> None:
-        self.attached = attached
+        self._attached = attached
         self._wiring = object()
         if pmap is not None:
             pmap._wiring = object()
 
     def indexes(self) -> list[str]:
         """The names of the attached indexes, sorted."""
-        return sorted(self.attached)
+        return sorted(self._attached)
 
     def is_index(self) -> bool:
         """Whether this map is an index of another one."""
@@ -493,26 +523,41 @@ class PersistentMap(Generic[K, V]):
 
         Raises `DuplicateKey` when two records have one index key, `NullValueConstraint`, `KeyError` for another name.
         """
-        if name not in self.attached:
+        if name not in self._attached:
             raise KeyError(f"{self!r} has no index {name!r}, it has {self.indexes()}")
         return self._rebuild(txn, [name])
 
     def rebuild_indexes(self, txn: Transaction) -> tuple[int, int]:
         """`rebuild_index` for every index; the sums."""
-        return self._rebuild(txn, self.attached)
+        return self._rebuild(txn, self._attached)
 
     def _rebuild(self, txn: Transaction, names: Iterable[str]) -> tuple[int, int]:
         table, built = self._bound(txn)
         results = [
             # One that was built on the way here is not built twice.
-            built[bound.storage.name] if bound.storage.name in built else table.rebuild(bound)
-            for bound in table.indexes
+            built[bound.storage.name] if bound.storage.name in built else table._rebuild(bound)
+            for bound in table._indexes
             if bound.storage.name in names
         ]
         return sum(deleted for deleted, _ in results), sum(written for _, written in results)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}, slot {self._slot}>"
+
+
+def _beginning(table: Table[Any, Any], prefix: Any) -> Selection[Any, Any]:
+    """The records whose key begins with *prefix*, as zlmdb <= 26 has it: the last text may be a part of the key's."""
+    codec = table._storage.key
+    if isinstance(prefix, (str, bytes)):
+        return table.select(startswith=prefix)
+    if not isinstance(codec, TupleKey):
+        return table.select(prefix, through=prefix)
+    parts: tuple[Any, ...] = prefix if is_a(prefix, tuple) else (prefix,)
+    if any(part is None for part in parts):
+        codec.refuse(prefix, "None in front of a part that is given")
+    if len(parts) == len(codec.parts) and isinstance(parts[-1], (str, bytes)):
+        return table.select(prefix=parts[:-1], startswith=parts[-1])
+    return table.select(prefix=parts)
 
 
 def _absent(error: errors.EncodeError, default: D) -> D:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Optional, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Optional, TypeVar, Union
 from uuid import UUID
 
-from .pmap import PersistentMap
+if TYPE_CHECKING:
+    from .pmap import PersistentMap
 
 C = TypeVar("C", bound=type)
 
@@ -34,13 +35,17 @@ def table(
     uuid = oid if isinstance(oid, UUID) else UUID(oid)
 
     def decorate(cls: C) -> C:
+        from .pmap import PersistentMap  # late: who decorates a map has it
+
         given: Any = cls
         if not (isinstance(given, type) and issubclass(given, PersistentMap)):
             raise TypeError(f"@table takes a subclass of PersistentMap, not {cls!r}")
         callables: dict[str, Any] = {"marshal": marshal, "parse": parse, "build": build, "cast": cast}
-        facts = {name: None if function is None else staticmethod(function) for name, function in callables.items()}
-        for name, fact in {"oid": uuid, "compress": compress, **facts}.items():
-            setattr(cls, f"_zlmdb_{name}", fact)
+        attributes = {
+            name: None if function is None else staticmethod(function) for name, function in callables.items()
+        }
+        for name, attribute in {"oid": uuid, "compress": compress, **attributes}.items():
+            setattr(cls, f"_zlmdb_{name}", attribute)
         TABLES_BY_UUID[uuid] = cls
         return cls
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Generic, Optional, TypeVar
 
-from ..selection import Selection
+from ..tables.selection import Selection
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -26,7 +26,7 @@ class ClassicSelection(Selection[K, V], Generic[K, V, R]):
     @classmethod
     def of(cls, chosen: Selection[K, V], keys: bool, values: bool) -> ClassicSelection[K, V, R]:
         """*chosen*, iterating over keys, values, pairs of both, or neither."""
-        self = cls(*chosen.range())
+        self = cls(*chosen._range())
         self._returns = bool(keys), bool(values)
         self._rows = None
         return self

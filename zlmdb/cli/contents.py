@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import pickle
 import re
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, Optional
@@ -16,8 +15,8 @@ import click
 
 import zlmdb
 
-from ..engines.lmdb import data_file
-from ..operations.keytext import from_plain, parse
+from ..engines import registry
+from ..operations.keytext import from_plain, is_bytes, parse
 from ..values.base import is_a
 from .output import to_json
 
@@ -49,22 +48,49 @@ class Contents(NamedTuple):
 
     def key(self, text: str) -> Any:
         """The key that *text* means."""
-        return parse(self.table.storage.key, text)
+        return parse(self.table._storage.key, text)
 
-    def prefix(self, text: str) -> Any:
-        """What the keys of a range begin with: text, hexadecimal bytes, or a JSON list of leading parts."""
-        codec = self.table.storage.key
+    def bound(self, text: str) -> Any:
+        """Where a range begins or ends: a key, or a JSON list of the leading parts of one."""
+        codec = self.table._storage.key
+        return self._leading("a bound", text) if isinstance(codec, zlmdb.keys.TupleKey) else parse(codec, text)
+
+    def prefix(self, text: str) -> tuple[Any, ...]:
+        """The leading parts of keys, which *text* gives as a JSON list."""
+        codec = self.table._storage.key
         if not isinstance(codec, zlmdb.keys.TupleKey):
-            return parse(codec, text)
+            raise click.UsageError(
+                f"--prefix {text}: keys here are {codec.name} and have no parts: --startswith selects those that begin "
+                f"with a text"
+            )
+        return self._leading("--prefix", text)
+
+    def _leading(self, option: str, text: str) -> tuple[Any, ...]:
+        codec = self.table._storage.key
         try:
             parts: Any = json.loads(text)
         except ValueError:
             parts = None
         if not is_a(parts, list) or len(parts) > len(codec.parts):
             raise click.UsageError(
-                f"--prefix {text}: expected a JSON list of leading parts, of which a key has {len(codec.parts)}"
+                f"{option} {text}: expected a JSON list of leading parts, of which a key has {len(codec.parts)} "
+                f"({', '.join([part.name for part in codec.parts])})"
             )
         return tuple(from_plain(part, one) for part, one in zip(codec.parts, parts))
+
+    def startswith(self, text: str, prefix: Sequence[Any]) -> Any:
+        """What the keys, or the parts behind *prefix*, begin with: text, or hexadecimal bytes."""
+        codec = self.table._storage.key
+        if isinstance(codec, zlmdb.keys.TupleKey):
+            if len(prefix) == len(codec.parts):
+                raise click.UsageError("--startswith: --prefix gives all parts of the keys, which leaves none to begin")
+            codec = codec.parts[len(prefix)]
+        if is_bytes(codec):
+            try:
+                return bytes.fromhex(text)
+            except ValueError as error:
+                raise click.UsageError(f"--startswith {text}: expected hexadecimal digits: {error}") from error
+        return text
 
     def parsed(self, text: str) -> Any:
         """The value that *text* means: JSON for documents and numbers, itself for texts, hexadecimal for bytes."""
@@ -106,19 +132,19 @@ def opened(
 ) -> Generator[Contents, None, None]:
     """A block with the table *name* of the database at *path*; *as_map* is the named map of a table without types."""
     if as_map is not None:
-        if not os.path.exists(data_file(str(path))):
+        if not registry.engine(str(path)).exists():
             raise FileNotFoundError(f"no database at {str(path)!r}: check the path")  # Database() would make one
         with zlmdb.Database(path, readonly=not write, create=False) as db:
             pmap = _attached(db, name, as_map)
             with db.begin(write=write) as txn:
                 table = pmap.bind(txn)
-                yield Contents(table, table.storage.value.name, unpickle)
+                yield Contents(table, table._storage.value.name, unpickle)
         return
     with zlmdb.open(path, readonly=not write) as db:
         infos = db.tables()
         with db.write() if write else db.read() as t:
             table = t[name]
-            yield Contents(table, infos[table.label].value or "bytes", unpickle)
+            yield Contents(table, infos[table._name].value or "bytes", unpickle)
 
 
 def _attached(db: Any, name: str, as_map: str) -> Any:
@@ -160,9 +186,9 @@ def _plain(cls: Any) -> Any:
         return cls
 
     def codecs(self: Any) -> Any:
-        return cls.codecs(self)[0], zlmdb.values.compressed(_AsBytes(), self._compress)
+        return cls._both_codecs(self)[0], zlmdb.values.compressed(_AsBytes(), self._compress)
 
-    return type(cls.__name__, (cls,), {"__doc__": cls.__doc__, "codecs": codecs})
+    return type(cls.__name__, (cls,), {"__doc__": cls.__doc__, "_both_codecs": codecs})
 
 
 def map_class(text: str) -> tuple[Any, Optional[int]]:

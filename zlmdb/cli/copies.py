@@ -26,7 +26,7 @@ def backup(path: Path, target: Path, no_compact: bool, overwrite: bool, as_json:
     """
     with zlmdb.open(path, readonly=True) as db, output.progress(as_json) as told:
         made = db.backup(target, compact=not no_compact, overwrite=overwrite, progress=told)
-    output.facts({"path": made.path, "bytes": made.bytes}, as_json)
+    output.fields({"path": made.path, "bytes": made.bytes}, as_json)
 
 
 @command
@@ -37,7 +37,7 @@ def restore(copy: Path, path: Path, overwrite: bool, as_json: bool) -> None:
     """Put the backup COPY where the database at PATH is kept. Nobody may have that open."""
     with output.progress(as_json) as told:
         made = zlmdb.Database.restore(copy, path, overwrite=overwrite, progress=told)
-    output.facts({"path": made.path, "bytes": made.bytes}, as_json)
+    output.fields({"path": made.path, "bytes": made.bytes}, as_json)
 
 
 @command
@@ -46,4 +46,4 @@ def compact(path: Path, as_json: bool) -> None:
     """Make the file of the database at PATH smaller, without its unused pages. Nobody else may have it open."""
     with zlmdb.open(path) as db, output.progress(as_json) as told:
         done = db.compact(progress=told)
-    output.facts({"bytes_before": done.before, "bytes_after": done.after}, as_json)
+    output.fields({"bytes_before": done.before, "bytes_after": done.after}, as_json)

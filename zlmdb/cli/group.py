@@ -11,6 +11,8 @@ import click
 
 import zlmdb
 
+from . import output
+
 FAILED, FOUND, ABSENT, STOPPED = 1, 3, 4, 130
 """Exit codes, beside 0 for success and 2 for a wrong command line."""
 
@@ -25,16 +27,32 @@ class Command(click.Command):
             return super().invoke(ctx)
         except BrokenPipeError:  # click ends quietly: the reader has seen enough
             raise
+        except click.ClickException as error:
+            raise _escaped(error) from error
+        except RecursionError as error:
+            _tell(ctx, error, "what was given, or is stored, is nested too deeply to be shown or read here")
         except (zlmdb.Error, OSError, KeyError, ImportError, ValueError, TypeError, AttributeError) as error:
-            text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
-            if ctx.params.get("as_json"):
-                click.echo(json.dumps({"error": text, "type": type(error).__name__}), err=True)
-            else:
-                click.echo(f"Error: {text}", err=True)
-            ctx.exit(FAILED)
+            _tell(ctx, error, str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error))
         except KeyboardInterrupt:
             click.echo("\nStopped.", err=True)
             ctx.exit(STOPPED)
+
+
+def _escaped(error: click.ClickException) -> click.ClickException:
+    """*error* with its message escaped: names in it may be those of the file."""
+    text = output.escaped(error.message)
+    if isinstance(error, click.UsageError):
+        return click.UsageError(text, error.ctx)
+    return click.ClickException(text)
+
+
+def _tell(ctx: click.Context, error: Exception, text: str) -> None:
+    """End with an error."""
+    if ctx.params.get("as_json"):
+        click.echo(json.dumps({"error": text, "type": type(error).__name__}), err=True)
+    else:
+        output.say(f"Error: {text}", err=True)
+    ctx.exit(FAILED)
 
 
 class RecordCommand(Command):

@@ -9,6 +9,7 @@ import click
 
 import zlmdb
 
+from ..operations.foreign import foreign
 from . import output
 from .group import command
 
@@ -16,10 +17,21 @@ from .group import command
 @command
 @click.argument("path", type=click.Path(path_type=Path))
 def info(path: Path, as_json: bool) -> None:
-    """Show the layout, the LMDB format, the sizes and the version of the database at PATH."""
-    with zlmdb.open(path, readonly=True) as db:
+    """Show the layout, the LMDB format, the sizes and the version of the database at PATH.
+
+    Of an LMDB file that zlmdb did not write it shows the format, the sizes and the sub-databases.
+    """
+    try:
+        opened = zlmdb.open(path, readonly=True)
+    except zlmdb.InvalidDatabase:
+        found = foreign(str(path))
+        if found is None:
+            raise
+        output.fields(found, as_json)
+        return
+    with opened as db:
         stats, tables = db.stats(), db.tables()
-        output.facts(
+        output.fields(
             {
                 "path": str(path),
                 "layout": db.layout,
@@ -33,7 +45,7 @@ def info(path: Path, as_json: bool) -> None:
                 "file_bytes": stats["current_size"],
                 "page_bytes": stats["page_size"],
                 "last_transaction": stats["last_txnid"],
-                "readers": stats["num_readers"],
+                "readers": sum(1 for reader in db.readers() if reader.pid != os.getpid()),
                 "reader_slots": stats["max_readers"],
                 **_namespace(),
             },
@@ -52,7 +64,7 @@ def _namespace() -> dict[str, str]:
 @command
 @click.argument("path", type=click.Path(path_type=Path))
 def tables(path: Path, as_json: bool) -> None:
-    """List the tables of the database at PATH: types, records, bytes and indexes.
+    """List the tables of the database at PATH: types, records, bytes and indexes; with --json the fields, too.
 
     The types are missing where zlmdb 26 made the table, which does not store them.
     """
@@ -60,7 +72,7 @@ def tables(path: Path, as_json: bool) -> None:
         rows = [
             {
                 "table": one.name, "key": one.key, "value": one.value, "records": one.count, "bytes": one.bytes,
-                "indexes": one.indexes,
+                "indexes": one.indexes, **({"fields": one.fields} if as_json else {}),
             }
             for one in db.tables().values()
         ]  # fmt: skip
@@ -83,7 +95,7 @@ def readers(path: Path, clear: bool, as_json: bool) -> None:
             if reader.pid != os.getpid()
         ]
     if clear and not as_json:
-        click.echo(f"{cleared} slots of dead processes freed")
+        output.say(f"{cleared} slots of dead processes freed")
     output.table(rows, as_json)
 
 

@@ -58,8 +58,8 @@ def migrate(
     ]
     output.table(rows, False)
     for skipped in report.skipped:
-        click.echo(f"skipped: {skipped.table} {skipped.key}: {skipped.reason}")
-    click.echo("dry run, nothing was written" if dry_run else f"{report.verified} records compared, all equal")
+        output.say(f"skipped: {skipped.table} {skipped.key}: {skipped.reason}")
+    output.say("dry run, nothing was written" if dry_run else f"{report.verified} records compared, all equal")
 
 
 @command
@@ -86,7 +86,7 @@ def upgrade(path: Path, schema: str, dry_run: bool, as_json: bool) -> None:
         output.line({"dry_run": dry_run, "version": version, "steps": [step._asdict() for step in steps]})
         return
     output.table([step._asdict() for step in steps], False)
-    click.echo(f"{'dry run, ' * dry_run}version {version}")
+    output.say(f"{'dry run, ' * dry_run}version {version}")
 
 
 @contextmanager

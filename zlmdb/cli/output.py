@@ -1,4 +1,4 @@
-"""What commands write: facts, tables and JSON on standard output, progress on standard error."""
+"""What commands write: fields, tables and JSON on standard output, progress on standard error."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import datetime as dt
 import json
 import math
 import sys
+import unicodedata
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -16,38 +17,57 @@ import click
 from ..operations.progress import Progress, Told, silent
 from ..values.base import is_a
 
+_HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+"""Categories of Unicode: controls (C0, C1), format characters such as bidi overrides, surrogates, line separators."""
 
-def facts(found: Mapping[str, Any], as_json: bool) -> None:
+
+def escaped(text: str) -> str:
+    """*text* as one line that a terminal shows as it is: what it would act upon, or not show, as ``\\u009b``."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(map(_escaped, text))
+
+
+def _escaped(char: str) -> str:
+    if unicodedata.category(char) not in _HIDDEN:
+        return char
+    return json.dumps(char)[1:-1] if char != "\x7f" else "\\u007f"
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Write one line of text, of whatever is in a file."""
+    click.echo(escaped(text), err=err)
+
+
+def fields(found: Mapping[str, Any], as_json: bool) -> None:
     """Names and values, one a line, or one JSON object."""
     if as_json:
-        click.echo(json.dumps(to_json(dict(found))))
+        line(dict(found))
         return
     width = max((len(name) for name in found), default=0)
     for name, fact in found.items():
-        click.echo(f"{name.replace('_', ' '):{width}}  {_text(fact)}")
+        say(f"{name.replace('_', ' '):{width}}  {_text(fact)}")
 
 
 def table(rows: Sequence[Mapping[str, Any]], as_json: bool) -> None:
     """Rows under their column names, numbers to the right, or a JSON list of objects."""
     if as_json:
-        click.echo(json.dumps(to_json([dict(row) for row in rows])))
+        line([dict(row) for row in rows])
         return
     if not rows:
         return
     names = list(rows[0])
-    cells = [[_text(row[name]) for name in names] for row in rows]
-    widths = [max(len(name), *(len(line[place]) for line in cells)) for place, name in enumerate(names)]
+    cells = [[escaped(_text(row[name])) for name in names] for row in rows]
+    widths = [max(len(name), *(len(one[column]) for one in cells)) for column, name in enumerate(names)]
     numbers = [all(type(row[name]) in (int, float) for row in rows) for name in names]
-    for line in (names, *cells):
-        padded = [
-            cell.rjust(width) if right else cell.ljust(width) for cell, width, right in zip(line, widths, numbers)
-        ]
-        click.echo("  ".join(padded).rstrip())
+    for row in (names, *cells):
+        padded = [cell.rjust(width) if right else cell.ljust(width) for cell, width, right in zip(row, widths, numbers)]
+        say("  ".join(padded).rstrip())
 
 
 def line(data: Any) -> None:
-    """One line of JSON."""
-    click.echo(json.dumps(to_json(data), ensure_ascii=False))
+    """One line of JSON, which has JSON's own escapes for what `escaped` escapes: programs read what is stored."""
+    say(json.dumps(to_json(data), ensure_ascii=False))
 
 
 def to_json(value: Any) -> Any:
@@ -87,6 +107,7 @@ def progress(as_json: bool) -> Generator[Told, None, None]:
         return
     try:
         from rich.console import Console
+        from rich.markup import escape as markup
         from rich.progress import Progress as Bars
     except ModuleNotFoundError:
         yield silent
@@ -96,7 +117,7 @@ def progress(as_json: bool) -> Generator[Told, None, None]:
 
         def told(one: Progress) -> None:
             if one.stage not in tasks:
-                tasks[one.stage] = bars.add_task(one.stage, total=one.total)
+                tasks[one.stage] = bars.add_task(markup(escaped(one.stage)), total=one.total)
             bars.update(tasks[one.stage], completed=one.done, total=one.total)
 
         yield told

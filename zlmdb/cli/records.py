@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any, Optional
 
@@ -24,9 +25,10 @@ _MAP = click.option("--map", "as_map", metavar="MAP", help="The map of a table w
 @_PATH
 @_TABLE
 @click.argument("key")
+@click.option("--raw", is_flag=True, help="Write a text, or bytes, as they are: control characters, too.")
 @_UNPICKLE
 @_MAP
-def get(path: Path, table: str, key: str, unpickle: bool, as_map: Optional[str], as_json: bool) -> None:
+def get(path: Path, table: str, key: str, raw: bool, unpickle: bool, as_map: Optional[str], as_json: bool) -> None:
     """Show the value of KEY in TABLE of the database at PATH, as JSON.
 
     A KEY is a text, a UUID, a date, hexadecimal bytes or a number; of a tuple it is a JSON list of its parts. TABLE
@@ -37,7 +39,19 @@ def get(path: Path, table: str, key: str, unpickle: bool, as_map: Optional[str],
         found = contents.key(key)
         if found not in contents.table:
             _absent(table, key, as_json)
-        output.line(contents.shown(contents.table[found]))
+        value = contents.table[found]
+        if raw:
+            _write_raw(value, contents.value)
+        else:
+            output.line(contents.shown(value))
+
+
+def _write_raw(value: Any, kind: str) -> None:
+    """Write a text or bytes, and nothing else."""
+    if not isinstance(value, (str, bytes)):
+        raise click.UsageError(f"--raw writes texts and bytes, and values here are of type {kind}: leave it out")
+    data = value.encode() if isinstance(value, str) else bytes(value)
+    sys.stdout.buffer.write(data)
 
 
 @record_command
@@ -84,7 +98,9 @@ def delete(path: Path, table: str, key: str, as_map: Optional[str], as_json: boo
 @_TABLE
 @click.option("--from", "start", metavar="KEY", help="The first key.")
 @click.option("--to", "stop", metavar="KEY", help="The key before which the range ends.")
-@click.option("--prefix", metavar="KEY", help="What the keys begin with: a text, or a JSON list of leading parts.")
+@click.option("--through", metavar="KEY", help="The key behind which the range ends.")
+@click.option("--prefix", metavar="PARTS", help="Leading parts of tuples, each whole, as a JSON list.")
+@click.option("--startswith", metavar="TEXT", help="What the keys, or the parts behind --prefix, begin with.")
 @click.option("--reverse", is_flag=True, help="From the last key backwards.")
 @click.option("--limit", type=click.IntRange(min=0), metavar="N", help="At most N records.")
 @click.option("--keys", "only_keys", is_flag=True, help="Keys only; values are not read.")
@@ -92,18 +108,23 @@ def delete(path: Path, table: str, key: str, as_map: Optional[str], as_json: boo
 @_UNPICKLE
 @_MAP
 def select(
-    path: Path, table: str, start: Optional[str], stop: Optional[str], prefix: Optional[str], reverse: bool,
-    limit: Optional[int], only_keys: bool, only_count: bool, unpickle: bool, as_map: Optional[str], as_json: bool,
+    path: Path, table: str, start: Optional[str], stop: Optional[str], through: Optional[str], prefix: Optional[str],
+    startswith: Optional[str], reverse: bool, limit: Optional[int], only_keys: bool, only_count: bool, unpickle: bool,
+    as_map: Optional[str], as_json: bool,
 ) -> None:  # fmt: skip
     """Show records of TABLE of the database at PATH in key order, one line of JSON each.
 
-    Each line is {"key": ..., "value": ...}. The range is half-open: --from is in it, --to is not.
+    Each line is {"key": ..., "value": ...}. The range is half-open: --from is in it, --to is not. Of tuples these
+    take leading parts, too. '["s1"]' as a --prefix does not select ["s10", 5]; --startswith s1 does.
     """
     with opened(path, table, as_map=as_map, unpickle=unpickle) as contents:
-        bounds = [None if text is None else contents.key(text) for text in (start, stop)]
-        begin = None if prefix is None else contents.prefix(prefix)
-        rows: Any = contents.table.select(*bounds, prefix=begin, reverse=reverse, limit=limit)
-        codec = contents.table.storage.key
+        first, end, last = [None if text is None else contents.bound(text) for text in (start, stop, through)]
+        parts = None if prefix is None else contents.prefix(prefix)
+        begin = None if startswith is None else contents.startswith(startswith, parts or ())
+        rows: Any = contents.table.select(
+            first, end, through=last, prefix=parts, startswith=begin, reverse=reverse, limit=limit
+        )
+        codec = contents.table._storage.key
         if only_count:
             output.line({"count": rows.count()} if as_json else rows.count())
         elif only_keys:
@@ -119,5 +140,5 @@ def _absent(table: str, key: str, as_json: bool) -> None:
     if as_json:
         output.line(None)
     else:
-        click.echo(f"table {table} has no record {key}", err=True)
+        output.say(f"table {table} has no record {key}", err=True)
     click.get_current_context().exit(ABSENT)

@@ -1,4 +1,4 @@
-"""Damaged files: `check` and `salvage`."""
+"""What is wrong, or not wanted any more: `check`, `salvage` and `drop-index`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import click
 
 import zlmdb
 
+from ..engines import registry
 from ..operations.backup import alone, in_use
 from ..operations.progress import Told
 from ..operations.report import CheckReport, Problem
@@ -25,21 +26,21 @@ def check(path: Path, as_json: bool) -> None:
     """
     with output.progress(as_json) as told:
         # While somebody has it open its pages may change, and LMDB has trusted them already.
-        place = str(path)
-        wrong = [] if in_use(place) else _wrong(path, told)
-        if wrong and not in_use(place):
+        file = str(path)
+        wrong = [] if in_use(file) else _wrong(path, told)
+        if wrong and not in_use(file):
             try:
-                with alone(place):  # again, with nobody else there
+                with alone(file):  # again, with nobody else there
                     wrong = _wrong(path, told)
             except zlmdb.DatabaseInUse:
                 wrong = []
-            except OSError:  # its locks cannot be had
-                pass
+            except OSError:  # its locks cannot be had: what a writer does may look like damage
+                registry.engine(file).require_reader()
         if wrong:
             report = CheckReport(str(path))
             for text in wrong:
-                report.add(Problem("structure", text))
-            report.note("the file was not opened: salvage it, or restore a backup")
+                report._add(Problem("structure", text))
+            report._note("the file was not opened: salvage it, or restore a backup")
         else:
             with zlmdb.open(path, readonly=True) as db:
                 report = db.check(progress=told)
@@ -65,12 +66,12 @@ def _show(report: CheckReport) -> None:
     ]
     output.table(rows, False)
     for note in report.notes:
-        click.echo(f"note: {note}")
+        output.say(f"note: {note}")
     for problem in report.problems:
         where = ".".join(part for part in (problem.table, problem.index) if part is not None)
         key = "" if problem.key is None else f" {problem.key}"
-        click.echo(f"{problem.kind}: {where}{key}{': ' * bool(where or key)}{problem.text}")
-    click.echo(str(report))
+        output.say(f"{problem.kind}: {where}{key}{': ' * bool(where or key)}{problem.text}")
+    output.say(str(report))
 
 
 @command
@@ -93,8 +94,25 @@ def salvage(source: Path, target: Path, as_json: bool) -> None:
         ]
         output.table(rows, False)
         for text in (*report.damage, *(f"note: {note}" for note in report.notes)):
-            click.echo(text)
+            output.say(text)
         for lost in report.lost:
-            click.echo(f"lost: {lost.table} {lost.key}: {lost.reason}")
+            output.say(f"lost: {lost.table} {lost.key}: {lost.reason}")
     if not report.complete:
         click.get_current_context().exit(FOUND)
+
+
+@command
+@click.argument("path", type=click.Path(path_type=Path))
+@click.argument("table")
+@click.argument("index")
+def drop_index(path: Path, table: str, index: str, as_json: bool) -> None:
+    """Drop the INDEX of a TABLE in the database at PATH, for good.
+
+    Programs that declare it build it again when they next open the database to write.
+    """
+    with zlmdb.open(path, zlmdb.Schema, create=False) as db:
+        db.drop_index(table, index)
+    if as_json:
+        output.line({"table": table, "dropped": index})
+    else:
+        output.say(f"{table}.{index} dropped")

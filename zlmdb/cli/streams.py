@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import shutil
+import stat
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -14,9 +14,10 @@ import click
 
 import zlmdb
 
-from ..engines.lmdb import data_file, lock_file, writer_lock
-from ..operations.backup import replacing
-from ..operations.filling import new_file
+from ..engines import registry
+from ..operations.backup import as_private_as, file_of, replacing
+from ..operations.filling import Like, new_file
+from ..operations.stream import MAX_LINE
 from ..operations.stream import load as load_stream
 from . import output
 from .group import command
@@ -26,40 +27,63 @@ from .group import command
 @click.argument("path", type=click.Path(path_type=Path))
 @click.argument("file", type=click.Path(dir_okay=False), default="-")
 @click.option("--table", "tables", multiple=True, metavar="TABLE", help="Only this table; may be given several times.")
-def dump(path: Path, file: str, tables: tuple[str, ...], as_json: bool) -> None:
+@click.option("--overwrite", is_flag=True, help="Replace an existing FILE.")
+def dump(path: Path, file: str, tables: tuple[str, ...], overwrite: bool, as_json: bool) -> None:
     """Write the database at PATH to FILE, or standard output, as a portable stream of JSON lines.
 
     It holds the schema, typed keys, values and checksums, and can be loaded into another layout, LMDB version or
-    engine, on another machine. Nothing is unpickled. An existing FILE is replaced when all is written.
+    engine, on another machine. Nothing is unpickled. An existing FILE is kept, unless --overwrite is given; then it is
+    replaced when all is written. Those may read FILE who may read the database. Nothing is written through a link.
     """
     _refuse_itself(str(path), file)
-    with zlmdb.open(path, readonly=True) as db, _written(file) as target, output.progress(as_json) as told:
+    source = file_of(registry.engine(str(path)))
+    with (
+        zlmdb.open(path, readonly=True) as db,
+        _written(file, source, overwrite) as target,
+        output.progress(as_json) as told,
+    ):
         streamed = db.dump(target, tables=tables or None, progress=told)
     text = f"{streamed.tables} tables, {streamed.records} records"
-    click.echo(text if not as_json else f'{{"tables": {streamed.tables}, "records": {streamed.records}}}', err=True)
+    output.say(text if not as_json else f'{{"tables": {streamed.tables}, "records": {streamed.records}}}', err=True)
 
 
 def _refuse_itself(path: str, file: str) -> None:
     """Raise `DatabaseInUse` where *file* is one of those of the database at *path*, which the dump would replace."""
-    for own in (data_file(path), lock_file(path), writer_lock(path)):
+    for own in registry.engine(path).files():
         if file != "-" and os.path.exists(file) and os.path.exists(own) and os.path.samefile(file, own):
             raise zlmdb.DatabaseInUse(f"{file!r} is a file of the database itself: dump it to another one", path=path)
 
 
 @contextmanager
-def _written(file: str) -> Generator[IO[bytes], None, None]:
-    """A block that writes *file*, which has what it had unless all was written; - is standard output."""
+def _written(file: str, source: str, overwrite: bool) -> Generator[IO[bytes], None, None]:
+    """A block that writes *file*, which has what it had unless all was written; - is standard output.
+
+    Those may read it who may read the database file *source*, and who could read the file that it replaces.
+    """
+    final = os.path.abspath(file)
     if file == "-":
         yield sys.stdout.buffer
-    elif os.path.exists(file) and not os.path.isfile(file):  # a device or a pipe
+    elif _is_stream(final):
         with open(file, "wb") as stream:
             yield stream
     else:
-        final = os.path.realpath(file)
-        with replacing(final, True, 0) as temporary, open(temporary, "xb") as stream:
-            if os.path.exists(final):
-                shutil.copymode(final, temporary)
+        present = os.stat(final) if os.path.isfile(final) and not os.path.islink(final) else None
+        with replacing(final, overwrite, 0) as temporary, open(temporary, "wb") as stream:
+            as_private_as(os.stat(source), temporary)
+            allowed = 0o666 if present is None else stat.S_IMODE(present.st_mode) | 0o600
+            os.chmod(temporary, stat.S_IMODE(os.stat(temporary).st_mode) & allowed & 0o666)
             yield stream
+
+
+def _is_stream(file: str) -> bool:
+    """Whether *file* is a device or a pipe. Raises FileExistsError where another user may have put it there."""
+    if not os.path.exists(file) or os.path.isfile(file):
+        return False
+    if os.path.dirname(file) in ("/dev", "/dev/fd", "/proc/self/fd") or not hasattr(os, "geteuid"):
+        return True
+    if os.path.islink(file) or os.stat(file).st_uid not in (0, os.geteuid()):
+        raise FileExistsError(f"{file!r} is a link to a device or pipe, or one of another user: name it directly")
+    return True
 
 
 @command
@@ -67,11 +91,25 @@ def _written(file: str) -> Generator[IO[bytes], None, None]:
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("--layout", type=click.Choice(["tables", "classic"]), default="tables", help="Layout of the new file.")
 @click.option("--lmdb", type=click.Choice(["0.9", "1.0"]), help="The LMDB format of the new file.")
-def load(file: IO[bytes], path: Path, layout: Any, lmdb: Optional[str], as_json: bool) -> None:
+@click.option(
+    "--max-line", type=click.IntRange(min=1), default=MAX_LINE, metavar="BYTES", show_default=True,
+    help="The longest line to read. A value of a GiB takes one of 1.5 GiB.",
+)  # fmt: skip
+def load(file: IO[bytes], path: Path, layout: Any, lmdb: Optional[str], max_line: int, as_json: bool) -> None:
     """Make a new database at PATH of the stream FILE that dump wrote; - is standard input.
 
-    The whole stream is checked first. Indexes are built when a program that declares them opens the database.
+    The whole stream is checked first. Those may read the database who may read FILE. Indexes are built when a program
+    that declares them opens the database.
     """
-    with output.progress(as_json) as told, new_file(path, layout, lmdb) as store:
-        streamed = load_stream(store, file, told, new=True)
-    output.facts({"tables": streamed.tables, "records": streamed.records}, as_json)
+    with output.progress(as_json) as told, new_file(path, layout, lmdb, like=_like(file)) as store:
+        streamed = load_stream(store, file, told, new=True, max_line=max_line)
+    output.fields({"tables": streamed.tables, "records": streamed.records}, as_json)
+
+
+def _like(file: IO[bytes]) -> Optional[Like]:
+    """Who may read what is made of *file*; None where it is no file of the file system."""
+    try:
+        found = os.fstat(file.fileno())
+    except OSError:
+        return None
+    return Like(found) if stat.S_ISREG(found.st_mode) else None

@@ -74,7 +74,7 @@ def fill(
 def _value_bytes(table: Cities[City], records: Sequence[tuple[Tile, City]]) -> float:
     """The mean length of the values, from a sample that is spread over *records*."""
     step = max(1, len(records) // _SAMPLE)
-    return mean(len(table.storage.value.encode(city)) for _, city in records[::step])
+    return mean(len(table._storage.value.encode(city)) for _, city in records[::step])
 
 
 def read_rates(tables: Mapping[str, Cities[City]], keys: Sequence[Tile], advance: Advance) -> dict[str, float]:

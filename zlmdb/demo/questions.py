@@ -48,10 +48,10 @@ def largest_cities(world: World, cities: Cities[City]) -> Answer:
 
 def name_prefix(world: World, cities: Cities[City]) -> Answer:
     """Cities whose names begin with some letters."""
-    found = list(cities.by_name.select(prefix="San ").values())
+    found = list(cities.by_name.select(startswith="San ").values())
     return Answer(
         "Cities whose names begin with “San ”, the largest ones",
-        'by_name.select(prefix="San ")',
+        'by_name.select(startswith="San ")',
         ("City", "Country", "Population"),
         [(city.name, _country(world, city), f"{city.population:,}") for city in _largest(found)],
         len(found),

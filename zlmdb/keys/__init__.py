@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from .atoms import BytesKey as BytesKey
-from .atoms import StringKey as StringKey
-from .atoms import UintKey as UintKey
-from .atoms import UuidKey as UuidKey
-from .bare import BlobKey as BlobKey
-from .bare import BoolKey as BoolKey
-from .bare import DateKey as DateKey
-from .bare import DatetimeKey as DatetimeKey
-from .bare import FloatKey as FloatKey
-from .bare import IntKey as IntKey
-from .bare import StrKey as StrKey
 from .base import Data as Data
 from .base import Inline as Inline
 from .base import KeyCodec as KeyCodec
+from .choices import ChoiceKey as ChoiceKey
+from .decimals import DecimalKey as DecimalKey
+from .durations import TimedeltaKey as TimedeltaKey
+from .durations import TimeKey as TimeKey
+from .named import BytesKey as BytesKey
+from .named import StringKey as StringKey
+from .named import UintKey as UintKey
+from .named import UuidKey as UuidKey
+from .plain import BlobKey as BlobKey
+from .plain import BoolKey as BoolKey
+from .plain import DateKey as DateKey
+from .plain import DatetimeKey as DatetimeKey
+from .plain import FloatKey as FloatKey
+from .plain import IntKey as IntKey
+from .plain import StrKey as StrKey
 from .registry import ATOMS as ATOMS
 from .registry import NAMED as NAMED
 from .registry import PLAIN as PLAIN

@@ -10,6 +10,8 @@ from struct import Struct
 from typing import Any, Callable, Generic, NamedTuple, NoReturn, Optional, TypeVar, Union
 
 from ..errors import DecodeError, EncodeError
+from ..handlers import let_through
+from ..shown import shortened
 
 T = TypeVar("T")
 Data = Union[bytes, memoryview]
@@ -82,6 +84,7 @@ class KeyCodec(ABC, Generic[T]):
         except (DecodeError, MemoryError, ImportError):
             raise
         except Exception as error:
+            let_through(error)
             shown = bytes(data[:32]).hex() + ("..." if len(data) > 32 else "")
             message = f"these {len(data)} bytes are not a key of type {self.name}: {shown or '(none)'} ({error})"
             raise DecodeError(message, size=len(data)) from error
@@ -107,21 +110,54 @@ class KeyCodec(ABC, Generic[T]):
         """
         return source_of(self.inline(), self, prefix, x, mark)
 
-    def encode_prefix(self, prefix: Any) -> bytes:
-        """The bytes with which the encodings of exactly those keys begin that begin with *prefix*.
+    def bound(self, key: Any, *, through: bool = False) -> bytes:
+        """The bytes at which the keys from *key* on begin, with *through* those after it.
 
-        Text and bytes begin with a shorter text or bytes; of other types a key begins only with itself. For tuples
-        see `TupleKey.encode_prefix`.
-
-        Raises `EncodeError` for what no key begins with.
+        A bound is compared and never stored: one out of the range of the type lies before or after all keys. Raises
+        `EncodeError` for what has no order among them.
         """
-        return self.encode(prefix)
+        try:
+            data = self.encode(key)
+        except EncodeError as error:
+            return self.beyond(key, error)
+        return data + b"\0" if through else data
 
-    def part_prefix(self, prefix: Any) -> bytes:
-        """As `encode_prefix`, where this key is the first part of a tuple and more parts follow it."""
-        if self.width is not None:
-            return self.encode_prefix(prefix)
-        return escape(self.encode_prefix(prefix))
+    def beyond(self, key: Any, error: EncodeError) -> bytes:
+        """Bytes before or after those of all keys, for a *key* there. Raises *error*, met when it was encoded."""
+        side = self.side(key)
+        if side == 0:
+            raise error
+        return b"" if side < 0 else TOP
+
+    def side(self, key: Any) -> int:
+        """Where a *key* that cannot be encoded lies: -1 before all keys, 1 after all keys, 0 nowhere."""
+        return 0
+
+    def span(self, prefix: Optional[tuple[Any, ...]] = None, startswith: Any = None) -> tuple[bytes, bytes]:
+        """Where the keys begin and end, as a half-open range, whose leading parts are *prefix*, each of them whole.
+
+        *startswith* is how the part behind those begins, or the key where it is no tuple. Raises `EncodeError`.
+        """
+        if prefix is not None:
+            if isinstance(prefix, (str, bytes)):
+                self.refuse_prefix(prefix, f"write startswith={shortened(prefix)}")
+            self.refuse_prefix(prefix, "leave it out, since keys here have no parts")
+        begin = self.beginning(startswith)
+        return begin, after(begin)
+
+    def refuse_prefix(self, prefix: object, advice: str) -> NoReturn:
+        """Raise `EncodeError` for a *prefix* that is none."""
+        shown = shortened(prefix)
+        message = f"prefix={shown} gives no leading parts of keys of type {self.name}: it takes a tuple; {advice}"
+        raise EncodeError(message, key=prefix)
+
+    def beginning(self, start: Any) -> bytes:
+        """The bytes with which exactly those keys begin that begin with the text or the bytes *start*.
+
+        Raises `EncodeError` where keys are neither text nor bytes.
+        """
+        message = f"startswith={shortened(start)}: keys of type {self.name} do not begin with a text or with bytes"
+        raise EncodeError(message, key=start)
 
     def classic(self) -> KeyCodec[T]:
         """The codec that the classic layout stores these keys with: itself, but for four of the old key types."""
@@ -175,6 +211,20 @@ def source_of(
 
 _repr = reprlib.Repr()
 _repr.maxstring = _repr.maxother = _repr.maxlong = 60
+
+
+TOP = b"\xff" * 2048
+"""Greater than every key that any engine can hold: the upper bound of what has none."""
+
+
+def after(prefix: bytes) -> bytes:
+    """The least bytes greater than everything that begins with *prefix*.
+
+    >>> after(b"ab"), after(b"a" + bytes([255])), after(b"") == TOP
+    (b'ac', b'b', True)
+    """
+    stripped = prefix.rstrip(b"\xff")
+    return stripped[:-1] + bytes([stripped[-1] + 1]) if stripped else TOP
 
 
 def escape(data: bytes) -> bytes:

@@ -12,8 +12,13 @@ from collections.abc import Sequence
 from struct import Struct
 from typing import Any, Callable
 
+from ..codegen import Recipe
+from ..handlers import let_through
 from .base import Data
 from .parts import Part
+
+_ENCODING = Recipe("key encoding")
+_DECODING = Recipe("key decoding")
 
 
 def make_encoder(
@@ -23,7 +28,7 @@ def make_encoder(
 
     *shape* is the tuple with the parts named ``k0``, ``k1``, ..., *tuples* are the expressions that must be tuples.
     """
-    names: dict[str, Any] = {"prefix": prefix, "checked": checked}
+    names: dict[str, Any] = {"prefix": prefix, "general": checked, "let_through": let_through}
     terms = _terms(parts, prefix, names)
     checks = [f"type({expression}) is tuple" for expression in tuples]
     checks += [part.inline().check.format(x=f"k{i}", codec=f"c{i}") for i, part in enumerate(parts)]
@@ -33,11 +38,12 @@ def encode(key):
         {shape} = key
         if {" and ".join(check for check in checks if check != "True")}:
             return {" + ".join(terms)}
-    except Exception:
-        pass
-    return prefix + checked(key)
+    except Exception as error:
+        let_through(error)
+    return prefix + general(key)
 """
-    encode: Callable[[Any], bytes] = _compile(f"<encode {name} after {prefix.hex()}>", source, names)["encode"]
+    subject = f"{name} after {prefix.hex()}" if prefix else name
+    encode: Callable[[Any], bytes] = _ENCODING.functions(subject, source, names)["encode"]
     return encode
 
 
@@ -83,7 +89,7 @@ def make_decoder(name: str, shape: str, parts: Sequence[Part]) -> Callable[[Data
         values[f"k{i}"] = inline.unpack.format(x=f"k{i}", codec=f"c{i}")
     built = re.sub(r"k\d+", lambda found: values[found[0]], shape)
     body = "\n    ".join([*lines, f"return {built}"])
-    decode: Callable[[Data], Any] = _compile(f"<decode {name}>", f"def decode(data):\n    {body}\n", names)["decode"]
+    decode: Callable[[Data], Any] = _DECODING.functions(name, f"def decode(data):\n    {body}\n", names)["decode"]
     return decode
 
 
@@ -126,11 +132,3 @@ def _read_run(
         lines.append(f"at += {struct.size}")
         return at
     return str(int(at) + struct.size)
-
-
-def _compile(filename: str, source: str, names: dict[str, Any]) -> dict[str, Any]:
-    import linecache  # not at the top: it takes 3 ms, and a program may never come here
-
-    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)  # for tracebacks
-    exec(compile(source, filename, "exec"), names)
-    return names

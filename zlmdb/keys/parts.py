@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Optional
 
-from .atoms import StringKey, UintKey
-from .base import Inline, KeyCodec, escape, unescape
+from ..errors import EncodeError
+from .base import TOP, Inline, KeyCodec, escape, unescape
+from .named import StringKey, UintKey
 
 Key = KeyCodec[Any]
 
@@ -29,6 +30,14 @@ class Part:
     def encode_only(self, key: Any) -> bytes:
         """The bytes of the part where it is the last one given in a prefix: those that end it included."""
         return self.encode(key)
+
+    def beyond(self, key: Any, error: EncodeError) -> bytes:
+        """What follows the parts before in a bound whose part *key* is no key, see `KeyCodec.beyond`."""
+        return self.codec.beyond(key, error)
+
+    def beginning(self, start: Any) -> bytes:
+        """The bytes with which exactly those parts begin that begin with *start*."""
+        return self.codec.beginning(start)
 
     def inline(self) -> Inline:
         """The expressions of the part; *pack* with what ends it."""
@@ -51,6 +60,9 @@ class EscapedPart(Part):
 
     def encode(self, key: Any) -> bytes:
         return escape(self.codec.encode(key)) + b"\0\0"
+
+    def beginning(self, start: Any) -> bytes:
+        return escape(self.codec.beginning(start))
 
     def inline(self) -> Inline:
         inline = self.codec.inline()
@@ -78,6 +90,14 @@ class TextPart(Part):
     def encode_only(self, key: Any) -> bytes:
         return self.text.encode_before(key) + b"\0"
 
+    def beyond(self, key: Any, error: EncodeError) -> bytes:
+        """After the text up to its first NUL, which no text here has, and before all longer ones."""
+        whole, nul, _ = self.text.encode(key).partition(b"\0")
+        return whole + nul + TOP
+
+    def beginning(self, start: Any) -> bytes:
+        return self.text.encode_before(start)
+
     def inline(self) -> Inline:
         check = r'type({x}) is str and "\0" not in {x}'
         pack = "{x}.encode()" + (r" + b'\0'" if self.end else "")
@@ -99,7 +119,10 @@ class OpenTextPart(Part):
         return self.text.encode_before(key)
 
     def encode_only(self, key: Any) -> bytes:
-        return self.text.part_prefix(key)
+        return self.text.ended(key)
+
+    def beginning(self, start: Any) -> bytes:
+        return self.text.ended(start)
 
     def inline(self) -> Inline:
         inline = self.codec.inline()

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import datetime as dt
+import enum
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Optional, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional, get_args, get_origin
 from uuid import UUID
 
-from .atoms import BytesKey, StringKey, UintKey, UuidKey
-from .bare import BlobKey, BoolKey, DateKey, DatetimeKey, FloatKey, IntKey, StrKey
 from .base import KeyCodec
+from .choices import enum_key, literal_key
+from .decimals import DecimalKey
+from .durations import TimedeltaKey, TimeKey
+from .named import BytesKey, StringKey, UintKey, UuidKey
+from .plain import BlobKey, BoolKey, DateKey, DatetimeKey, FloatKey, IntKey, StrKey
 from .timestamp import TimestampKey
 from .tuples import CLASSIC_NAMES, CLASSIC_PARTS, TupleKey
 
@@ -47,19 +51,23 @@ PLAIN: dict[Any, KeyCodec[Any]] = {
     UUID: UuidKey(none=False),
     dt.datetime: DatetimeKey(),
     dt.date: DateKey(),
+    dt.time: TimeKey(),
+    dt.timedelta: TimedeltaKey(),
 }
 """The codecs of the plain types; a new one is added here."""
 
-ATOMS: Sequence[KeyCodec[Any]] = [*PLAIN.values(), *(alias.__metadata__[0] for alias in NAMED), *CLASSIC_PARTS]
+DECIMAL = DecimalKey()  # not under its class, which takes a millisecond to import
+
+ATOMS: Sequence[KeyCodec[Any]] = [*PLAIN.values(), DECIMAL, *(alias.__metadata__[0] for alias in NAMED), *CLASSIC_PARTS]
 """The codecs of all types but tuples."""
 
 # Of two with one name the plain one, which refuses None.
 _BY_NAME: dict[str, KeyCodec[Any]] = {codec.name: codec for codec in reversed(ATOMS)}
-_BYTES = re.compile(r"bytes([1-9]\d{0,8})")
+_BYTES = r"bytes([1-9]\d{0,8})"
 _SUPPORTED = (
-    "int, str, bytes, bool, float, UUID, datetime, date, the named types (Oid, Uint8, Uint16, Uint32, Uint64, Slot, "
-    "Uuid, String, Timestamp, Bytes16, Bytes20, Bytes32), Annotated[T, <a KeyCodec>], "
-    "and tuple[...] of a fixed number of these"
+    "int, str, bytes, bool, float, UUID, datetime, date, time, timedelta, Decimal, Enum, Literal, "
+    "the named types (Oid, Uint8, Uint16, Uint32, Uint64, Slot, Uuid, String, Timestamp, Bytes16, Bytes20, Bytes32), "
+    "Annotated[T, <a KeyCodec>], and tuple[...] of a fixed number of these"
 )
 
 
@@ -78,16 +86,27 @@ def key_codec(annotation: Any) -> KeyCodec[Any]:
             return codec
     if get_origin(annotation) is Annotated:
         return key_codec(get_args(annotation)[0])
+    if get_origin(annotation) is Literal:
+        return literal_key(get_args(annotation))
     if get_origin(annotation) is tuple and get_args(annotation):
         return TupleKey([key_codec(part) for part in get_args(annotation)])
     renamed = getattr(annotation, "__supertype__", None) or getattr(annotation, "__value__", None)  # NewType, type X =
     if renamed is not None:
         return key_codec(renamed)
     plain: Optional[KeyCodec[Any]] = PLAIN.get(annotation) if isinstance(annotation, type) else None
+    if plain is None and isinstance(annotation, type):
+        plain = _by_class(annotation)
     if plain is None:
         shown = annotation.__name__ if isinstance(annotation, type) else repr(annotation)
         raise TypeError(f"{shown} is not a key type; there are {_SUPPORTED}")
     return plain
+
+
+def _by_class(cls: type[Any]) -> Optional[KeyCodec[Any]]:
+    """The codec of a class that is not one of `PLAIN`."""
+    if issubclass(cls, enum.Enum):
+        return enum_key(cls)
+    return DECIMAL if (cls.__module__, cls.__name__) == ("decimal", "Decimal") else None
 
 
 def from_name(name: str) -> KeyCodec[Any]:
@@ -100,7 +119,7 @@ def from_name(name: str) -> KeyCodec[Any]:
     """
     if name.startswith("tuple(") and name.endswith(")"):
         return TupleKey([from_name(part) for part in _split(name[len("tuple(") : -1])])
-    sized = _BYTES.fullmatch(name)
+    sized = re.fullmatch(_BYTES, name)
     if sized is not None:
         return BytesKey(int(sized[1]))
     codec = _BY_NAME.get(name)

@@ -92,6 +92,15 @@ class TimestampKey(KeyCodec["numpy.datetime64"]):
             self.refuse(key, "before 1970" if number < 0 else "beyond 2262")
         return number
 
+    def side(self, key: Any) -> int:
+        numpy = _numpy()
+        if not isinstance(key, numpy.datetime64) or numpy.isnat(key):
+            return 0
+        unit, count = numpy.datetime_data(key.dtype)
+        number = int(key.astype("i8")) * count
+        last = _LAST_YEAR[unit] if unit in _LAST_YEAR else _MAXIMUM // _NS[unit] if unit in _NS else None
+        return 0 if last is None else (number > last) - (number < 0)
+
     def decoder(self) -> Callable[[Data], numpy.datetime64]:
         unpack, datetime64 = self._struct.unpack, _numpy().datetime64
         return lambda data: datetime64(unpack(data)[0], "ns")

@@ -8,9 +8,10 @@ from functools import cached_property
 from typing import Any, Callable, Optional
 
 from ..errors import EncodeError
-from .atoms import StringKey, UintKey
-from .base import Data, KeyCodec, source_of
+from ..shown import shortened
+from .base import TOP, Data, KeyCodec, after, source_of
 from .generate import make_decoder, make_encoder
+from .named import StringKey, UintKey
 from .parts import part_of
 from .timestamp import TimestampKey
 
@@ -32,13 +33,15 @@ class TupleKey(KeyCodec[tuple[Any, ...]]):
         if not parts:
             raise TypeError("a tuple key has one part or more")
         self.parts = tuple(parts)
-        self.name = f"tuple({','.join(part.name for part in parts)})"
+        names = [part.name for part in parts]
+        self.name = f"tuple({','.join(names)})"
         self.leaves: tuple[Key, ...] = tuple(
-            itertools.chain.from_iterable(part.leaves if isinstance(part, TupleKey) else [part] for part in parts)
+            itertools.chain.from_iterable([part.leaves if isinstance(part, TupleKey) else [part] for part in parts])
         )
-        self.width = sum(leaf.width or 0 for leaf in self.leaves) if all(leaf.width for leaf in self.leaves) else None
-        self.sorts = all(leaf.sorts for leaf in self.leaves)
-        self.expects = f"a tuple of {len(parts)} ({', '.join(part.name for part in parts)})"
+        widths = [leaf.width or 0 for leaf in self.leaves]
+        self.width = sum(widths) if all(widths) else None
+        self.sorts = all([leaf.sorts for leaf in self.leaves])
+        self.expects = f"a tuple of {len(parts)} ({', '.join(names)})"
         self._forms = [part_of(leaf, self.leaves[i + 1 :]) for i, leaf in enumerate(self.leaves)]
         self._lookups: dict[bytes, Callable[[tuple[Any, ...]], bytes]] = {}
 
@@ -78,7 +81,9 @@ class TupleKey(KeyCodec[tuple[Any, ...]]):
         Those of `encode_first` need not: what ends a text may be the first byte of the part behind it.
         """
         first = self.parts[0]
-        *leading, last = first._flatten(value) if isinstance(first, TupleKey) else [value]
+        if not isinstance(first, TupleKey):
+            return self._forms[0].encode_only(value)
+        *leading, last = first._flatten(value)
         encoded = [form.encode(leaf) for form, leaf in zip(self._forms, leading)]
         return b"".join(encoded) + self._forms[len(leading)].encode_only(last)
 
@@ -104,14 +109,11 @@ class TupleKey(KeyCodec[tuple[Any, ...]]):
         return f"({', '.join(shapes)},)", tuples
 
     def _encode_checked(self, key: object) -> bytes:
-        values = self._flatten(key)
-        encoded: list[bytes] = []
-        for i, (form, value) in enumerate(zip(self._forms, values), 1):
-            try:
-                encoded.append(form.encode(value))
-            except EncodeError as error:
-                raise EncodeError(f"part {i} of {self.name}: {error}", key=key) from error
-        return b"".join(encoded)
+        try:
+            return self._encode_parts(self._flatten(key))
+        except EncodeError as error:
+            error.key = key
+            raise
 
     def _flatten(self, key: Any, *, partly: bool = False) -> list[Any]:
         """The values of the leaves, of the leading ones if *partly*."""
@@ -128,47 +130,87 @@ class TupleKey(KeyCodec[tuple[Any, ...]]):
                 values.append(value)
         return values
 
-    def encode_prefix(self, prefix: Any) -> bytes:
-        """The bytes with which exactly the keys begin that begin with *prefix*.
+    def bound(self, key: Any, *, through: bool = False) -> bytes:
+        """As `KeyCodec.bound`; leading parts alone come before all keys that have them, as tuples do."""
+        if not through and type(key) is tuple and len(key) == len(self.parts):  # pyright: ignore[reportUnknownArgumentType]
+            try:
+                return self._encode(key)  # pyright: ignore[reportUnknownArgumentType]
+            except EncodeError:
+                pass
+        return self._bound(self, self._flatten(key, partly=True), through)
 
-        A tuple gives the first parts, each whole: ``("s1",)`` does not select ``("s10", 5)``. Only what stands in the
-        last place of the key may itself be a shorter text or bytes. Anything but a tuple is how the first part begins:
-        ``"s1"`` selects ``("s10", 5)`` too. None at the end of the tuple, for a named type, counts as not given.
-        """
-        if isinstance(prefix, tuple):
-            return self._leading(prefix, lambda last: last.encode_prefix)  # pyright: ignore[reportUnknownArgumentType]
+    def bound_of_first(self, key: Any, *, through: bool = False) -> bytes:
+        """`bound` of the first part, or of the leading parts of that."""
+        first, form = self.parts[0], self._forms[0]
+        if isinstance(first, TupleKey):
+            return self._bound(first, first._flatten(key, partly=True), through)
+        try:
+            return form.encode_only(key) + TOP if through else form.encode(key)
+        except EncodeError as error:
+            return form.beyond(key, error)
+
+    def _bound(self, codec: TupleKey, values: list[Any], through: bool) -> bytes:
+        """The bound of the values of the leading leaves, which are parts of *codec*."""
+        data = b""
+        leading = len(values) < len(self.leaves)
+        for i, (form, value) in enumerate(zip(self._forms, values), 1):
+            try:
+                data += form.encode_only(value) if through and leading and i == len(values) else form.encode(value)
+            except EncodeError as error:
+                return data + form.beyond(value, codec._of_part(i, error, value))
+        return data + (TOP if leading else b"\0") if through else data
+
+    def _of_part(self, number: int, error: EncodeError, value: object) -> EncodeError:
+        return EncodeError(f"part {number} of {self.name}: {error}", key=value)
+
+    def span(self, prefix: Optional[tuple[Any, ...]] = None, startswith: Any = None) -> tuple[bytes, bytes]:
+        return self._span(self, prefix, startswith)
+
+    def span_of_first(self, prefix: Optional[tuple[Any, ...]] = None, startswith: Any = None) -> tuple[bytes, bytes]:
+        """`span` of the first part."""
         first = self.parts[0]
-        return first.encode_prefix(prefix) if len(self.parts) == 1 else first.part_prefix(prefix)
+        if isinstance(first, TupleKey):
+            return self._span(first, prefix, startswith)
+        if prefix is not None:
+            first.span(prefix)  # raises
+        begin = self._forms[0].beginning(startswith)
+        return begin, after(begin)
 
-    def first_prefix(self, value: Any) -> bytes:
-        """``encode_prefix((value,))``, sooner, where the first part is no tuple."""
-        if value is None or len(self.parts) == 1 or isinstance(self.parts[0], TupleKey):
-            return self.encode_prefix((value,))
-        return self._forms[0].encode_only(value)
+    def _span(self, codec: TupleKey, prefix: Optional[tuple[Any, ...]], startswith: Any) -> tuple[bytes, bytes]:
+        """The span of the leading leaves, which are parts of *codec*."""
+        values = [] if prefix is None else codec._leading(prefix)
+        encoded = self._encode_parts(values, ended=startswith is None)
+        if startswith is not None:
+            if len(values) == len(codec.leaves):
+                raise EncodeError(f"startswith={startswith!r}: prefix gives all parts of {codec.name}", key=startswith)
+            encoded += self._forms[len(values)].beginning(startswith)
+        elif len(values) == len(self.leaves):
+            return encoded, encoded + b"\0"
+        return encoded, after(encoded)
 
-    def part_prefix(self, prefix: Any) -> bytes:
-        if isinstance(prefix, tuple):
-            return self._leading(prefix, lambda last: last.part_prefix)  # pyright: ignore[reportUnknownArgumentType]
-        return self.parts[0].part_prefix(prefix)
+    def _leading(self, prefix: object) -> list[Any]:
+        """The values of the leaves that *prefix* gives."""
+        if not isinstance(prefix, tuple):
+            text = ", or startswith= for a text that only begins so" if isinstance(prefix, (str, bytes)) else ""
+            self.refuse_prefix(prefix, f"write prefix=({shortened(prefix)},){text}")
+        return self._flatten(prefix, partly=True)
 
-    def _leading(self, prefix: tuple[Any, ...], of_last: Callable[[Key], Callable[[Any], bytes]]) -> bytes:
-        values = self._flatten(prefix, partly=True)
-        while values and values[-1] is None and self.leaves[len(values) - 1].takes_none:
-            values.pop()
-        if any(value is None for value in values):
-            self.refuse(prefix, "None in front of a part that is given")
-        if not values:
-            return b""
-        *whole, last = values
-        encoded = [form.encode(value) for form, value in zip(self._forms, whole)]
-        encode = of_last(self.leaves[-1]) if len(values) == len(self.leaves) else self._forms[len(whole)].encode_only
-        return b"".join(encoded) + encode(last)
+    def _encode_parts(self, values: Sequence[Any], *, ended: bool = False) -> bytes:
+        """The bytes of leading parts; *ended*: with what tells the last one of them from a longer one."""
+        encoded: list[bytes] = []
+        last = len(values) if ended and len(values) < len(self.leaves) else 0
+        for i, (form, value) in enumerate(zip(self._forms, values), 1):
+            try:
+                encoded.append(form.encode_only(value) if i == last else form.encode(value))
+            except EncodeError as error:
+                raise self._of_part(i, error, value) from error
+        return b"".join(encoded)
 
     def classic(self) -> TupleKey:
         if self.name not in _CLASSIC:
             return self
-        place, codec = _CLASSIC[self.name]
-        return TupleKey([*self.parts[:place], codec, *self.parts[place + 1 :]])
+        number, codec = _CLASSIC[self.name]
+        return TupleKey([*self.parts[:number], codec, *self.parts[number + 1 :]])
 
     def new_key(self, last: Optional[tuple[Any, ...]] = None) -> tuple[Any, ...]:
         """A tuple of new keys of all parts."""

@@ -9,20 +9,18 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import shutil
 import stat
-import threading
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple, Optional, Union
 
-from .. import errors, openstores
-from ..engines import structure
-from ..engines.lmdb import data_file, lock_file
-from ..engines.pages import copy_pages
-from ..store import Store
+from .. import errors
+from ..engines import Engine, registry
+from ..store import openstores
+from ..store.store import Store
 from .progress import Progress, Told, silent
+from .temporary import temporary_file
 
 try:
     import fcntl
@@ -31,7 +29,6 @@ except ImportError:  # Windows refuses to replace a file that is open
 
 StrPath = Union[str, "os.PathLike[str]"]
 
-_PAUSE = 0.1  # seconds between two reports of progress
 _BLOCK = 1 << 20
 
 
@@ -53,28 +50,30 @@ def back_up(
     source: Store, target: StrPath, *, compact: bool = True, overwrite: bool = False, told: Optional[Told] = None
 ) -> Backup:
     """Copy the database open in *source* into the file *target*; of a directory, into ``data.mdb`` in it."""
-    file = _file_of(source)
+    file = file_of(source.engine)
+    there = registry.engine(os.fspath(target))
     final: str = os.path.abspath(os.fspath(target))
     if os.path.isdir(final):
-        final = os.path.join(final, "data.mdb")
+        final = there.file or final
     if os.path.exists(final) and os.path.samefile(final, file):
         raise errors.DatabaseInUse(f"{final!r} is the database itself: choose another place for its backup", path=final)
     _refuse_existing(final, overwrite)
     _refuse_open(final)
-    with alone(final, lock_file(os.fspath(target))), replacing(final, overwrite, _size(source)) as temporary:
+    with alone(final, there.lock_file), replacing(final, overwrite, _size(source)) as temporary:
         _copy(source, temporary, compact, told or silent)
-        _verify(temporary, told or silent)
-        _as_private_as(file, temporary)
+        _verify(source.engine, temporary, told or silent)
+        as_private_as(os.stat(file), temporary)
     return Backup(final, os.path.getsize(final))
 
 
 def restore(backup: StrPath, target: StrPath, *, overwrite: bool = False, told: Optional[Told] = None) -> Backup:
     """Put a copy of the database file *backup* where a database at *target* is kept."""
     told = told or silent
-    source, final = data_file(os.fspath(backup)), _followed(data_file(os.fspath(target)))
+    engine, there = registry.engine(os.fspath(backup)), registry.engine(os.fspath(target))
+    source, final = file_of(engine), _followed(file_of(there))
     if not os.path.isfile(source):
         raise FileNotFoundError(f"no database at {os.fspath(backup)!r}: check the path of the backup")
-    _verify(source, told)
+    _verify(engine, source, told)
     present = os.path.exists(final)
     if present and os.path.samefile(source, final):
         raise errors.DatabaseInUse(f"{final!r} is the backup itself: restore it to another place", path=final)
@@ -82,20 +81,19 @@ def restore(backup: StrPath, target: StrPath, *, overwrite: bool = False, told: 
     _refuse_open(final)
     if not os.path.isdir(os.path.dirname(final)):
         os.makedirs(os.path.dirname(final))
-    lock, size = lock_file(os.fspath(target)), os.path.getsize(source)
-    with alone(final, lock), replacing(final, overwrite, size) as temporary:
+    with alone(final, there.lock_file), replacing(final, overwrite, os.path.getsize(source)) as temporary:
         _copy_file(source, temporary, told)
-        _verify(temporary, told)
+        _verify(engine, temporary, told)
         if present:
             _like(final, temporary)
         else:
-            _as_private_as(source, temporary)
+            as_private_as(os.stat(source), temporary)
     return Backup(final, os.path.getsize(final))
 
 
 def compact(of: Store, told: Optional[Told] = None) -> Compaction:
     """Replace the file of *of* by a copy without unused pages."""
-    file = _followed(_file_of(of))
+    file = _followed(file_of(of.engine))
     if of.readonly:
         raise errors.ReadonlyDatabase(f"{file!r} is open read-only: open it writable to compact it", path=file)
     before = os.path.getsize(file)
@@ -103,7 +101,7 @@ def compact(of: Store, told: Optional[Told] = None) -> Compaction:
         _refuse_transactions(of)
         with replacing(file, True, _size(of)) as temporary:
             _copy(of, temporary, True, told or silent)
-            _verify(temporary, told or silent)
+            _verify(of.engine, temporary, told or silent)
             _like(file, temporary)
             _swap(of, temporary, file)
     return Compaction(before, os.path.getsize(file))
@@ -127,16 +125,19 @@ def _followed(file: str) -> str:
     return os.path.realpath(file) if os.path.islink(file) else file
 
 
-def _file_of(of: Store) -> str:
-    if of.engine.file is None:
+def file_of(engine: Engine) -> str:
+    """The file that holds the data. Raises `FileRequired` where there is none."""
+    if engine.file is None:
         raise errors.FileRequired(
             "this database is in memory and has no file: write what is in it to a stream with db.dump(file)"
+            if engine.path is None
+            else f"{engine.path!r} is no file that could be copied: write what is in it to a stream with db.dump(file)"
         )
-    return of.engine.file
+    return engine.file
 
 
 def _refuse_transactions(of: Store) -> None:
-    live = [one for one in (ref() for ref in list(of.live.values())) if one is not None]
+    live = [one for one in (ref() for ref in list(of.live.values())) if one is not None and one.active]
     if live or of.reads:
         raise errors.DatabaseInUse(
             f"{of.engine.path!r} has open transactions: {live or 'a backup, a dump or the like'}; end them before "
@@ -147,8 +148,7 @@ def _refuse_transactions(of: Store) -> None:
 
 def _size(of: Store) -> int:
     """The bytes that a copy takes at most."""
-    env = of.reopen() if of.env is None else of.env
-    return int((env.info()["last_pgno"] + 1) * env.stat()["psize"])
+    return of.engine.used(of.environment)
 
 
 # -- writing ------------------------------------------------------------------------------------------------------
@@ -156,30 +156,30 @@ def _size(of: Store) -> int:
 
 @contextmanager
 def replacing(final: str, overwrite: bool, needed: int) -> Generator[str, None, None]:
-    """A block that writes the file yielded, which at its clean end is *final*. No trace is left otherwise."""
+    """A block that writes the file yielded, which at its clean end is *final*. No trace is left otherwise.
+
+    Only its owner may read it, until the block says who else.
+    """
     _refuse_existing(final, overwrite)
     directory = os.path.dirname(final)
     if not os.path.isdir(directory):
         raise FileNotFoundError(f"no directory {directory!r}: make it first")
     check_room(directory, needed)
-    temporary = f"{final}.{os.getpid()}.{secrets.token_hex(4)}.tmp"
     try:
-        yield temporary
-        if os.path.exists(temporary):  # else the block has put it in its place
-            flush(temporary)
-            publish(temporary, final, overwrite)
-        flush(directory)
+        with temporary_file(directory, os.path.basename(final)) as temporary:
+            yield temporary
+            if os.path.exists(temporary):  # else the block has put it in its place
+                flush(temporary)
+                publish(temporary, final, overwrite)
+            flush(directory)
     except OSError as error:
         if isinstance(error, errors.Error) or error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
             raise
         raise errors.DiskError(f"{final!r} could not be written: {error}", path=final) from error
-    finally:
-        with suppress(FileNotFoundError):
-            os.unlink(temporary)
 
 
 def _refuse_existing(final: str, overwrite: bool) -> None:
-    if os.path.exists(final) and not overwrite:
+    if os.path.lexists(final) and not overwrite:
         raise FileExistsError(f"{final!r} exists: remove it, choose another place, or say overwrite=True")
 
 
@@ -206,14 +206,9 @@ def publish(temporary: str, final: str, overwrite: bool) -> None:
         with suppress(OSError, AttributeError):  # file systems without links
             os.link(temporary, final)
             return
-        if os.path.exists(final):
+        if os.path.lexists(final):
             raise FileExistsError(f"{final!r} was made by somebody else meanwhile")
     os.replace(temporary, final)
-
-
-def _created(temporary: str) -> int:
-    """A descriptor of the new file *temporary*, which nobody else may read: who may read the copy is known later."""
-    return os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
 
 
 def _like(file: str, temporary: str) -> None:
@@ -226,9 +221,18 @@ def _like(file: str, temporary: str) -> None:
     os.chmod(temporary, stat.S_IMODE(found.st_mode))  # chown takes bits of it away
 
 
-def _as_private_as(file: str, temporary: str) -> None:
-    """Let those read and write *temporary*, a copy of *file* in another place, who may do so there, and its owner."""
-    os.chmod(temporary, stat.S_IMODE(os.stat(file).st_mode) | 0o600)
+def as_private_as(source: os.stat_result, copy: str) -> None:
+    """Let those read and write *copy*, in another place, who may do so with its *source*, and its owner.
+
+    Where the copy cannot have the group of its source, its own group gets nothing.
+    """
+    mode = stat.S_IMODE(source.st_mode) & 0o777 | 0o600
+    if hasattr(os, "chown") and os.stat(copy).st_gid != source.st_gid:
+        try:
+            os.chown(copy, -1, source.st_gid)
+        except OSError:
+            mode &= ~0o070
+    os.chmod(copy, mode)
 
 
 def flush(path: str) -> None:
@@ -245,54 +249,31 @@ def flush(path: str) -> None:
 
 def _copy(source: Store, temporary: str, compact: bool, told: Told) -> None:
     """Write a copy of one snapshot."""
-    if not compact:
-        # The transaction keeps the pages of the snapshot from being used again.
-        with source.reading(), os.fdopen(_created(temporary), "wb") as copy:
-            copy_pages(_file_of(source), copy, lambda done, total: told(Progress("copy", done, total)))
-        return
-    total = _size(source)
-    descriptor = _created(temporary)
-    done = threading.Event()
-    failed: list[Exception] = []
-
-    def write() -> None:
-        try:
-            source.env.copyfd(descriptor, compact=True)
-        except Exception as error:
-            failed.append(error)
-        finally:
-            done.set()
-
+    engine = source.engine
+    descriptor = os.open(temporary, os.O_RDWR | getattr(os, "O_BINARY", 0))
     try:
-        with source.reading():  # so that the map is not moved meanwhile
-            writer = threading.Thread(target=write, name="zlmdb-backup")
-            writer.start()
-            try:
-                while not done.wait(_PAUSE):
-                    told(Progress("copy", min(os.fstat(descriptor).st_size, total), total))
-            finally:  # whatever *told* raises: the descriptor, whose number others get, must outlive the thread
-                writer.join()
-        if failed:
-            raise (ours := source.engine.translate(failed[0])) from errors.cause(ours, failed[0])
+        with source.reading():  # so that its pages are not used again, and the map is not moved meanwhile
+            engine.copy_to(
+                source.environment, descriptor, compact=compact,
+                told=lambda done, total: told(Progress("copy", done, total)),
+            )  # fmt: skip
         os.fsync(descriptor)
-        size = os.fstat(descriptor).st_size
     finally:
         os.close(descriptor)
-    told(Progress("copy", size, size))
 
 
 def _copy_file(source: str, temporary: str, told: Told) -> None:
     total, done = os.path.getsize(source), 0
-    with open(source, "rb") as reader, os.fdopen(_created(temporary), "wb") as writer:
+    with open(source, "rb") as reader, open(temporary, "wb") as writer:
         while block := reader.read(_BLOCK):
             writer.write(block)
             done += len(block)
             told(Progress("copy", done, total))
 
 
-def _verify(file: str, told: Told) -> None:
+def _verify(engine: Engine, file: str, told: Told) -> None:
     """Raise `CorruptDatabase` unless the structure of *file* is sound."""
-    wrong = structure.check(file, lambda done, total: told(Progress("verify", done, total)))
+    wrong = engine.verify(file, lambda done, total: told(Progress("verify", done, total)))
     if wrong:
         raise errors.CorruptDatabase(
             f"{file!r} is damaged: {wrong[0]}{f' (and {len(wrong) - 1} problems more)' * (len(wrong) > 1)}", path=file
@@ -321,12 +302,12 @@ def alone(path: str, lock: Optional[str] = None) -> Generator[None, None, None]:
 
     *lock* is its lock file, where that is not the one that *path* leads to.
 
-    Everyone who has an environment open holds a shared lock on the first byte of LMDB's lock file. A process that has
+    Everyone who has an environment open holds a shared lock on the first byte of the lock file. A process that has
     the old file open would go on with the lock file of the new one. This process must not have it open: the system
     gives up all of a process's locks on a file when it closes any descriptor of it.
     """
-    lock = lock_file(path) if lock is None else lock
-    if fcntl is None or not os.path.exists(lock):
+    lock = registry.engine(path).lock_file if lock is None else lock
+    if fcntl is None or lock is None or not os.path.exists(lock):
         yield
         return
     descriptor = os.open(lock, os.O_RDWR)

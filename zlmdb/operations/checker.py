@@ -6,19 +6,22 @@ attached a table; else those that the file names, by which nothing is ever unpic
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import nullcontext
 from typing import Any, Optional
 
-from .. import errors, layout
-from ..catalogue import Catalogue, Place, Slot, catalogue_of
+from .. import errors
 from ..classic.attached import index_storages
-from ..engines import structure
-from ..indexstorage import IndexStorage
+from ..engines import Handle, Transaction
 from ..keys import from_name as key_from_name
-from ..storage import Storage, shortened
-from ..store import Store
+from ..shown import shortened
+from ..store import layout
+from ..store.catalogue import Catalogue, Keyspace, Slot, catalogue_of
+from ..store.ranges import prefixed, prefixed_keys
+from ..store.store import Store
+from ..tables.indexstorage import IndexStorage
+from ..tables.storage import Storage
 from ..values import from_name as value_from_name
 from .progress import Progress, Told, silent
 from .report import CheckReport, Kind, Problem, TableReport
@@ -28,7 +31,7 @@ _EVERY = 10_000  # records between two reports of progress
 
 
 def check(store: Store, declared: Mapping[str, Storage[Any, Any]], told: Optional[Told] = None) -> CheckReport:
-    """The report on the database open in *store*; *declared* are the storages of the schema's tables, by identity."""
+    """The report on the database open in *store*; *declared* are the storages of the schema's tables, by name."""
     return _Check(store, declared, told or silent).run()
 
 
@@ -41,7 +44,7 @@ class _Check:
         self.told = told
         self.catalogue: Catalogue = catalogue_of(store)
         self.report = CheckReport(store.engine.path, store.layout)
-        self.txn: Any = None
+        self.txn: Transaction
 
     def run(self) -> CheckReport:
         """Check everything, the structure first: records are not read through pages that are damaged."""
@@ -52,7 +55,7 @@ class _Check:
         if report.ok:
             self._contents()
         else:
-            report.note("the records were not read: salvage the file, or restore a backup")
+            report._note("the records were not read: salvage the file, or restore a backup")
         report.seconds = time.perf_counter() - started
         return report
 
@@ -65,31 +68,22 @@ class _Check:
                 self._everything(slots)
             except Exception as error:
                 ours = self.store.engine.translate(error)
-                if not isinstance(ours, (errors.CorruptDatabase, errors.DiskError)):
+                if isinstance(ours, errors.TransactionStale):  # of this process: it has a handle of what is not there
+                    self._problem("catalogue", f"a table or an index was dropped by another program ({ours})")
+                elif isinstance(ours, (errors.CorruptDatabase, errors.DiskError)):
+                    self._problem("structure", str(ours))
+                else:
                     raise
-                self._problem("structure", str(ours))
 
-    def _problem(self, kind: Kind, text: str, **facts: Any) -> None:
-        self.report.add(Problem(kind, text, **facts))
+    def _problem(self, kind: Kind, text: str, **details: Any) -> None:
+        self.report._add(Problem(kind, text, **details))
 
     # -- the file -------------------------------------------------------------------------------------------------
 
     def _structure(self, file: str) -> None:
-        with self.store.reading():  # keeps the pages of this state from being used again by writers
-            wrong = self._walk(file)
-        if wrong:  # perhaps a meta page was read while it was being written
-            with nullcontext() if self.store.readonly else self.store.writing(None), self.store.reading():
-                wrong = self._walk(file)
-        for text in wrong:
+        self.report.bytes = os.path.getsize(file)
+        for text in self.store.verify(lambda done, total: self.told(Progress("pages", done, total))):
             self._problem("structure", text)
-
-    def _walk(self, file: str) -> list[str]:
-        with open(file, "rb") as data:
-            self.report.bytes = data.seek(0, 2)
-        try:
-            return structure.check(file, lambda done, total: self.told(Progress("pages", done, total)))
-        except (errors.CorruptDatabase, errors.InvalidDatabase) as error:
-            return [str(error)]
 
     # -- the catalogue --------------------------------------------------------------------------------------------
 
@@ -101,28 +95,36 @@ class _Check:
             except (errors.DecodeError, ValueError, TypeError, AttributeError) as error:
                 self._problem("catalogue", f"the catalogue cannot be read: {error}")
                 return {}
-        places = [place for slot in slots.values() for place in self._places(slot)]
-        self.store.open_spaces([place.space for place in places if place.space is not None])
+        keyspaces = [keyspace for slot in slots.values() for keyspace in self._keyspaces(slot)]
+        self.store.open_spaces([keyspace.space for keyspace in keyspaces if keyspace.space is not None])
         return slots
 
-    def _places(self, slot: Slot) -> list[Place]:
-        return [self.catalogue.place(slot), *(self.catalogue.index_place(slot, name) for name in slot.indexes)]
+    def _keyspaces(self, slot: Slot) -> list[Keyspace]:
+        return [self.catalogue.keyspace(slot), *(self.catalogue.index_keyspace(slot, name) for name in slot.indexes)]
 
     def _everything(self, slots: dict[str, Slot]) -> None:
         self._names(slots)
         for text in self.catalogue.damage(self.txn):
             self._problem("catalogue", text)
-        maps = {(storage.space, storage.prefix): (pmap, storage) for pmap, storage in list(self.store.maps.items())}
+        maps = {
+            (records.storage.space, records.storage.prefix): (pmap, records.storage)
+            for pmap, records in list(self.store.maps.items())
+        }
         for slot in slots.values():
             self._table(slot, maps)
         self._by_hand(slots, maps)
 
     def _names(self, slots: dict[str, Slot]) -> None:
         """Every sub-database belongs to a table, and every table has its sub-database."""
-        if self.store.layout == "classic" or not self.store.engine.persistent:
+        if not (self.store.traits.by_name and self.store.engine.names_in_main):
             return
         known = {layout.CATALOGUE, layout.SLOTS}
-        known.update(place.space for slot in slots.values() for place in self._places(slot) if place.space is not None)
+        known.update(
+            keyspace.space
+            for slot in slots.values()
+            for keyspace in self._keyspaces(slot)
+            if keyspace.space is not None
+        )
         guard = self.txn.get(layout.GUARD[0])
         if guard != layout.GUARD[1]:
             self._problem("catalogue", "the record that keeps zlmdb <= 26 from writing here is gone")
@@ -132,44 +134,44 @@ class _Check:
         found = {bytes(key).rstrip(b"\0") for key in self.txn.cursor().iternext(True, False)} - {b""}
         for name in sorted(found - known - {layout.GUARD[0], foreign}):
             space = self.store.space(name)
-            if not name.startswith(b"i:") or (space is not None and self._entries(space.handle)):
+            if not name.startswith((b"i:", b"t:")) or (space is not None and self._entries(space.handle)):
                 self._problem("catalogue", f"the sub-database {name.decode(errors='replace')!r} is of no known table")
         for name in sorted(known - found):
             self._problem("catalogue", f"the sub-database {name.decode(errors='replace')!r} is missing")
 
-    def _entries(self, handle: Any) -> int:
+    def _entries(self, handle: Handle) -> int:
         return int(self.txn.stat(handle)["entries"])
 
     # -- tables ---------------------------------------------------------------------------------------------------
 
     def _table(self, slot: Slot, maps: Mapping[Any, Any]) -> None:
-        place = self.catalogue.place(slot)
-        report = self.report.tables[slot.identity] = TableReport(slot.title if slot.uuid else slot.identity)
-        storage = self.declared.get(slot.identity)
-        pmap, attached = maps.get((place.space, place.prefix), (None, None))
+        keyspace = self.catalogue.keyspace(slot)
+        report = self.report.tables[slot.name] = TableReport(slot.class_name if slot.uuid else slot.name)
+        storage = self.declared.get(slot.name)
+        pmap, attached = maps.get((keyspace.space, keyspace.prefix), (None, None))
         if storage is not None or attached is not None:
             report.codecs = "declared"
         else:
-            storage = self._undeclared(slot, place, report)
+            storage = self._undeclared(slot, keyspace, report)
         indexes = [] if storage is None else self._kept(storage)
         if storage is None:
             storage = attached
         if pmap is not None and storage is not None:
-            indexes += index_storages(pmap.attached, self.store, slot.identity)
+            indexes += index_storages(pmap._attached, self.store, slot.name)
         if report.codecs == "plain" and storage is not None:
             indexes = self._plain_indexes(slot, storage)
-        self._records(slot.identity, report, place, storage, indexes)
+        self._records(slot.name, report, keyspace, storage, indexes)
 
     def _kept(self, storage: Storage[Any, Any]) -> list[IndexStorage]:
         """The declared indexes, without those that another program has dropped or changed meanwhile."""
-        gone = frozenset[str]() if storage.watch is None else storage.watch(self.txn, None)[0]
+        gone = frozenset[str]() if storage.find_indexes is None else storage.find_indexes(self.txn, None)[0]
         return [index for index in storage.indexes if index.name not in gone]
 
-    def _undeclared(self, slot: Slot, place: Place, report: TableReport) -> Optional[Storage[Any, Any]]:
+    def _undeclared(self, slot: Slot, keyspace: Keyspace, report: TableReport) -> Optional[Storage[Any, Any]]:
         if slot.key is None or slot.value is None:
             report.codecs = "unknown"
-            self.report.note(
-                f"table {slot.identity} ({slot.title}) was made by zlmdb <= 26, which stores no types: its records "
+            self.report._note(
+                f"table {slot.name} ({slot.class_name}) was made by zlmdb <= 26, which stores no types: its records "
                 f"were counted, attach or declare it to check them"
             )
             return None
@@ -177,31 +179,31 @@ class _Check:
             key, value = key_from_name(slot.key), value_from_name(slot.value)
         except ValueError as error:
             report.codecs = "unknown"
-            self.report.note(f"table {slot.identity}: {error}")
+            self.report._note(f"table {slot.name}: {error}")
             return None
         if "pickle" in slot.value or "flatbuffers" in slot.value:
-            self.report.note(f"the {slot.value} values of table {slot.identity} were not decoded: declare the table")
-        return Storage(slot.identity, place.space, place.prefix, key, value, self.store.env.max_key_size())
+            self.report._note(f"the {slot.value} values of table {slot.name} were not decoded: declare the table")
+        return Storage(slot.name, keyspace.space, keyspace.prefix, key, value, self.store.environment.max_key_size())
 
     def _plain_indexes(self, slot: Slot, storage: Storage[Any, Any]) -> list[IndexStorage]:
         found: list[IndexStorage] = []
         for name, definition in slot.indexes.items():
             try:
-                place = self.catalogue.index_place(slot, name)
-                found.append(index_storage(self.store, place, name, definition, storage))
+                keyspace = self.catalogue.index_keyspace(slot, name)
+                found.append(index_storage(self.store, keyspace, name, definition, storage))
             except ValueError as error:
-                self.report.note(f"index {slot.identity}.{name}: {error}")
+                self.report._note(f"index {slot.name}.{name}: {error}")
         for name in slot.attached:
-            self.report.note(
-                f"index {slot.identity}.{name} was attached by a program, and is checked only where that attaches it"
+            self.report._note(
+                f"index {slot.name}.{name} was attached by a program, and is checked only where that attaches it"
             )
         return found
 
     def _by_hand(self, slots: dict[str, Slot], maps: Mapping[Any, Any]) -> None:
         """The slots that programs chose by hand: checked where this program has such a map, else counted."""
-        space = None if self.store.layout == "classic" else layout.SLOTS
-        places = [place for slot in slots.values() for place in self._places(slot)]
-        known = {place.prefix for place in places if place.space is None}
+        space = self.store.traits.slots
+        keyspaces = [keyspace for slot in slots.values() for keyspace in self._keyspaces(slot)]
+        known = {keyspace.prefix for keyspace in keyspaces if keyspace.space is None}
         for prefix in _prefixes(self.txn, self.handle(space)):
             number = int.from_bytes(prefix, "big")
             if prefix in known or number == 0:
@@ -209,12 +211,12 @@ class _Check:
             name = f"slot {number}"
             pmap, storage = maps.get((space, prefix), (None, None))
             report = self.report.tables[name] = TableReport(name, codecs="unknown" if storage is None else "declared")
-            indexes = [] if pmap is None else index_storages(pmap.attached, self.store, name)
+            indexes = [] if pmap is None else index_storages(pmap._attached, self.store, name)
             if storage is None:
-                self.report.note(f"{name}: a map with a slot given by hand, whose types only its program knows")
-            self._records(name, report, Place(space, prefix), storage, indexes)
+                self.report._note(f"{name}: a map with a slot given by hand, whose types only its program knows")
+            self._records(name, report, Keyspace(space, prefix), storage, indexes)
 
-    def handle(self, space: Optional[bytes]) -> Any:
+    def handle(self, space: Optional[bytes]) -> Handle:
         """The engine's handle of a space."""
         found = self.store.space(space)
         return None if found is None else found.handle
@@ -222,21 +224,21 @@ class _Check:
     # -- records --------------------------------------------------------------------------------------------------
 
     def _records(
-        self, name: str, report: TableReport, place: Place, storage: Optional[Storage[Any, Any]],
+        self, name: str, report: TableReport, keyspace: Keyspace, storage: Optional[Storage[Any, Any]],
         indexes: list[IndexStorage],
     ) -> None:  # fmt: skip
-        handle = self.handle(place.space)
-        if handle is None and place.space is not None:
+        handle = self.handle(keyspace.space)
+        if handle is None and keyspace.space is not None:
             return  # reported among the names
         checks = [_IndexCheck(self, name, index) for index in indexes if self._has(index)]
-        for raw_key, data in _rows(self.txn, handle, place.prefix):
+        for raw_key, data in _rows(self.txn, handle, keyspace.prefix):
             report.records += 1
             if report.records % _EVERY == 0:
                 self.told(Progress(name, report.records))
             if storage is not None:
                 self._record(name, storage, raw_key, data, checks)
         self.told(Progress(name, report.records, report.records))
-        if not place.prefix and self._entries(handle) != report.records:
+        if not keyspace.prefix and self._entries(handle) != report.records:
             self._problem(
                 "count", f"{report.records} records, LMDB counts {self._entries(handle)}", table=name
             )  # fmt: skip
@@ -284,7 +286,7 @@ class _IndexCheck:
 
     def _problem(self, kind: Kind, text: str, key: Any = None) -> None:
         shown = None if key is None else shortened(key)
-        self._check.report.add(Problem(kind, text, self._table, self.storage.name, shown))
+        self._check.report._add(Problem(kind, text, self._table, self.storage.name, shown))
 
     def record(self, key: Any, primary: bytes, value: Any, table: Storage[Any, Any]) -> None:
         """Look up the entry of a record."""
@@ -294,7 +296,7 @@ class _IndexCheck:
             entry = self.storage.entry(value, primary, stored=True)
         except NotComputable as error:
             self.blind = True
-            self._check.report.note(f"index {self._table}.{self.storage.name}: {error}")
+            self._check.report._note(f"index {self._table}.{self.storage.name}: {error}")
             return
         except Exception as error:  # the index function is the user's
             self.blind = True
@@ -310,7 +312,7 @@ class _IndexCheck:
             owner = shortened(self.storage.owner_of(data, table))
             self._problem("duplicate", f"the index key of the record leads to the record {owner}", key)
 
-    def finish(self, table: Optional[Storage[Any, Any]], handle: Any) -> int:
+    def finish(self, table: Optional[Storage[Any, Any]], handle: Handle) -> int:
         """Compare the number of entries, and find those that should not be there. The number of entries."""
         storage = self.storage.storage
         entries = sum(1 for _ in _rows(self._check.txn, self._handle, storage.prefix, values=False))
@@ -319,7 +321,7 @@ class _IndexCheck:
                 self._entry(bytes(entry), data, table, handle)
         return entries
 
-    def _entry(self, entry: bytes, data: Any, table: Storage[Any, Any], handle: Any) -> None:
+    def _entry(self, entry: bytes, data: Any, table: Storage[Any, Any], handle: Handle) -> None:
         index = self.storage
         try:
             primary = entry[index.tail :] if index.tail else self._primary(data, table)
@@ -339,20 +341,13 @@ class _IndexCheck:
         return table.encode_key(self.storage.owner_of(data, table))[len(table.prefix) :]
 
 
-def _rows(txn: Any, handle: Any, prefix: bytes, *, values: bool = True) -> Iterator[Any]:
+def _rows(txn: Transaction, handle: Handle, prefix: bytes, *, values: bool = True) -> Iterator[Any]:
     """The engine's records whose keys begin with *prefix*, or their keys."""
     cursor = txn.cursor(handle)
-    found = cursor.set_range(prefix) if prefix else cursor.first()
-    if not found:
-        return
-    for row in cursor.iternext(True, values):
-        key = row[0] if values else row
-        if key[: len(prefix)] != prefix:
-            return
-        yield row
+    return prefixed(cursor, prefix) if values else prefixed_keys(cursor, prefix)
 
 
-def _prefixes(txn: Any, handle: Any) -> Iterator[bytes]:
+def _prefixes(txn: Transaction, handle: Handle) -> Iterator[bytes]:
     """The slots that have records, as the two bytes that their keys begin with."""
     cursor = txn.cursor(handle)
     found = cursor.first()

@@ -7,18 +7,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple, Optional, Union
 
-from .. import errors, openstores
-from ..catalogue import Place, Slot, catalogue_of, slot_prefix, uuid_of
+from .. import errors
 from ..classic.pmap import PersistentMap
-from ..engines.lmdb import MAX_KEY_SIZES, Options
+from ..engines import Transaction, registry
 from ..keys import KeyCodec, tables_codec
 from ..keys import from_name as key_from_name
-from ..layout import SLOTS
-from ..storage import shortened
-from ..store import Store
+from ..shown import shortened
+from ..store import openstores
+from ..store.catalogue import Keyspace, Slot, catalogue_of, slot_prefix, uuid_of
+from ..store.layout import SLOTS
+from ..store.ranges import prefixed
+from ..store.store import Store
 from ..values import from_name as value_from_name
 from ..values.base import Serializer, is_a
-from .filling import Filler, new_file
+from .backup import file_of
+from .filling import Filler, like, new_file
 from .progress import Progress, Told, silent
 from .report import KEPT
 
@@ -63,7 +66,7 @@ class _Plan(NamedTuple):
 
     name: str
     slot: Optional[Slot]
-    place: Place
+    keyspace: Keyspace
     old: KeyCodec[Any]
     new: KeyCodec[Any]
     value: Serializer[Any]
@@ -80,7 +83,9 @@ def convert(
     told: Optional[Told] = None,
 ) -> ConversionReport:
     """Write the classic database *source* as a new one of the tables layout at *target*; None only tries."""
-    opening = openstores.Opening(os.fspath(source), Options(readonly=True), create=False, slots_expected=True)
+    path = os.fspath(source)
+    options = registry.options(path, readonly=True)
+    opening = openstores.Opening(path, options, create=False, slots_expected=True)
     store = openstores.acquire(opening, _Handle())
     try:
         if store.layout != "classic":
@@ -88,12 +93,15 @@ def convert(
                 f"{opening.path!r} has the tables layout already: there is nothing to convert", path=opening.path
             )
         report = ConversionReport(str(opening.path), None if target is None else os.path.abspath(os.fspath(target)))
-        plans = _plans(store, {cls._zlmdb_oid: cls for cls in maps}, slots or {})  # pyright: ignore[reportPrivateUsage]
-        conversion = _Conversion(store, report, told or silent, skip, MAX_KEY_SIZES[lib_version or "0.9"])
+        plans = _plans(store, {cls._zlmdb_oid: cls for cls in maps}, slots or {})
+        version = {} if lib_version is None else {"lib_version": lib_version}
+        limit = registry.engine(path, registry.options(path, **version)).key_limit
+        conversion = _Conversion(store, report, told or silent, skip, limit)
         if target is None:
             conversion.run(plans, None)
         else:
-            with new_file(target, "tables", lib_version, os.path.getsize(store.engine.file or "")) as made:
+            needed = os.path.getsize(file_of(store.engine))
+            with new_file(target, "tables", lib_version, needed, like(store.engine)) as made:
                 with Filler(made) as filler:
                     conversion.run(plans, filler)
                 conversion.verify(plans, made)
@@ -113,27 +121,28 @@ def _plans(store: Store, maps: Mapping[Any, Any], slots: Mapping[int, Any]) -> l
     catalogue = catalogue_of(store)
     with store.reading() as txn:
         found = catalogue.read(txn)
-        places = [catalogue.place(slot) for slot in found.values()]
-        places += [catalogue.index_place(slot, name) for slot in found.values() for name in slot.indexes]
-        by_hand = _numbers(txn, {int.from_bytes(place.prefix, "big") for place in places})
+        keyspaces = [catalogue.keyspace(slot) for slot in found.values()]
+        keyspaces += [catalogue.index_keyspace(slot, name) for slot in found.values() for name in slot.indexes]
+        by_hand = _numbers(txn, {int.from_bytes(keyspace.prefix, "big") for keyspace in keyspaces})
     plans: list[_Plan] = []
     unknown: list[str] = []
     for slot in found.values():
         codecs = _codecs(slot, maps.get(slot.uuid))
         if codecs is None:
-            unknown.append(f"{slot.identity} ({slot.title})")
+            unknown.append(f"{slot.name} ({slot.class_name})")
             continue
         old, new, value = codecs  # the name of the value type, which is pickle where its codec here is bytes
-        uuid = None if slot.uuid == uuid_of(slot.identity) else slot.uuid
-        made = Slot(slot.identity, slot.number, uuid, slot.title, slot.description, new.name, value, slot.model)
-        plans.append(_Plan(slot.identity, made, catalogue.place(slot), old, new, value_from_name(value)))
+        uuid = None if slot.uuid == uuid_of(slot.name) else slot.uuid
+        made = Slot(slot.name, slot.number, uuid, slot.class_name, slot.description, new.name, value, slot.model,
+                    fields=slot.fields, history=slot.history, unsettled=slot.unsettled)  # fmt: skip
+        plans.append(_Plan(slot.name, made, catalogue.keyspace(slot), old, new, value_from_name(value)))
     for number in by_hand:
         if number not in slots:
             unknown.append(f"slot {number}")
             continue
         key, serializer = _of_map(slots[number], number)
-        place = Place(None, slot_prefix(number))
-        plans.append(_Plan(f"slot {number}", None, place, key.classic(), key, value_from_name(serializer.name)))
+        keyspace = Keyspace(None, slot_prefix(number))
+        plans.append(_Plan(f"slot {number}", None, keyspace, key.classic(), key, value_from_name(serializer.name)))
     if unknown:
         raise errors.SchemaMismatch(
             f"zlmdb <= 26 stores no types, and those of {', '.join(unknown)} are not given: name the map of each"
@@ -146,7 +155,7 @@ def _codecs(slot: Slot, cls: Any) -> Optional[tuple[KeyCodec[Any], KeyCodec[Any]
     if cls is not None:
         key, value = _of_map(cls, slot.number)
         if slot.key is not None and slot.key != key.classic().name:
-            raise errors.SchemaMismatch(f"table {slot.identity} has keys of type {slot.key}, the map {key.name}")
+            raise errors.SchemaMismatch(f"table {slot.name} has keys of type {slot.key}, the map {key.name}")
         return key.classic(), key, value.name
     if slot.key is None or slot.value is None:
         return None
@@ -156,11 +165,11 @@ def _codecs(slot: Slot, cls: Any) -> Optional[tuple[KeyCodec[Any], KeyCodec[Any]
 
 def _of_map(given: Any, number: int) -> tuple[KeyCodec[Any], Serializer[Any]]:
     """The codecs of a map, or of a class of maps."""
-    made: PersistentMap[Any, Any] = given.in_slot(number) if is_a(given, type) else given
-    return made.codecs()
+    made: PersistentMap[Any, Any] = given._in_slot(number) if is_a(given, type) else given
+    return made._both_codecs()
 
 
-def _numbers(txn: Any, taken: set[int]) -> list[int]:
+def _numbers(txn: Transaction, taken: set[int]) -> list[int]:
     """The slots in use that are not *taken*."""
     found: list[int] = []
     cursor, number = txn.cursor(), 0
@@ -189,17 +198,17 @@ class _Conversion:
             if filler is not None:
                 filler.copy_migrations(catalogue_of(self._source).migrations(txn))
             for plan in plans:
-                place = None if filler is None else self._place(filler, plan)
+                keyspace = None if filler is None else self._keyspace(filler, plan)
                 report.records[plan.name] = report.keys[plan.name] = report.values[plan.name] = 0
-                for key, data in _rows(txn, plan.place.prefix):
+                for key, data in _rows(txn, plan.keyspace.prefix):
                     converted = self._converted(plan, key, data)
                     if converted is None:
                         continue
                     report.records[plan.name] += 1
                     report.keys[plan.name] += converted[0] != key
                     report.values[plan.name] += converted[1] != data
-                    if filler is not None and place is not None:
-                        filler.put(place, *converted)
+                    if filler is not None and keyspace is not None:
+                        filler.put(keyspace, *converted)
                     if report.records[plan.name] % _EVERY == 0:
                         self._told(Progress(plan.name, report.records[plan.name]))
                 self._told(Progress(plan.name, report.records[plan.name], report.records[plan.name]))
@@ -211,9 +220,9 @@ class _Conversion:
                 table=first.table,
             )
 
-    def _place(self, filler: Filler, plan: _Plan) -> Place:
+    def _keyspace(self, filler: Filler, plan: _Plan) -> Keyspace:
         if plan.slot is None:
-            return Place(SLOTS, plan.place.prefix)
+            return Keyspace(SLOTS, plan.keyspace.prefix)
         return filler.table(plan.slot)
 
     def _converted(self, plan: _Plan, key: bytes, data: bytes) -> Optional[tuple[bytes, bytes]]:
@@ -236,14 +245,14 @@ class _Conversion:
         report = self._report
         with self._source.reading() as old, made.reading() as new:
             for plan in plans:
-                place = self._new_place(plan, made)
-                handle = getattr(made.space(place.space), "handle", None)
-                for key, data in _rows(old, plan.place.prefix):
+                keyspace = self._new_keyspace(plan, made)
+                handle = getattr(made.space(keyspace.space), "handle", None)
+                for key, data in _rows(old, plan.keyspace.prefix):
                     try:
                         (decoded, made_key), value = self._new_key(plan, key), plan.value.decode(data)
                     except ValueError:
                         continue  # reported when it was skipped
-                    stored = new.get(place.prefix + made_key, None, handle)
+                    stored = new.get(keyspace.prefix + made_key, None, handle)
                     # Equal bytes first: there are values, such as NaN, that equal nothing.
                     if stored is None or (stored != data and plan.value.decode(stored) != value):
                         raise errors.CorruptDatabase(f"the record {decoded!r} of {plan.name} did not arrive as it was")
@@ -258,18 +267,15 @@ class _Conversion:
         """The key that the bytes *key* are, and its bytes in the new file. Raises ValueError where there are none."""
         decoded = plan.old.decode(key)
         made = plan.new.encode(decoded)
-        size = len(made) + (len(plan.place.prefix) if plan.slot is None else 0)
+        size = len(made) + (len(plan.keyspace.prefix) if plan.slot is None else 0)
         if not 0 < size <= self._limit:
             raise ValueError(f"the key {shortened(decoded)} takes {size} bytes, 1 to {self._limit} fit in the new file")
         return decoded, made
 
-    def _new_place(self, plan: _Plan, made: Store) -> Place:
-        return Place(SLOTS, plan.place.prefix) if plan.slot is None else catalogue_of(made).place(plan.slot)
+    def _new_keyspace(self, plan: _Plan, made: Store) -> Keyspace:
+        return Keyspace(SLOTS, plan.keyspace.prefix) if plan.slot is None else catalogue_of(made).keyspace(plan.slot)
 
 
-def _rows(txn: Any, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
-    cursor = txn.cursor()
-    for key, data in cursor.iternext() if cursor.set_range(prefix) else ():
-        if key[: len(prefix)] != prefix:
-            return
+def _rows(txn: Transaction, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
+    for key, data in prefixed(txn.cursor(), prefix):
         yield bytes(key[len(prefix) :]), bytes(data)

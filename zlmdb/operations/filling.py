@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import os
-import secrets
-import shutil
-import threading
+import stat
 from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager
-from typing import Any, Optional, TypeVar, Union
+from typing import Any, NamedTuple, Optional, TypeVar, Union
 
 from .. import errors
-from ..catalogue import Place, Slot, catalogue_of
-from ..engines import structure
-from ..engines.lmdb import LmdbEngine, Options
-from ..layout import Layout
-from ..store import Store
-from .backup import check_room, flush, publish
+from ..engines import Engine, Handle, Transaction, registry
+from ..store.catalogue import Keyspace, Slot, catalogue_of
+from ..store.layout import Layout
+from ..store.store import OpenSpace, Store
+from ..store.writerlock import Hold
+from .backup import as_private_as, check_room, file_of, flush, publish
+from .temporary import remains, temporary_directory
 
 StrPath = Union[str, "os.PathLike[str]"]
 R = TypeVar("R")
@@ -25,52 +24,83 @@ _BATCH, _BATCH_BYTES = 10_000, 16 << 20  # records, and bytes, in a transaction
 _LARGE = 1 << 20
 
 
+class Like(NamedTuple):
+    """Who may read a new database: those who may read such a file, in a directory of at most this mode."""
+
+    file: os.stat_result
+    directory: int = 0o777
+
+
+def like(engine: Engine) -> Like:
+    """As the data file of *engine*; its directory counts where it is that of the database."""
+    own = engine.directory
+    return Like(os.stat(file_of(engine)), 0o777 if own is None else stat.S_IMODE(os.stat(own).st_mode) & 0o777)
+
+
 @contextmanager
 def new_file(
-    target: StrPath, layout: Layout, lib_version: Optional[str] = None, needed: int = 0
+    target: StrPath,
+    layout: Layout,
+    lib_version: Optional[str] = None,
+    needed: int = 0,
+    like: Optional[Like] = None,
 ) -> Generator[Store, None, None]:
     """A block that fills a new database, which at its clean end is the directory *target*. No trace is left otherwise.
 
     It is made beside *target*, checked, flushed to the disk and renamed; in an empty directory, which may be a mount
-    point or a link, it is made there, and the data file moved up. Raises FileExistsError when there is something,
-    `DatabaseFull` when the disk has less than *needed* bytes free.
+    point or a link, it is made there, and the data file moved up. *like* says who may read it; where that is None, the
+    umask. Raises FileExistsError when there is something, `DatabaseFull` when the disk has
+    less than *needed* bytes free.
     """
     final: str = os.path.abspath(os.fspath(target))
-    empty = os.path.isdir(final) and not os.listdir(final)
+    empty = os.path.isdir(final) and set(os.listdir(final)) <= set(remains(final))
     if os.path.lexists(final) and not empty:
         raise FileExistsError(f"{final!r} exists: remove it, or choose another place")
     check_room(final if empty else os.path.dirname(final), needed)
-    name = f"{os.getpid()}.{secrets.token_hex(4)}.tmp"
-    temporary = os.path.join(final, name) if empty else f"{final}.{name}"
-    engine: Any = LmdbEngine(temporary, Options(sync=False, metasync=False, lib_version=lib_version), create=True)
-    try:
-        store = Store(engine, layout, readonly=False, lock_path=None, options=engine.options)
-        store.users = 1
-        try:
-            store.prepare(slots_expected=True)
+    directory, stem = (final, "") if empty else os.path.split(final)
+    with temporary_directory(directory, stem) as temporary:
+        if empty and os.listdir(final) != [os.path.basename(temporary)]:
+            raise FileExistsError(f"{final!r} is being written by somebody else")
+        made = os.path.join(temporary, "new")
+        os.mkdir(made, 0o777 if like is None else like.directory | 0o700)
+        version = {} if lib_version is None else {"lib_version": lib_version}
+        engine = registry.engine(made, registry.options(made, durability="none", **version), create=True)
+        with _filled(engine, layout) as store:
             yield store
-            store.env.sync(True)
-        finally:
-            store.close()
-        _finish(engine.file)
+        file = _finished(engine, like)
         if empty:
-            publish(engine.file, os.path.join(final, "data.mdb"), overwrite=False)
-            flush(final)
+            publish(file, os.path.join(final, os.path.basename(file)), overwrite=False)
         else:
-            os.rename(temporary, final)
-            flush(os.path.dirname(final))
+            os.rename(made, final)
+        flush(directory)
+
+
+@contextmanager
+def _filled(engine: Engine, layout: Layout) -> Generator[Store, None, None]:
+    """A block that fills the new database of *engine*."""
+    store = Store(engine, layout)
+    store.users = 1
+    try:
+        store.prepare(slots_expected=True)
+        yield store
+        store.environment.sync(True)
     finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        store.close()
 
 
-def _finish(file: str) -> None:
-    """Check the new data file, and flush its name to the disk without that of its lock file."""
-    wrong = structure.check(file)
+def _finished(engine: Engine, like: Optional[Like]) -> str:
+    """The new data file, checked; its name is flushed to the disk without those of its lock files."""
+    file = file_of(engine)
+    wrong = engine.verify(file)
     if wrong:
         raise errors.CorruptDatabase(f"the new database {file!r} is damaged: {wrong[0]}", path=file)
-    directory = os.path.dirname(file)
-    os.remove(os.path.join(directory, "lock.mdb"))
-    flush(directory)
+    for other in engine.files():
+        if other != file and os.path.exists(other):
+            os.remove(other)
+    if like is not None:
+        as_private_as(like.file, file)
+    flush(os.path.dirname(file))
+    return file
 
 
 class Writer:
@@ -79,27 +109,27 @@ class Writer:
     *reserved* are slots that no table may get.
     """
 
-    def __init__(self, store: Store, txn: Any, open_space: Callable[[bytes], Any], reserved: Collection[int]) -> None:
+    def __init__(self, store: Store, txn: Transaction, open_space: OpenSpace, reserved: Collection[int]) -> None:
         self.store = store
         self.catalogue = catalogue_of(store)
         self._txn = txn
         self._open_space = open_space
         self._reserved = reserved
-        self._handles: dict[Optional[bytes], Any] = {None: None}
+        self._handles: dict[Optional[bytes], Handle] = {None: None}
 
-    def table(self, slot: Slot) -> Place:
+    def table(self, slot: Slot) -> Keyspace:
         """Enter *slot* into the catalogue, under a number of its own unless it has one; where its records go."""
         txn = self._txn
         if slot.number == 0:
             slot.number = self.catalogue.allocate(txn, self.catalogue.read(txn), self._reserved)
         self.catalogue.write(txn, slot)
-        place = self.catalogue.place(slot)
-        self._handle(place.space)
-        return place
+        keyspace = self.catalogue.keyspace(slot)
+        self._handle(keyspace.space)
+        return keyspace
 
-    def attached(self, identity: str, indexes: dict[str, dict[str, Any]]) -> None:
+    def attached(self, name: str, indexes: dict[str, dict[str, Any]]) -> None:
         """Record the indexes that a classic program attached to a map."""
-        self.catalogue.write_attached(self._txn, identity, indexes)
+        self.catalogue.write_attached(self._txn, name, indexes)
 
     def copy_migrations(self, records: Sequence[dict[str, Any]]) -> None:
         """Record the steps of the schema that were applied to the source."""
@@ -108,12 +138,12 @@ class Writer:
             if record["version"] not in present:
                 self.catalogue.write_migration(self._txn, record)
 
-    def put(self, place: Place, key: bytes, data: bytes) -> bool:
-        """Store a record under the engine's *key*, without the prefix of *place*; False where there is one already."""
-        stored: bool = self._txn.put(place.prefix + key, data, overwrite=False, db=self._handle(place.space))
+    def put(self, keyspace: Keyspace, key: bytes, data: bytes) -> bool:
+        """Store a record under the engine's *key*, without the prefix of *keyspace*; False where there is one."""
+        stored: bool = self._txn.put(keyspace.prefix + key, data, overwrite=False, db=self._handle(keyspace.space))
         return stored
 
-    def _handle(self, space: Optional[bytes]) -> Any:
+    def _handle(self, space: Optional[bytes]) -> Handle:
         if space not in self._handles and space is not None:
             self._handles[space] = self._open_space(space)
         return self._handles[space]
@@ -126,10 +156,11 @@ class Filler:
     """
 
     def __init__(self, store: Store, reserved: Collection[int] = ()) -> None:
+        self._hold = Hold()
         self.store = store
         self.catalogue = catalogue_of(store)
         self._reserved = reserved
-        self._txn: Any = None
+        self._txn: Optional[Transaction] = None
         self._pending = self._bytes = 0
 
     def __enter__(self) -> Filler:
@@ -142,13 +173,13 @@ class Filler:
             self._txn.abort()
             self._end()
 
-    def table(self, slot: Slot) -> Place:
+    def table(self, slot: Slot) -> Keyspace:
         """As `Writer.table`."""
         return self._change(lambda writer: writer.table(slot))
 
-    def attached(self, identity: str, indexes: dict[str, dict[str, Any]]) -> None:
+    def attached(self, name: str, indexes: dict[str, dict[str, Any]]) -> None:
         """As `Writer.attached`."""
-        self._change(lambda writer: writer.attached(identity, indexes))
+        self._change(lambda writer: writer.attached(name, indexes))
 
     def copy_migrations(self, records: Sequence[dict[str, Any]]) -> None:
         """As `Writer.copy_migrations`."""
@@ -159,24 +190,24 @@ class Filler:
         self._commit()
         return self.store.change(lambda txn, open_space: work(Writer(self.store, txn, open_space, self._reserved)))
 
-    def put(self, place: Place, key: bytes, data: bytes) -> bool:
-        """Store a record under the engine's *key*, without the prefix of *place*; False where there is one already."""
+    def put(self, keyspace: Keyspace, key: bytes, data: bytes) -> bool:
+        """Store a record under the engine's *key*, without the prefix of *keyspace*; False where there is one."""
         if len(data) > _LARGE:
             self._commit()
         if self._txn is None:
             self._make_room(len(data))
-            self.store.writer.acquire(None)
+            self.store.writer.acquire(None, self._hold)
             try:
-                self._txn = self.store.begin(write=True)
+                self._txn = self.store.begin(write=True, who=self)
             except BaseException:
-                self.store.writer.release()
+                self.store.writer.release(self._hold)
                 raise
-        space = self.store.space(place.space)
+        space = self.store.space(keyspace.space)
         handle = None if space is None else space.handle
         try:
-            stored: bool = self._txn.put(place.prefix + key, data, overwrite=False, db=handle)
+            stored: bool = self._txn.put(keyspace.prefix + key, data, overwrite=False, db=handle)
         except Exception as error:
-            raise (ours := self.store.engine.translate(error, key=key)) from errors.cause(ours, error)
+            self.store.fail(error, key=key)
         self._pending += 1
         self._bytes += len(data)
         if self._pending >= _BATCH or self._bytes > _BATCH_BYTES:
@@ -187,9 +218,9 @@ class Filler:
         """Before a transaction that begins with a value of *size* bytes: where the map has to grow, let it."""
         store = self.store
         while store.engine.moves and store.can_grow:
-            info = store.env.info()
-            used = (info["last_pgno"] + 1) * store.env.stat()["psize"]
-            if info["map_size"] - used > 3 * (size + _BATCH_BYTES):  # pages are copied, and not quite filled
+            engine, env = store.engine, store.environment
+            left = engine.capacity(env) - engine.used(env)
+            if left > 3 * (size + _BATCH_BYTES):  # pages are copied, and not quite filled
                 return
             with store.writing(None):
                 store.full = True
@@ -202,12 +233,12 @@ class Filler:
         try:
             self._txn.commit()
         except Exception as error:
-            raise (ours := self.store.engine.translate(error)) from errors.cause(ours, error)
+            self.store.fail(error)
         finally:
             self._end()
 
     def _end(self) -> None:
         self._txn = None
         self._pending = self._bytes = 0
-        self.store.ended(threading.get_ident())
-        self.store.writer.release()
+        self.store.ended(self)
+        self.store.writer.release(self._hold)

@@ -1,7 +1,8 @@
 """Keys as the plain data of JSON and back: what the command line reads and prints, and a dump holds.
 
 Numbers are numbers, texts texts; a UUID is its canonical text, bytes are hexadecimal, a date or time is by ISO 8601, a
-`numpy.datetime64` the number of its nanoseconds since 1970, a tuple a list of its parts. The codec says which.
+decimal number and the seconds of a duration are texts, a `numpy.datetime64` the number of its nanoseconds since 1970, a
+tuple a list of its parts. The codec says which.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from uuid import UUID
 
 from ..errors import EncodeError
 from ..keys import KeyCodec, TupleKey
-from ..keys.bare import BlobKey, BoolKey, DateKey, DatetimeKey, FloatKey
+from ..keys.decimals import DecimalKey
+from ..keys.durations import TimedeltaKey, TimeKey, from_seconds, to_seconds
+from ..keys.plain import BlobKey, BoolKey, DateKey, DatetimeKey, FloatKey
 from ..keys.timestamp import TimestampKey
 from ..values.base import is_a
 
@@ -35,7 +38,9 @@ def to_plain(codec: KeyCodec[Any], key: Any) -> Any:
         return key.hex()
     if isinstance(codec, TimestampKey):
         return int(key.astype("datetime64[ns]").astype("int64"))
-    if isinstance(key, (dt.date, dt.datetime)):
+    if isinstance(key, dt.timedelta):
+        return to_seconds(key)
+    if isinstance(key, (dt.date, dt.datetime, dt.time)):
         return key.isoformat()
     if isinstance(key, float):
         return key if math.isfinite(key) else str(key)
@@ -69,14 +74,34 @@ def _from_plain(codec: KeyCodec[Any], data: Any) -> Any:
     return _from_text(codec, data)
 
 
+def is_bytes(codec: KeyCodec[Any]) -> bool:
+    """Whether keys of *codec* are bytes, which are hexadecimal in text."""
+    return isinstance(codec, BlobKey) or _HEX.fullmatch(codec.name) is not None
+
+
 def _from_text(codec: KeyCodec[Any], text: str) -> Any:
-    if isinstance(codec, BlobKey) or _HEX.fullmatch(codec.name):
+    if is_bytes(codec):
         return bytes.fromhex(text)
     if isinstance(codec, DatetimeKey):
         return dt.datetime.fromisoformat(re.sub("[Zz]$", "+00:00", text))
     if isinstance(codec, DateKey):
         return dt.date.fromisoformat(text)
+    if isinstance(codec, TimeKey):
+        return dt.time.fromisoformat(text)
+    if isinstance(codec, TimedeltaKey):
+        return from_seconds(text)
+    if isinstance(codec, DecimalKey):
+        return _decimal(text)
     return UUID(text) if codec.name == "uuid" else text
+
+
+def _decimal(text: str) -> Any:
+    from decimal import Decimal, InvalidOperation
+
+    try:
+        return Decimal(text)
+    except InvalidOperation as error:
+        raise ValueError(f"{text!r} is no number") from error
 
 
 def parse(codec: KeyCodec[Any], text: str) -> Any:

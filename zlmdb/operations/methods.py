@@ -10,16 +10,16 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any, Optional, Union
 
-from ..storage import Storage
-from ..store import Store
-from .progress import Told
+from ..store.store import Store
+from ..tables.storage import Storage
 
 if TYPE_CHECKING:
     from ..classic.pmap import PersistentMap
-    from ..table import Table
+    from ..tables.table import Table
     from .backup import Backup, Compaction
     from .conversion import ConversionReport
     from .migrations import Applied
+    from .progress import Told
     from .report import CheckReport
     from .salvage import SalvageReport
     from .stream import Streamed
@@ -33,7 +33,7 @@ class Operations:
     if TYPE_CHECKING:
 
         @property
-        def store(self) -> Store:
+        def _open_store(self) -> Store:
             """The open environment."""
             ...
 
@@ -57,7 +57,7 @@ class Operations:
         """
         from .backup import back_up
 
-        return back_up(self.store, path, compact=compact, overwrite=overwrite, told=progress)
+        return back_up(self._open_store, path, compact=compact, overwrite=overwrite, told=progress)
 
     @staticmethod
     def restore(
@@ -83,7 +83,7 @@ class Operations:
         """
         from .backup import compact
 
-        return compact(self.store, progress)
+        return compact(self._open_store, progress)
 
     def check(self, *, progress: Optional[Told] = None) -> CheckReport:
         """Check everything that can be checked, while others write; `CheckReport.ok` says the result.
@@ -95,7 +95,7 @@ class Operations:
         """
         from .checker import check
 
-        return check(self.store, {storage.label: storage for _, storage in self._storages.values()}, progress)
+        return check(self._open_store, {storage.name: storage for _, storage in self._storages.values()}, progress)
 
     def dump(
         self, file: IO[bytes], *, tables: Optional[Sequence[str]] = None, progress: Optional[Told] = None
@@ -109,20 +109,23 @@ class Operations:
         """
         from .stream import dump
 
-        return dump(self.store, file, tables, progress)
+        return dump(self._open_store, file, tables, progress)
 
-    def load(self, file: IO[bytes], *, progress: Optional[Told] = None) -> Streamed:
+    def load(
+        self, file: IO[bytes], *, max_line: Optional[int] = None, progress: Optional[Told] = None
+    ) -> Streamed:  # fmt: skip
         """Store the tables of a stream that `dump` wrote, none of which this database has yet.
 
         The whole stream is checked first, and then stored in one transaction: all of it, or nothing. Declared indexes
-        are built when a program that declares them opens the database. Raises `DecodeError` when the stream was cut
-        off or has changed, `ConstraintError` when a table or slot is there already, `SchemaMismatch` for a table
+        are built when a program that declares them opens the database. A line may have *max_line* bytes, 512 MiB by
+        default, which is one of a value of 384 MiB. Raises `DecodeError` when a line is longer, the stream was cut off
+        or has changed, `ConstraintError` when a table or slot is there already, `SchemaMismatch` for a table
         without types from the other layout, and where both have migrations, which differ; `ReadonlyDatabase`,
         `NestedTransaction`.
         """
-        from .stream import load
+        from .stream import MAX_LINE, load
 
-        return load(self.store, file, progress)
+        return load(self._open_store, file, progress, max_line=MAX_LINE if max_line is None else max_line)
 
     @staticmethod
     def convert(
@@ -154,25 +157,38 @@ class Operations:
         """Apply the `migrations` of the schema that the file lacks, in order: what was applied.
 
         Each is one transaction, committed with the record that it was applied; one that raises leaves the file at the
-        version before it. With *dry_run* all are run in one transaction, which is aborted. Raises `SchemaMismatch`
-        when the file is newer than the program.
+        version before it. With *dry_run* all are run in one transaction, which is aborted. Tables whose shape is
+        another one in the file can be used when all steps have been applied, the last of which has to make them fit.
+        Raises `SchemaMismatch` when the file is newer than the program, or a table does not fit in the end.
         """
         from .migrations import migrate
 
         return migrate(self, vars(self)["_schema"], dry_run=dry_run, told=progress)
 
-    def _check_migrations(self) -> None:
-        """Raise `SchemaMismatch` when the file is newer than the schema."""
+    def drop_index(self, table: str, index: str, /) -> None:
+        """Drop a declared index from the file, for good.
+
+        Programs that declare it may go on writing to the table, and build it again when they next open the file to
+        write. Raises `KeyError` where the file has no such index, `NestedTransaction`, `ReadonlyDatabase`.
+        """
+        from ..schema.attach import drop_index
+
+        if self._open_store.readonly:
+            self._open_store.refuse_write()
+        drop_index(self._open_store, table, index)
+
+    def _check_migrations(self) -> bool:
+        """Whether the schema has steps that the file lacks. Raises `SchemaMismatch` when the file is the newer one."""
         from .migrations import check
 
-        check(self.store, vars(self)["_schema"])
+        return check(self._open_store, vars(self)["_schema"])
 
     @property
     def schema_version(self) -> int:
         """The version of the schema of the file: that of the last migration applied, or 0."""
         from .migrations import recorded
 
-        return max(recorded(self.store), default=0)
+        return max(recorded(self._open_store), default=0)
 
     @staticmethod
     def salvage(source: StrPath, target: StrPath, *, progress: Optional[Told] = None) -> SalvageReport:
@@ -191,13 +207,16 @@ class Operations:
     def verify(path: StrPath, *, progress: Optional[Told] = None) -> list[str]:
         """What is wrong with the pages of the file at *path*, which is not opened; empty when nothing is.
 
-        The file is read without LMDB, so that one that is damaged, or made to do harm, cannot crash the process. One
-        that passes is safe to open. Raises `InvalidDatabase` when it is not LMDB's, `CorruptDatabase`,
-        FileNotFoundError.
+        The file is read without LMDB, so that one that is damaged, or made to do harm, cannot crash the process. Each
+        node of each page in use is looked at, lists of free pages and the two meta pages too. A file that passes is
+        safe to open, to read and to write; what its records say is for `check`. ``zlmdb.open(..., verify=True)`` does
+        both in one step. Nobody should write to the file meanwhile: pages that are used again look damaged. Raises
+        `InvalidDatabase` when it is not LMDB's, FileNotFoundError.
         """
-        from ..engines.lmdb import data_file
-        from ..engines.structure import check
+        from ..engines import registry
+        from .backup import file_of
         from .progress import Progress, silent
 
         told = progress or silent
-        return check(data_file(os.fspath(path)), lambda done, total: told(Progress("pages", done, total)))
+        engine = registry.engine(os.fspath(path))
+        return engine.verify(file_of(engine), lambda done, total: told(Progress("pages", done, total)))

@@ -1,20 +1,28 @@
 """Steps from one version of a schema to the next, each applied once and recorded in the file.
 
 A step is a function of the tables in a write transaction. It is committed together with the record that it was
-applied, or not at all. The version of a file is that of the last step applied to it, 0 before the first.
+applied, or not at all. The version of a file is that of the last step applied to it, 0 before the first. What a step
+may do with tables of another shape than the schema's is in `oldtables`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import partial
-from typing import Any, NamedTuple, Optional
+from typing import Any, NamedTuple, Optional, Union
 
 from .. import errors
-from ..catalogue import catalogue_of
-from ..store import Store
+from ..engines import Transaction
+from ..schema.attach import spaces
+from ..schema.declaration import Declaration
+from ..schema.schema import declarations as tables_of
+from ..store.catalogue import Slot, catalogue_of
+from ..store.store import Store
+from ..tables.table import Table
+from .oldtables import Kept, OldTables, Step, settle
 from .progress import Progress, Told, silent
 
 
@@ -22,7 +30,8 @@ from .progress import Progress, Told, silent
 class Migration:
     """A step to the *version* of the schema, an int above 0: *run* is called with the tables in a write transaction.
 
-    A schema lists its steps, in order, as ``migrations``::
+    A *run* of two arguments also gets the tables as they were before it, as plain data: `OldTables`. A schema lists
+    its steps, in order, as ``migrations``::
 
         def lower_addresses(t: Store) -> None:
             for key, user in t.users.items():
@@ -35,7 +44,7 @@ class Migration:
 
     version: int
     name: str
-    run: Callable[[Any], object]
+    run: Union[Callable[[Any], object], Callable[[Any, OldTables], object]]
 
 
 class Applied(NamedTuple):
@@ -74,15 +83,21 @@ def recorded(store: Store) -> dict[int, str]:
         return _recorded(store, txn)
 
 
-def _recorded(store: Store, txn: Any) -> dict[int, str]:
+def _recorded(store: Store, txn: Transaction) -> dict[int, str]:
     return {int(one["version"]): str(one["name"]) for one in catalogue_of(store).migrations(txn)}
 
 
-def check(store: Store, schema: type[Any]) -> None:
-    """Raise `SchemaMismatch` when the file has steps that *schema*, if it lists any, does not have."""
+def check(store: Store, schema: type[Any]) -> bool:
+    """Whether the file lacks steps of *schema*.
+
+    Raises `SchemaMismatch` when the file has some that *schema*, if it lists any, does not have.
+    """
     steps = {step.version: step.name for step in declared(schema)}
-    if steps:
-        _compare(store, steps, recorded(store))
+    if not steps:
+        return False
+    found = recorded(store)
+    _compare(store, steps, found)
+    return not steps.keys() <= found.keys()
 
 
 def _compare(store: Store, steps: dict[int, str], found: dict[int, str]) -> None:
@@ -104,42 +119,111 @@ def _compare(store: Store, steps: dict[int, str], found: dict[int, str]) -> None
 def migrate(db: Any, schema: type[Any], *, dry_run: bool = False, told: Optional[Told] = None) -> list[Applied]:
     """Apply the steps of *schema* that the file open in *db* lacks, in order, each in a transaction of its own."""
     steps = declared(schema)
-    store: Store = db.store
+    store: Store = db._open_store
     if not steps:
         return []
     _compare(store, {step.version: step.name for step in steps}, recorded(store))
+    running = _Running(db, store, tables_of(schema), steps, told or silent)
     if dry_run:
-        return _tried(db, steps)
+        store.open_spaces(spaces(store))
+        return _tried(running)
+    if not check(store, schema):
+        return []
+    _prepare(running)
     applied: list[Applied] = []
     for count, step in enumerate(steps, 1):
-        done = db.run(partial(_apply, store, step))
+        done = db.run(partial(_apply, running, step))
         if done is not None:
             applied.append(done)
-        (told or silent)(Progress("migrations", count, len(steps)))
+        running.told(Progress("migrations", count, len(steps)))
+    db._attach_again()
     return applied
 
 
-def _apply(store: Store, step: Migration, t: Any) -> Optional[Applied]:
+class _Running(NamedTuple):
+    """The steps to apply, and what they are applied to; *tables* are those of the schema, by attribute."""
+
+    db: Any
+    store: Store
+    tables: Mapping[str, tuple[type[Table[Any, Any]], Declaration]]
+    steps: Sequence[Migration]
+    told: Told
+
+    def step(self, t: Any, before: Union[Transaction, Kept], step: Migration) -> Step:
+        """What *step* works with."""
+        declared = {one.name: one for _, one in self.tables.values()}
+        attributes = {one.name: (attribute, cls) for attribute, (cls, one) in self.tables.items()}
+        return Step(self.store, t, before, declared, attributes, f"{step.version} {step.name}", self.told)
+
+
+def _prepare(running: _Running) -> None:
+    """Make the tables that the file lacks, and the sub-databases of indexes to come: no step can make one itself."""
+    store = running.store
+    if store.readonly:
+        store.refuse_write()
+    running.db._attach_tables(create=True, migrating=True)
+    names = [
+        catalogue_of(store).index_keyspace(Slot(one.name, 0, indexes={name: dict(definition)}), name).space
+        for _, one in running.tables.values()
+        for name, definition in one.definitions.items()
+        if store.traits.by_name
+    ]
+    missing = [name for name in names if name is not None and name not in store.spaces]
+    if missing:
+        store.change(lambda _, open_space: [open_space(name) for name in missing])
+    store.open_spaces(spaces(store))
+
+
+def _apply(running: _Running, step: Migration, t: Any) -> Optional[Applied]:
     """Apply a step in the transaction of *t*; None when another process has done so meanwhile."""
-    txn = t.txn
-    if step.version in _recorded(store, txn.raw):
+    if step.version in _recorded(running.store, t.txn._engine_txn):
         return None
-    puts, dels = txn.puts, txn.dels
-    step.run(t)
+    with running.store.reading() as before:
+        return _applied(running, step, t, before)
+
+
+def _applied(running: _Running, step: Migration, t: Any, before: Union[Transaction, Kept]) -> Applied:
+    txn, store = t.txn, running.store
+    puts, dels = txn._puts, txn._dels
+    works_with = running.step(t, before, step)
+    run: Any = step.run
+    if _takes_two(run):
+        run(t, OldTables(works_with))
+    else:
+        run(t)
+    if step is running.steps[-1]:
+        settle(works_with)
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    catalogue_of(store).write_migration(txn.raw, {"version": step.version, "name": step.name, "applied": now})
-    return Applied(step.version, step.name, txn.puts - puts, txn.dels - dels)
+    catalogue_of(store).write_migration(txn._engine_txn, {"version": step.version, "name": step.name, "applied": now})
+    return Applied(step.version, step.name, txn._puts - puts, txn._dels - dels)
 
 
-def _tried(db: Any, steps: Sequence[Migration]) -> list[Applied]:
-    """What the steps would do: all of them in one transaction, which is aborted."""
-    tried: list[Applied] = []
+def _takes_two(run: Callable[..., object]) -> bool:
+    """Whether the function of a step is to be given the old tables as well."""
     try:
-        with db.write() as t:
-            for step in steps:
-                done = _apply(db.store, step, t)
-                if done is not None:
-                    tried.append(done)
+        signature = inspect.signature(run)
+        signature.bind(None, None)
+    except (TypeError, ValueError):
+        return False
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    required = [one for one in signature.parameters.values() if one.kind in kinds and one.default is one.empty]
+    return len(required) == 2
+
+
+def _tried(running: _Running) -> list[Applied]:
+    """What the steps would do: all of them in one transaction, which is aborted.
+
+    So the first one reads what is in the file, and those after it what they have left in this transaction.
+    """
+    tried: list[Applied] = []
+    store = running.store
+    try:
+        with running.db.write() as t, store.reading() as before:
+            found = _recorded(store, t.txn._engine_txn)
+            for step in running.steps:
+                if step.version not in found:
+                    source = Kept(t.txn._engine_txn) if tried else before
+                    tried.append(_applied(running, step, t, source))
             raise _Undo
     except _Undo:
         return tried

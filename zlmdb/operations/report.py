@@ -68,13 +68,13 @@ class CheckReport:
         """Records read, of all tables."""
         return sum(table.records for table in self.tables.values())
 
-    def add(self, problem: Problem) -> None:
+    def _add(self, problem: Problem) -> None:
         """Count a problem, and keep it if it is one of the first."""
         self.found += 1
         if len(self.problems) < KEPT:
             self.problems.append(problem)
 
-    def note(self, text: str) -> None:
+    def _note(self, text: str) -> None:
         """Keep a note, once."""
         if text not in self.notes:
             self.notes.append(text)

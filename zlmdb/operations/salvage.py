@@ -11,16 +11,17 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple, Optional, Union
 
-from .. import errors, layout
-from ..catalogue import LAST_SLOT, Place, Slot, checked_migration, slot_of, slot_prefix, uuid_of
-from ..engines.lmdb import data_file
-from ..engines.pages import Meta, PageFile, Record, Tree, Walk
+from .. import errors
+from ..engines import Record, Remains, State, Tree, registry
 from ..keys import from_name as key_from_name
-from ..layout import Layout
-from ..storage import Storage
+from ..store import layout
+from ..store.catalogue import LAST_SLOT, Keyspace, Slot, checked_migration, slot_of, slot_prefix, uuid_of
+from ..store.layout import Layout
+from ..tables.storage import Storage
 from ..values import from_name as value_from_name
 from ..values.base import is_a
-from .filling import Filler, new_file
+from .backup import file_of
+from .filling import Filler, like, new_file
 from .progress import Progress, Told, silent
 from .report import KEPT
 
@@ -69,7 +70,7 @@ class SalvageReport:
         """Records copied, of all tables."""
         return sum(self.copied.values())
 
-    def lose(self, table: str, key: bytes, reason: str) -> None:
+    def _lose(self, table: str, key: bytes, reason: str) -> None:
         """Count a lost record, and keep it if it is one of the first."""
         self.missing += 1
         if len(self.lost) < KEPT:
@@ -82,42 +83,40 @@ class SalvageReport:
 
 def salvage(source: StrPath, target: StrPath, told: Optional[Told] = None) -> SalvageReport:
     """Copy what can be read of the database at *source* into a new one at *target*."""
-    path = data_file(os.fspath(source))
-    report = SalvageReport(path, os.path.abspath(os.fspath(target)))
-    with open(path, "rb") as data:
-        file = PageFile(data, path)
-        state = _state(file)
-        report.layout = state.layout
-        if state.meta is not file.metas[0] or file.faults:
+    engine = registry.engine(os.fspath(source))
+    report = SalvageReport(file_of(engine), os.path.abspath(os.fspath(target)))
+    with engine.remains() as file:
+        found = _found(file)
+        report.layout = found.layout
+        if not found.state.newest or file.faults:
             report.notes.append(
                 "the last commits may be missing: a meta page, or the tables it leads to, cannot be read"
             )
         report.damage += file.faults
-        with new_file(target, state.layout, file.format, file.size) as store, Filler(store) as filler:
-            salvaging = _Salvage(file, state, filler, report, told or silent)
-            salvaging.tables() if state.layout == "tables" else salvaging.classic()
-        report.damage += salvaging.walk.problems
+        with new_file(target, found.layout, file.format, file.size, like(engine)) as store, Filler(store) as filler:
+            salvaging = _Salvage(found.state, filler, report, told or silent)
+            salvaging.tables() if found.layout == "tables" else salvaging.classic()
+        report.damage += salvaging.state.problems
     return report
 
 
-class _State(NamedTuple):
-    """A committed state of the file that has tables: its records of the main database."""
+class _Found(NamedTuple):
+    """A committed state of the file that has tables."""
 
-    meta: Meta
+    state: State
     layout: Layout
-    main: list[Record]
 
 
-def _state(file: PageFile) -> _State:
+def _found(file: Remains) -> _Found:
     """The newest state in which tables are found. Raises `CorruptDatabase`, `InvalidDatabase`."""
-    for meta in file.metas:
-        main = list(Walk(file, meta).records("main database", meta.main))
+    for state in file.states:
+        main = list(state.main())
         if any(_name(record) == layout.CATALOGUE for record in main):
-            return _State(meta, "tables", main)
+            return _Found(state, "tables")
         if any(record.tree is not None for record in main):
             continue
         if any(len(record.key) >= 2 for record in main):
-            return _State(meta, "classic", main)
+            return _Found(state, "classic")
     raise errors.CorruptDatabase(f"{file.path!r}: no tables of zlmdb are found in it", path=file.path)
 
 
@@ -136,13 +135,12 @@ def _is_index(name: Any, entry: Any) -> bool:
 class _Salvage:
     """One run over one state."""
 
-    def __init__(self, file: PageFile, state: _State, filler: Filler, report: SalvageReport, told: Told) -> None:
-        self.walk = Walk(file, state.meta)
+    def __init__(self, state: State, filler: Filler, report: SalvageReport, told: Told) -> None:
+        self.state = state.afresh()
         self.filler = filler
         self.report = report
         self.told = told
-        # Walked once more, so that its pages and what is wrong with them are known.
-        self.main = list(self.walk.records("main database", state.meta.main))
+        self.main = list(self.state.main())
 
     # -- the tables layout ----------------------------------------------------------------------------------------
 
@@ -151,85 +149,85 @@ class _Salvage:
         trees = {name: record.tree for record in self.main if (name := _name(record)) and record.tree is not None}
         definitions = self._definitions(trees.pop(layout.CATALOGUE))
         adopted = {entry.get("table") for slot in definitions.values() for entry in slot.indexes.values()}
-        for identity, slot in definitions.items():
-            tree = trees.pop(b"t:" + identity.encode(), None)
-            self._table(slot, tree, empty=identity in adopted)
+        for table, slot in definitions.items():
+            tree = trees.pop(b"t:" + table.encode(), None)
+            self._table(slot, tree, empty=table in adopted)
         for name, tree in trees.items():
             if name.startswith(b"t:"):
-                identity = name[2:].decode(errors="replace")
-                self.report.damage.append(f"table {identity}: its types are not found in the catalogue")
-                self._table(Slot(identity, 0), tree)
+                table = name[2:].decode(errors="replace")
+                self.report.damage.append(f"table {table}: its types are not found in the catalogue")
+                self._table(Slot(table, 0), tree)
             elif name == layout.SLOTS:
-                self._records("slots", tree, Place(layout.SLOTS, b""), None)
+                self._records("slots", tree, Keyspace(layout.SLOTS, b""), None)
 
     def _definitions(self, tree: Tree) -> dict[str, Slot]:
         found: dict[str, Slot] = {}
-        for record in self.walk.records("catalogue", tree):
+        for record in self.state.records("catalogue", tree):
             try:
                 if record.key[:2] == b"m:":
                     self.filler.copy_migrations([checked_migration(layout.decode(record.value or b""))])
                 elif record.key[:2] == b"t:":
-                    identity = record.key[2:].decode()
-                    found[identity] = slot_of(identity, layout.decode(record.value or b""))
+                    table = record.key[2:].decode()
+                    found[table] = slot_of(table, layout.decode(record.value or b""))
             except (ValueError, TypeError, AttributeError) as error:
-                self.report.lose("catalogue", record.key, str(error))
+                self.report._lose("catalogue", record.key, str(error))
         return found
 
     def _table(self, slot: Slot, tree: Optional[Tree], *, empty: bool = False) -> None:
         if slot.indexes:
             names = ", ".join(slot.indexes)
             self.report.notes.append(
-                f"the indexes of {slot.identity} ({names}) are built again when a program that has them opens the file"
+                f"the indexes of {slot.name} ({names}) are built again when a program that has them opens the file"
             )
         slot.indexes = {}
-        place = self.filler.table(slot)
+        keyspace = self.filler.table(slot)
         if tree is None:
-            self.report.damage.append(f"table {slot.identity}: its pages are not found")
-            self.report.copied[slot.identity] = 0
+            self.report.damage.append(f"table {slot.name}: its pages are not found")
+            self.report.copied[slot.name] = 0
         elif not empty:
-            self._records(slot.identity, tree, place, self._codecs(slot, place))
+            self._records(slot.name, tree, keyspace, self._codecs(slot, keyspace))
 
-    def _codecs(self, slot: Slot, place: Place) -> Optional[Storage[Any, Any]]:
+    def _codecs(self, slot: Slot, keyspace: Keyspace) -> Optional[Storage[Any, Any]]:
         if slot.key is None or slot.value is None:
             return None
         try:
             key, value = key_from_name(slot.key), value_from_name(slot.value)
         except ValueError as error:
-            self.report.notes.append(f"the records of {slot.identity} are copied as they are: {error}")
+            self.report.notes.append(f"the records of {slot.name} are copied as they are: {error}")
             return None
-        return Storage(slot.identity, place.space, b"", key, value, 1 << 16)
+        return Storage(slot.name, keyspace.space, b"", key, value, 1 << 16)
 
-    def _records(self, name: str, tree: Tree, place: Place, storage: Optional[Storage[Any, Any]]) -> None:
+    def _records(self, name: str, tree: Tree, keyspace: Keyspace, storage: Optional[Storage[Any, Any]]) -> None:
         self.report.copied[name] = 0
         self.report.expected[name] = tree.entries
-        for count, record in enumerate(self.walk.records(name, tree), 1):
-            self._record(name, record.key, record.value, place, storage)
+        for count, record in enumerate(self.state.records(name, tree), 1):
+            self._record(name, record.key, record.value, keyspace, storage)
             if count % _EVERY == 0:
                 self.told(Progress(name, count, tree.entries))
         self.told(Progress(name, self.report.copied[name], tree.entries))
 
     def _record(
-        self, name: str, key: bytes, data: Optional[bytes], place: Place, storage: Optional[Storage[Any, Any]]
+        self, name: str, key: bytes, data: Optional[bytes], keyspace: Keyspace, storage: Optional[Storage[Any, Any]]
     ) -> None:
         """Copy a record, if it decodes."""
         if data is None:
-            self.report.lose(name, key, "its value cannot be read")
+            self.report._lose(name, key, "its value cannot be read")
             return
         if storage is not None:
             try:
                 storage.decode_value(data, storage.decode_key(key))
             except Exception as error:
-                self.report.lose(name, key, str(error))
+                self.report._lose(name, key, str(error))
                 return
         try:
-            stored = self.filler.put(place, key, data)
+            stored = self.filler.put(keyspace, key, data)
         except errors.EncodeError as error:
-            self.report.lose(name, key, str(error))
+            self.report._lose(name, key, str(error))
             return
         if stored:
             self.report.copied[name] = self.report.copied.get(name, 0) + 1
         else:
-            self.report.lose(name, key, "another record has the key already")
+            self.report._lose(name, key, "another record has the key already")
 
     # -- the classic layout ---------------------------------------------------------------------------------------
 
@@ -245,10 +243,10 @@ class _Salvage:
             if number == 0 or number in hidden or len(record.key) < 2:
                 continue
             if number > LAST_SLOT:  # which zlmdb <= 26 did not refuse
-                self.report.lose(f"slot {number}", record.key[2:], f"slots are numbered from 1 to {LAST_SLOT}")
+                self.report._lose(f"slot {number}", record.key[2:], f"slots are numbered from 1 to {LAST_SLOT}")
                 continue
-            place, name = Place(None, slot_prefix(number)), names.get(number, f"slot {number}")
-            self._record(name, record.key[2:], record.value, place, storages.get(number))
+            keyspace, name = Keyspace(None, slot_prefix(number)), names.get(number, f"slot {number}")
+            self._record(name, record.key[2:], record.value, keyspace, storages.get(number))
         if any(one.get("indexes") for one in definitions.values()):
             self.report.notes.append("declared indexes are built again when a program opens the database writable")
         self.report.notes.append(
@@ -261,30 +259,30 @@ class _Salvage:
             return {}
         found: dict[str, dict[str, Any]] = {}
         try:
-            for identity, definition in layout.decode(data).items():
-                if is_a(identity, str):
-                    found[identity] = self._definition(identity, definition)
+            for table, definition in layout.decode(data).items():
+                if is_a(table, str):
+                    found[table] = self._definition(table, definition)
                 else:
-                    self._lose_definition(f"{identity!r} is no name of a table")
+                    self._lose_definition(f"{table!r} is no name of a table")
         except (ValueError, TypeError) as error:
             self._lose_definition(str(error))
         return found
 
-    def _definition(self, identity: str, definition: Any) -> dict[str, Any]:
+    def _definition(self, table: str, definition: Any) -> dict[str, Any]:
         """What is sound of the definition of a table; by its name, the table is known in any case."""
         known: dict[str, Any] = dict(definition) if is_a(definition, dict) else {}
         indexes = known.pop("indexes", {})
         if not (is_a(definition, dict) and is_a(indexes, dict)):
-            self._lose_definition(f"the definition of table {identity} is damaged")
+            self._lose_definition(f"the definition of table {table} is damaged")
             return known
         sound = known["indexes"] = {name: entry for name, entry in indexes.items() if _is_index(name, entry)}
         for name in indexes:
             if name not in sound:
-                self._lose_definition(f"the definition of the index {identity}.{name} is damaged")
+                self._lose_definition(f"the definition of the index {table}.{name} is damaged")
         return known
 
     def _lose_definition(self, reason: str) -> None:
-        self.report.lose("catalogue", layout.DEFINITIONS_KEY, reason)
+        self.report._lose("catalogue", layout.DEFINITIONS_KEY, reason)
 
     def _classic_migrations(self, records: Mapping[bytes, Optional[bytes]]) -> None:
         data = records.get(layout.MIGRATIONS_KEY)
@@ -293,19 +291,19 @@ class _Salvage:
         try:
             found = list(layout.decode(data)["migrations"])
         except (ValueError, TypeError, KeyError) as error:
-            self.report.lose("catalogue", layout.MIGRATIONS_KEY, str(error))
+            self.report._lose("catalogue", layout.MIGRATIONS_KEY, str(error))
             return
         for record in found:
             try:
                 self.filler.copy_migrations([checked_migration(record)])
             except (ValueError, TypeError) as error:
-                self.report.lose("catalogue", layout.MIGRATIONS_KEY, str(error))
+                self.report._lose("catalogue", layout.MIGRATIONS_KEY, str(error))
 
     def _slots(
         self, records: Mapping[bytes, Optional[bytes]], definitions: Mapping[str, dict[str, Any]]
     ) -> tuple[dict[int, str], dict[int, Storage[Any, Any]]]:
         """The tables by slot, entered into the new catalogue: names, and codecs where the file names them."""
-        by_uuid = {str(uuid_of(identity)): identity for identity in definitions}
+        by_uuid = {str(uuid_of(table)): table for table in definitions}
         entries = [entry for one in definitions.values() for entry in one.get("indexes", {}).values()]
         hidden = {entry.get("slot") for entry in entries if "table" not in entry}
         names: dict[int, str] = {}
@@ -316,16 +314,16 @@ class _Salvage:
                 continue
             try:
                 record = dict(layout.decode(data or b""))
-                identity = by_uuid.get(str(record["oid"]), str(record["oid"]))
-                definition = definitions.get(identity, {})
-                slot = slot_of(identity, {**record, "uuid": str(record["oid"]), **definition, "slot": number})
+                table = by_uuid.get(str(record["oid"]), str(record["oid"]))
+                definition = definitions.get(table, {})
+                slot = slot_of(table, {**record, "uuid": str(record["oid"]), **definition, "slot": number})
             except (ValueError, TypeError, KeyError, AttributeError) as error:
-                self.report.lose("catalogue", key, str(error))
+                self.report._lose("catalogue", key, str(error))
                 continue
             slot.indexes = {}
-            place = self.filler.table(slot)
-            names[number] = identity
-            codecs = self._codecs(slot, place)
+            keyspace = self.filler.table(slot)
+            names[number] = table
+            codecs = self._codecs(slot, keyspace)
             if codecs is not None:
                 storages[number] = codecs
         return names, storages

@@ -21,21 +21,36 @@ import hashlib
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import IO, Any, NamedTuple, Optional, Union
 from uuid import UUID
 
-from .. import errors, layout
-from ..catalogue import Catalogue, Place, Slot, catalogue_of, checked_migration, slot_prefix, uuid_of
+from .. import errors
+from ..engines import Transaction
 from ..keys import KeyCodec, tables_codec
 from ..keys import from_name as key_from_name
-from ..store import Store
+from ..store import layout
+from ..store.catalogue import (
+    Catalogue,
+    Keyspace,
+    Slot,
+    catalogue_of,
+    checked_migration,
+    slot_of,
+    slot_prefix,
+    uuid_of,
+)
+from ..store.ranges import prefixed
+from ..store.store import OpenSpace, Store
 from ..values.base import is_a
 from .filling import Filler, Writer
 from .keytext import from_plain, to_plain
 from .progress import Progress, Told, silent
 
 VERSION = 1
+MAX_LINE = 512 << 20
+"""The bytes that a line may have, unless told otherwise: one of a value of 384 MiB."""
+
 _EVERY = 10_000
 Filling = Union[Filler, Writer]
 
@@ -51,7 +66,7 @@ class Section(NamedTuple):
     """A table of a stream: its name, what is said of it, and the codec of its keys (None: they are raw bytes)."""
 
     name: str
-    facts: dict[str, Any]
+    header: dict[str, Any]
     codec: Optional[KeyCodec[Any]]
 
 
@@ -72,8 +87,8 @@ def dump(
                 raise KeyError(
                     f"no table {unknown[0]!r} in the file; there are {', '.join(map(repr, slots)) or 'none'}"
                 )
-            chosen = [slot for slot in slots.values() if tables is None or slot.identity in tables]
-            spaces = [place.space for slot in chosen if (place := catalogue.place(slot)).space is not None]
+            chosen = [slot for slot in slots.values() if tables is None or slot.name in tables]
+            spaces = [keyspace.space for slot in chosen if (keyspace := catalogue.keyspace(slot)).space is not None]
             if spaces == opened:
                 by_hand = [] if tables is not None else _numbers(source, txn, slots)
                 return _write(_Writer(source, target, txn, told or silent), catalogue, chosen, by_hand)
@@ -85,9 +100,9 @@ def dump(
 def _write(writer: _Writer, catalogue: Catalogue, chosen: Sequence[Slot], by_hand: Sequence[int]) -> Streamed:
     applied = catalogue.migrations(writer.txn)
     _line(writer.target, {"zlmdb": "dump", "version": VERSION, **({"migrations": applied} if applied else {})})
-    done = sum(writer.table(slot, catalogue.place(slot)) for slot in chosen)
+    done = sum(writer.table(slot, catalogue.keyspace(slot)) for slot in chosen)
     for number in by_hand:
-        done += writer.section(f"slot {number}", {"slot": number}, catalogue.slot_place(number), None)
+        done += writer.section(f"slot {number}", {"slot": number}, catalogue.slot_keyspace(number), None)
     count = len(chosen) + len(by_hand)
     _line(writer.target, {"end": None, "tables": count, "records": done})
     return Streamed(count, done)
@@ -96,40 +111,41 @@ def _write(writer: _Writer, catalogue: Catalogue, chosen: Sequence[Slot], by_han
 class _Writer:
     """Writes sections, all from one transaction."""
 
-    def __init__(self, source: Store, target: IO[bytes], txn: Any, told: Told) -> None:
+    def __init__(self, source: Store, target: IO[bytes], txn: Transaction, told: Told) -> None:
         self._source = source
         self.target = target
         self.txn = txn
         self._told = told
 
-    def table(self, slot: Slot, place: Place) -> int:
+    def table(self, slot: Slot, keyspace: Keyspace) -> int:
         """Write a table; the number of its records."""
         try:
             codec = None if slot.key is None else key_from_name(slot.key)
         except ValueError:  # of a program's own: as it is, like one that the file does not name
             codec = None
-        facts: dict[str, Any] = {
-            "table": slot.identity,
+        header: dict[str, Any] = {
+            "table": slot.name,
             "uuid": None if slot.uuid is None else str(slot.uuid),
-            "name": slot.title,
+            "name": slot.class_name,
             "description": slot.description,
             "key": None if codec is None else tables_codec(codec).name,
             "value": slot.value,
             "model": slot.model,
             "attached": slot.attached or None,
+            "shape": _shape(slot),
         }
-        if self._source.layout == "classic" and slot.uuid == uuid_of(slot.identity):
-            del facts["uuid"]
-        return self.section(slot.identity, facts, place, codec)
+        if not self._source.traits.by_name and slot.uuid == uuid_of(slot.name):
+            del header["uuid"]
+        return self.section(slot.name, header, keyspace, codec)
 
-    def section(self, name: str, facts: dict[str, Any], place: Place, codec: Optional[KeyCodec[Any]]) -> int:
-        """Write the records of one place; how many."""
-        facts = {key: fact for key, fact in facts.items() if fact is not None}
+    def section(self, name: str, header: dict[str, Any], keyspace: Keyspace, codec: Optional[KeyCodec[Any]]) -> int:
+        """Write the records of one keyspace; how many."""
+        header = {key: entry for key, entry in header.items() if entry is not None}
         if codec is None:
-            facts["layout"] = self._source.layout  # in which the keys, whose type is not known, are as they are
-        _line(self.target, facts)
+            header["layout"] = self._source.layout  # in which the keys, whose type is not known, are as they are
+        _line(self.target, header)
         count, digest = 0, hashlib.sha256()
-        for count, (key, data) in enumerate(_rows(self._source, self.txn, place), 1):
+        for count, (key, data) in enumerate(_rows(self._source, self.txn, keyspace), 1):
             try:
                 line = _record(key, data, codec)
             except errors.EncodeError as error:
@@ -157,30 +173,27 @@ def _record(key: bytes, data: bytes, codec: Optional[KeyCodec[Any]]) -> bytes:
     return b'{"k": %s, "v": "%s"}\n' % (json.dumps(to_plain(codec, decoded)).encode(), value)
 
 
-def _line(target: IO[bytes], facts: dict[str, Any]) -> None:
-    target.write(json.dumps(facts, ensure_ascii=False).encode() + b"\n")
+def _line(target: IO[bytes], content: dict[str, Any]) -> None:
+    target.write(json.dumps(content, ensure_ascii=False).encode() + b"\n")
 
 
-def _rows(source: Store, txn: Any, place: Place) -> Iterator[tuple[bytes, bytes]]:
-    """The keys, without the prefix, and values at a place."""
-    space = source.space(place.space)
+def _rows(source: Store, txn: Transaction, keyspace: Keyspace) -> Iterator[tuple[bytes, bytes]]:
+    """The keys, without the prefix, and values in a keyspace."""
+    space = source.space(keyspace.space)
     if space is None:
         return
-    cursor, skip = txn.cursor(space.handle), len(place.prefix)
-    found = cursor.set_range(place.prefix) if skip else cursor.first()
-    for key, data in cursor.iternext() if found else ():
-        if key[:skip] != place.prefix:
-            return
+    skip = len(keyspace.prefix)
+    for key, data in prefixed(txn.cursor(space.handle), keyspace.prefix):
         yield bytes(key[skip:]), bytes(data)
 
 
-def _numbers(source: Store, txn: Any, slots: dict[str, Slot]) -> list[int]:
+def _numbers(source: Store, txn: Transaction, slots: dict[str, Slot]) -> list[int]:
     """The slots given by hand that have records."""
     catalogue = catalogue_of(source)
-    places = [catalogue.place(slot) for slot in slots.values()]
-    places += [catalogue.index_place(slot, name) for slot in slots.values() for name in slot.indexes]
-    taken = {place.prefix for place in places if place.space is None} | {b"\0\0"}
-    space = source.space(None if source.layout == "classic" else layout.SLOTS)
+    keyspaces = [catalogue.keyspace(slot) for slot in slots.values()]
+    keyspaces += [catalogue.index_keyspace(slot, name) for slot in slots.values() for name in slot.indexes]
+    taken = {keyspace.prefix for keyspace in keyspaces if keyspace.space is None} | {b"\0\0"}
+    space = source.space(source.traits.slots)
     if space is None:
         return []
     found: list[int] = []
@@ -207,10 +220,18 @@ class _Checked(NamedTuple):
     migrations: list[dict[str, Any]]
 
 
-def load(target: Store, source: IO[bytes], told: Optional[Told] = None, *, new: bool = False) -> Streamed:
+def load(
+    target: Store,
+    source: IO[bytes],
+    told: Optional[Told] = None,
+    *,
+    new: bool = False,
+    max_line: int = MAX_LINE,
+) -> Streamed:
     """Store the tables of the stream *source* in *target*, which has none of them. The stream is checked first.
 
     All is stored in one transaction, except in a *new* file, which is thrown away as a whole when that fails.
+    No line may be longer than *max_line* bytes.
     """
     if target.readonly:
         raise errors.ReadonlyDatabase(f"{target.engine.path!r} is open read-only: open it writable to load into it")
@@ -222,18 +243,18 @@ def load(target: Store, source: IO[bytes], told: Optional[Told] = None, *, new: 
             copy.seek(0)
             source = copy
         start = source.tell()
-        checked = _verify(source)
+        checked = _verify(_Lines(source, max_line))
 
         def work(filling: Filling) -> None:
             source.seek(start)
-            _load(filling, source, told or silent)
+            _load(filling, _Lines(source, max_line), told or silent)
 
         if new:
             with Filler(target, checked.slots) as filler:
                 work(filler)
         else:
 
-            def at_once(txn: Any, open_space: Callable[[bytes], Any]) -> None:
+            def at_once(txn: Transaction, open_space: OpenSpace) -> None:
                 _refuse_present(target, txn, checked)
                 work(Writer(target, txn, open_space, checked.slots))
 
@@ -241,7 +262,7 @@ def load(target: Store, source: IO[bytes], told: Optional[Told] = None, *, new: 
     return checked.streamed
 
 
-def _refuse_present(target: Store, txn: Any, checked: _Checked) -> None:
+def _refuse_present(target: Store, txn: Transaction, checked: _Checked) -> None:
     """Raise where *target* has a table or slot of the stream, or the versions of another schema."""
     catalogue = catalogue_of(target)
     slots = catalogue.read(txn)
@@ -264,81 +285,104 @@ def _versions(migrations: Sequence[dict[str, Any]]) -> dict[int, str]:
     return {int(one["version"]): str(one["name"]) for one in migrations}
 
 
-def _verify(source: IO[bytes]) -> _Checked:
+class _Lines:
+    """The lines of a stream, one after the other. Raises `DecodeError` for one longer than *longest* bytes."""
+
+    def __init__(self, source: IO[bytes], longest: int) -> None:
+        self._source = source
+        self._longest = longest
+
+    def __iter__(self) -> Iterator[bytes]:
+        while line := self.next():
+            yield line
+
+    def next(self) -> bytes:
+        """The next line, empty at the end."""
+        line = self._source.readline(self._longest + 1)
+        if len(line) > self._longest:
+            raise errors.DecodeError(
+                f"a line of the stream is longer than {self._longest} bytes: if it is that of a large value, allow "
+                "more by max_line= (--max-line)",
+                limit=self._longest,
+            )
+        return line
+
+
+def _verify(source: _Lines) -> _Checked:
     """Read a stream to its end. Raises `DecodeError` when it is none or is damaged."""
     tables = records = 0
     names: list[str] = []
     slots: list[int] = []
     digest, count, name = hashlib.sha256(), 0, ""
-    facts = _facts(source.readline())
-    if facts.get("zlmdb") != "dump":
+    header = _parsed(source.next())
+    if header.get("zlmdb") != "dump":
         raise errors.DecodeError("this is no stream of zlmdb: its first line is not that of a dump")
-    if facts.get("version") != VERSION:
+    if header.get("version") != VERSION:
         raise errors.DecodeError(
-            f"a stream of version {facts.get('version')}, this zlmdb reads {VERSION}: use a newer one"
+            f"a stream of version {header.get('version')}, this zlmdb reads {VERSION}: use a newer one"
         )
-    migrations = _migrations(facts)
+    migrations = _migrations(header)
     for line in source:
         if line.startswith((b'{"k"', b'{"r"')):
             digest.update(line)
             count += 1
             continue
-        facts = _facts(line)
-        if "end" not in facts:
-            name, digest, count = _section_name(facts), hashlib.sha256(), 0
+        header = _parsed(line)
+        if "end" not in header:
+            name, digest, count = _section_name(header), hashlib.sha256(), 0
             names.append(name)
-            if "slot" in facts:
-                slot_prefix(facts["slot"])  # raises for a number that is none
-                slots.append(facts["slot"])
-        elif facts["end"] is None:
-            if (tables, records) != (facts.get("tables"), facts.get("records")):
-                raise errors.DecodeError(f"the stream has {tables} tables and {records} records, its end says {facts}")
+            if "slot" in header:
+                slot_prefix(header["slot"])  # raises for a number that is none
+                slots.append(header["slot"])
+        elif header["end"] is None:
+            if (tables, records) != (header.get("tables"), header.get("records")):
+                raise errors.DecodeError(f"the stream has {tables} tables and {records} records, its end says {header}")
             return _Checked(Streamed(tables, records), names, slots, migrations)
         else:
-            if (facts["end"], facts.get("records"), facts.get("sha256")) != (name, count, digest.hexdigest()):
+            if (header["end"], header.get("records"), header.get("sha256")) != (name, count, digest.hexdigest()):
                 raise errors.DecodeError(f"table {name!r} of the stream has changed: its checksum does not match")
             tables, records = tables + 1, records + count
     raise errors.DecodeError("the stream was cut off: its end is missing")
 
 
-def _migrations(facts: dict[str, Any]) -> list[dict[str, Any]]:
-    found: Any = facts.get("migrations", [])
+def _migrations(header: dict[str, Any]) -> list[dict[str, Any]]:
+    found: Any = header.get("migrations", [])
     if not is_a(found, list):
         raise errors.DecodeError(f"the migrations of the stream are no list: {found!r}")
     return [checked_migration(one) for one in found]
 
 
-def _section_name(facts: dict[str, Any]) -> str:
-    return str(facts.get("table", f"slot {facts.get('slot')}"))
+def _section_name(header: dict[str, Any]) -> str:
+    return str(header.get("table", f"slot {header.get('slot')}"))
 
 
-def _facts(line: bytes) -> dict[str, Any]:
+def _parsed(line: bytes) -> dict[str, Any]:
     try:
-        facts: dict[str, Any] = json.loads(line)
-    except ValueError as error:
+        parsed: dict[str, Any] = json.loads(line)
+    except (ValueError, RecursionError) as error:
         raise errors.DecodeError(f"a line of the stream is not JSON: {line[:60]!r}") from error
-    return facts if is_a(facts, dict) else {}
+    return parsed if is_a(parsed, dict) else {}
 
 
-def _load(filling: Filling, source: IO[bytes], told: Told) -> None:
+def _load(filling: Filling, source: _Lines, told: Told) -> None:
     attached: dict[str, Any] = {}
     names: set[str] = set()
-    filling.copy_migrations(_migrations(_facts(source.readline())))
+    filling.copy_migrations(_migrations(_parsed(source.next())))
     for section, records in _sections(source):
-        place = _place(filling, section)
+        keyspace = _keyspace(filling, section)
         names.add(section.name)
         codec = section.codec
-        if codec is not None and filling.store.layout == "classic":
-            codec = codec.classic()
+        if codec is not None:
+            codec = filling.store.traits.codec(codec)
         count = 0
         for count, (key, data) in enumerate(records, 1):
-            if not filling.put(place, _key(section, codec, key), data):
+            if not filling.put(keyspace, _key(section, codec, key), data):
                 raise errors.DuplicateKey(f"table {section.name!r}: the stream has the key {key!r} twice", key=key)
             if count % _EVERY == 0:
                 told(Progress(section.name, count))
         told(Progress(section.name, count, count))
-        if section.facts.get("attached"):
-            attached[section.name] = section.facts["attached"]
+        if section.header.get("attached"):
+            attached[section.name] = section.header["attached"]
     for name, indexes in attached.items():
         # One whose entries are not in the stream is new here: recorded, it would read as empty instead of being built.
         present = {index: record for index, record in indexes.items() if record.get("target") in names}
@@ -346,27 +390,27 @@ def _load(filling: Filling, source: IO[bytes], told: Told) -> None:
             filling.attached(name, present)
 
 
-def _sections(source: IO[bytes]) -> Iterator[tuple[Section, Iterator[tuple[Any, bytes]]]]:
+def _sections(source: _Lines) -> Iterator[tuple[Section, Iterator[tuple[Any, bytes]]]]:
     """The tables of a verified stream, each with its records."""
     for line in source:
-        facts = _facts(line)
-        if "end" in facts:
+        header = _parsed(line)
+        if "end" in header:
             return
-        name = _section_name(facts)
-        key = facts.get("key")
+        name = _section_name(header)
+        key = header.get("key")
         try:
             codec = None if key is None else key_from_name(str(key))
         except ValueError as error:
             raise errors.DecodeError(f"table {name!r}: {error}") from error
-        yield Section(name, facts, codec), _records(source)
+        yield Section(name, header, codec), _records(source)
 
 
-def _records(source: IO[bytes]) -> Iterator[tuple[Any, bytes]]:
+def _records(source: _Lines) -> Iterator[tuple[Any, bytes]]:
     for line in source:
-        facts = _facts(line)
-        if "end" in facts:
+        record = _parsed(line)
+        if "end" in record:
             return
-        yield facts.get("k", facts.get("r")), base64.b64decode(facts["v"])
+        yield record.get("k", record.get("r")), base64.b64decode(record["v"])
 
 
 def _key(section: Section, codec: Optional[KeyCodec[Any]], key: Any) -> bytes:
@@ -375,26 +419,45 @@ def _key(section: Section, codec: Optional[KeyCodec[Any]], key: Any) -> bytes:
     return codec.encode(from_plain(codec, key))
 
 
-def _place(filling: Filling, section: Section) -> Place:
+def _keyspace(filling: Filling, section: Section) -> Keyspace:
     """Where the records of a section go, after entering the table into the catalogue."""
-    facts, store = section.facts, filling.store
-    if section.codec is None and facts.get("layout") != store.layout:
+    header, store = section.header, filling.store
+    if section.codec is None and header.get("layout") != store.layout:
         raise errors.SchemaMismatch(
-            f"{section.name!r} was dumped from the {facts.get('layout')} layout, and its types are not known: load "
+            f"{section.name!r} was dumped from the {header.get('layout')} layout, and its types are not known: load "
             f"it into that layout, or migrate the database with its maps first",
             table=section.name,
         )
-    if "slot" in facts:
-        return filling.catalogue.slot_place(facts["slot"])
+    if "slot" in header:
+        return filling.catalogue.slot_keyspace(header["slot"])
     codec = section.codec
     slot = Slot(
         section.name,
         0,
-        UUID(facts["uuid"]) if "uuid" in facts else None,
-        str(facts.get("name", "")),
-        facts.get("description"),
-        None if codec is None else (codec.classic() if store.layout == "classic" else codec).name,
-        facts.get("value"),
-        facts.get("model"),
+        UUID(header["uuid"]) if "uuid" in header else None,
+        str(header.get("name", "")),
+        header.get("description"),
+        None if codec is None else store.traits.codec(codec).name,
+        header.get("value"),
+        header.get("model"),
+        **_of_shape(section.name, header.get("shape")),
     )
     return filling.table(slot)
+
+
+def _shape(slot: Slot) -> Optional[str]:
+    """What the catalogue records of the shape of records, as its bytes: JSON has no bytes, which a default may be."""
+    found = {"fields": slot.fields, "history": slot.history, "unsettled": slot.unsettled}
+    found = {name: entry for name, entry in found.items() if entry not in (None, [])}
+    return base64.b64encode(layout.encode(found)).decode() if found else None
+
+
+def _of_shape(table: str, shape: Optional[str]) -> dict[str, Any]:
+    """What `_shape` has put into the stream, as arguments of a `Slot`. Raises `DecodeError` where it is damaged."""
+    if shape is None:
+        return {}
+    try:
+        slot = slot_of(table, layout.decode(base64.b64decode(shape)))
+    except (TypeError, ValueError) as error:
+        raise errors.DecodeError(f"the stream's fields of table {table!r} are damaged: {error}", table=table) from error
+    return {"fields": slot.fields, "history": slot.history, "unsettled": slot.unsettled}

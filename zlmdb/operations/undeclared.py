@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..attach import EMPTY_KEY_PREFIX
-from ..catalogue import Place
 from ..errors import EncodeError
-from ..indexstorage import IndexStorage
 from ..keys import KeyCodec, TupleKey
 from ..keys import from_name as key_from_name
-from ..storage import Storage
-from ..store import Store
+from ..schema.attach import EMPTY_KEY_PREFIX
+from ..store.catalogue import Keyspace
+from ..store.store import Store
+from ..tables.indexstorage import IndexStorage
+from ..tables.storage import Storage
 from .keytext import from_plain
 
 _BLIND = ", so that only the owners of its entries were looked up"
@@ -23,7 +23,7 @@ class NotComputable(Exception):
 
 
 def index_storage(
-    store: Store, place: Place, name: str, definition: Mapping[str, Any], table: Storage[Any, Any]
+    store: Store, keyspace: Keyspace, name: str, definition: Mapping[str, Any], table: Storage[Any, Any]
 ) -> IndexStorage:
     """Where the entries of an index are, and how they are made of the plain data of a record.
 
@@ -32,11 +32,11 @@ def index_storage(
     """
     key = key_from_name(str(definition.get("key")))
     unique, adopted = bool(definition.get("unique")), definition.get("table") is not None
-    prefix = place.prefix
+    prefix = keyspace.prefix
     if unique and key.width is None and not adopted:
         prefix = prefix or EMPTY_KEY_PREFIX
-    label = f"{table.label}.{name}"
-    entries = Storage(label, place.space, prefix, key, table.value, store.env.max_key_size())
+    full_name = f"{table.name}.{name}"
+    entries = Storage(full_name, keyspace.space, prefix, key, table.value, store.environment.max_key_size())
     return IndexStorage(
         name,
         entries,

@@ -5,8 +5,6 @@ flat loop; `filtered` is what iterating, counting and deleting then are.
 """
 
 from .expressions import Condition, F, Field
-from .fieldtypes import Model
 from .filtered import Filtered, Reads, filtered, preview, projection
-from .loops import Records
 
-__all__ = ["Condition", "F", "Field", "Filtered", "Model", "Reads", "Records", "filtered", "preview", "projection"]
+__all__ = ["Condition", "F", "Field", "Filtered", "Reads", "filtered", "preview", "projection"]

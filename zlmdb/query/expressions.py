@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from numbers import Integral
 from operator import index
 from typing import Any, ClassVar, NoReturn
 
@@ -19,17 +18,17 @@ class Combined:
     __slots__ = ()
 
     @abstractmethod
-    def as_condition(self) -> Condition:
+    def _as_condition(self) -> Condition:
         """The condition that this is where one is needed: of a field, that it is True."""
 
     def __and__(self, other: Combined) -> Condition:
-        return Joined("and", self.as_condition(), condition_of(other))
+        return Joined("and", self._as_condition(), condition_of(other))
 
     def __or__(self, other: Combined) -> Condition:
-        return Joined("or", self.as_condition(), condition_of(other))
+        return Joined("or", self._as_condition(), condition_of(other))
 
     def __invert__(self) -> Condition:
-        return Negated(self.as_condition())
+        return Negated(self._as_condition())
 
     def __bool__(self) -> NoReturn:
         raise TypeError(
@@ -44,22 +43,22 @@ class Condition(Combined):
 
     __slots__ = ()
 
-    def as_condition(self) -> Condition:
+    def _as_condition(self) -> Condition:
         return self
 
     @abstractmethod
-    def compares(self) -> Iterator[Compare]:
+    def _compares(self) -> Iterator[Compare]:
         """The comparisons in it, from left to right."""
 
     @abstractmethod
-    def shape(self) -> Any:
+    def _shape(self) -> Any:
         """What is the same for conditions that differ in nothing but the values compared with. Hashable."""
 
     @abstractmethod
-    def source(self, leaf: Leaf) -> str:
+    def _source(self, leaf: Leaf) -> str:
         """The expression in Python, *leaf* giving that of a comparison."""
 
-    def conjuncts(self) -> Iterator[Condition]:
+    def _conjuncts(self) -> Iterator[Condition]:
         """Conditions that all have to hold."""
         yield self
 
@@ -76,13 +75,13 @@ class Compare(Condition):
             )
         self.path, self.operator, self.value = path, operator, plain(value)
 
-    def compares(self) -> Iterator[Compare]:
+    def _compares(self) -> Iterator[Compare]:
         yield self
 
-    def shape(self) -> Any:
+    def _shape(self) -> Any:
         return self.path, self.operator, self.value is None
 
-    def source(self, leaf: Leaf) -> str:
+    def _source(self, leaf: Leaf) -> str:
         return leaf(self)
 
     def __repr__(self) -> str:
@@ -109,22 +108,22 @@ class Joined(Condition):
             parts.extend(one.parts if isinstance(one, Joined) and one.word == word else (one,))
         self.parts: tuple[Condition, ...] = tuple(parts)
 
-    def compares(self) -> Iterator[Compare]:
+    def _compares(self) -> Iterator[Compare]:
         for part in self.parts:
-            yield from part.compares()
+            yield from part._compares()
 
-    def conjuncts(self) -> Iterator[Condition]:
+    def _conjuncts(self) -> Iterator[Condition]:
         if self.word == "or":
             yield self
         else:
             for part in self.parts:
-                yield from part.conjuncts()
+                yield from part._conjuncts()
 
-    def shape(self) -> Any:
-        return self.word, *(part.shape() for part in self.parts)
+    def _shape(self) -> Any:
+        return self.word, *(part._shape() for part in self.parts)
 
-    def source(self, leaf: Leaf) -> str:
-        parts = f" {self.word} ".join([part.source(leaf) for part in self.parts])
+    def _source(self, leaf: Leaf) -> str:
+        parts = f" {self.word} ".join([part._source(leaf) for part in self.parts])
         return f"({parts})"
 
     def __repr__(self) -> str:
@@ -139,14 +138,14 @@ class Negated(Condition):
     def __init__(self, inner: Condition) -> None:
         self.inner = inner
 
-    def compares(self) -> Iterator[Compare]:
-        yield from self.inner.compares()
+    def _compares(self) -> Iterator[Compare]:
+        yield from self.inner._compares()
 
-    def shape(self) -> Any:
-        return "not", self.inner.shape()
+    def _shape(self) -> Any:
+        return "not", self.inner._shape()
 
-    def source(self, leaf: Leaf) -> str:
-        return f"(not {self.inner.source(leaf)})"
+    def _source(self, leaf: Leaf) -> str:
+        return f"(not {self.inner._source(leaf)})"
 
     def __repr__(self) -> str:
         return f"~{self.inner!r}"
@@ -170,7 +169,7 @@ class Field(Combined):
     def __init__(self, path: tuple[str, ...] = ()) -> None:
         self._path = path
 
-    def as_condition(self) -> Condition:
+    def _as_condition(self) -> Condition:
         return Compare(self._path, "==", True)
 
     def __getattr__(self, name: str) -> Field:
@@ -231,8 +230,12 @@ F = Field()
 
 def plain(value: Any) -> Any:
     """*value*; of the integers of other libraries, such as `numpy.int64`, the int."""
+    if isinstance(value, (int, str, float, bytes)):
+        return value
+    from numbers import Integral  # late: seldom needed, as what follows
+
     try:
-        return index(value) if is_a(value, Integral) and not is_a(value, int) else value
+        return index(value) if is_a(value, Integral) else value
     except TypeError:  # numpy.timedelta64 passes for one
         return value
 
@@ -241,7 +244,7 @@ def condition_of(given: object) -> Condition:
     """*given* as a condition. Raises `TypeError` for what is none."""
     if not isinstance(given, Combined):
         raise TypeError(f"expected a condition such as F.age > 30, got {given!r}: put each comparison in parentheses")
-    return given.as_condition()
+    return given._as_condition()
 
 
 def spelled(path: tuple[str, ...]) -> str:

@@ -8,12 +8,14 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, TypeVar, Union
 
 from .. import errors
-from ..storage import shortened
+from ..shown import shortened
 from .expressions import Condition, Field, Joined, condition_of
-from .loops import Programs, Want
+from .scanned import Scanned
+from .want import Want
 
 if TYPE_CHECKING:
-    from ..selection import Selection
+    from ..tables.selection import Selection
+    from .loops import Programs
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -25,6 +27,11 @@ _BROKEN = (ValueError, LookupError, ArithmeticError, struct.error)
 _CHUNK = 1000  # records deleted between two looks at the cursor
 
 
+def no_length(given: object) -> int:
+    """Raise `TypeError`: counting may read every record, which `len` does not say."""
+    raise TypeError(f"{type(given).__name__} has no len(), since counting may read every record: write .count()")
+
+
 class Reads(Iterable[R]):
     """The keys, the values, or fields of a selection. Each iteration reads afresh."""
 
@@ -33,6 +40,20 @@ class Reads(Iterable[R]):
 
     def __iter__(self) -> Iterator[R]:
         return self._read()
+
+    def first(self) -> Optional[R]:
+        """The first of them; None when there is none."""
+        return next(self._read(), None)
+
+    def count(self) -> int:
+        """How many there are. Reads all of them."""
+        return sum(1 for _ in self._read())
+
+    def __bool__(self) -> bool:
+        return next(self._read(), self) is not self
+
+    if not TYPE_CHECKING:  # checkers report it by themselves
+        __len__ = no_length
 
     def __repr__(self) -> str:
         return f"[{preview(self._read)}]"
@@ -78,13 +99,16 @@ class Filtered(Iterable[tuple[K, V]], Generic[K, V]):
         Raises `KeyError` for any other key.
         """
         self._selection[key]
-        for value in Filtered(self._selection.only(key), self._condition).values():
+        for value in Filtered(self._selection._only(key), self._condition).values():
             return value
         raise KeyError(key)
 
     def first(self) -> Optional[tuple[K, V]]:
         """The first pair of key and value; None when nothing matches."""
         return next(self._read(Want("pairs")), None)
+
+    if not TYPE_CHECKING:
+        __len__ = no_length
 
     def count(self) -> int:
         """The number of records that match. Reads every record of the selection."""
@@ -95,20 +119,20 @@ class Filtered(Iterable[tuple[K, V]], Generic[K, V]):
 
     def delete(self) -> int:
         """Delete the records, index entries too; the number of records deleted."""
-        table = self._selection.range()[0]
+        table = self._selection._range()[0]
         keys = self._read(Want("engine keys"))
         deleted = 0
         while chunk := list(islice(keys, _CHUNK)):
             for key in chunk:
-                deleted += table.remove(key)
+                deleted += table._remove(key)
         return deleted
 
     def _read(self, want: Want) -> Iterator[Any]:
         return read(self._selection, want, self._condition)
 
     def __repr__(self) -> str:
-        label = self._selection.range()[0].label
-        return f"<{type(self).__name__} of {label!r} where {self._condition!r}: [{preview(lambda: iter(self))}]>"
+        name = self._selection._range()[0]._name
+        return f"<{type(self).__name__} of {name!r} where {self._condition!r}: [{preview(lambda: iter(self))}]>"
 
 
 def filtered(
@@ -117,7 +141,7 @@ def filtered(
     """The records of *selection* that match *given*, and the condition *before*. Raises `TypeError` at once."""
     condition = condition_of(given)
     programs = _programs(selection)
-    for compare in condition.compares():
+    for compare in condition._compares():
         programs.model.check(compare)
     programs.constants(condition)  # raises for what cannot be compared
     return Filtered(selection, condition if before is None else Joined("and", before, condition))
@@ -141,18 +165,18 @@ def projection(
 
 def read(selection: Selection[Any, Any], want: Want, condition: Optional[Condition]) -> Iterator[Any]:
     """What *want* says of the records of *selection* that match *condition*."""
-    table, _, _, _, limit = selection.range()
-    txn, storage = table.txn, table.storage
+    table, _, _, _, limit = selection._range()
+    txn, storage = table._txn, table._storage
     programs = _programs(selection)
-    records = selection.records(want.keyed)
+    keyed = want.keyed or txn._write  # in a read transaction an error finds the record by itself
     values, stored = programs.constants(condition)
-    given = [] if condition is None else [compare.value for compare in condition.compares()]
-    loop = programs.loop(condition, stored, want, records, txn.buffers)
+    given = [] if condition is None else [compare.value for compare in condition._compares()]
+    loop = programs.loop(condition, stored, want, keyed, txn.buffers)
 
-    def failed(error: Exception, key: Any, data: Any) -> NoReturn:
-        _failed(selection, programs, error, key, data)
+    def failed(error: Exception, key: Any, data: Any, scan: Optional[Scanned]) -> NoReturn:
+        _failed(selection, programs, error, key, data, scan)
 
-    rows = loop(records.rows, records.bound, txn, storage.load, storage.load_key, failed, *given, *values)
+    rows = loop(selection._scan, storage.load, storage.load_key, failed, *given, *values)
     return islice(rows, limit)
 
 
@@ -166,26 +190,30 @@ def preview(read: Callable[[], Iterator[Any]]) -> str:
 
 
 def _programs(selection: Selection[Any, Any]) -> Programs:
-    storage = selection.range()[0].storage
+    storage = selection._range()[0]._storage
     if storage.programs is None:
+        from .loops import Programs  # late: it is as long as the rest of the package, and brings decimal with it
+
         storage.programs = Programs(storage)
     programs: Programs = storage.programs
     return programs
 
 
-def _failed(selection: Selection[Any, Any], programs: Programs, error: Exception, key: Any, data: Any) -> NoReturn:
+def _failed(
+    selection: Selection[Any, Any], programs: Programs, error: Exception, key: Any, data: Any, scan: Optional[Scanned]
+) -> NoReturn:
     """Raise what *error* means; of a record read by single fields, that it is broken."""
-    table = selection.range()[0]
-    if key is None and data is not None:  # the loop had no need of keys
-        key = selection.key_of(data)
+    table = selection._range()[0]
     if data is None or programs.columns is None or not isinstance(error, (errors.DecodeError, *_BROKEN)):
-        selection.failed(error, key, data)
+        selection._failed(error, key, data, scan)
+    if key is None and scan is not None:  # the loop had no need of keys
+        key, data = scan.current()
     try:
-        selection.failed(error, key, data)
+        selection._failed(error, key, data)
     except errors.Error as ours:
         if ours.table is not None:
             raise
     except _BROKEN:  # the record decodes, as a view at least
         pass
     text = str(error) or type(error).__name__
-    raise table.storage.named(errors.DecodeError(text, size=len(data)), table.storage.decode_key(key)) from error
+    raise table._storage.named(errors.DecodeError(text, size=len(data)), table._storage.decode_key(key)) from error

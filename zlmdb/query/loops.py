@@ -2,7 +2,7 @@
 
 Every call within a loop costs a tenth of a record, so condition and projection stand in it as source. There are two
 ways to read a record: as a whole by the table's decoder, or, of FlatBuffers, only the fields in question at their
-constant places; a record that has them elsewhere (an older class wrote it, or another library) is read as a whole.
+constant offsets; a record that has them elsewhere (an older class wrote it, or another library) is read as a whole.
 """
 
 from __future__ import annotations
@@ -13,17 +13,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from itertools import count
-from typing import Any, NamedTuple, Optional
+from typing import Any, Optional
 from uuid import UUID
 
+from ..codegen import Recipe, Source
 from ..values.base import is_a, is_free
-from ..values.flat.generate import Source
+from ..values.flatbuffers import FlatBuffersViewSerializer
 from .expressions import Compare, Condition
 from .fieldtypes import Model, without_none
+from .scanned import Scanned
+from .want import Want
 
-_KINDS = {
-    "pairs": "(load_key(key), value)", "values": "value", "keys": "load_key(key)", "engine keys": "key", "hits": "None"
-}  # fmt: skip
+_LOOPS = Recipe("query loop", scan=Scanned)
 
 KEPT = 128
 """Loops that are kept for a table."""
@@ -31,63 +32,20 @@ KEPT = 128
 _HASHED = (str, int, float, bytes, bool, UUID, datetime, date, time, timedelta, Decimal)
 
 
-class Want(NamedTuple):
-    """What a loop gives of each record that matches.
-
-    Its kind is ``pairs``, ``values``, ``keys``, ``engine keys``, ``hits`` (None) or ``fields``. These come as they are
-    when there is *one* path, and as tuples otherwise.
-    """
-
-    kind: str
-    paths: tuple[tuple[str, ...], ...] = ()
-    one: bool = False
-
-    @property
-    def whole(self) -> bool:
-        """Whether the value itself is asked for."""
-        return self.kind in ("pairs", "values")
-
-    @property
-    def keyed(self) -> bool:
-        """Whether the key is."""
-        return self.kind in ("pairs", "keys", "engine keys")
-
-    def source(self, of_path: Callable[[tuple[str, ...]], str]) -> str:
-        """The expression; of whole values it uses ``value``."""
-        if self.kind == "fields":
-            parts = [of_path(path) for path in self.paths]
-            return parts[0] if self.one else f"({', '.join(parts)},)"
-        return _KINDS[self.kind]
-
-
-class Records(NamedTuple):
-    """Where a loop gets its records.
-
-    *rows* gives those behind a key, or all for None: pairs, or without *keyed* the values only. It is asked again
-    behind the current key after a change in the transaction, if it *resumes*. *end* is the expression that is true past
-    the last record, *bound* what it compares keys with.
-    """
-
-    rows: Callable[[Optional[bytes]], Iterable[Any]]
-    keyed: bool
-    end: str
-    bound: bytes
-    resumes: bool = True
-
-
 class Programs:
     """The loops over the records of one table, kept by all that they depend on but the values compared with."""
 
     def __init__(self, storage: Any) -> None:
-        self.model: Model = Model(Any) if storage.model is None else storage.model
+        annotation, names = (Any, None) if storage.model is None else storage.model
+        self.model = Model(annotation, names, listed=isinstance(storage.value, FlatBuffersViewSerializer))
         self.load = storage.load
-        self.label = storage.label
+        self.name = storage.name
         self.columns = storage.value.columns()
         self._made: dict[Any, Callable[..., Iterator[Any]]] = {}
 
     def constants(self, condition: Optional[Condition]) -> tuple[list[Any], tuple[bool, ...]]:
         """What the fields are compared with, and of each whether it is in the form that is stored."""
-        found = [self._constant(compare) for compare in (() if condition is None else condition.compares())]
+        found = [self._constant(compare) for compare in (() if condition is None else condition._compares())]
         return [value for value, _ in found], tuple(stored for _, stored in found)
 
     def _constant(self, compare: Compare) -> tuple[Any, bool]:
@@ -104,21 +62,22 @@ class Programs:
         return frozenset(one if convert is None else convert(one) for one, convert in converts), True
 
     def loop(
-        self, condition: Optional[Condition], stored: tuple[bool, ...], want: Want, records: Records, views: bool
+        self, condition: Optional[Condition], stored: tuple[bool, ...], want: Want, keyed: bool, views: bool
     ) -> Callable[..., Iterator[Any]]:  # fmt: skip
-        """The generator function ``(rows, bound, txn, load, load_key, failed, *given, *constants)``.
+        """The generator function ``(scan_of, load, load_key, failed, *given, *constants)``.
 
-        *given* are the values of the condition as they are, *constants* in the form that is *stored* where that is so.
-        *views*: the records are memoryviews.
+        *scan_of* gives the `Scan` of the records; with *keyed* the loop reads their keys, too. *given* are the values
+        of the condition as they are, *constants* in the form that is *stored* where that is so. *views*: the records
+        are memoryviews.
         """
-        shape = None if condition is None else condition.shape()
-        key = shape, stored, want, records.keyed, records.end, records.resumes, views
+        shape = None if condition is None else condition._shape()
+        key = shape, stored, want, keyed, views
         made = self._made.get(key)
         if made is None:
             if len(self._made) >= KEPT:
                 self._made.clear()
             writer = _Writer(self, condition, stored, want, views)
-            made = self._made[key] = writer.loop(records)
+            made = self._made[key] = writer.loop(keyed)
         return made
 
 
@@ -135,47 +94,44 @@ class _Writer:
         self.conjuncts: list[tuple[Condition, int]] = []
         """What must all hold, with the number of its first constant."""
         number = 0
-        for part in () if condition is None else condition.conjuncts():
+        for part in () if condition is None else condition._conjuncts():
             self.conjuncts.append((part, number))
-            number += sum(1 for _ in part.compares())
+            number += sum(1 for _ in part._compares())
         whole = None if self.columns is None else self.columns.whole
         self.names: dict[str, Any] = {"whole": whole, "take": take, "take_if_any": take_if_any, "among": among}
         self.names["StructError"] = struct.error
 
-    def loop(self, records: Records) -> Callable[..., Iterator[Any]]:
+    def loop(self, keyed: bool) -> Callable[..., Iterator[Any]]:
         """The function."""
         numbers = range(len(self.stored))
         constants = "".join([*(f", given{number}" for number in numbers), *(f", c{number}" for number in numbers)])
-        with self.block(f"def loop(rows, bound, txn, load, load_key, failed{constants}):"):
-            self.add("key = data = None")
+        with self.block(f"def loop(scan_of, load, load_key, failed{constants}):"):
+            self.add("key = data = scan = None")
+            self.add("rested = False")
             with self.block("try:"):
-                if records.resumes:
-                    with self.block("while True:"):
-                        self.add("seen = txn.changes")
-                        self.rows(records)
-                else:
-                    self.rows(records)
+                self.add("scan = scan_of()")
+                self.add(f"rows = scan.{'pairs' if keyed else 'values'}() if scan.any else ()")
+                with self.block("while True:"):
+                    with self.block("try:"):
+                        self.rows(keyed)
+                        self.add("if scan.any and not rested: scan.current()", "return")
+                    with self.block("except Exception as error:"):
+                        self.add("if rested or not scan.is_paused(error): raise")
+                        self.add("rested = True", "rows = scan.rest()")
             with self.block("except Exception as error:"):
-                self.add("failed(error, key, data)")
-        run = self.source.run(f"loop over {self.programs.label}", self.names, "query")
-        made: Callable[..., Iterator[Any]] = run["loop"]
+                self.add("failed(error, key, data, scan)")
+            with self.block("finally:"):
+                self.add("if scan is not None: scan.close()")
+        made: Callable[..., Iterator[Any]]
+        made = _LOOPS.functions(self.programs.name, str(self.source), self.names)["loop"]
         return made
 
-    def rows(self, records: Records) -> None:
-        """The loop itself, up to where the transaction has changed something."""
-        with self.block(f"for {'key, data' if records.keyed else 'data'} in rows(key):"):
-            if records.end:
-                with self.block(f"if {records.end}:"):
-                    self.add("return")
+    def rows(self, keyed: bool) -> None:
+        """The loop itself."""
+        with self.block(f"for {'key, data' if keyed else 'data'} in rows:"):
             if self.columns is None or not self.by_columns():
                 self.as_whole()
             self.add("yield found")
-            if records.resumes:
-                with self.block("if txn.changes != seen:"):
-                    self.add("break")
-        if records.resumes:
-            with self.block("else:"):
-                self.add("return")
 
     def as_whole(self) -> None:
         """Lines that read the record as a whole."""
@@ -184,7 +140,7 @@ class _Writer:
     def unless(self, part: Condition, first: int, write: Callable[[Compare, int], str]) -> None:
         """Lines that go on to the next record unless *part* holds. Its constants are numbered from *first*."""
         numbers = count(first)
-        with self.block(f"if not {part.source(lambda compare: write(compare, next(numbers)))}:"):
+        with self.block(f"if not {part._source(lambda compare: write(compare, next(numbers)))}:"):
             self.add("continue")
 
     # As a whole
@@ -224,14 +180,14 @@ class _Writer:
     # By columns
 
     def by_columns(self) -> bool:
-        """Lines that read single fields, where the record has them at their places; False if nothing is gained."""
-        parts = [one for one in self.conjuncts if self.simple(compare.path for compare in one[0].compares())]
+        """Lines that read single fields, where the record has them at their offsets; False if nothing is gained."""
+        parts = [one for one in self.conjuncts if self.simple(compare.path for compare in one[0]._compares())]
         rest = [one for one in self.conjuncts if one not in parts]
         whole = bool(rest) or not (self.want.kind == "fields" and self.simple(self.want.paths))
         if not parts and whole:
             return False
         self.names.update(self.columns.names)
-        names = [compare.path[0] for part, _ in parts for compare in part.compares()]
+        names = [compare.path[0] for part, _ in parts for compare in part._compares()]
         projected = [] if whole else [path[0] for path in self.want.paths]
         known = self.begin(names or projected)
         with self.block(f"if {known}:"):
@@ -268,7 +224,7 @@ class _Writer:
         fetched = set[str]()
 
         def referred(one: tuple[Condition, int]) -> list[str]:
-            return sorted({compare.path[0] for compare in one[0].compares() if self.columns.referred(compare.path[0])})
+            return sorted({compare.path[0] for compare in one[0]._compares() if self.columns.referred(compare.path[0])})
 
         for part, first in sorted(parts, key=lambda one: len(referred(one))):
             for name in referred((part, first)):

@@ -2,40 +2,11 @@
 
 ``Cbor[User]`` is ``Annotated[User, CborSerializer]``: a type checker sees User, `serializer` finds the codec.
 """
+# ruff: noqa: F405 - the formats come by `names`
 
-from .aliases import (
-    Array,
-    Cbor,
-    Checked,
-    Compressed,
-    FlatBuffers,
-    FlatBuffersView,
-    Json,
-    Msgpack,
-    Pickle,
-    Snappy,
-    Unchecked,
-    Zlib,
-    Zstd,
-)
-from .array import ArraySerializer
 from .base import FunctionSerializer, Serializer, UncheckedWrapper, Wrapper, WrapperOptions
-from .cbor import CborSerializer
-from .checked import CheckedSerializer
-from .compressed import (
-    CompressedSerializer,
-    Compression,
-    MixedSerializer,
-    SnappySerializer,
-    ZlibSerializer,
-    ZstdSerializer,
-    compressed,
-)
-from .flat import F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, Id, InStruct
-from .flatbuffers import FlatBuffersSerializer, FlatBuffersViewSerializer, fbs, load
-from .json import JsonSerializer
 from .msgpack import MsgpackSerializer
-from .pickle import PickleSerializer
+from .names import *  # noqa: F403
 from .plain import Bytes16, Bytes20, Bytes20Timestamp, Bytes32, Oid, OidSet, String, Timestamp, Uuid, UuidSet
 from .resolve import from_name, serializer
 
@@ -63,6 +34,7 @@ __all__ = [
     "Compressed",
     "CompressedSerializer",
     "Compression",
+    "DecompressionLimit",
     "FlatBuffers",
     "FlatBuffersSerializer",
     "FlatBuffersView",

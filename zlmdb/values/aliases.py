@@ -8,11 +8,26 @@ from .array import ArraySerializer
 from .base import UncheckedWrapper
 from .cbor import CborSerializer
 from .checked import CheckedSerializer
-from .compressed import Compression, SnappySerializer, ZlibSerializer, ZstdSerializer
+from .compression import Compression, SnappySerializer, ZlibSerializer, ZstdSerializer
 from .flatbuffers import FlatBuffersSerializer, FlatBuffersViewSerializer
 from .json import JsonSerializer
 from .msgpack import MsgpackSerializer
 from .pickle import PickleSerializer
+
+__all__ = [
+    "Array",
+    "Cbor",
+    "Checked",
+    "Compressed",
+    "FlatBuffers",
+    "Json",
+    "Msgpack",
+    "Pickle",
+    "Snappy",
+    "Unchecked",
+    "Zlib",
+    "Zstd",
+]
 
 if TYPE_CHECKING:
     import numpy

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Callable, Generic, Optional, TypeVar, Union
 
 from ..errors import DecodeError, EncodeError, Error
+from ..handlers import let_through
 
 T = TypeVar("T")
 
@@ -69,6 +70,7 @@ class Serializer(ABC, Generic[T]):
         except (Error, MemoryError):
             raise
         except Exception as error:
+            let_through(error)
             raise EncodeError(self._refusal("store", f"{show(value)} ({typename(type(value))})", error)) from error
 
     def decode(self, data: Data) -> T:
@@ -78,6 +80,7 @@ class Serializer(ABC, Generic[T]):
         except (Error, MemoryError):
             raise
         except Exception as error:
+            let_through(error)
             size = len(data)
             begin = bytes(data[:16]).hex() + ("..." if size > 16 else "")
             raise DecodeError(self._refusal("read", f"{size} bytes ({begin})", error), size=size) from error

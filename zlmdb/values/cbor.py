@@ -1,25 +1,29 @@
 """Values as CBOR (RFC 8949), by cbor2.
 
-Without a type, and without callables, values are what cbor2 holds; tuples come back as lists. The bytes are those of
-zlmdb <= 26. A value of a model class is a map of its fields by name, in the order of `cborwriter`, or in that of the
-class where the type has no fixed depth; what is not CBOR's own (without tags) is text, as in JSON, but bytes are bytes.
+Without a type, and without callables, values are what cbor2 holds, as far as it is data: no patterns, no MIME messages,
+nothing that refers to itself. Tuples come back as lists. The bytes are those of zlmdb <= 26. A value of a model class
+is a map of its fields by name, in the order of `cborwriter`, or in that of the class where the type has no fixed depth;
+what is not CBOR's own (without tags) is text, as in JSON, but bytes are bytes.
 """
 
 from __future__ import annotations
 
+import re
+from contextlib import suppress
+from io import BytesIO
 from typing import Any, TypeVar
 
 from .base import Data, Decode, Encode
+from .depth import TOO_DEEP, shallow
 from .documents import DocumentSerializer
 from .models import Model
 
 T = TypeVar("T")
 
-_DEPTH = 390
-"""A little less than the depth of nesting that cbor2 reads, 400."""
+_REFUSED = {28: "a shared value", 29: "a reference", 35: "a regular expression", 36: "a MIME message"}
+"""Tags for which cbor2 makes objects that nobody declared, or data that holds itself."""
 
-_NO_CONTAINER = bytes(byte for byte in range(256) if not 0x80 <= byte < 0xDC)
-"""The bytes that begin no array, map or tag. Without them, data is at least as long as it is deep."""
+_MAY_BE_TAGS = re.compile(rb"\xd8[\x1c\x1d#$]|[\xd9-\xdb]\x00+[\x1c\x1d#$]")
 
 
 class CborSerializer(DocumentSerializer[T]):
@@ -41,20 +45,46 @@ class CborSerializer(DocumentSerializer[T]):
         """cbor2's encoder and decoder."""
         import cbor2
 
+        library: Any = cbor2
+
         def dumps(value: Any) -> bytes:
-            data: bytes = cbor2.dumps(value)
-            if len(data) > _DEPTH and len(data.translate(None, _NO_CONTAINER)) > _DEPTH:
-                cbor2.loads(data)  # it writes deeper nesting than it reads
+            if not shallow(value):  # cbor2 6 crashes the process some thousand levels down
+                raise ValueError(TOO_DEEP)
+            data: bytes = library.dumps(value)
+            if _MAY_BE_TAGS.search(data) is not None:
+                refuse_tags(data)
             return data
 
         def loads(data: Data) -> Any:
-            value: Any = cbor2.loads(data)
+            if _MAY_BE_TAGS.search(data) is not None:
+                refuse_tags(data)
+            source = BytesIO(data)
+            value: Any = library.CBORDecoder(source).decode()
+            if source.tell() != len(data):
+                raise ValueError(f"{len(data) - source.tell()} bytes after the end")
             if value is broken:  # what cbor2 5 makes of a break that ends nothing
                 raise ValueError("a break where a value should begin")
             return value
 
-        try:
-            broken: Any = cbor2.loads(b"\xff")
-        except cbor2.CBORDecodeError:
-            return dumps, cbor2.loads
+        broken: Any = _NOTHING
+        with suppress(library.CBORDecodeError):
+            broken = library.loads(b"\xff")
         return dumps, loads
+
+
+_NOTHING = object()
+
+
+def refuse_tags(data: Data) -> None:
+    """Raise ValueError if the CBOR item *data* has one of the tags that are not read. What is no CBOR passes."""
+    at, size = 0, len(data)
+    while at < size:  # one head after the other, whatever holds what: only texts and bytes are stepped over
+        first = data[at]
+        major, low, at = first >> 5, first & 31, at + 1
+        width = 1 << (low - 24) if 24 <= low < 28 else 0
+        number = low if width == 0 else int.from_bytes(data[at : at + width], "big")
+        at += width
+        if major == 6 and number in _REFUSED:
+            raise ValueError(f"tag {number}, {_REFUSED[number]}, which is no plain data")
+        if major in (2, 3) and low != 31:
+            at += number

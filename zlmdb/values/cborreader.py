@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
+from ..handlers import let_through
 from .base import Data, Decode
 from .models import Model
 from .shapes import walk
@@ -37,7 +38,8 @@ def reader(model: Model, decode: Decode) -> Decode:
             return decode(data)
         try:
             plain = read(data)
-        except Exception:  # not DAG-CBOR, not CBOR, too deep, or no bytes
+        except Exception as error:  # not DAG-CBOR, not CBOR, too deep, or no bytes
+            let_through(error)
             left = pause = min(2 * pause + 1, MOST)
             return decode(data)
         pause = 0

@@ -17,12 +17,15 @@ from struct import Struct
 from typing import Any, Callable, Optional
 from uuid import UUID
 
+from ..codegen import Recipe
 from .base import Encode
-from .checks import globals_of
-from .leaves import Choice, Float, Leaf, Shape
 from .models import find_msgspec
 from .recurring import Known
+from .scalars import Choice, Float, Leaf, Shape
 from .shapes import DictOf, Field, ListOf, Record, UnionOf, walk
+
+_RECORDS = Recipe("CBOR")
+_FLOATS = Recipe("CBOR of floats")
 
 _NUMBERS = tuple(bytes([n]) if n < 24 else bytes([0x18, n]) for n in range(256))
 _TEXTS = tuple(bytes([0x60 + n]) if n < 24 else bytes([0x78, n]) for n in range(256))
@@ -106,8 +109,8 @@ class _Writer:
             else:
                 before += self.pack(field)
         items.append(repr(before))
-        source = f"lambda value: join(({', '.join(items)},))"
-        made: Encode = eval(compile(source, f"<CBOR of {record.label}>", "eval"), globals_of(names))
+        source = f"def write(value):\n    return join(({', '.join(items)},))\n"
+        made: Encode = _RECORDS.functions(record.label, source, names)["write"]
         return made
 
     def expression(self, shape: Shape, item: str, mark: str, names: dict[str, Any]) -> str:
@@ -120,19 +123,19 @@ class _Writer:
         if isinstance(shape, Leaf) and shape.cls is bool:
             return f"({_TRUE!r} if {item} else {_FALSE!r})"
         if isinstance(shape, Leaf) and shape.cls is str:
-            names.update(texts=_TEXTS, text_head=_text_head)
+            names.update(texts=_TEXTS, general_head=_text_head)
             size, data = f"n{mark}", f"d{mark}"
-            head_of = f"texts[{size}] if ({size} := len({data} := {item}.encode())) < 256 else text_head({size})"
+            head_of = f"texts[{size}] if ({size} := len({data} := {item}.encode())) < 256 else general_head({size})"
             return f"({head_of}), {data}" if item.startswith("value.") else f"({head_of}) + {data}"
         if isinstance(shape, Leaf) and shape.cls is int:
-            names.update(numbers=_NUMBERS, pack64=_uint64, integer=self.integer)
+            names.update(numbers=_NUMBERS, pack64=_uint64, general_integer=self.integer)
             x = f"x{mark}"
-            large = f"pack64(27, {x}) if {2**32} <= {x} < {2**64} else integer({x})"
+            large = f"pack64(27, {x}) if {2**32} <= {x} < {2**64} else general_integer({x})"
             return f"(numbers[{x}] if 0 <= ({x} := {item}) < 256 else {large})"
         if isinstance(shape, Float):
-            names.update(float64=_float64, isfinite=isfinite, number=self.number)
+            names.update(float64=_float64, isfinite=isfinite, general_number=self.number)
             x = f"x{mark}"
-            return f"(float64(251, {x}) if type({x} := {item}) is float and isfinite({x}) else number({x}))"
+            return f"(float64(251, {x}) if type({x} := {item}) is float and isfinite({x}) else general_number({x}))"
         fixed = self.fixed_text(shape)
         if fixed is not None and item.startswith("value."):
             begin, skip, names["encode"] = fixed
@@ -279,11 +282,10 @@ class _FloatDicts(Known[tuple[str, ...], Callable[..., Optional[bytes]]]):
         items = ", ".join(f"{text!r}, {value}" for text, value in zip(texts, values))
         # The sum is not finite where one of them is not: rarely else, and then they go the long way for nothing.
         tests = " and ".join([*(f"type({value}) is float" for value in values), f"isfinite({' + '.join(values)})"])
-        source = f"lambda {', '.join(values)}: pack({items}) if {tests} else missed()"
-        names: dict[str, Any] = {"isfinite": isfinite, "missed": partial(self.miss, keys)}
+        source = f"def write({', '.join(values)}):\n    return pack({items}) if {tests} else general_missed()\n"
+        names: dict[str, Any] = {"isfinite": isfinite, "general_missed": partial(self.miss, keys)}
         names["pack"] = Struct(">" + "".join(f"{len(text)}sd" for text in texts)).pack
-        made: Callable[..., Optional[bytes]]
-        made = eval(compile(source, f"<CBOR of a dict of {len(keys)} floats>", "eval"), globals_of(names))
+        made: Callable[..., Optional[bytes]] = _FLOATS.functions(f"{len(keys)} keys", source, names)["write"]
         return made
 
 

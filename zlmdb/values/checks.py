@@ -9,18 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from types import ModuleType
 from typing import Any, Callable
+
+from ..codegen import Recipe
+
+CHECKS = Recipe("check")
 
 DEEPEST = 4
 """Loops within one another in one function; the next is left to ``fits``."""
-
-
-def globals_of(names: dict[str, Any]) -> dict[str, Any]:
-    """*names* as the globals of generated source: those of a module, as PyPy takes long over any other dict's."""
-    space = vars(ModuleType("generated"))
-    space.update(names)
-    return space
 
 
 class Check:
@@ -48,16 +44,25 @@ class Check:
         self.names[name] = thing
         return name
 
+    def general(self, fits: Callable[[Any], bool]) -> str:
+        """The name of *fits*, which has the last word on what is not common."""
+        name = f"general_{self.variable()}"
+        self.names[name] = fits
+        return name
+
     def line(self, text: str) -> None:
         """Add a line."""
         self.lines.append(self._indent + text)
 
     @contextmanager
     def block(self, head: str) -> Generator[None, None, None]:
-        """Lines below *head*."""
+        """Lines below *head*, or "pass" where nothing is added."""
         self.line(head)
         self._indent += "    "
+        before = len(self.lines)
         yield
+        if len(self.lines) == before:
+            self.line("pass")
         self._indent = self._indent[4:]
 
     @contextmanager
@@ -74,12 +79,10 @@ class Check:
 
     def otherwise(self, fits: Callable[[Any], bool], x: str) -> None:
         """After a block: return *no* where its test fails and *x* does not fit either."""
-        self.line(f"elif not {self.constant(fits)}({x}): return {self.no}")
+        self.line(f"elif not {self.general(fits)}({x}): return {self.no}")
 
-    def made(self, yes: str, label: str) -> Callable[[Any], Any]:
-        """The function."""
-        space = globals_of(self.names)
+    def made(self, yes: str, label: str, recipe: Recipe = CHECKS) -> Callable[[Any], Any]:
+        """The function, for a type that is written *label*."""
         source = "\n".join(["def check(value):", *self.lines, f"    return {yes}"])
-        exec(compile(source, f"<check of {label}>", "exec"), space)
-        check: Callable[[Any], Any] = space["check"]
+        check: Callable[[Any], Any] = recipe.functions(label, source + "\n", self.names)["check"]
         return check

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Callable, Literal, Optional, TypeVar, Union
 
 from ..typeargs import nested_types, own_names
 from .base import is_a, is_free, typename
-from .leaves import Form, Leaf, PlainData, Shape, enum_choice, literal_choice, scalars
+from .scalars import Form, Leaf, PlainData, Shape, enum_choice, literal_choice, scalars
 from .shapes import (
     DictOf,
     Field,
@@ -29,6 +29,7 @@ from .shapes import (
     UnionOf,
     walk,
 )
+from .was import Was
 
 LISTS: set[Any] = {list, abc.Sequence, abc.MutableSequence, abc.Collection, abc.Iterable}
 SETS: set[Any] = {set, frozenset, abc.Set, abc.MutableSet}
@@ -159,7 +160,13 @@ class Reader:
         cls = typing.get_origin(record.annotation) or record.annotation
         hints = bound_types(cls, args, hints)
         record.define(
-            Field(name, stored, self.shape(hints.get(name, Any), f"{where}.{name}"), required)
+            Field(
+                name,
+                stored,
+                self.shape(hints.get(name, Any), f"{where}.{name}"),
+                required,
+                former_names(hints.get(name)),
+            )
             for name, stored, required in _qualified(names, hints)
         )
 
@@ -267,6 +274,18 @@ def _qualified(names: Names, hints: Mapping[str, Any]) -> Iterable[tuple[str, st
     for name, stored, required in names:
         qualifier = getattr(typing.get_origin(hints.get(name)), "_name", None)
         yield name, stored, qualifier == "Required" or (required and qualifier != "NotRequired")
+
+
+def extras(hint: Any) -> tuple[Any, ...]:
+    """What an Annotated says beside the type, also inside of Required and the like."""
+    if getattr(typing.get_origin(hint), "_name", None) in _QUALIFIERS:
+        return extras(typing.get_args(hint)[0])
+    return typing.get_args(hint)[1:] if typing.get_origin(hint) is Annotated else ()
+
+
+def former_names(hint: Any) -> tuple[str, ...]:
+    """The names that a field annotated with *hint* had before."""
+    return tuple([extra.name for extra in extras(hint) if isinstance(extra, Was)])
 
 
 def _own_annotations(cls: Any) -> dict[str, Any]:

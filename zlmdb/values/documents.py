@@ -10,7 +10,7 @@ from .base import Data, Decode, Encode, FunctionSerializer, Serializer, is_free,
 from .models import Model
 
 if TYPE_CHECKING:
-    from .leaves import Form
+    from .scalars import Form
 
 T = TypeVar("T")
 

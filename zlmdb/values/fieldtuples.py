@@ -18,13 +18,16 @@ from collections.abc import Iterable
 from pickle import dumps
 from typing import Any, Optional
 
+from ..codegen import Recipe
 from .base import Decode, Encode, is_a, show, typename
-from .checks import Check, globals_of
-from .leaves import Shape
+from .checks import Check
 from .packed import packing_of, unpacked
 from .pickleshapes import structure
-from .shapes import DictOf, ListOf, NamedTupleRecord, Record, TupleOf, UnionOf, walk
+from .scalars import Shape
+from .shapes import DictOf, Field, ListOf, NamedTupleRecord, Record, TupleOf, UnionOf, walk
 
+_PICKLING = Recipe("pickling")
+_UNPICKLING = Recipe("unpickling")
 _put = object.__setattr__
 _new_tuple: Any = getattr(tuple, "__new__")  # noqa: B009 - Any, for checkers
 _HOOKS = ("__reduce__", "__reduce_ex__", "__getstate__", "__setstate__", "__getnewargs__", "__getnewargs_ex__")
@@ -91,7 +94,9 @@ class FieldTuples:
         self.decode = self._decoder(trusting)
 
     def _encoder(self, checked: bool) -> Encode:
-        check = Check("other(value)", {"dumps": dumps, "fingerprint": self.fingerprint, "other": self._other(checked)})
+        check = Check(
+            "general(value)", {"dumps": dumps, "fingerprint": self.fingerprint, "general": self._other(checked)}
+        )
         if checked:
             self.record.test_value(check)
         else:
@@ -103,7 +108,7 @@ class FieldTuples:
         for number, packing in enumerate(self.packings):
             item = f"field{number}"
             items.append(item if packing is None else f"{check.constant(packing.pack)}({item})")
-        return check.made(f"dumps(({', '.join(items)},), 5)", self.record.label)
+        return check.made(f"dumps(({', '.join(items)},), 5)", self.record.label, _PICKLING)
 
     def _other(self, checked: bool) -> Encode:
         """How values are pickled that are not exactly of the class: a subclass as the object it is."""
@@ -120,7 +125,7 @@ class FieldTuples:
         names: dict[str, Any] = {
             "loads": self.loads,
             "fingerprint": self.trusted,
-            "careful": self.careful,
+            "general": self.careful,
             "checked": self._checked,
         }
         size = len(self.record.fields)
@@ -129,7 +134,7 @@ class FieldTuples:
             "def decode(data):",
             "    value = loads(data)",
             f"    if type(value) is not tuple or len(value) != {size + 1} or value[0] != fingerprint:",
-            "        return careful(value)",
+            "        return general(value)",
             f"    {''.join(f'{item}, ' for item in ['_', *items])}= value",
         ]
         for item, packing in zip(items, self.packings):
@@ -138,9 +143,8 @@ class FieldTuples:
                 lines.append(f"    if type({item}) is packed_{item}: {item} = unpack_{item}({item})")
         lines += [f"    {line}" for line in self._making(items, names)]
         lines.append("    return made" if trusting else "    return checked(made)")
-        space = globals_of(names)
-        exec(compile("\n".join(lines), f"<unpickling of {self.record.label}>", "exec"), space)
-        decode: Decode = space["decode"]
+        source = "\n".join(lines) + "\n"
+        decode: Decode = _UNPICKLING.functions(self.record.label, source, names)["decode"]
         return decode
 
     def _making(self, items: list[str], names: dict[str, Any]) -> list[str]:
@@ -185,7 +189,8 @@ class FieldTuples:
 def made_of(record: Record, given: dict[str, Any]) -> Any:
     """An object of the class of *record* with the fields *given* by name; defaults for others, unknown ones ignored."""
     cls: Any = record.cls
-    known = {field.name: given[field.name] for field in record.fields if field.name in given}
+    names = ((field.name, (field.name, *field.former)) for field in record.fields)
+    known = {name: next(given[one] for one in every if one in given) for name, every in names if given.keys() & every}
     if tuple in cls.__mro__ or hasattr(cls, "__struct_config__"):
         return cls(**known)
     value = object.__new__(cls)
@@ -199,17 +204,34 @@ def completed(value: Any, shape: Shape) -> None:
 
     Raises ValueError for a field without a default.
     """
-    if not _holds_records(shape):
+    if not holds_records(shape):
         return
-    if isinstance(shape, Record) and not is_a(value, (tuple, dict)) and is_a(value, shape.cls):
+    if isinstance(shape, Record) and is_a(value, dict):
+        _rename_keys(value, shape)
+    elif isinstance(shape, Record) and not is_a(value, tuple) and is_a(value, shape.cls):
         for field in shape.fields:
             if not hasattr(value, field.name) or _is_shadow(value, field.name):
-                _put(value, field.name, _default(value, field.name, shape))
+                _put(value, field.name, _former(value, field, shape))
     for item, inner in _inside(value, shape):
         completed(item, inner)
 
 
-def _holds_records(shape: Shape) -> bool:
+def _rename_keys(value: dict[Any, Any], record: Record) -> None:
+    """Give the keys of a TypedDict the names that they have now."""
+    for field in record.fields:
+        for name in field.former:
+            if name in value and field.name not in value:
+                value[field.name] = value.pop(name)
+
+
+def _former(value: Any, field: Field, record: Record) -> Any:
+    """What the object has under a former name of *field*, and not any more; the default without one."""
+    own: dict[str, Any] = getattr(value, "__dict__", {})
+    name = next((name for name in field.former if name in own), None)
+    return _default(value, field.name, record) if name is None else own.pop(name)
+
+
+def holds_records(shape: Shape) -> bool:
     """Whether there is a model class anywhere in *shape*, where alone fields can be missing. Kept with the shape."""
     known = shape.holds_records
     if known is None:
@@ -242,7 +264,7 @@ def _default(value: Any, name: str, record: Record) -> Any:
 def _inside(value: Any, shape: Shape) -> Iterable[tuple[Any, Shape]]:
     """What *value* holds, each with the shape that it is to fit."""
     if isinstance(shape, Record) and is_a(value, shape.cls):
-        fields = [field for field in shape.fields if _holds_records(field.shape)]
+        fields = [field for field in shape.fields if holds_records(field.shape)]
         if is_a(value, dict):
             return [(value[field.name], field.shape) for field in fields if field.name in value]
         return [(getattr(value, field.name), field.shape) for field in fields if hasattr(value, field.name)]

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Callable, Optional, TypeVar
 
 from ..errors import EncodeError, Error
+from ..handlers import let_through
 from .base import Data, Decode, Encode, Serializer, is_free, library, refuse_callables, show, typename
 
 if TYPE_CHECKING:
@@ -123,6 +124,7 @@ class FlatBuffersSerializer(Serializer[T]):
         except (Error, MemoryError):
             raise
         except Exception as error:
+            let_through(error)
             reason = None if self._codec is None else self._codec.misfit(value, error)
             what = f"{show(value)} ({typename(type(value))})"
             raise EncodeError(reason or self._refusal("store", what, error)) from error

@@ -3,7 +3,7 @@
 Without a type, and without callables, values are what the standard library's json holds, with its ways: tuples come
 back as lists, keys that are int, float, bool or None as text. The bytes are those of zlmdb <= 26. NaN and the
 infinities, which are no JSON, are read and never written. A value of a model class is an object of its fields by name,
-in the order of the class; bytes are base64 text, other types text as in `leaves`. Equal values are read on CPython and
+in the order of the class; bytes are base64 text, other types text as in `scalars`. Equal values are read on CPython and
 PyPy; that they write the same bytes is not promised.
 """
 
@@ -13,6 +13,7 @@ import json
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .base import Data, Decode, Encode
+from .depth import limited, text_may_be_deep
 from .documents import DocumentSerializer
 from .models import Model, find_msgspec
 
@@ -21,12 +22,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_to_text = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
+_to_text: Any = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 
-
-def dumps(plain: Any) -> bytes:
-    """Plain data as JSON."""
-    return _to_text(plain).encode()
+dumps: Encode = limited(lambda plain: _to_text(plain).encode(), text_may_be_deep)
+"""Plain data as JSON. Raises ValueError for what is nested too deeply."""
 
 
 def loads(data: Data) -> Any:
@@ -53,18 +52,21 @@ class JsonSerializer(DocumentSerializer[T]):
         """msgspec's encoder and decoder, where there is msgspec."""
         msgspec = find_msgspec()
         if msgspec is None:
-            return super().typed_codec(model)
+            from .jsonwriter import writer
+
+            encode, load = super().typed_codec(model)
+            return writer(model.shape, _to_text) or encode, load
         decode: Decode = msgspec.json.Decoder(model.annotation).decode
         if not model.native:
             dump = model.shape.dump
             return lambda value: dumps(dump(value)), decode
-        encode: Encode = msgspec.json.Encoder().encode
+        encode = msgspec.json.Encoder().encode
         return encode, decode
 
 
 def _with_msgspec(msgspec: ModuleType) -> tuple[Encode, Decode]:
     """`dumps` and `loads` by msgspec, in half and a third of the time, for all that it writes and reads as they do."""
-    from .leaves import plain_data
+    from .scalars import plain_data
 
     to_bytes, from_bytes, refusal = msgspec.json.Encoder().encode, msgspec.json.Decoder().decode, msgspec.DecodeError
     is_alike = plain_data(frozenset({type(None), bool, int, str}), frozenset({str}), _is_short)

@@ -15,7 +15,7 @@ from .base import Decode, Encode, typename
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from .leaves import Form
+    from .scalars import Form
 
 BINARY = (bytes, bytearray, memoryview)
 """What CBOR and MessagePack hold as it is, told to msgspec's converter."""
@@ -39,16 +39,24 @@ class Model:
         self.native = all(part.native for part in parts)
         """Whether msgspec's encoder writes the right bytes by itself."""
         self.recheck = any(part.recheck for part in parts)
+        self.form = form
         self.binary = any(part.kind == "any" or bytes in part.sure for part in parts)
         """Whether there may be bytes in a value."""
 
     def checked(self, encode: Encode, decode: Decode) -> Encode:
         """*encode*, refusing the values that *decode* would not give back."""
+        from .depth import TOO_DEEP, too_deep
+        from .shapes import is_plain_container
+
         misfit, name = self.shape.misfit, self.name
 
         def refuse(value: Any) -> NoReturn:
+            if bounded and too_deep(value):
+                raise ValueError(TOO_DEEP)
             raise EncodeError(misfit(value, name))
 
+        bounded = is_plain_container(self.shape)
+        encode = encode if bounded else self.shallow(encode)
         names = {"encode": encode, "refuse": refuse}
         encode_checked: Encode = self.shape.checker("encode(value)", "refuse(value)", names)
         if not self.recheck:
@@ -61,6 +69,15 @@ class Model:
             return data
 
         return encode_reread
+
+    def shallow(self, encode: Encode) -> Encode:
+        """*encode*, refusing what is nested too deeply, where the type does not say how deep values are."""
+        from .depth import MAYBE, limited, may_be_deep
+        from .scalars import PlainData
+
+        # Plain data by itself is looked at by its own check.
+        fixed = isinstance(self.shape, PlainData) or not may_be_deep(self.shape)
+        return encode if fixed else limited(encode, MAYBE[self.form])
 
     def to_plain(self) -> Callable[[Any], Any]:
         """The function from a value to plain data (bytes stay bytes)."""

@@ -1,7 +1,7 @@
 """Values as MessagePack: the default for model classes, and the fastest format for them.
 
 A record is a map of its fields by name, in the order of the class. Points in time are MessagePack timestamps, sets are
-lists in the order of their items' bytes, what MessagePack has no type for is text (see `leaves`).
+lists in the order of their items' bytes, what MessagePack has no type for is text (see `scalars`).
 https://github.com/msgpack/msgpack/blob/master/spec.md
 """
 

@@ -11,8 +11,8 @@ from datetime import date, datetime, timezone
 from typing import Any, Callable, NamedTuple, Optional
 from uuid import UUID, SafeUUID
 
-from .leaves import Shape
 from .pickleshapes import InstanceOf
+from .scalars import Shape
 from .shapes import UnionOf
 
 _new = object.__new__

@@ -7,27 +7,19 @@ https://docs.python.org/3/library/pickle.html
 
 from __future__ import annotations
 
-import enum
 import functools
-import io
 import pickle
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Optional, TypeVar
+from typing import Any, Optional, TypeVar
 
-from ..errors import DecodeError
 from .base import Decode, Encode, FunctionSerializer, Serializer, is_free, typename
+from .depth import limited, pickle_may_be_deep
 
 T = TypeVar("T")
 
 _dumps: Encode = functools.partial(pickle.dumps, protocol=5)
 
 _EXAMPLES: list[Any] = [None, 1, "a", (1, [2]), {"a": {1, 2}}]
-
-_OLD_NAMES = {"__builtin__": "builtins", "copy_reg": "copyreg"}
-"""Modules as protocols 0 to 2 name them."""
-
-_MACHINERY = {("copyreg", "_reconstructor"), ("builtins", "object")}
-"""What pickles of protocols 0 and 1 name besides their classes. Harmless: it makes an object of a class it is given."""
 
 
 class PickleSerializer(FunctionSerializer[T]):
@@ -41,8 +33,11 @@ class PickleSerializer(FunctionSerializer[T]):
 
     With *allow*, pickles that name any other class or function are refused, in reading and in writing. Classes that the
     type names need not be listed, nor None, numbers, text, bytes, lists, dicts and tuples, which pickles hold without
-    naming a class: ``Annotated[User, PickleSerializer(allow=[])]`` is User and the classes in its annotations. This
-    keeps code from running; it does not keep a damaged or hostile pickle from taking memory.
+    naming a class: ``Annotated[User, PickleSerializer(allow=[])]`` is User and the classes in its annotations. Such a
+    pickle sets attributes and items of objects only that its own loading has made, never of a class, of a member of an
+    enum or of an object that a class keeps. It may call each class with any arguments, and what the class then does is
+    the class's own: list none whose ``__init__``, ``__new__`` or ``__setstate__`` does harm. This does not keep a
+    damaged or hostile pickle from taking memory. A pickle that names a class is read about ten times slower so.
     """
 
     def __init__(
@@ -76,7 +71,8 @@ class PickleSerializer(FunctionSerializer[T]):
         allow: Optional[tuple[type[Any], ...]] = self._given["allow"]
         if is_free(self._annotation):
             loads = _loader(allow)
-            return (_dumps if allow is None else _reread(_dumps, loads)), loads
+            dumps = limited(_dumps, pickle_may_be_deep)
+            return (dumps if allow is None else _reread(dumps, loads)), loads
         # Here and not above: it loads dataclasses and the like, which programs without model classes do not need.
         from .pickled import typed_codec
 
@@ -107,12 +103,10 @@ def _loader(allow: Optional[Iterable[type[Any]]]) -> Decode:
     """What reads a pickle, of the classes *allow* only if they are given."""
     if allow is None:
         return pickle.loads
-    allowed = {(one.__module__, one.__qualname__): one for one in allow}
+    # Here and not above: few programs list classes, and it takes a millisecond to import.
+    from .restricted import restricted
 
-    class Restricted(_Restricted):
-        classes = allowed
-
-    return lambda data: Restricted(io.BytesIO(data)).load()
+    return restricted(allow)
 
 
 def _reread(encode: Encode, loads: Decode) -> Encode:
@@ -124,28 +118,3 @@ def _reread(encode: Encode, loads: Decode) -> Encode:
         return data
 
     return encode_reread
-
-
-def _enum_member(cls: Any, name: Any) -> Any:
-    """The getattr that some versions of Python 3.11 pickle members of enums with, of use for nothing else."""
-    if isinstance(cls, type) and issubclass(cls, enum.Enum) and name in cls.__members__:
-        return cls.__members__[name]
-    raise DecodeError(f"a pickle that takes {name!r} from {typename(cls)}, which is no enum with such a member")
-
-
-class _Restricted(pickle.Unpickler):
-    """An unpickler that knows certain classes and imports none."""
-
-    classes: ClassVar[Mapping[tuple[str, str], type[Any]]] = {}
-
-    def find_class(self, module_name: str, global_name: str, /) -> Any:
-        """The allowed class of that name. Raises `DecodeError` for any other."""
-        module_name = _OLD_NAMES.get(module_name, module_name)
-        found = self.classes.get((module_name, global_name))
-        if found is not None:
-            return found
-        if (module_name, global_name) in _MACHINERY:
-            return super().find_class(module_name, global_name)
-        if (module_name, global_name) == ("builtins", "getattr"):
-            return _enum_member
-        raise DecodeError(f"a pickle that names {module_name}.{global_name}, which allow= does not list")

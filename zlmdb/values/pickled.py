@@ -5,12 +5,14 @@ from __future__ import annotations
 import functools
 import pickle
 from collections.abc import Iterable, Mapping
-from typing import Any, Callable, Optional
+from typing import Any, Callable, NoReturn, Optional
 
 from .base import Decode, Encode, typename
-from .fieldtuples import FieldTuples, completed, fields_suffice
-from .leaves import Shape
+from .checks import Check
+from .depth import DEPTH, MEMOIZE, limited, may_be_deep, not_deep, pickle_may_be_deep
+from .fieldtuples import FieldTuples, completed, fields_suffice, holds_records
 from .pickleshapes import PickleReader, classes_in
+from .scalars import Shape
 from .shapes import Record, TypedDictRecord
 
 _dumps: Encode = functools.partial(pickle.dumps, protocol=5)
@@ -31,7 +33,9 @@ def typed_codec(
     encode, decode = _plain_encoder(shape, checked), _plain_decoder(shape, loads)
     if isinstance(shape, Record) and is_of_fields(shape, reader):
         made = FieldTuples(shape, loads, checked=checked, trusting=allow is None)
-        encode, decode = made.encode if as_fields else encode, made.decode
+        decode = made.decode
+        if as_fields:
+            encode = limited(made.encode, pickle_may_be_deep) if checked and may_be_deep(shape) else made.encode
     if allow is None or not checked:
         return encode, decode
 
@@ -49,26 +53,31 @@ def is_of_fields(record: Record, reader: PickleReader) -> bool:
 
 
 def _plain_encoder(shape: Shape, checked: bool) -> Encode:
+    """A generated check and ``pickle.dumps`` in one function: a call of Python more is felt in small values."""
     if not checked:
         return _dumps
-    fits, misfit, label = shape.fits, shape.misfit, shape.label
-
-    def encode(value: Any) -> bytes:
-        if fits(value):
-            return _dumps(value)
-        raise ValueError(misfit(value, label))
-
-    return encode
+    check = Check("refuse(value)", {"dumps": pickle.dumps, "refuse": _refuse(shape)})
+    shape.test(check, "value")
+    result = "dumps(value, 5)"
+    if may_be_deep(shape):
+        check.names["not_deep"] = not_deep
+        result = f"data if (data := dumps(value, 5)).count({MEMOIZE!r}) <= {DEPTH} else not_deep(value, data)"
+    return check.made(result, f"pickling {shape.label}")
 
 
 def _plain_decoder(shape: Shape, loads: Decode) -> Decode:
-    fits, misfit, label = shape.fits, shape.misfit, shape.label
+    check = Check("refuse(value)", {"loads": loads, "refuse": _refuse(shape)})
+    check.line("value = loads(value)")
+    if holds_records(shape):
+        check.line(f"{check.constant(completed)}(value, {check.constant(shape)})")
+    shape.test(check, "value")
+    return check.made("value", f"unpickling {shape.label}")
 
-    def decode(data: Any) -> Any:
-        value = loads(data)
-        completed(value, shape)
-        if fits(value):
-            return value
-        raise ValueError(misfit(value, label))
 
-    return decode
+def _refuse(shape: Shape) -> Callable[[Any], NoReturn]:
+    """What raises ValueError, saying why a value does not fit *shape*."""
+
+    def refuse(value: Any) -> NoReturn:
+        raise ValueError(shape.misfit(value, shape.label))
+
+    return refuse

@@ -5,15 +5,10 @@ from __future__ import annotations
 import re
 import typing
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Annotated, Any, Optional
 
-from .array import ArraySerializer
 from .base import Serializer, Wrapper, WrapperOptions, is_a, is_free, typename
-from .cbor import CborSerializer
-from .checked import CheckedSerializer
-from .compressed import METHODS
-from .flatbuffers import FlatBuffersSerializer
-from .json import JsonSerializer
 from .msgpack import MsgpackSerializer
 from .plain import BARE, BYTES, NAMED
 
@@ -76,18 +71,33 @@ def _is_serializer(extra: Any) -> bool:
     return isinstance(extra, Serializer) or (isinstance(extra, type) and issubclass(extra, Serializer))
 
 
-# Never pickle: a file chooses no codec that runs code.
-_BY_NAME: dict[str, Callable[[], Serializer[Any]]] = {
-    "json": JsonSerializer,
-    "cbor": CborSerializer,
-    "msgpack": MsgpackSerializer,
-    "flatbuffers": FlatBuffersSerializer,
-    "pickle": lambda: BYTES,
-    "custom": lambda: BYTES,  # what methods of a map write
+# Imported when a file has them. Never pickle: a file chooses no codec that runs code.
+_FORMATS = {
+    "json": (".json", "JsonSerializer"),
+    "cbor": (".cbor", "CborSerializer"),
+    "msgpack": (".msgpack", "MsgpackSerializer"),
+    "flatbuffers": (".flatbuffers", "FlatBuffersSerializer"),
 }
+_BYTES_ONLY = ("pickle", "custom")  # the second is what methods of a map write
 
 
-_WRAPPERS: dict[str, Callable[[Serializer[Any]], Serializer[Any]]] = {**METHODS, "checked": CheckedSerializer}
+def _format(name: str) -> Serializer[Any]:
+    module, cls = _FORMATS[name]
+    made: Serializer[Any] = getattr(import_module(module, __package__), cls)()
+    return made
+
+
+def _wrapped(name: str, inner: str) -> Optional[Serializer[Any]]:
+    """The serializer that ``name(inner)`` wrote, if *name* is a wrapper."""
+    if name == "array":
+        from .array import ArraySerializer
+
+        return ArraySerializer.from_text(inner)
+    from .checked import CheckedSerializer
+    from .compression import METHODS
+
+    wrappers: dict[str, Callable[[Serializer[Any]], Serializer[Any]]] = {**METHODS, "checked": CheckedSerializer}
+    return wrappers[name](from_name(inner)) if name in wrappers else None
 
 
 def from_name(name: str) -> Serializer[Any]:
@@ -101,11 +111,12 @@ def from_name(name: str) -> Serializer[Any]:
     for known in (*BARE.values(), *NAMED):  # the bare types first: they refuse None
         if known.name == name:
             return known
-    if name in _BY_NAME:
-        return _BY_NAME[name]()
-    wrapped = re.fullmatch(r"(\w+)\((.+)\)", name)
-    if wrapped is not None and wrapped[1] in _WRAPPERS:
-        return _WRAPPERS[wrapped[1]](from_name(wrapped[2]))
-    if wrapped is not None and wrapped[1] == "array":
-        return ArraySerializer.from_text(wrapped[2])
+    if name in _BYTES_ONLY:
+        return BYTES
+    if name in _FORMATS:
+        return _format(name)
+    parts = re.fullmatch(r"(\w+)\((.+)\)", name)
+    found = None if parts is None else _wrapped(parts[1], parts[2])
+    if found is not None:
+        return found
     raise ValueError(f"values of a type {name!r}, which this version does not know: written by a newer one?")

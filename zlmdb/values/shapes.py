@@ -1,4 +1,4 @@
-"""What a container, a record or a union of types asks of a value, down to the scalars of `leaves`.
+"""What a container, a record or a union of types asks of a value, down to its `scalars`.
 
 One description serves the check of every write (msgspec, which is fast, trusts what it encodes), the texts of errors
 with the path inside the object, and the conversion where msgspec cannot do it: sets, in an order of their own, and
@@ -10,11 +10,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Callable, NamedTuple, Optional
 
-from .base import is_a, library, show, typename
+from .base import is_a, show, typename
 from .checks import DEEPEST, Check
-from .leaves import Kind, Leaf, Shape
+from .depth import too_deep
+from .scalars import Kind, Leaf, PlainData, Shape
 
 Load = Callable[[Any], Any]
+
+
+def each_of(check: Check, shape: Shape, items: str) -> None:
+    """Add lines to *check* that refuse *items*, an expression, unless each of them fits *shape*."""
+    if shape.anything:
+        return
+    item = check.variable()
+    with check.loop(f"for {item} in {items}:"):
+        shape.test(check, item)
+
+
+def _not_deep(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    """*fits*, and is not nested too deeply."""
+    return lambda value: fits(value) and not too_deep(value)
 
 
 class ListOf(Shape):
@@ -38,10 +53,9 @@ class ListOf(Shape):
         if self.cls.__module__ != "builtins" or check.loops >= DEEPEST:
             super().test(check, x)
             return
-        item = check.variable()
-        with check.block(f"if type({x}) is {check.constant(self.cls)}:"), check.loop(f"for {item} in {x}:"):
-            self.item.test(check, item)
-        check.otherwise(self.fits, x)
+        with check.block(f"if type({x}) is {check.constant(self.cls)}:"):
+            each_of(check, self.item, x)
+        check.otherwise(_not_deep(self.fits) if is_plain_container(self) else self.fits, x)
 
     def dump(self, value: Any) -> Any:
         return list(map(self.item.dump, value))
@@ -168,11 +182,17 @@ class DictOf(Shape):
         if self.cls is not dict or check.loops >= DEEPEST:
             super().test(check, x)
             return
-        key, item = check.variable(), check.variable()
-        with check.block(f"if type({x}) is {check.constant(dict)}:"), check.loop(f"for {key}, {item} in {x}.items():"):
-            self.key.test(check, key)
-            self.value.test(check, item)
-        check.otherwise(self.fits, x)
+        with check.block(f"if type({x}) is {check.constant(dict)}:"):
+            if self.key.anything:
+                each_of(check, self.value, f"{x}.values()")
+            elif self.value.anything:
+                each_of(check, self.key, x)
+            else:
+                key, item = check.variable(), check.variable()
+                with check.loop(f"for {key}, {item} in {x}.items():"):
+                    self.key.test(check, key)
+                    self.value.test(check, item)
+        check.otherwise(_not_deep(self.fits) if is_plain_container(self) else self.fits, x)
 
     def dump(self, value: Any) -> Any:
         return {self.key.dump(key): self.value.dump(item) for key, item in value.items()}
@@ -248,6 +268,21 @@ class UnionOf(Shape):
         return super().misfit(value, path)
 
 
+def is_plain_container(shape: Shape) -> bool:
+    """Whether *shape* is a list or dict of plain data, whose check counts the levels of what is inside."""
+    if type(shape) is DictOf and shape.cls is dict:
+        return isinstance(shape.value, PlainData)
+    return type(shape) is ListOf and shape.cls is list and isinstance(shape.item, PlainData)
+
+
+def other_than_none(shape: Shape) -> Optional[Shape]:
+    """What an Optional is of."""
+    if not isinstance(shape, UnionOf) or len(shape.members) != 2:
+        return None
+    others = [member for member in shape.members if member.kind != "null"]
+    return others[0] if len(others) == 1 else None
+
+
 class Field(NamedTuple):
     """A field of a record."""
 
@@ -257,6 +292,8 @@ class Field(NamedTuple):
 
     shape: Shape
     required: bool
+    former: tuple[str, ...] = ()
+    """The names that it had before (`Was`)."""
 
 
 class Record(Shape):
@@ -301,7 +338,9 @@ class Record(Shape):
 
     def load(self, data: Any) -> Any:
         if self._loader is None:
-            self._loader = class_loader(self)
+            from .loading import loader  # where there is no msgspec
+
+            self._loader = loader(self)
         return self._loader(data)
 
     def children(self) -> Iterable[Shape]:
@@ -383,31 +422,6 @@ class TypedDictRecord(Record):
                 if not self.keys[key].fits(item):
                     return self.keys[key].misfit(item, f"{path}[{show(key)}]")
         return Shape.misfit(self, value, path)
-
-
-def class_loader(record: Record) -> Load:
-    """How a dataclass or attrs class is made of a map where there is no msgspec: by cattrs, with our field types."""
-    gen = library("cattrs.gen", "cattrs")
-    converter = library("cattrs", "cattrs").Converter(detailed_validation=False)
-
-    def hook(shape: Shape) -> Callable[[Any, Any], Any]:
-        return lambda data, _: shape.load(data)
-
-    overrides: dict[str, Any] = {
-        field.name: gen.override(omit=False, rename=field.stored, struct_hook=hook(field.shape))
-        for field in record.fields
-    }
-    make = gen.make_dict_structure_fn(
-        record.annotation, converter, _cattrs_detailed_validation=False, _cattrs_include_init_false=True, **overrides
-    )
-
-    def load(data: Any) -> Any:
-        try:
-            return make(expect(dict, data, record.label), record.cls)
-        except KeyError as missing:
-            raise ValueError(f"{record.label} without {missing}") from missing
-
-    return load
 
 
 def expect(cls: type, data: Any, label: str) -> Any:

@@ -8,9 +8,13 @@ from typing import Any, Callable, Optional
 from .base import Data, library
 
 Compress = Callable[[Data], bytes]
-Decompress = Callable[[Data], bytes]
+Decompress = Callable[[Data, int], bytes]
+"""To at most so many bytes."""
 
 DEFAULT_LEVEL = 3
+
+_DENSEST = 128 << 10 >> 2
+"""Bytes that one byte of a frame can become: a block of 4 bytes repeats one byte 128 KiB times."""
 
 
 def zstd_functions(level: Optional[int] = None) -> tuple[Compress, Decompress]:
@@ -23,9 +27,12 @@ def zstd_functions(level: Optional[int] = None) -> tuple[Compress, Decompress]:
 
 
 def _of_python(zstd: Any, level: int) -> tuple[Compress, Decompress]:
-    def decompress(data: Data) -> bytes:
+    def decompress(data: Data, limit: int) -> bytes:
         one = zstd.ZstdDecompressor()  # whatever size a frame claims, it takes what really comes out
-        return whole(one.decompress(data), one.eof, one.unused_data)
+        found = one.decompress(data, limit + 1)
+        if len(found) > limit:
+            raise too_large(limit)
+        return whole(found, one.eof, one.unused_data)
 
     # A compressor keeps the tables it works with: making one takes ten times as long as a small value.
     kept = _Kept(lambda: zstd.ZstdCompressor(level))
@@ -36,9 +43,25 @@ def _of_package(zstandard: Any, level: int) -> tuple[Compress, Decompress]:
     compressor = _Kept(lambda: zstandard.ZstdCompressor(level=level))
     decompressor = _Kept(zstandard.ZstdDecompressor)
 
-    def decompress(data: Data) -> bytes:
+    def decompress(data: Data, limit: int) -> bytes:
         one = decompressor.one.decompressobj()
-        return whole(one.decompress(data), one.eof, one.unused_data)
+        piece = max(limit // _DENSEST, 1)
+        if len(data) <= piece:
+            found = one.decompress(data)
+        else:  # so that no more than twice the limit comes out before it is noticed
+            parts: list[bytes] = []
+            start = size = 0
+            for start in range(0, len(data), piece):
+                if one.eof or size > limit:
+                    break
+                parts.append(one.decompress(data[start : start + piece]))
+                size += len(parts[-1])
+            found = b"".join(parts)
+            if one.eof and start + piece < len(data):
+                raise ValueError(f"{len(data) - start - piece} bytes after the end of the compressed data")
+        if len(found) > limit:
+            raise too_large(limit)
+        return whole(found, one.eof, one.unused_data)
 
     return lambda data: bytes(compressor.one.compress(data)), decompress
 
@@ -57,3 +80,11 @@ def whole(data: bytes, ended: bool, rest: bytes) -> bytes:
     if rest:
         raise ValueError(f"{len(rest)} bytes after the end of the compressed data")
     return data
+
+
+def too_large(limit: int) -> ValueError:
+    """The error for a value of more than *limit* bytes."""
+    return ValueError(
+        f"a value of more than {limit} bytes before it is compressed: if that is meant, allow more by "
+        "Annotated[..., DecompressionLimit(bytes)]"
+    )

@@ -2,41 +2,118 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from contextlib import AbstractContextManager
+from typing import Any, NoReturn, Optional
 
+from ... import errors
+from ..protocols import Handle, Options, PlainOptions, Told, known_options
 from .environment import MemoryEnvironment
+from .transaction import MemoryTransaction
 
 
 class MemoryEngine:
-    """An environment in memory, of at most *maxsize* bytes of keys and values. Its errors are ours already."""
+    """An environment in memory, of at most ``options.maxsize`` bytes of keys and values. Its errors are ours already.
 
-    path = None
-    file = None
-    lock_file = None
-    persistent = False
-    can_grow = False
-    moves = False
+    Each one is a store of its own, which ends when it is closed: *path* is None.
+    """
 
-    def __init__(self, maxsize: Optional[int] = None) -> None:
-        self._maxsize = maxsize
+    path = file = directory = lock_file = writer_lock = None
+    names_in_main = can_grow = moves = False
+    nests = True
+    key_limit = 511
+
+    def __init__(self, path: None, options: Options, *, create: bool = True) -> None:
+        self.options = options
         self._env: Optional[MemoryEnvironment] = None
+
+    @classmethod
+    def make_options(cls, **given: Any) -> PlainOptions:
+        """The options *given*."""
+        return PlainOptions(**known_options(given, PlainOptions._fields))
+
+    def identity(self) -> None:
+        """None: nobody else can open it."""
+
+    def exists(self) -> bool:
+        """Whether it is open."""
+        return self._env is not None
+
+    def files(self) -> tuple[str, ...]:
+        """None at all."""
+        return ()
+
+    def verify(self, file: str, told: Optional[Told] = None) -> list[str]:
+        """Raise `FileRequired`."""
+        self._refuse()
+
+    def check_file(self) -> None:
+        """Nothing: there is no file."""
+
+    def require_reader(self) -> None:
+        """Nothing: all who read are in this process."""
+
+    def remains(self) -> AbstractContextManager[Any]:
+        """Raise `FileRequired`."""
+        self._refuse()
+
+    def copy_to(self, env: MemoryEnvironment, target: int, *, compact: bool, told: Told) -> None:
+        """Raise `FileRequired`."""
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise errors.FileRequired("this database is in memory and has no file: give the path of one that has")
 
     def open(self, *, readonly: bool = False) -> MemoryEnvironment:
         """A new environment; in a forked child the one of the parent process as it was, since it shares nothing."""
         if self._env is None:
-            self._env = MemoryEnvironment(self._maxsize)
+            self._env = MemoryEnvironment(self.options.maxsize, max_key_size=self.key_limit)
         return self._env
 
-    def open_existing(self, env: MemoryEnvironment, name: bytes) -> Any:
+    def open_existing(self, env: MemoryEnvironment, name: bytes) -> Handle:
         """The handle of the space *name*, or None where there is none."""
         try:
             return env.open_db(name, create=False)
         except KeyError:
             return None
 
+    def holds_spaces(self, env: MemoryEnvironment, txn: MemoryTransaction) -> bool:
+        """Whether there is any key space but the main one."""
+        return len(txn.spaces) > 1
+
     def closed(self) -> None:
         """The environment was closed, and its records are gone."""
         self._env = None
+
+    def capacity(self, env: Optional[MemoryEnvironment]) -> int:
+        """The bytes of keys and values that fit; 0: no limit."""
+        return self.options.maxsize or 0
+
+    def used(self, env: MemoryEnvironment) -> int:
+        """The bytes of keys and values, in whole pages."""
+        return (env.info()["last_pgno"] + 1) * env.stat()["psize"]
+
+    def data_pages(self, env: MemoryEnvironment) -> int:
+        """What fills the pages, none of which is free."""
+        return 0
+
+    def readers(self, env: MemoryEnvironment) -> list[tuple[int, Optional[int]]]:
+        """None that other processes could see."""
+        return []
+
+    def clear_readers(self, env: MemoryEnvironment) -> int:
+        """0: those that are collected end."""
+        return 0
+
+    def settled(self, env: MemoryEnvironment, options: Options) -> Options:
+        """*options* as they are."""
+        return options
+
+    def file_version(self, env: MemoryEnvironment) -> None:
+        """None: there is no file."""
+
+    def library_version(self, env: MemoryEnvironment) -> str:
+        """It is part of zlmdb."""
+        return "memory"
 
     def grow(self, env: MemoryEnvironment) -> None:
         """Nothing to do: memory grows by itself."""
@@ -51,7 +128,11 @@ class MemoryEngine:
         """False: there is no other process."""
         return False
 
-    def translate(self, error: Exception, **facts: Any) -> Exception:
+    def retry(self, error: Exception) -> bool:
+        """False: there is one writer at a time."""
+        return False
+
+    def translate(self, error: Exception, **details: Any) -> Exception:
         """*error* as it is."""
         return error
 

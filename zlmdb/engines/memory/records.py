@@ -131,6 +131,9 @@ class _InChild(Spaces):
 ENDED = _Ended()
 """What an ended transaction sees."""
 
+BEGINNING = _Ended()
+"""What a transaction sees that has not begun yet."""
+
 FORKED = _Forked()
 """What a transaction of the parent process sees in a forked one."""
 

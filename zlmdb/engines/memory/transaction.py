@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Optional
 
 from ... import errors
 from .cursor import MemoryCursor
-from .records import ENDED, FORKED, IN_CHILD, KeySpace, Records, Spaces, as_bytes, stamps
+from .records import BEGINNING, ENDED, FORKED, IN_CHILD, KeySpace, Records, Spaces, as_bytes, stamps
 
 if TYPE_CHECKING:
     from .environment import MemoryEnvironment
@@ -29,26 +29,33 @@ class MemoryTransaction:
     def __init__(
         self, env: MemoryEnvironment, db: Any, parent: Optional[MemoryTransaction], write: bool, buffers: bool
     ) -> None:
-        self.spaces: Spaces = ENDED
+        self.spaces: Spaces = BEGINNING
         self.buffers = buffers
         self._env = env
         self._parent = parent
         self._db = env.versions.main if db is None else db
-        self._writer: Optional[Writer] = None
+        self.writer: Optional[Writer] = None
         self.child: Optional[MemoryTransaction] = None
         # The last views given, to release them. All of them would keep every value that a long scan has passed.
         self._views: deque[memoryview] = deque(maxlen=_LENT_VIEWS)
+        self._mark = 0 if parent is None or parent.writer is None else len(parent.writer.log)
         self._token = next(stamps)
+        try:
+            self._begin(write)
+        except BaseException:
+            self.abort()
+            raise
+
+    def _begin(self, write: bool) -> None:
+        versions, parent = self._env.versions, self._parent
         if parent is not None:
-            self._writer = parent.enter_child(self, write)
+            self.writer = parent.enter_child(self, write)
         elif write:
-            self._writer = env.versions.write(self._token, self)
-        if self._writer is None:
-            self._id, self.spaces = env.versions.read(self._token, self)
-            self._mark = 0
+            self.writer = versions.write(self._token, self)
+        if self.writer is None:
+            self._id, self.spaces = versions.read(self._token, self)
         else:
-            self._id, self.spaces = self._writer.id, self._writer.spaces
-            self._mark = len(self._writer.log)
+            self._id, self.spaces = self.writer.id, self.writer.spaces
 
     def __enter__(self) -> MemoryTransaction:
         return self
@@ -61,14 +68,19 @@ class MemoryTransaction:
 
     def __del__(self) -> None:
         # A child is not collected before its parent, which holds it.
-        if self._parent is None:
+        if getattr(self, "_token", 0) and self._parent is None:
             self.abandon()
 
     def abandon(self) -> None:
         """Forget the changes, from a finaliser, which may run in the middle of anything: this waits for no lock."""
         if self.spaces is not ENDED and self.spaces is not FORKED:
+            self._env.versions.abandon(self._token, self.writer)
             self.spaces = ENDED
-            self._env.versions.abandon(self._token, self._writer)
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether it is open, so that somebody may end it."""
+        return self.spaces is not ENDED and self.spaces is not BEGINNING
 
     # -- what cursors use -----------------------------------------------------------------------------------------
 
@@ -99,9 +111,9 @@ class MemoryTransaction:
     def to_write(self, db: Optional[KeySpace]) -> tuple[Records, Writer]:
         """The records of *db*, and the writer to change them with."""
         records = self.spaces[self._db if db is None else db]
-        if self._writer is None:
+        if self.writer is None:
             raise errors.ReadonlyDatabase("a write in a read transaction; begin with write=True")
-        return records, self._writer
+        return records, self.writer
 
     # -- records --------------------------------------------------------------------------------------------------
 
@@ -168,6 +180,16 @@ class MemoryTransaction:
         self.spaces = IN_CHILD
         return writer
 
+    def leave_child(self, child: MemoryTransaction, mark: Optional[int]) -> None:
+        """*child* has ended: go on, after taking back all that came after *mark*, a length of the log."""
+        writer = self.writer
+        if writer is not None and self.child is child:
+            if mark is not None:
+                with self._env.versions.lock:
+                    writer.undo(mark)
+            self.spaces = writer.spaces
+            self.child = None
+
     def commit(self) -> None:
         """Make the changes visible: to new readers, or, in a child, to the parent. An open child is aborted."""
         self._check_open()
@@ -179,20 +201,16 @@ class MemoryTransaction:
             self._end(keep=False)
 
     def _check_open(self) -> None:
-        if self.spaces is ENDED or self.spaces is FORKED:
+        if not self.has_begun or self.spaces is FORKED:
             self.spaces.refuse()
 
     def _end(self, keep: bool) -> None:
         if self.child is not None:
             self.child.abort()
         if self._parent is None:
-            self._env.versions.end(self._token, self._writer, keep)
-        elif self._writer is not None:
-            if not keep:
-                with self._env.versions.lock:
-                    self._writer.undo(self._mark)
-            self._parent.spaces = self._writer.spaces
-            self._parent.child = None
+            self._env.versions.end(self._token, self.writer, keep)
+        else:
+            self._parent.leave_child(self, None if keep else self._mark)
         self.spaces = ENDED
         for view in self._views:
             with contextlib.suppress(BufferError):  # something still looks at it: it stays

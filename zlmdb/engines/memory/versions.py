@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import deque
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 from ... import errors
 from .records import FORKED, KeySpace, Records, Spaces, stamps
@@ -19,10 +19,11 @@ from .records import FORKED, KeySpace, Records, Spaces, stamps
 class Writer:
     """What the open write transaction has done: enough to publish it, or to take back all after a mark."""
 
-    __slots__ = ("id", "in_place", "log", "spaces", "stamp", "thread")
+    __slots__ = ("id", "in_place", "log", "spaces", "stamp", "thread", "txn")
 
-    def __init__(self, ident: int, spaces: Spaces) -> None:
+    def __init__(self, ident: int, spaces: Spaces, txn: Any) -> None:
         self.id = ident
+        self.txn = weakref.ref(txn)
         self.spaces = spaces
         self.thread = threading.get_ident()
         self.stamp = next(stamps)
@@ -77,20 +78,41 @@ class Writer:
         return clean
 
 
+class State(NamedTuple):
+    """The last commit and its number, and the writer of the next: a commit replaces all of it in one step."""
+
+    committed: Spaces
+    last_id: int
+    writer: Optional[Writer]
+
+
 class Versions:
-    """The shared state of an environment. `lock` guards all of it and every change to records."""
+    """The shared state of an environment. `lock` guards all of it and every change to records.
+
+    An interrupt can come between any two instructions. So what ends a transaction can be done again, and what begins
+    one can be ended by who has nothing of it but the transaction.
+    """
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.main = KeySpace(None)
-        self.committed = Spaces({self.main: Records({}, (), size=0, stamp=next(stamps), born=0)})
-        self.last_id = 0
-        self.writer: Optional[Writer] = None
+        empty = Spaces({self.main: Records({}, (), size=0, stamp=next(stamps), born=0)})
+        self._state = State(empty, 0, None)
         self.is_open = True
         self._readers: dict[int, int] = {}  # by token: the number of the snapshot
         self._begun: dict[int, weakref.ref[Any]] = {}  # by token: every open transaction but children
         self._abandoned: deque[tuple[int, Optional[Writer]]] = deque()
         self._writer_ended = threading.Condition(self.lock)
+
+    @property
+    def committed(self) -> Spaces:
+        """What the last commit left."""
+        return self._state.committed
+
+    @property
+    def writer(self) -> Optional[Writer]:
+        """The open write transaction."""
+        return self._state.writer
 
     def check_open(self) -> None:
         """Raise `DatabaseClosed` unless the environment is open."""
@@ -102,22 +124,27 @@ class Versions:
         with self.lock:
             self._bury()
             self.check_open()
-            writer = self.writer
+            committed, last_id, writer = self._state
             if writer is not None and writer.in_place:
-                clean = {db: writer.without_changes(records, self.last_id) for db, records in writer.in_place}
-                self.committed = Spaces({**self.committed, **clean})
+                clean = {db: writer.without_changes(records, last_id) for db, records in writer.in_place}
+                committed = Spaces({**committed, **clean})
+                self._state = State(committed, last_id, writer)
                 writer.in_place.clear()
-            self._readers[token] = self.last_id
+            self._readers[token] = last_id
             self._begun[token] = weakref.ref(txn)
-            return self.last_id, self.committed
+            return last_id, committed
 
     def write(self, token: int, txn: Any) -> Writer:
-        """Become the writer, when the present one has ended."""
+        """Become the writer, when the present one has ended; *txn* has what it writes with before it does."""
         with self.lock:
             self._bury()
             self.check_open()
             while self.writer is not None:
                 if self.writer.thread == threading.get_ident():
+                    other = self.writer.txn()
+                    if other is None or not other.has_begun:  # an interrupt came before anybody had it
+                        self._end(0, self.writer, keep=False)
+                        continue
                     raise errors.NestedTransaction(
                         "this thread has an open write transaction and would wait for itself for ever; use a savepoint"
                     )
@@ -125,9 +152,11 @@ class Versions:
                 self._writer_ended.wait(1.0)
                 self._bury()
                 self.check_open()
-            self.writer = Writer(self.last_id + 1, Spaces(self.committed))
+            committed, last_id, _ = self._state
+            writer = txn.writer = Writer(last_id + 1, Spaces(committed), txn)
             self._begun[token] = weakref.ref(txn)
-            return self.writer
+            self._state = State(committed, last_id, writer)
+            return writer
 
     def own(self, writer: Writer, db: KeySpace, records: Records) -> Records:
         """The records of *db* for *writer* to change; under the lock."""
@@ -141,15 +170,17 @@ class Versions:
             self._end(token, writer, keep)
 
     def _end(self, token: int, writer: Optional[Writer], keep: bool) -> None:
-        if writer is not None and writer is self.writer:
+        committed, last_id, present = self._state
+        if writer is not None and writer is present:
             if keep and writer.log:
-                self.committed = writer.spaces
-                self.last_id = writer.id
-            elif writer.in_place:
-                writer.undo(0)
-                for _, records in writer.in_place:
-                    records.born = self.last_id
-            self.writer = None
+                self._state = State(writer.spaces, writer.id, None)
+            else:
+                if writer.in_place:
+                    writer.undo(0)
+                    for _, records in writer.in_place:
+                        records.born = last_id
+                self._state = State(committed, last_id, None)
+        if writer is not None:
             self._writer_ended.notify_all()
         self._readers.pop(token, None)
         self._begun.pop(token, None)
@@ -161,16 +192,20 @@ class Versions:
         transaction that begins does the rest.
         """
         self._abandoned.append((token, writer))
-        if self.lock.acquire(blocking=False):
-            try:
+        locked: list[bool] = []
+        try:
+            locked.extend(map(self.lock.acquire, (False,)))  # in one step: no interrupt finds it locked by nobody
+            if locked[0]:
                 self._bury()
-            finally:
+        finally:
+            if any(locked):
                 self.lock.release()
 
     def _bury(self) -> None:
         while self._abandoned:
-            token, writer = self._abandoned.popleft()
+            token, writer = self._abandoned[0]
             self._end(token, writer, keep=False)
+            self._abandoned.popleft()  # now that it has ended: an interrupt may have come
 
     def reader_count(self) -> int:
         """How many read transactions are open."""
@@ -202,5 +237,5 @@ class Versions:
             if txn is not None:
                 txn.abort()
         with self.lock:
-            self.committed = Spaces()
+            self._state = self._state._replace(committed=Spaces())
             self._writer_ended.notify_all()

@@ -6,12 +6,16 @@ from collections.abc import Mapping
 from typing import Any, Optional
 
 from ..base import Decode, Encode
+from ..depth import DEPTH, limited
 from .layout import Layout
 from .reader import make_decoder
 from .runtime import Misfit
 from .schema import Schema
 from .view import View, make_viewer, modelled, record_of
 from .writer import make_encoder
+
+_LEAST = 8
+"""The bytes that a table inside another one takes at least: its own head, and the reference that leads to it."""
 
 
 class Codec:
@@ -25,6 +29,8 @@ class Codec:
     def encoder(self, decode: Decode, *, checked: bool) -> Encode:
         """From values to bytes. *decode* is what reads them again, where only that tells whether they can be read."""
         encode = make_encoder(self.schema, self.layouts, checked=checked)
+        if checked and any(table.recursive for table in self.schema.tables):
+            encode = limited(encode, lambda data: len(data) > _LEAST * DEPTH)
         if not (checked and self.schema.recheck):
             return encode
 

@@ -1,4 +1,4 @@
-"""Single fields of stored objects, read at their constant places: what a filter or a projection needs of a record.
+"""Single fields of stored objects, read at their constant offsets: what a filter or a projection needs of a record.
 
 A record that begins as ours do has its fields where `layout` puts them. One `unpack_from` takes that beginning together
 with the numbers of the fields in question; a record with any other beginning is for the decoder.
@@ -57,7 +57,7 @@ class Columns:
         """Where the table begins."""
         simple = (Scalar, Struct, Text, Blob)
         self.fields = {field.name: field for field in schema.root.fields if isinstance(field.node, simple)}
-        self.places = {place.field.name: place for place in self.layout.places if not place.kind}
+        self.entries = {entry.field.name: entry for entry in self.layout.entries if not entry.kind}
 
     def optional(self, name: str) -> bool:
         """Whether the field may be absent, so that its expressions need ``m``."""
@@ -73,12 +73,12 @@ class Columns:
         parts: list[tuple[int, str, int, list[str]]] = []  # offset in the table, format, bytes, variables
         elsewhere: list[str] = []
         for name in names:
-            field, place = self.fields[name], self.places[name]
+            field, entry = self.fields[name], self.entries[name]
             number, node = field.id, field.node
             if isinstance(node, Struct):
-                parts.append((place.offset, place.code, place.size, [f"f{number}_{n}" for n in range(len(node.gets))]))
+                parts.append((entry.offset, entry.code, entry.size, [f"f{number}_{n}" for n in range(len(node.gets))]))
                 continue
-            parts.append((place.offset, place.code, place.size, [f"f{number}"]))
+            parts.append((entry.offset, entry.code, entry.size, [f"f{number}"]))
             if isinstance(node, Blob) and name in layout.pinned:
                 at, length = layout.offsets[name] + layout.pinned[name], node.length or 0
                 parts.append((at, f"I{length}s", 4 + length, [f"n{number}", f"x{number}"]))
@@ -104,10 +104,10 @@ class Columns:
             begin = self.start + self.layout.fixed + 4
             lines = [f"p = {begin}", f"e = {begin} + z{number}"]
         else:
-            place = self.start + self.layout.offsets[name]
+            position = self.start + self.layout.offsets[name]
             lines = [
                 f"if not f{number}:", "    raise Corrupt('a reference to itself')",
-                f"p = f{number} + {place + 4}", "z, = get_u32(data, p - 4)", "e = p + z",
+                f"p = f{number} + {position + 4}", "z, = get_u32(data, p - 4)", "e = p + z",
             ]  # fmt: skip
         if isinstance(node, Text):
             lines += ["if data[e]:", "    raise Corrupt('a string without its end')"]

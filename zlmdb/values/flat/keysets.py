@@ -12,12 +12,15 @@ from functools import partial
 from itertools import chain
 from typing import Any, Callable, Optional
 
+from ...codegen import Recipe, Source
 from ..recurring import Key, Known, Made
-from .generate import Source
 from .layout import Layout
 from .nodes import Scalar, Text, fill
 from .plans import Plan
 from .runtime import BY_ARRAY, get_i32, get_u32
+
+_READING = Recipe("reader of dicts")
+_WRITING = Recipe("writer of dicts")
 
 FEW = 33
 """Dicts of fewer entries than these are looked at."""
@@ -40,20 +43,20 @@ def has_keysets(layout: Layout) -> bool:
 class Keyset:
     """The bytes of a dict with certain keys."""
 
-    def __init__(self, layout: Layout, data: bytes, place: int, size: int = 0) -> None:
-        """Those of the vector at *place* of *data*, of *size* bytes, or up to the end of the last key.
+    def __init__(self, layout: Layout, data: bytes, position: int, size: int = 0) -> None:
+        """Those of the vector at *position* of *data*, of *size* bytes, or up to the end of the last key.
 
         Raises ValueError unless its entries lie in order and have our own vtable, once, before them.
         """
         key, value = layout.table.declared
-        number = next(one for one in layout.places if one.field is value)
+        number = next(one for one in layout.entries if one.field is value)
         distance = layout.fixed - layout.offsets[key.name]
         self.keys: list[str] = []
-        (count,) = get_u32(data, place)
-        end, ends = place + 4 + 4 * count, [place]
+        (count,) = get_u32(data, position)
+        end, ends = position + 4 + 4 * count, [position]
         tables: list[int] = []
         values, rest, both = "<", "<", "<"
-        for at in range(place + 4, end, 4):
+        for at in range(position + 4, end, 4):
             table = at + get_u32(data, at)[0]
             if table < end or get_u32(data, table + layout.offsets[key.name])[0] != distance:
                 raise ValueError("entries that do not follow one another, or a key that is elsewhere")
@@ -69,16 +72,16 @@ class Keyset:
             rest += f"{first - ends[-1]}s{number.size}x"
             both += f"{first - ends[-1]}s{number.code}"
             ends.append(first + number.size)
-        _check_vtable(layout, data, place + 4 + 4 * count, tables)
-        self.size = size or end - place
+        _check_vtable(layout, data, position + 4 + 4 * count, tables)
+        self.size = size or end - position
         if self.size > LONG:
             raise ValueError("many bytes")
-        last = f"{place + self.size - ends[-1]}s"
+        last = f"{position + self.size - ends[-1]}s"
         self.pack = struct.Struct(both + last).pack
         self.one = struct.Struct(f"<{number.code}").pack
         self.values = struct.Struct(values)
         self.rest = struct.Struct(rest + last)
-        self.known: tuple[bytes, ...] = self.rest.unpack_from(data, place)
+        self.known: tuple[bytes, ...] = self.rest.unpack_from(data, position)
         """All bytes but those of the values."""
 
     def packing(self, values: list[str]) -> str:
@@ -93,10 +96,10 @@ class Keyset:
 def _check_vtable(layout: Layout, data: bytes, begin: int, tables: list[int]) -> None:
     """Raise ValueError unless all *tables* have our own vtable, the same one, between *begin* and the first."""
     vtable = layout.vtable(layout.full)
-    places = {table - get_i32(data, table)[0] for table in tables}
-    if len(places) != 1 or not begin <= min(places) <= tables[0] - len(vtable):
+    vtables = {table - get_i32(data, table)[0] for table in tables}
+    if len(vtables) != 1 or not begin <= min(vtables) <= tables[0] - len(vtable):
         raise ValueError("several vtables, or not before the entries")
-    if not data.startswith(vtable, min(places)):
+    if not data.startswith(vtable, min(vtables)):
         raise ValueError("another vtable")
 
 
@@ -115,29 +118,29 @@ class Readers(_OfTables[int, Plan]):
     It gives None for other keys, of which all together are as long.
     """
 
-    def look(self, data: bytes, place: int) -> None:
-        """See whether the dict at *place* has keys that come often, and make the function for them."""
-        (count,) = get_u32(data, place)
-        number: int = get_u32(data, place + 4 * count)[0] << 6 | count
+    def look(self, data: bytes, position: int) -> None:
+        """See whether the dict at *position* has keys that come often, and make the function for them."""
+        (count,) = get_u32(data, position)
+        number: int = get_u32(data, position + 4 * count)[0] << 6 | count
         if self.often(number):
-            self.learn(number, lambda: self._make_reader(number, Keyset(self.layout, data, place)))
+            self.learn(number, lambda: self._make_reader(number, Keyset(self.layout, data, position)))
 
     def _make_reader(self, number: int, keyset: Keyset) -> Plan:
         node = self.layout.table.declared[1].node
         load = node.load if isinstance(node, Scalar) else "$"
         values = [f"v{at}" for at in range(len(keyset.keys))]
         source = Source()
-        with source.block("def read(data, place, room):"):
-            with source.block(f"if place + {keyset.size} > len(data) or rest_of(data, place) != REST:"):
-                source.add("return missed()")
-            source.add(f"{', '.join(values)}, = values_of(data, place)")
+        with source.block("def read(data, position, room):"):
+            with source.block(f"if position + {keyset.size} > len(data) or rest_of(data, position) != REST:"):
+                source.add("return general_missed()")
+            source.add(f"{', '.join(values)}, = values_of(data, position)")
             source.add(f"room[0] -= {keyset.size - 1 - 4 * len(values)}")
             pairs = [f"{key!r}: {fill(load, value)}" for key, value in zip(keyset.keys, values)]
             source.add(f"return {{{', '.join(pairs)}}}")
-        names: dict[str, Any] = {"REST": keyset.known, "missed": partial(self.miss, number)}
+        names: dict[str, Any] = {"REST": keyset.known, "general_missed": partial(self.miss, number)}
         names.update(rest_of=keyset.rest.unpack_from, values_of=keyset.values.unpack_from)
-        title = f"reader of {self.layout.table.fbs}, {len(values)} keys"
-        read: Plan = source.run(title, {**self.names, **names})["read"]
+        subject = f"{self.layout.table.fbs}, {len(values)} keys"
+        read: Plan = _READING.functions(subject, str(source), {**self.names, **names})["read"]
         return read
 
 
@@ -168,13 +171,13 @@ class Writers(_OfTables[Any, Write]):
             if tests:
                 source.add(f"{', '.join(keys)}, = keys")
                 with source.block(f"if not ({' and '.join(tests)}):"):
-                    source.add("return missed()")
+                    source.add("return general_missed()")
             source.add(f"{', '.join(values)}, = values")
             if self.checked:
                 with source.block(f"if not ({' and '.join(fill(value.test, one) for one in values)}):"):
                     source.add("raise Misfit")
             source.add(f"return {keyset.packing([fill(dump, one) for one in values])}")
-        names = {"join": b"".join, "one": keyset.one, "pack": keyset.pack, "missed": partial(self.miss, known)}
-        title = f"writer of {self.layout.table.fbs}, {len(values)} keys"
-        write: Write = source.run(title, {**self.names, **names})["write"]
+        names = {"join": b"".join, "one": keyset.one, "pack": keyset.pack, "general_missed": partial(self.miss, known)}
+        subject = f"{self.layout.table.fbs}, {len(values)} keys"
+        write: Write = _WRITING.functions(subject, str(source), {**self.names, **names})["write"]
         return write

@@ -1,7 +1,7 @@
 """Where our own bytes put things: one layout a table, of which only the vtable says what is absent.
 
 A block is a table and all it refers to, positions in it count from the start of the table. The fields lie in the order
-of their sizes, so that none needs padding; absent ones keep their place. What is referred to follows: first what always
+of their sizes, so that none needs padding; absent ones keep their room. What is referred to follows: first what always
 takes the same number of bytes, which is then written and read with the fields; then what holds eight-byte numbers, then
 the rest. Blocks that hold eight-byte numbers begin four bytes past a multiple of eight; only vectors of tables of one
 vtable, where they are first, may begin on one.
@@ -15,18 +15,18 @@ from typing import Callable, Optional
 from .nodes import Blob, Field, Node, Scalar, Struct, Table, Text, UnionOf, Vector
 
 
-class Place:
-    """A field, or the kind of a union, in its table."""
+class Entry:
+    """An entry of the vtable: a field, or the kind of a union, and its offset in the table."""
 
     def __init__(self, field: Field, id: int, code: str, size: int, align: int, kind: bool = False) -> None:
         self.field, self.id, self.code, self.size, self.align, self.kind = field, id, code, size, align, kind
         self.offset = 0
 
-    def moved(self, offset: int) -> Place:
+    def moved(self, offset: int) -> Entry:
         """The same at *offset*."""
-        place = Place(self.field, self.id, self.code, self.size, self.align, self.kind)
-        place.offset = offset
-        return place
+        entry = Entry(self.field, self.id, self.code, self.size, self.align, self.kind)
+        entry.offset = offset
+        return entry
 
 
 class Layout:
@@ -35,25 +35,25 @@ class Layout:
     def __init__(self, table: Table) -> None:
         self.table = table
         self.align = 8 if reaches_eight(table) else 4
-        places = [place for field in table.fields for place in _places(field)]
-        self.count = 1 + max((place.id for place in places), default=-1)
+        entries = [entry for field in table.fields for entry in _entries(field)]
+        self.count = 1 + max((entry.id for entry in entries), default=-1)
         """Entries of the vtable."""
-        self.places: list[Place] = sorted(places, key=lambda place: (-place.align, place.size, place.id))
+        self.entries: list[Entry] = sorted(entries, key=lambda entry: (-entry.align, entry.size, entry.id))
         self.offsets: dict[str, int] = {}
         """Where each reference lies."""
         end = 4
-        for place in self.places:
-            place.offset = end
-            end += place.size
-            if not place.kind:
-                self.offsets[place.field.name] = place.offset
+        for entry in self.entries:
+            entry.offset = end
+            end += entry.size
+            if not entry.kind:
+                self.offsets[entry.field.name] = entry.offset
         self.inline = end
-        codes = "".join(place.code for place in self.places)
+        codes = "".join(entry.code for entry in self.entries)
         references = [field for field in table.fields if not field.in_place]
         self.tail = [field for field in references if not pinned_length(field)]
         self.tail.sort(key=lambda field: (not reaches_eight(field.node), field.id))
         self.pinned: dict[str, int] = {}
-        """How far behind its reference each thing of a constant length lies: always at the same place."""
+        """How far behind its reference each thing of a constant length lies: always at the same distance."""
         self.codes = codes
         for field in references:
             length = pinned_length(field)
@@ -92,9 +92,9 @@ class Layout:
         """The vtable of a table with those optional fields whose bits are in *mask*."""
         offsets = [0] * self.count
         absent = {field.name for bit, field in enumerate(self.optional) if not mask >> bit & 1}
-        for place in self.places:
-            if place.field.name not in absent:
-                offsets[place.id] = place.offset
+        for entry in self.entries:
+            if entry.field.name not in absent:
+                offsets[entry.id] = entry.offset
         return struct.pack(f"<{self.count + 2}H", 4 + 2 * self.count, self.inline, *offsets)
 
     def padded_vtable(self, mask: int) -> bytes:
@@ -114,7 +114,7 @@ class Layout:
         if len(vtable) != 4 + 2 * self.count:
             return -1
         offsets = struct.unpack(f"<{self.count + 2}H", vtable)[2:]
-        there = {place.field.name for place in self.places if offsets[place.id]}
+        there = {entry.field.name for entry in self.entries if offsets[entry.id]}
         mask = sum(1 << bit for bit, field in enumerate(self.optional) if field.name in there)
         return mask if self.vtable(mask) == vtable else -1
 
@@ -124,15 +124,15 @@ class Layout:
         return mask if mask >= 0 and self.head(mask) == head else -1
 
 
-def _places(field: Field) -> list[Place]:
+def _entries(field: Field) -> list[Entry]:
     node = field.node
     if isinstance(node, Scalar):
-        return [Place(field, field.id, node.width.code, node.size, node.align)]
+        return [Entry(field, field.id, node.width.code, node.size, node.align)]
     if isinstance(node, Struct):
-        return [Place(field, field.id, node.code, node.size, node.align)]
+        return [Entry(field, field.id, node.code, node.size, node.align)]
     if isinstance(node, UnionOf):
-        return [Place(field, field.id - 1, "B", 1, 1, kind=True), Place(field, field.id, "I", 4, 4)]
-    return [Place(field, field.id, "I", 4, 4)]
+        return [Entry(field, field.id - 1, "B", 1, 1, kind=True), Entry(field, field.id, "I", 4, 4)]
+    return [Entry(field, field.id, "I", 4, 4)]
 
 
 def pinned_length(field: Field) -> int:

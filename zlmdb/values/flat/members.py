@@ -111,8 +111,10 @@ def is_bare(cls: Any) -> bool:
     if type(cls).__call__ is not type.__call__:
         return False
     fields = dataclasses.fields(cls)
-    places: list[Any] = [inspect.getattr_static(cls, field.name, None) for field in fields]
-    plain = [inspect.ismemberdescriptor(place) or not inspect.isdatadescriptor(place) for place in places]
+    attributes: list[Any] = [inspect.getattr_static(cls, field.name, None) for field in fields]
+    plain = [
+        inspect.ismemberdescriptor(attribute) or not inspect.isdatadescriptor(attribute) for attribute in attributes
+    ]
     return all(plain) and all(field.init for field in fields)
 
 

@@ -11,6 +11,7 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Optional
 
+from ...codegen import value_of
 from ..base import show, typename
 from .markers import Width
 
@@ -28,7 +29,7 @@ def fill(template: str, *values: str) -> str:
 
 def run(template: str, names: Names, value: Any) -> Any:
     """What *template* gives for *value*."""
-    return eval(fill(template, "value"), dict(names), {"value": value})
+    return value_of(fill(template, "value"), names, value)
 
 
 class Node:

@@ -33,28 +33,28 @@ class Foreign(Layout):
         self.pinned = {}
         self.joint = None
         self.absent = set()
-        self.places = []
-        for place in own.places:
-            field = place.field
-            offset = offsets[place.id] if place.id < len(offsets) else 0
+        self.entries = []
+        for entry in own.entries:
+            field = entry.field
+            offset = offsets[entry.id] if entry.id < len(offsets) else 0
             if isinstance(field.node, UnionOf):
                 raise ValueError("a union may be absent though the vtable has it")
             if offset:
-                self.places.append(place.moved(offset))
+                self.entries.append(entry.moved(offset))
                 self.offsets[field.name] = offset
             else:
                 self.absent.add(field.name)
-        self.places.sort(key=lambda place: place.offset)
+        self.entries.sort(key=lambda entry: entry.offset)
         self.tail = [field for field in own.table.fields if field.name in self.offsets and not field.in_place]
         self.unpack = struct.Struct(self._codes())
 
     def _codes(self) -> str:
         codes, end = "<4x", 4
-        for place in self.places:
-            if place.offset < end:
+        for entry in self.entries:
+            if entry.offset < end:
                 raise ValueError("fields that overlap")
-            codes += f"{place.offset - end}x{place.code}"
-            end = place.offset + place.size
+            codes += f"{entry.offset - end}x{entry.code}"
+            end = entry.offset + entry.size
         if end > self.inline:
             raise ValueError("a field outside of its table")
         return codes

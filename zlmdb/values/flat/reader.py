@@ -1,7 +1,10 @@
 """The generated eager decoder.
 
-A buffer that begins with our own head, or a table with our own vtable, is read by one `unpack_from` at constant places.
-Any other layout is read field by field (``any_`` functions), until it has a function of its own (see `plans`).
+A buffer that begins with our own head, or a table with our own vtable, is read by one `unpack_from` at constant
+offsets. Any other layout is read field by field (``any_`` functions), until it has a function of its own (see `plans`).
+
+Two underscores stand between what a generated function is for and the name of the type it is of, ``read__User``. No
+other names have two, so that a class may be called ``root`` or ``texts``.
 """
 
 from __future__ import annotations
@@ -11,9 +14,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, Callable, Optional
 
+from ...codegen import Recipe, Source
 from ..base import Decode
 from . import runtime
-from .generate import Source
 from .keysets import FEW, Readers, has_keysets
 from .layout import Layout, Masks
 from .markers import BOOL, FLOATS, INTEGERS
@@ -22,12 +25,15 @@ from .plans import Plan, Plans, read_vtable
 from .runtime import SHARING, SLACK
 from .schema import Schema
 
+_READING = Recipe("FlatBuffers reader", general=("any__",))
+_PLANS = Recipe("FlatBuffers reader of a layout", general=("any__",))
+
 
 def make_decoder(schema: Schema, layouts: dict[str, Layout]) -> Decode:
     """The function from bytes to a value. It raises anything, but MemoryError, for bytes that do not fit."""
     reader = Reader(schema, layouts)
     reader.functions()
-    reader.space = reader.source.run(f"reader of {schema.label}", reader.names)
+    reader.space = _READING.functions(schema.label, str(reader.source), reader.names)
     decode: Callable[[Any], Any] = reader.space["decode"]
     return (lambda data: decode(data)[0]) if schema.boxed else decode
 
@@ -68,7 +74,7 @@ class Reader:
     # Functions
 
     def any_layout(self, table: Table) -> None:
-        """``any_T``: the table at a place, whatever its layout."""
+        """``any_T``: the table at a position, whatever its layout."""
         layout = self.layouts[table.fbs]
         known = self.constant(f"known__{table.fbs}", {})
         with self.block(f"def any__{table.fbs}(data, t, room):"):
@@ -93,16 +99,16 @@ class Reader:
         more = Reader(self.schema, self.layouts)
         more.planned(layout)
         name = f"{layout.table.fbs} in {self.schema.label}, {vtable.hex()}"
-        plan: Plan = more.source.run(f"reader of {name}", {**self.space, **more.names})["plan"]
+        plan: Plan = _PLANS.functions(name, str(more.source), {**self.space, **more.names})["plan"]
         return plan
 
     def planned(self, layout: Layout) -> None:
-        """``plan``: the table at a place, which has *layout*."""
+        """``plan``: the table at a position, which has *layout*."""
         table = layout.table
         with self.block("def plan(data, t, room):"):
             with self.block(f"if t + {layout.inline} > len(data):"):
                 self.add("raise Corrupt('a table beyond the end')")
-            if layout.places:
+            if layout.entries:
                 unpack = self.constant("unpack_plan", layout.unpack.unpack_from)
                 self.add(f"{', '.join(self.unpacked(layout))}, = {unpack}(data, t)")
             self.elsewhere(layout, ["raise Corrupt('a reference to itself')"])
@@ -110,7 +116,7 @@ class Reader:
             self.leave(table, self.known_fields(layout, "t", 0, "room[0]" if table.shared else ""))
 
     def one(self, table: Table) -> None:
-        """``read_T``: the table at a place, at once if it has our layout."""
+        """``read_T``: the table at a position, at once if it has our layout."""
         layout = self.layouts[table.fbs]
         with self.block(f"def read__{table.fbs}(data, t, room):"):
             self.known_or(table, f"return any__{table.fbs}(data, t, room)")
@@ -140,9 +146,9 @@ class Reader:
         return f"(m := {self.constant(f'MASKS__{name}', Masks(layout.mask_of))}[{vtable}]) < 0"
 
     def all(self, table: Table, *, as_dict: bool = False) -> None:
-        """``all_T``: the vector of tables at a place. Those that share a vtable have it looked at once.
+        """``all_T``: the vector of tables at a position. Those that share a vtable have it looked at once.
 
-        *as_dict*: ``dict_T``, the dict of the entries at a place.
+        *as_dict*: ``dict_T``, the dict of the entries at a position.
         """
         layout = self.layouts[table.fbs]
         name = table.fbs
@@ -157,29 +163,29 @@ class Reader:
         others.append("continue")
         if left == "left":
             others = ["room[0] = left", *others[:-1], "left = room[0]", "continue"]
-        with self.block(f"def {'dict' if as_dict else 'all'}__{name}(data, place, room):"):
+        with self.block(f"def {'dict' if as_dict else 'all'}__{name}(data, position, room):"):
             if as_dict and not self.views and has_keysets(layout):
                 self.known_keys(layout)
             self.add(*["found = {}"] if as_dict else ["found = []", "add = found.append"])
             self.add(f"last = len(data) - {layout.unpack.size}", "seen = -1")
             if lined and runtime.BY_ARRAY:  # PyPy makes single loads of this
-                self.add("z, = get_u32(data, place)")
-                self.within("place", 4)
-                self.add("offsets = [get_u32(data, q)[0] for q in range(place + 4, place + 4 + 4 * z, 4)]")
+                self.add("z, = get_u32(data, position)")
+                self.within("position", 4)
+                self.add("offsets = [get_u32(data, q)[0] for q in range(position + 4, position + 4 + 4 * z, 4)]")
             elif lined:
-                self.add("z, = get_u32(data, place)")
-                self.add("offsets = few_u32[z](data, place + 4) if z < 33 else get_offsets(data, place, room)")
+                self.add("z, = get_u32(data, position)")
+                self.add("offsets = few_u32[z](data, position + 4) if z < 33 else get_offsets(data, position, room)")
             else:
-                self.add("offsets = get_offsets(data, place, room)")
+                self.add("offsets = get_offsets(data, position, room)")
             if lined:
-                self.add("begin = e = place + 4 * len(offsets)")
+                self.add("begin = e = position + 4 * len(offsets)")
             elif simple:
                 self.add("left = room[0]")
             if table.recursive:
                 with self.block("if offsets:"):
                     self.deeper()
             with self.block("for offset in offsets:"):
-                self.add("place += 4", "t = place + offset")
+                self.add("position += 4", "t = position + offset")
                 with self.block("if not e <= t <= last:" if lined else "if t > last:"):
                     self.add(*others)
                 self.add(f"{', '.join(['so', *self.unpacked(layout)])}, = unpack__{name}(data, t)")
@@ -212,17 +218,17 @@ class Reader:
         readers = Readers(layout, dict(self.schema.names))
         name = self.constant(f"readers__{layout.table.fbs}", readers)
         wait = self.constant(f"wait__{layout.table.fbs}", readers.wait)
-        self.add("z, = get_u32(data, place)")
+        self.add("z, = get_u32(data, position)")
         with self.block(f"if 0 < z < {FEW}:"):
             with self.block(f"if {name}:"):
-                self.add(f"read = {name}.get(get_u32(data, place + 4 * z)[0] << 6 | z)")
+                self.add(f"read = {name}.get(get_u32(data, position + 4 * z)[0] << 6 | z)")
                 with self.block("if read is not None:"):
-                    self.add("found = read(data, place, room)")
+                    self.add("found = read(data, position, room)")
                     with self.block("if found is not None:"):
                         self.add("return found")
             self.add(f"{wait}[0] -= 1")
             with self.block(f"if {wait}[0] < 0:"):
-                self.add(f"{name}.look(data, place)")
+                self.add(f"{name}.look(data, position)")
 
     def check_room(self, left: str, layout: Layout) -> None:
         """Lines that refuse what spells out to more than it may."""
@@ -307,12 +313,12 @@ class Reader:
     def unpacked(self, layout: Layout) -> list[str]:
         """The variables that the numbers of the table are unpacked into."""
         found: list[str] = []
-        for place in layout.places:
-            number = layout.table.fields.index(place.field)
-            if place.kind:
+        for entry in layout.entries:
+            number = layout.table.fields.index(entry.field)
+            if entry.kind:
                 found.append(f"k{number}")
-            elif isinstance(place.field.node, Struct):
-                found += [f"f{number}_{part}" for part in range(len(place.field.node.gets))]
+            elif isinstance(entry.field.node, Struct):
+                found += [f"f{number}_{part}" for part in range(len(entry.field.node.gets))]
             else:
                 found.append(f"f{number}")
         for name in layout.pinned:
@@ -334,11 +340,11 @@ class Reader:
     def misplaced(self, layout: Layout) -> list[str]:
         """The conditions of `elsewhere`."""
         tests: list[str] = []
-        for name, place in layout.pinned.items():
+        for name, distance in layout.pinned.items():
             number = self.number(layout.table, name)
             node = layout.table.fields[number].node
             length = node.length if isinstance(node, Blob) else 0
-            tests.append(f"f{number} != {place} or c{number} != {length}")
+            tests.append(f"f{number} != {distance} or c{number} != {length}")
         if layout.joint is not None:
             number = self.number(layout.table, layout.joint.name)
             tests.append(f"f{number} != {layout.fixed - layout.offsets[layout.joint.name]}")
@@ -384,21 +390,21 @@ class Reader:
                 there = f"{there} and k{number}"
             values[field.name] = f"x{number}"
             offset = start + layout.offsets[field.name]
-            place = f"{base} + {offset}" if base else str(offset)
+            position = f"{base} + {offset}" if base else str(offset)
             if there:
                 with self.block(f"if {there}:"):
                     with self.block(f"if not f{number}:"):
                         self.add("raise Corrupt('a reference to itself')")
-                    self.reference(node, number, place, left)
+                    self.reference(node, number, position, left)
                 with self.block("else:"):
                     self.add(f"x{number} = None")
             else:
-                self.reference(node, number, place, left)
+                self.reference(node, number, position, left)
         return values
 
-    def reference(self, node: Node, number: int, place: str, left: str) -> None:
-        """Lines that read what the reference unpacked from *place* leads to."""
-        self.add(f"p = f{number} + {place}")
+    def reference(self, node: Node, number: int, position: str, left: str) -> None:
+        """Lines that read what the reference unpacked from *position* leads to."""
+        self.add(f"p = f{number} + {position}")
         if isinstance(node, Text):
             self.text_at(node, number, left)
         elif isinstance(node, Blob):
@@ -438,12 +444,12 @@ class Reader:
         load = node.item.load if isinstance(node.item, Text) else "$"
         return fill(node.make, texts if load == "$" else f"[{fill(load, 'x')} for x in {texts}]")
 
-    def within(self, place: str, size: int) -> None:
-        """Lines that refuse ``z`` items of *size* bytes at *place* if the buffer ends before them.
+    def within(self, position: str, size: int) -> None:
+        """Lines that refuse ``z`` items of *size* bytes at *position* if the buffer ends before them.
 
         They come before a list is made: PyPy takes the memory for as many as the range has.
         """
-        with self.block(f"if {place} + 4 + {size} * z > len(data):"):
+        with self.block(f"if {position} + 4 + {size} * z > len(data):"):
             self.add("raise Corrupt('a vector beyond the end')")
 
     def few_scalars(self, node: Vector, item: Scalar, number: int) -> None:

@@ -11,18 +11,16 @@ from decimal import Decimal
 from typing import Any, Callable
 from uuid import UUID, SafeUUID
 
+from ..depth import DEPTH
 from .markers import BOOL, FLOATS, INTEGERS
 from .nodes import run as evaluate
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 SHARING = 8
-"""How many times its own size a buffer may spell out to, by referring to the same place again and again."""
+"""How many times its own size a buffer may spell out to, by referring to the same position again and again."""
 
 SLACK = 1 << 16
 """What small buffers may spell out to besides, in bytes."""
-
-DEPTH = 64
-"""How deep tables may lie inside tables of their own kind: what flatc's own verifier takes."""
 
 
 class Misfit(ValueError):
@@ -258,39 +256,39 @@ def fields_of(data: Any, table: int, count: int, known: dict[bytes, tuple[int, .
     return found
 
 
-def follow(data: Any, place: int) -> int:
-    """Where the reference at *place* leads."""
-    (offset,) = get_u32(data, place)
+def follow(data: Any, position: int) -> int:
+    """Where the reference at *position* leads."""
+    (offset,) = get_u32(data, position)
     if not offset:
         raise Corrupt("a reference to itself")
-    return place + int(offset)
+    return position + int(offset)
 
 
-def get_text(data: Any, place: int, room: list[int]) -> str:
-    """The string at *place*."""
-    (size,) = get_u32(data, place)
-    place += 4
-    end = place + size
+def get_text(data: Any, position: int, room: list[int]) -> str:
+    """The string at *position*."""
+    (size,) = get_u32(data, position)
+    position += 4
+    end = position + size
     if data[end]:
         raise Corrupt("a string without its end")
     room[0] -= size
-    return bytes(data[place:end]).decode()  # str(data, "utf-8") takes lone surrogates on PyPy
+    return bytes(data[position:end]).decode()  # str(data, "utf-8") takes lone surrogates on PyPy
 
 
-def get_offsets(data: Any, place: int, room: list[int]) -> Sequence[int]:
-    """The vector of references at *place*, as they are: relative to their own places."""
+def get_offsets(data: Any, position: int, room: list[int]) -> Sequence[int]:
+    """The vector of references at *position*, as they are: relative to their own positions."""
     count: int
-    (count,) = get_u32(data, place)
-    if place + 4 + 4 * count > len(data):
+    (count,) = get_u32(data, position)
+    if position + 4 + 4 * count > len(data):
         raise Corrupt("a vector beyond the end")
     room[0] -= 8 * count
     if room[0] < 0:
         raise Corrupt(OVERGROWN)
     if BY_ARRAY:
-        found = array("I", bytes(data[place + 4 : place + 4 + 4 * count]))
+        found = array("I", bytes(data[position + 4 : position + 4 + 4 * count]))
         return found.tolist()
     unpack = _offsets[count] if count < 33 else struct.Struct(f"<{count}I").unpack_from
-    return unpack(data, place + 4)
+    return unpack(data, position + 4)
 
 
 def unpackers(code: str) -> Sequence[Callable[[Any, int], tuple[Any, ...]]]:
@@ -300,26 +298,26 @@ def unpackers(code: str) -> Sequence[Callable[[Any, int], tuple[Any, ...]]]:
 
 _offsets = unpackers("I")
 
-OVERGROWN = "references that lead to the same places over and over"
+OVERGROWN = "references that lead to the same positions over and over"
 
 
-def get_texts(data: Any, place: int, room: list[int]) -> list[str]:
-    """The vector of strings at *place*."""
+def get_texts(data: Any, position: int, room: list[int]) -> list[str]:
+    """The vector of strings at *position*."""
     if type(data) is not bytes:
         data = bytes(data)
     found: list[str] = []
     add = found.append
     count: int
-    (count,) = get_u32(data, place)
+    (count,) = get_u32(data, position)
     if count < 33 and not BY_ARRAY:
-        offsets: Sequence[int] = _offsets[count](data, place + 4)
+        offsets: Sequence[int] = _offsets[count](data, position + 4)
         left = room[0] - 8 * count
     else:
-        offsets = get_offsets(data, place, room)
+        offsets = get_offsets(data, position, room)
         left = room[0]
     for offset in offsets:
-        place += 4
-        at = place + offset
+        position += 4
+        at = position + offset
         (size,) = get_u32(data, at)
         at += 4
         end = at + size
@@ -336,14 +334,14 @@ def get_texts(data: Any, place: int, room: list[int]) -> list[str]:
 def array_getter(code: str, size: int) -> Callable[[Any, int, list[int]], Sequence[Any]]:
     """`scalar_getter` by arrays."""
 
-    def get(data: Any, place: int, room: list[int]) -> Sequence[Any]:
-        (count,) = get_u32(data, place)
-        place += 4
-        end = place + size * count
+    def get(data: Any, position: int, room: list[int]) -> Sequence[Any]:
+        (count,) = get_u32(data, position)
+        position += 4
+        end = position + size * count
         if end > len(data):
             raise Corrupt("a vector beyond the end")
         room[0] -= size * count
-        found: array[Any] = array(code, bytes(data[place:end]))
+        found: array[Any] = array(code, bytes(data[position:end]))
         return found.tolist()
 
     return get
@@ -356,32 +354,32 @@ def scalar_getter(code: str, size: int) -> Callable[[Any, int, list[int]], Seque
     unpacks = unpackers(code)
     unpack: Callable[..., tuple[Any, ...]] = struct.unpack_from
 
-    def get(data: Any, place: int, room: list[int]) -> Sequence[Any]:
+    def get(data: Any, position: int, room: list[int]) -> Sequence[Any]:
         count: int
-        (count,) = get_u32(data, place)
-        place += 4
+        (count,) = get_u32(data, position)
+        position += 4
         if count < 33:
             room[0] -= size * count
-            return unpacks[count](data, place)
-        if place + size * count > len(data):
+            return unpacks[count](data, position)
+        if position + size * count > len(data):
             raise Corrupt("a vector beyond the end")
         room[0] -= size * count
-        return unpack(f"<{count}{code}", data, place)
+        return unpack(f"<{count}{code}", data, position)
 
     return get
 
 
-def get_structs(data: Any, place: int, room: list[int], form: struct.Struct) -> Iterable[tuple[Any, ...]]:
-    """The numbers of each struct of the vector at *place*."""
-    (count,) = get_u32(data, place)
-    place += 4
-    end = place + form.size * count
+def get_structs(data: Any, position: int, room: list[int], form: struct.Struct) -> Iterable[tuple[Any, ...]]:
+    """The numbers of each struct of the vector at *position*."""
+    (count,) = get_u32(data, position)
+    position += 4
+    end = position + form.size * count
     if end > len(data):
         raise Corrupt("a vector beyond the end")
     room[0] -= form.size * count
     if room[0] < 0:
         raise Corrupt(OVERGROWN)
-    return form.iter_unpack(data[place:end])
+    return form.iter_unpack(data[position:end])
 
 
 def room_of(data: Any) -> list[int]:

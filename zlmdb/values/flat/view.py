@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Callable, ClassVar, Optional
 
+from ...codegen import Recipe
 from ...errors import DecodeError
+from ...handlers import let_through
 from ..base import Decode, show
 from . import runtime
 from .layout import Layout
@@ -43,6 +45,9 @@ class View:
         return hash(load(self))
 
 
+_VIEWS = Recipe("FlatBuffers views", general=("any__",), self=View)
+
+
 def load(view: Any) -> Any:
     """The object that *view* is a view of, read as a whole."""
     if not isinstance(view, View):
@@ -50,17 +55,18 @@ def load(view: Any) -> Any:
     try:
         # Of the class, not of the view: there it would be a method.
         eager: Any = vars(type(view))["_eager"]
-        return eager(bytes(view._data), view._table, runtime.room_of(view._data))  # pyright: ignore[reportPrivateUsage]
+        return eager(bytes(view._data), view._table, runtime.room_of(view._data))
     except (DecodeError, MemoryError):
         raise
     except Exception as error:
+        let_through(error)
         raise DecodeError(f"{type(view).__name__}: {error}") from error
 
 
 def record_of(view: View, model: Any) -> Optional[bytes]:
     """The bytes of the record that *view* is of; None for a view of a part, or of another class than *model*."""
-    data, table = view._data, view._table  # pyright: ignore[reportPrivateUsage]
-    whole = view._modelled == model and table == runtime.follow(data, 0)  # pyright: ignore[reportPrivateUsage]
+    data, table = view._data, view._table
+    whole = view._modelled == model and table == runtime.follow(data, 0)
     return bytes(data) if whole else None
 
 
@@ -78,7 +84,14 @@ def make_viewer(schema: Schema, layouts: dict[str, Layout]) -> Decode:
     writer = _Views(reader)
     for table in models:
         writer.getters(table)
-    space = reader.source.run(f"views of {schema.label}", {**reader.names, "View": View, "broken": _broken})
+    names = {
+        **reader.names,
+        "View": View,
+        "broken": _broken,
+        "let_through": let_through,
+        **{f"View__{table.fbs}": None for table in models},
+    }
+    space = _VIEWS.functions(schema.label, str(reader.source), names)
     for table in models:
         layout = layouts[table.fbs]
         # Made by a call: in the body of a class a field called ``property`` would hide that, and names be mangled.
@@ -107,8 +120,8 @@ def _root_viewer(cls: type[View], layout: Layout) -> Decode:
     table = size - 4
     least = table + layout.inline
     fields = [0] * layout.count
-    for place in layout.places:
-        fields[place.id] = place.offset
+    for entry in layout.entries:
+        fields[entry.id] = entry.offset
     known = tuple(fields)
     follow = runtime.follow
     new = object.__new__
@@ -117,7 +130,7 @@ def _root_viewer(cls: type[View], layout: Layout) -> Decode:
         # Compared, not looked up: PyPy is slow at hashing slices.
         if data[:size] == head and len(data) >= least:
             one = new(cls)  # not by calling the class: that takes twice as long
-            one._data, one._table, one._fields = data, table, known  # pyright: ignore[reportPrivateUsage]
+            one._data, one._table, one._fields = data, table, known
             return one
         return cls(data, follow(data, 0))
 
@@ -147,6 +160,7 @@ class _Views:
                 with self.block("except MemoryError:"):
                     self.add("raise")
                 with self.block("except Exception as error:"):
+                    self.add("let_through(error)")
                     self.add(f"raise broken(self, {field.name!r}, error) from error")
             self.add("")
 

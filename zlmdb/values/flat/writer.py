@@ -5,13 +5,15 @@ from __future__ import annotations
 import struct
 from typing import Any, Callable
 
+from ...codegen import Recipe, Source
 from ..base import Encode
 from . import keysets, runtime
-from .generate import Source
 from .layout import ByMask, Layout, loops, reaches_eight
 from .nodes import Blob, Field, Node, Scalar, Struct, Table, Text, UnionOf, Vector, fill
 from .schema import Schema
 from .textlists import TextLists
+
+_WRITING = Recipe("FlatBuffers writer")
 
 EVENS = (b"", b"\0\0\0\0")
 """What ends a block whose size must be a multiple of eight, by bit 2 of the size so far."""
@@ -44,11 +46,11 @@ def pack_short(codes: str, count: int) -> list[Any]:
 
     *codes* are of what comes before, and of the length of the first text.
     """
-    # A text that is shorter than its place is filled up with NULs: its end, and the padding.
-    places = [f"{codes}{4 * words + 4}s" for words in range(FEW // 4)]
+    # A text that is shorter than its room is filled up with NULs: its end, and the padding.
+    forms = [f"{codes}{4 * words + 4}s" for words in range(FEW // 4)]
     if count > 1:
-        return [pack_short(f"{place}I", count - 1) for place in places]
-    return [struct.Struct(place).pack for place in places]
+        return [pack_short(f"{form}I", count - 1) for form in forms]
+    return [struct.Struct(form).pack for form in forms]
 
 
 SHORT = {count: pack_short("<I", count) for count in range(1, TOGETHER + 1)}
@@ -62,7 +64,7 @@ def make_encoder(schema: Schema, layouts: dict[str, Layout], *, checked: bool = 
         if table is not schema.root or table.recursive:
             writer.function(table, root=False)
     writer.function(schema.root, root=True)
-    encode: Callable[[Any], bytes] = writer.source.run(f"writer of {schema.label}", writer.names)["encode"]
+    encode: Callable[[Any], bytes] = _WRITING.functions(schema.label, str(writer.source), writer.names)["encode"]
     return (lambda value: encode((value,))) if schema.boxed else encode
 
 
@@ -102,13 +104,13 @@ class _Writer:
         with self.source.block(f"def puts__{name_of(table, skew)}(items):"):
             align = f"-start % {layout.align}" if not skew else f"({skew} - start) % {layout.align}"
             add("count = len(items)", "start = 4 + 4 * count", f"at = start + {align}")
-            add(f"so = {len(layout.padded_vtable(layout.full))}", "offsets = [count]", "place = offsets.append")
+            add(f"so = {len(layout.padded_vtable(layout.full))}", "offsets = [count]", "add_offset = offsets.append")
             add(f"blocks = [b'', {vtable}]", "add, extend = blocks.append, blocks.extend")
             with self.source.block(f"for {f'{taken},' if table.trusted else 'v'} in items:"):
                 _Body(self, layout, False, loop=True).write()
             if layout.align == 8:
                 with self.source.block("if start & 4:" if not skew else "if not start & 4:"):
-                    add("place(0)")
+                    add("add_offset(0)")
             add("blocks[0] = put_u32s(offsets)")
             add("return join(blocks)")
         add("")
@@ -153,7 +155,7 @@ class _Body:
         self.var = {field.name: f"v{number}" for number, field in enumerate(self.table.fields)}
         self.number = {field.name: str(number) for number, field in enumerate(self.table.fields)}
         self.moving = False
-        """Whether the place of the next thing is ``p`` and `past`, or `past` alone."""
+        """Whether the position of the next thing is ``p`` and `past`, or `past` alone."""
         self.past = layout.fixed
         self.parts: list[str] = []
         self.texts: list[tuple[int, list[str]]] = []
@@ -230,11 +232,11 @@ class _Body:
 
     def referred(self, field: Field) -> None:
         number, var = self.number[field.name], self.var[field.name]
-        place = self.layout.offsets[field.name]
+        offset = self.layout.offsets[field.name]
         self.inline[field.name] = [f"o{number}"]
         if not field.optional:
             constant, growth, skip = self.bytes_of(field.node, number, var)
-            self.add(f"o{number} = {self.position(skip, -place)}")
+            self.add(f"o{number} = {self.position(skip, -offset)}")
             if not (self.root and field is self.layout.tail[-1]):
                 self.advance(constant, growth)
             return
@@ -246,7 +248,7 @@ class _Body:
             line = len(nothing)
         with self.block("else:"):
             constant, growth, skip = self.bytes_of(field.node, number, var)
-            self.add(f"o{number} = {self.position(skip, -place)}")
+            self.add(f"o{number} = {self.position(skip, -offset)}")
             self.advance(constant, growth)
             self.settle()
             own = self.parts[start:]
@@ -261,7 +263,7 @@ class _Body:
             nothing.insert(line, f"{indent}{kind[0]} = 0")
 
     def position(self, skip: str, more: int) -> str:
-        """The expression of the place of the next thing, *skip* and *more* further."""
+        """The expression of the position of the next thing, *skip* and *more* further."""
         total = self.past + more
         terms = ["p"] if self.moving else []
         if skip:
@@ -282,7 +284,7 @@ class _Body:
             self.moving, self.past = True, 0
 
     def settle(self) -> None:
-        """Have the place of the next thing in ``p``."""
+        """Have the position of the next thing in ``p``."""
         if not self.moving or self.past:
             self.add(f"p = {self.position('', 0)}")
             self.moving, self.past = True, 0
@@ -414,11 +416,11 @@ class _Body:
     def values(self) -> list[str]:
         """The expressions of what is packed: the fields, and what is pinned behind them."""
         values: list[str] = []
-        for place in self.layout.places:
-            if place.kind:
-                values.append(f"k{self.number[place.field.name]}")
+        for entry in self.layout.entries:
+            if entry.kind:
+                values.append(f"k{self.number[entry.field.name]}")
             else:
-                values += self.inline[place.field.name]
+                values += self.inline[entry.field.name]
         for field in self.table.fields:
             if field.name in self.layout.pinned and isinstance(field.node, Blob):
                 values += [str(field.node.length), fill(field.node.dump, self.var[field.name])]
@@ -440,7 +442,7 @@ class _Body:
         self.add(f"s = {fill(dump, self.var[field.name])}", "n = len(s)")
         self.add(f"pack, size = {few}[n] if n < {FEW} else {many}[n]")
         self.add(f"add(pack({', '.join(['so', *self.values(), 'n', 's'])}))")
-        self.add("at -= 4", "place(at + so)", "so += size")
+        self.add("at -= 4", "add_offset(at + so)", "so += size")
 
     def finish(self) -> None:
         layout = self.layout
@@ -464,7 +466,7 @@ class _Body:
         if self.loop:
             extra = " + len(e)" if "e" in self.parts else ""
             self.add(f"add({whole})" if not self.parts else f"extend(({', '.join([whole, *self.parts])}))")
-            self.add("at -= 4", "place(at + so)")
+            self.add("at -= 4", "add_offset(at + so)")
             self.add(f"so += {self.position('', 0)}{extra}")
             return
         self.add(f"return join(({', '.join([whole, *self.parts])}))" if self.parts else f"return {whole}")

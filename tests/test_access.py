@@ -1,0 +1,280 @@
+"""Who may open a file, and what is no data file: readers of other users, pipes, files replaced while they are open."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import zlmdb
+from zlmdb.cli import main
+from zlmdb.engines.lmdb import access, filesystem
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="users, modes and pipes of Unix")
+as_root = pytest.mark.skipif(getattr(os, "geteuid", lambda: 1)() != 0, reason="only root may become another user")
+
+
+class Store(zlmdb.Schema):
+    numbers: zlmdb.Table[int, int]
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A database in a directory that any user may enter."""
+    root = Path(tempfile.mkdtemp())
+    root.chmod(0o755)
+    with zlmdb.open(root / "db", Store) as db, db.write() as t:
+        t.numbers[1] = 2
+    yield root / "db"
+    shutil.rmtree(root)
+
+
+def as_nobody(program: str, *arguments: Any) -> str:
+    """What *program* prints, run as another user, with modules loaded before."""
+    start = """
+        import os, sys, tempfile
+        import click.testing, zlmdb, zlmdb.cli
+        class Store(zlmdb.Schema):
+            numbers: zlmdb.Table[int, int]
+        with tempfile.TemporaryDirectory() as scratch:
+            with zlmdb.open(scratch, Store) as db, db.write() as t:
+                t.numbers[1] = 1
+                dict(t["numbers"])
+            with zlmdb.open(scratch, readonly=True) as db, db.read() as t:
+                dict(t["numbers"])
+            click.testing.CliRunner().invoke(zlmdb.cli.main, ["check", scratch])
+        os.setgroups([])
+        os.setgid(65534)
+        os.setuid(65534)
+    """
+    code = textwrap.dedent(start) + textwrap.dedent(program)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
+    done = subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)], capture_output=True, text=True, env=environment, check=False
+    )
+    assert not done.stderr, done.stderr
+    return done.stdout
+
+
+READ = """
+    try:
+        with zlmdb.open(sys.argv[1], readonly=True, lock="lock" not in sys.argv[2:]) as db, db.read() as t:
+            print(dict(t["numbers"]))
+    except zlmdb.ReadonlyDatabase as error:
+        print("refused:", error)
+"""
+
+
+@as_root
+@pytest.mark.parametrize("there", [True, False], ids=["with lock file", "without lock file"])
+def test_a_reader_that_may_not_lock_is_refused_and_told_what_it_needs(place: Path, there: bool) -> None:
+    if not there:
+        (place / "lock.mdb").unlink()
+    for path in (place, place / "data.mdb"):
+        told = as_nobody(READ, path)
+        assert told.startswith("refused:")
+        for word in ("lock.mdb", "group", "umask 002", "lock=False"):
+            assert word in told
+    assert as_nobody(READ, place, "lock") == "{1: 2}\n"
+
+
+@as_root
+def test_a_reader_with_the_right_to_lock_reads(place: Path) -> None:
+    (place / "lock.mdb").chmod(0o666)
+    assert as_nobody(READ, place) == "{1: 2}\n"
+    (place / "lock.mdb").chmod(0o660)
+    os.chown(place / "lock.mdb", -1, 65534)
+    assert as_nobody(READ, place) == "{1: 2}\n"
+
+
+@as_root
+@pytest.mark.parametrize("closed", ["directory", "file", "lock file"])
+def test_where_nobody_may_write_no_lock_is_needed(place: Path, closed: str) -> None:
+    if closed == "directory":
+        (place / "lock.mdb").unlink()
+        place.chmod(0o555)
+    else:
+        (place / ("data.mdb" if closed == "file" else "lock.mdb")).chmod(0o444)
+    assert as_nobody(READ, place) == "{1: 2}\n"
+
+
+@as_root
+@pytest.mark.parametrize("command", ["info", "tables", "check", "select", "dump"])
+def test_commands_refuse_to_read_without_a_lock(place: Path, command: str) -> None:
+    program = """
+        arguments = [sys.argv[2], sys.argv[1], *["numbers"] * (sys.argv[2] == "select")]
+        result = click.testing.CliRunner().invoke(zlmdb.cli.main, arguments)
+        print(result.exit_code, result.output)
+    """
+    told = as_nobody(program, place, command)
+    assert told.startswith("1 Error: ")
+    assert "cannot be read safely" in told
+
+
+def test_without_locks_is_for_readers_only(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="readonly=True"):
+        zlmdb.open(tmp_path / "db", Store, lock=False)
+
+
+def test_a_mount_that_is_read_only_here_may_be_writable_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = tmp_path / "mountinfo"
+
+    class Flags:
+        f_flag = 1  # ST_RDONLY
+
+    monkeypatch.setattr(os, "statvfs", lambda path: Flags)
+    mount_of = filesystem.mount_of
+    monkeypatch.setattr(filesystem, "mount_of", lambda path: mount_of(path, str(table)))
+    for options, expected in (("ro,relatime", True), ("rw,relatime", False), ("rw,errors=remount-ro", False)):
+        table.write_text(f"22 1 0:1 / / ro,relatime - ext4 /dev/sda1 {options}\n")
+        assert filesystem.is_read_only(str(tmp_path)) is expected
+
+
+# -- what is no data file -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_pipe_is_refused_at_once(tmp_path: Path, inside: bool) -> None:
+    (tmp_path / "db").mkdir()
+    pipe = tmp_path / "db" / ("data.mdb" if inside else "pipe")
+    os.mkfifo(pipe)
+    path = tmp_path / "db" if inside else pipe
+    program = """
+        import sys, zlmdb
+        from click.testing import CliRunner
+        from zlmdb.cli import main
+        class Store(zlmdb.Schema):
+            numbers: zlmdb.Table[int, int]
+        path = sys.argv[1]
+        for what in (lambda: zlmdb.open(path, Store), lambda: zlmdb.open(path, readonly=True),
+                     lambda: zlmdb.Database.verify(path), lambda: zlmdb.Database.salvage(path, path + "-new"),
+                     lambda: zlmdb.Database.restore(path, path + "-new")):
+            try:
+                what()
+            except OSError as error:
+                print(type(error).__name__)
+        for command in (["info", path], ["check", path], ["salvage", path, path + "-new"]):
+            print(CliRunner().invoke(main, command).exit_code)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program), str(path)],
+        capture_output=True, text=True, timeout=60, check=True, env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
+    )  # fmt: skip
+    *first, last, a, b, c = done.stdout.splitlines()
+    assert (first, last) == (["InvalidDatabase"] * 4, "FileNotFoundError")
+    assert (a, b, c) == ("1", "1", "1")
+
+
+def test_a_device_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "data.mdb").symlink_to("/dev/zero")
+    with pytest.raises(zlmdb.InvalidDatabase, match="a device"):
+        zlmdb.open(tmp_path, Store)
+    with pytest.raises(zlmdb.InvalidDatabase, match="a device"):
+        zlmdb.open("/dev/null", readonly=True)
+
+
+# -- what happens to an open file -----------------------------------------------------------------------------------
+
+
+def test_a_file_that_is_as_it_was_passes(tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path / "db", Store) as db:
+        engine = db._open_store.engine
+        engine.check_file()
+        with db.write() as t:
+            t.numbers.put_many((n, n) for n in range(50_000))
+        engine.check_file()
+        db.compact()
+        engine.check_file()
+
+
+@pytest.mark.parametrize("how", ["removed", "replaced"])
+def test_a_file_removed_or_replaced_while_open_is_noticed(how: str, tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path / "db", Store) as db:
+        engine = db._open_store.engine
+        if how == "removed":
+            (tmp_path / "db" / "data.mdb").unlink()
+        else:
+            shutil.copy(tmp_path / "db" / "data.mdb", tmp_path / "other")
+            os.replace(tmp_path / "other", tmp_path / "db" / "data.mdb")
+        with pytest.raises(zlmdb.InvalidDatabase, match=how):
+            engine.check_file()
+
+
+def test_a_file_cut_off_while_open_is_noticed(tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path / "db", Store) as db:
+        with db.write() as t:
+            t.numbers.put_many((n, n) for n in range(50_000))
+        engine = db._open_store.engine
+        whole = (tmp_path / "db" / "data.mdb").read_bytes()
+        os.truncate(tmp_path / "db" / "data.mdb", len(whole) // 2)
+        try:
+            with pytest.raises(zlmdb.CorruptDatabase, match="truncated"):
+                engine.check_file()
+        finally:  # closing reads pages
+            (tmp_path / "db" / "data.mdb").write_bytes(whole)
+
+
+def test_writers_look_again_after_a_while_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[str] = []
+    with zlmdb.open(tmp_path / "db", Store) as db:
+        store: Any = db._open_store
+        module = sys.modules[type(store.engine).__module__]
+        monkeypatch.setattr(module, "require_same", lambda *arguments: looks.append("look"))
+        monkeypatch.setattr("zlmdb.store.store._LOOK_AGAIN", 1000.0)
+        for expected in (1, 2):
+            store.look_at = 0.0
+            for _ in range(10):
+                with db.write():
+                    pass
+            assert len(looks) == expected
+
+
+# -- names ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="where names are bytes")
+def test_names_of_other_encodings_open_in_an_ascii_locale(tmp_path: Path) -> None:
+    program = """
+        import os, sys, zlmdb
+        assert sys.getfilesystemencoding() == "ascii", sys.getfilesystemencoding()
+        class Store(zlmdb.Schema):
+            numbers: zlmdb.Table[int, int]
+        for name in (b"caf\\xc3\\xa9", b"\\xff\\xfe"):
+            path = os.fsdecode(os.path.join(os.fsencode(sys.argv[1]), name))
+            for _ in range(2):
+                with zlmdb.open(path, Store) as db:
+                    with db.write() as t:
+                        t.numbers[1] = t.numbers.get(1, 0) + 1
+                    db.backup(path + ".backup", overwrite=True)
+            with zlmdb.open(path, readonly=True) as db, db.read() as t:
+                print(dict(t["numbers"]), len(zlmdb.Database.verify(path)))
+    """
+    environment = {
+        **os.environ, "PYTHONPATH": ":".join(sys.path), "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0",
+    }  # fmt: skip
+    command = [sys.executable, "-c", textwrap.dedent(program), str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    if "AssertionError" in done.stderr:
+        pytest.skip("this Python takes UTF-8 in the C locale, too")
+    assert done.stdout == "{1: 2} 0\n" * 2, done.stderr
+
+
+def test_the_errors_of_access_name_the_owner(tmp_path: Path) -> None:
+    file, lock = tmp_path / "data.mdb", tmp_path / "lock.mdb"
+    file.touch()
+    lock.touch()
+    assert access.can_lock(str(lock))
+    assert access.require_reader(str(tmp_path), str(file), str(lock))
+    result = CliRunner().invoke(main, ["info", str(tmp_path)])
+    assert result.exit_code == 1

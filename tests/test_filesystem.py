@@ -1,0 +1,118 @@
+"""Where data files lie: network file systems and hard links are warned of, missing semaphores explained."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import zlmdb
+from zlmdb.engines.lmdb import engine, filesystem
+
+MOUNTS = r"""22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/root rw
+30 22 0:25 / /mnt/share rw - nfs4 server:/share rw
+31 22 0:26 / /mnt/share\040two rw shared:7 master:1 - cifs //server/two rw
+32 22 0:27 / /srv rw - overlay overlay rw
+33 22 0:28 / /srv/home rw - fuse.sshfs me@there: rw
+34 22 0:29 / /srv/home rw - tmpfs tmpfs rw
+35 22 0:30 / /windows rw - 9p C: rw
+"""
+
+
+class Store(zlmdb.Schema):
+    rows: zlmdb.Table[int, str]
+
+
+@pytest.fixture
+def mounts(tmp_path: Path) -> str:
+    table = tmp_path / "mountinfo"
+    table.write_text(MOUNTS)
+    return str(table)
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/data", "ext4"), ("/mnt/share", "nfs4"), ("/mnt/share/a/b", "nfs4"), ("/mnt/shared", "ext4"),
+        ("/mnt/share two/x", "cifs"), ("/srv/x", "overlay"), ("/srv/home/x", "tmpfs"), ("/windows/x", "9p"),
+    ],
+)  # fmt: skip
+def test_the_file_system_is_that_of_the_last_longest_mount(mounts: str, path: str, kind: str) -> None:
+    assert filesystem.file_system(path, mounts) == kind
+
+
+def test_without_a_table_of_mounts_nothing_is_known(tmp_path: Path) -> None:
+    assert filesystem.file_system("/x", str(tmp_path / "absent")) is None
+    (tmp_path / "odd").write_text("nonsense\n")
+    assert filesystem.file_system("/x", str(tmp_path / "odd")) is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "warned"),
+    [("nfs", True), ("nfs4", True), ("cifs", True), ("smb3", True), ("9p", True), ("fuse.sshfs", True), ("ceph", True),
+     ("ext4", False), ("overlay", False), ("tmpfs", False), ("fuseblk", False), (None, False)],
+)  # fmt: skip
+def test_network_file_systems_are_warned_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, kind: Any, warned: bool
+) -> None:
+    monkeypatch.setattr(filesystem, "file_system", lambda path: kind)
+    with caplog.at_level(logging.WARNING, logger="zlmdb"):
+        for _ in range(2):
+            zlmdb.open(tmp_path / "data", Store).close()
+    assert [record.message for record in caplog.records if "network file system" in record.message][:1] == (
+        [caplog.records[0].message] if warned else []
+    )
+    assert len(caplog.records) == warned, "once for a place"
+
+
+def test_hard_links_are_warned_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    zlmdb.open(tmp_path / "data", Store).close()
+    os.link(tmp_path / "data" / "data.mdb", tmp_path / "other.mdb")
+    with caplog.at_level(logging.WARNING, logger="zlmdb"):
+        zlmdb.open(tmp_path / "other.mdb", Store).close()
+    assert "2 hard links" in caplog.text
+
+
+@pytest.mark.parametrize(("free", "semaphores"), [(1 << 30, True), (1 << 10, False)])
+def test_no_space_with_space_left_is_explained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: int, semaphores: bool
+) -> None:
+    def full(*args: Any, **kwargs: Any) -> Any:
+        raise zlmdb.lmdb.DiskError(f"{tmp_path}: {os.strerror(errno.ENOSPC)}")
+
+    monkeypatch.setattr(engine.lmdb, "open", full)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: type("Usage", (), {"free": free}))
+    with pytest.raises(zlmdb.DiskError) as caught:
+        zlmdb.open(tmp_path / "data", Store)
+    assert ("ipcrm" in str(caught.value)) == semaphores
+    assert isinstance(caught.value.__cause__, zlmdb.lmdb.DiskError)
+
+
+def test_locks_that_are_not_to_be_had_at_once_are_asked_for_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, tries = engine.lmdb.open, []
+
+    def refused(*args: Any, **kwargs: Any) -> Any:
+        tries.append(1)
+        if len(tries) < 3:
+            raise zlmdb.lmdb.LockError("Resource temporarily unavailable")
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(engine.lmdb, "open", refused)
+    monkeypatch.setattr(engine, "_LOCK_PAUSES", (0.001, 0.001, 0.001))
+    zlmdb.open(tmp_path / "data", Store).close()
+    assert len(tries) == 3
+    tries[:] = [0] * -10
+    monkeypatch.setattr(engine.lmdb, "open", lambda *args, **kwargs: refuse())
+
+    def refuse() -> Any:
+        raise zlmdb.lmdb.LockError("Resource temporarily unavailable")
+
+    with pytest.raises(zlmdb.DiskError, match="lock file"):
+        zlmdb.open(tmp_path / "other", Store)

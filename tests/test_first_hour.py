@@ -1,0 +1,486 @@
+"""What new users stumbled over in their first hour: each trap is closed, on every engine and layout."""
+
+from __future__ import annotations
+
+import datetime as dt
+import enum
+import gc
+import json
+import shutil
+import subprocess
+import sys
+import weakref
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import pytest
+
+import zlmdb
+
+pytest.importorskip("click", reason="the command line needs click")
+
+
+@dataclass
+class Person:
+    id: int
+    city: str
+    name: str
+    age: int
+
+
+class Point(NamedTuple):
+    x: int
+    y: int
+
+
+class Tagged(NamedTuple):
+    name: str
+    tags: list[str]
+
+
+@dataclass(frozen=True)
+class Frozen:
+    name: str
+    tags: tuple[str, ...] = ()
+
+
+@dataclass
+class User:
+    id: int
+    name: str
+    email: str = ""
+
+
+class Users(zlmdb.Table[int, User], key="id"):
+    pass
+
+
+class Members(zlmdb.Table[int, User], key="id"):
+    by_name = zlmdb.UniqueIndex[str]("name")
+    by_email = zlmdb.Index[str]("email")
+
+
+class Accounts(zlmdb.Schema):
+    users: Users
+    members: Members
+    counters: zlmdb.Table[str, int]
+    texts: zlmdb.Table[str, str]
+    points: zlmdb.Table[str, zlmdb.Pickle[Point]]
+    tagged: zlmdb.Table[str, zlmdb.Pickle[Tagged]]
+    frozen: zlmdb.Table[str, Frozen]
+    documents: zlmdb.Table[str, dict[str, Any]]
+
+
+class People(zlmdb.Table[tuple[str, str], Person]):
+    by_place = zlmdb.Index[tuple[str, str]]("city", "name")
+    by_name = zlmdb.Index[str]("name")
+    only_place = zlmdb.UniqueIndex[tuple[str, str]]("city", "name")
+
+
+class Town(zlmdb.Schema):
+    people: People
+    words: zlmdb.Table[str, int]
+    numbers: zlmdb.Table[tuple[int, int], str]
+
+
+PEOPLE = [("rome", "ann"), ("rome", "anna"), ("rome", "bob"), ("romeo", "ann"), ("oslo", "ann")]
+
+
+@pytest.fixture(params=["memory-tables", "memory-classic", "lmdb-tables", "lmdb-classic"])
+def db(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[zlmdb.Database[Town]]:
+    engine, _, layout = request.param.partition("-")
+    with zlmdb.open(None if engine == "memory" else str(tmp_path / "town"), Town, layout=layout) as db:
+        with db.write() as t:
+            for i, (city, name) in enumerate(PEOPLE):
+                t.people[city, name] = Person(i, city, name, 30 + i)
+        yield db
+
+
+# -- 1: parts of a prefix are exact ---------------------------------------------------------------------------------
+
+
+def test_the_last_part_of_a_prefix_is_exact_on_tables_and_indexes(db: Any) -> None:
+    """``prefix=("rome", "ann")`` also selected, and deleted, ("rome", "anna")."""
+    with db.write() as t:
+        for ordered in (t.people, t.people.by_place, t.people.only_place):
+            assert list(ordered.select(prefix=("rome", "ann")).keys()) == [("rome", "ann")]
+            assert list(ordered.select(prefix=("rome",)).keys()) == PEOPLE[:3]
+            assert list(ordered.select(prefix=())) == list(ordered.select())
+            assert list(ordered.select(prefix=("ro",))) == []
+        assert t.people.select(prefix=("rome", "ann")).delete() == 1
+        assert list(t.people) == [("oslo", "ann"), ("rome", "anna"), ("rome", "bob"), ("romeo", "ann")]
+
+
+def test_what_only_begins_so_has_its_own_spelling(db: Any) -> None:
+    with db.write() as t:
+        t.words.update(ant=1, bat=2, bee=3)
+        assert list(t.words.select(startswith="b").keys()) == ["bat", "bee"]
+        assert list(t.people.by_name.select(startswith="anna").keys()) == [("rome", "anna")]
+        for ordered in (t.people, t.people.by_place, t.people.only_place):
+            assert list(ordered.select(startswith="rome").keys()) == PEOPLE[:4]
+            assert list(ordered.select(prefix=("rome",), startswith="ann").keys()) == PEOPLE[:2]
+        for select in (t.words.select, t.people.by_name.select, t.people.select, t.people.by_place.select):
+            with pytest.raises(zlmdb.EncodeError, match="startswith="):
+                select(prefix="b")
+
+
+def test_a_prefix_is_exact_on_the_command_line(tmp_path: Path) -> None:
+    from click.testing import CliRunner
+
+    from zlmdb.cli import main
+
+    path = tmp_path / "town"
+    with zlmdb.open(str(path), Town) as db, db.write() as t:
+        for i, (city, name) in enumerate(PEOPLE):
+            t.people[city, name] = Person(i, city, name, 30 + i)
+        t.words.update(ant=1, bat=2, bee=3)
+
+    def keys(*options: str) -> list[Any]:
+        result = CliRunner().invoke(main, ["select", str(path), *options, "--keys"])
+        assert result.exit_code == 0, result.output
+        return [json.loads(line)["key"] for line in result.output.splitlines()]
+
+    assert keys("people", "--prefix", '["rome", "ann"]') == [["rome", "ann"]]
+    assert keys("people", "--prefix", '["rome"]', "--startswith", "ann") == [["rome", "ann"], ["rome", "anna"]]
+    assert keys("people", "--through", '["oslo"]') == [["oslo", "ann"]]
+    assert keys("people", "--from", '["rome", "b"]', "--to", '["romeo"]') == [["rome", "bob"]]
+    assert keys("words", "--startswith", "b") == ["bat", "bee"]
+    result = CliRunner().invoke(main, ["select", str(path), "words", "--prefix", "b"])
+    assert result.exit_code == 2
+    assert "--startswith" in result.output
+
+
+def test_bounds_may_be_leading_parts_and_include_the_last_key(db: Any) -> None:
+    with db.write() as t:
+        t.numbers.update({(i, j): f"{i}{j}" for i in range(3) for j in range(3)})
+        assert list(t.numbers.select((1,), (2,)).values()) == ["10", "11", "12"]
+        assert list(t.numbers.select((2,)).values()) == ["20", "21", "22"]
+        assert list(t.numbers.select(through=(0,)).values()) == ["00", "01", "02"]
+        assert list(t.numbers.select((0, 1), through=(1, 0)).values()) == ["01", "02", "10"]
+        assert list(t.people.by_place.select(("rome",), through=("rome",)).keys()) == PEOPLE[:3]
+        assert list(t.people.by_name.select("ann", through="ann").keys()) == [PEOPLE[4], PEOPLE[0], PEOPLE[3]]
+
+
+def test_a_bound_beyond_the_range_of_a_part_is_the_end_of_the_range(db: Any) -> None:
+    """``select((x, 0), (x, MAX_OID + 1))``, the idiom of zlmdb <= 26 for all with x, raised."""
+    with db.write() as t:
+        t.numbers.update({(i, j): f"{i}{j}" for i in (-1, 0, 1) for j in (-1, 0, 1)})
+        assert list(t.numbers.select((0, -(2**70)), (0, 2**70)).values()) == ["0-1", "00", "01"]
+        assert list(t.numbers.select((0, 2**70)).values()) == ["1-1", "10", "11"]
+        assert list(t.numbers.select(stop=(-(2**70), 0))) == []
+        with pytest.raises(zlmdb.EncodeError, match="part 2"):
+            t.numbers.select((0, "x"))
+
+
+def test_the_classic_idiom_for_all_with_x_selects_them(tmp_path: Path) -> None:
+    pairs = zlmdb.MapOidOidOid(1)
+    with zlmdb.Database(str(tmp_path / "db"), layout="classic") as db, db.begin(write=True) as txn:
+        for key in ((1, 7), (2, 0), (2, 2**53), (3, 1)):
+            pairs[txn, key] = 1
+        chosen = pairs.select(txn, from_key=(2, 0), to_key=(2, 2**53 + 1), return_values=False)
+        assert list(chosen) == [(2, 0), (2, 2**53)]
+
+
+# -- 3: edit changes what is stored, or says why not ------------------------------------------------------------------
+
+
+@pytest.fixture(params=["memory-tables", "memory-classic", "lmdb-tables", "lmdb-classic"])
+def accounts(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[zlmdb.Database[Accounts]]:
+    engine, _, layout = request.param.partition("-")
+    with zlmdb.open(None if engine == "memory" else str(tmp_path / "accounts"), Accounts, layout=layout) as db:
+        yield db
+
+
+def test_edit_of_a_value_that_cannot_change_raises_and_says_what_to_write(accounts: Any) -> None:
+    """``with t.counters.edit("hits") as n: n += 1`` stored nothing new."""
+    with accounts.write() as t:
+        t.counters["hits"] = 1
+        t.texts["a"] = "b"
+        t.points["a"] = Point(1, 2)
+        t.frozen["a"] = Frozen("x")
+        for table, key, advice in (
+            (t.counters, "hits", r"table\['hits'\] = "), (t.texts, "a", r"table\['a'\] = "),
+            (t.points, "a", "_replace"), (t.frozen, "a", "dataclasses.replace"),
+        ):  # fmt: skip
+            with pytest.raises(TypeError, match=advice), table.edit(key):
+                raise AssertionError("the block has begun")
+        assert t.counters["hits"] == 1
+
+
+def test_edit_of_what_can_change_inside_stores_it(accounts: Any) -> None:
+    with accounts.write() as t:
+        t.tagged["a"] = Tagged("x", [])
+        t.documents["a"] = {"n": 1}
+        with t.tagged.edit("a") as tagged, t.documents.edit("a") as document:
+            tagged.tags.append("new")
+            document["n"] += 1
+        assert t.tagged["a"].tags == ["new"]
+        assert t.documents["a"] == {"n": 2}
+
+
+@pytest.mark.parametrize("name", ["users", "members"])
+def test_a_record_is_stored_under_the_key_that_its_key_field_says(name: str, accounts: Any) -> None:
+    """With ``key="id"``, ``t.users[99] = User(id=1)`` was accepted."""
+    with accounts.write() as t:
+        table = t[name]
+        assert table.add(User(1, "ann")) == 1
+        table[2] = User(2, "bob")
+        table.put_many([(3, User(3, "cid"))])
+        table.put_many((n, User(n, f"user {n}")) for n in (4, 5))
+        for store in (
+            lambda: table.__setitem__(99, User(6, "dan")),
+            lambda: table.update({99: User(6, "dan")}),
+            lambda: table.setdefault(99, User(6, "dan")),
+            lambda: table.put_many([(99, User(6, "dan"))]),
+            lambda: table.put_many(iter([(99, User(6, "dan"))])),
+            lambda: table.put_many([(98, User(98, "eve")), (99, User(6, "dan"))]),
+        ):
+            with pytest.raises(zlmdb.EncodeError, match=f"{name}.*'id'.* 6 .*99"):
+                store()
+            assert 99 not in table
+        assert sorted(table.select(stop=90).keys()) == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("name", ["users", "members"])
+def test_a_change_of_the_key_field_inside_edit_raises(name: str, accounts: Any) -> None:
+    with accounts.write() as t:
+        table = t[name]
+        table.add(User(1, "ann"))
+        with pytest.raises(zlmdb.EncodeError, match=r"'id', which is 2 .*key 1"), table.edit(1) as user:
+            user.id = 2
+        assert dict(table) == {1: User(1, "ann")}
+        with table.edit(1) as user:
+            user.name = "anna"
+        assert table[1] == User(1, "anna")
+
+
+# -- 6: mistakes in the declaration of a schema -----------------------------------------------------------------------
+
+
+def test_a_table_given_as_the_value_of_an_attribute_is_refused_with_the_line_to_write() -> None:
+    """``users = Users`` was accepted, and the error came later and spoke of something else."""
+    with pytest.raises(TypeError, match="users: Users"):
+
+        class Assigned(zlmdb.Schema):
+            users = Users
+
+    with pytest.raises(TypeError, match=r"words: Table\[str, int\]"):
+
+        class Alias(zlmdb.Schema):
+            words = zlmdb.Table[str, int]
+
+    with pytest.raises(TypeError, match="users: Users"):
+
+        class Both(zlmdb.Schema):
+            users: Users = Users  # type: ignore[assignment]
+
+    with pytest.raises(TypeError, match="users: Users"):
+
+        class Instance(zlmdb.Schema):
+            users = Users()
+
+    class Hidden(zlmdb.Schema):
+        _hidden: zlmdb.Table[str, int]
+
+    with pytest.raises(TypeError, match="hidden: Table"):
+        zlmdb.open(None, Hidden)
+
+
+def test_a_table_class_and_an_alias_may_be_made_in_the_body_of_a_schema() -> None:
+    class Own(zlmdb.Schema):
+        class Words(zlmdb.Table[str, int], name="own words"):
+            """Words."""
+
+        Names = zlmdb.Table[str, str]
+
+        words: Words
+        names: Names
+
+    with zlmdb.open(None, Own) as db, db.write() as t:
+        t.words["a"] = 1
+        t.names["a"] = "b"
+        assert list(t) == ["words", "names"]
+
+
+def test_a_schema_class_keeps_no_local_objects_alive() -> None:
+    """A database stored beside its schema in a function became a cycle."""
+
+    class Thing:
+        pass
+
+    def make() -> tuple[Any, Any]:
+        thing = Thing()
+
+        class Inner(zlmdb.Table[str, int]):
+            """Words."""
+
+        class Local(zlmdb.Schema):
+            inner: Inner
+
+        return Local, weakref.ref(thing)
+
+    schema, thing = make()
+    gc.collect()
+    assert thing() is None
+    with zlmdb.open(None, schema) as db, db.write() as t:
+        t.inner["a"] = 1
+
+
+# -- 8: the command line does not mislead, nor lock anybody out -------------------------------------------------------
+
+
+def command(*arguments: object) -> Any:
+    from click.testing import CliRunner
+
+    from zlmdb.cli import main
+
+    return CliRunner().invoke(main, [str(one) for one in arguments])
+
+
+def test_info_counts_readers_without_itself(tmp_path: Path) -> None:
+    """It said ``readers 2`` with nobody there."""
+    path = tmp_path / "town"
+    zlmdb.open(str(path), Town).close()
+    info = subprocess.run(
+        [sys.executable, "-m", "zlmdb", "info", path, "--json"], capture_output=True, text=True, check=True
+    )
+    assert json.loads(info.stdout)["readers"] == 0
+    with zlmdb.open(str(path), Town) as db, db.read() as t:
+        assert len(t.words) == 0
+        info = subprocess.run(
+            [sys.executable, "-m", "zlmdb", "info", path, "--json"], capture_output=True, text=True, check=True
+        )
+        assert json.loads(info.stdout)["readers"] == 1
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_info_shows_what_there_is_of_an_lmdb_file_of_others(version: int, tmp_path: Path) -> None:
+    lmdb = pytest.importorskip("lmdb")
+    path = tmp_path / "other"
+    with lmdb.open(str(path), max_dbs=4, lib_version=version) as env:
+        queue = env.open_db(b"queue")
+        with env.begin(write=True) as txn:
+            txn.put(b"plain", b"1")
+            txn.put(b"a", b"1", db=queue)
+            txn.put(b"b", b"2", db=queue)
+    found = json.loads(command("info", path, "--json").stdout)
+    assert found["sub_databases"] == {"queue": 2}
+    assert (found["records"], found["lmdb_format"]) == (1, "1.0" if version else "0.9")
+    assert "not of zlmdb" in command("info", path).stdout
+    assert command("info", tmp_path / "nothing").exit_code == 1
+
+
+# -- programs of the predecessor --------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(shutil.which("unshare") is None, reason="this system cannot make PID namespaces")
+def test_two_processes_with_one_pid_are_told_so(tmp_path: Path) -> None:
+    """Two containers, both with process id 1: the error blamed the file system."""
+    prefix = ["unshare", "-Urpf", "--mount-proc"]
+    if subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("this user may not make PID namespaces")
+    program = (
+        "import sys, zlmdb\n"
+        "with zlmdb.open(sys.argv[1]) as db, db.read() as t:\n"
+        "    print(list(t), flush=True)\n"
+        "    sys.stdin.read()\n"
+    )
+    path = str(tmp_path / "town")
+    zlmdb.open(path, Town).close()
+    first = subprocess.Popen(
+        [*prefix, sys.executable, "-c", program, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert first.stdout is not None
+    assert "people" in first.stdout.readline()
+    second = subprocess.run(
+        [*prefix, sys.executable, "-c", program, path], stdin=subprocess.DEVNULL, capture_output=True, text=True
+    )
+    first.communicate("")
+    assert "DatabaseInUse: another process with the id 1 " in second.stderr
+    assert "--pid=" in second.stderr
+
+
+# -- 9: selections, keys and values have the same methods -------------------------------------------------------------
+
+
+def test_a_position_in_a_selection_says_what_to_write(db: Any) -> None:
+    with db.write() as t:
+        t.words.update(ant=1, bat=2)
+        for chosen in (t.words.select(), t.people.select(), t.people.by_name.select()):
+            for position in (0, slice(2)):
+                with pytest.raises(TypeError, match=r"\.first\(\)"):
+                    chosen[position]
+        assert t.words.select()["ant"] == 1
+        with pytest.raises(zlmdb.EncodeError):
+            t.words.select()[1.5]
+
+
+def test_keys_and_values_have_first_count_truth_and_no_length(db: Any) -> None:
+    with db.write() as t:
+        t.words.update(ant=1, bat=2)
+        chosen, none = t.words.select(), t.words.select("x")
+        for reads in (chosen.keys(), chosen.values()):
+            assert (reads.first(), reads.count(), bool(reads)) == (next(iter(reads)), 2, True)
+            assert list(reads) == list(iter(reads))
+        assert (none.keys().first(), none.values().count(), bool(none.keys())) == (None, 0, False)
+        for reads in (chosen, chosen.keys(), chosen.values(), t.people.select().where(zlmdb.F.age > 1)):
+            with pytest.raises(TypeError, match=r"write \.count\(\)"):
+                len(reads)
+
+
+# -- 11: the types that people have are keys and index types ----------------------------------------------------------
+
+
+class Color(enum.Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+@dataclass
+class Order:
+    color: Color
+    price: Decimal
+    lasts: dt.timedelta
+    opens: dt.time
+    size: Literal["s", "l"]
+
+
+class Orders(zlmdb.Table[tuple[Color, Decimal], Order]):
+    by_color = zlmdb.Index[Color]("color")
+    by_price = zlmdb.Index[Decimal]("price")
+    by_lasts = zlmdb.Index[dt.timedelta]("lasts")
+    by_opens = zlmdb.Index("opens")
+    by_size = zlmdb.Index("size")
+
+
+class Shop(zlmdb.Schema):
+    orders: Orders
+
+
+def test_enums_decimals_durations_times_and_literals_are_keys_and_index_types(tmp_path: Path) -> None:
+    path = str(tmp_path / "shop")
+    orders = [
+        Order(Color.RED, Decimal("9.50"), dt.timedelta(days=-1), dt.time(9), "l"),
+        Order(Color.BLUE, Decimal("10"), dt.timedelta(hours=1), dt.time(8, 30), "s"),
+        Order(Color.RED, Decimal("-1.25"), dt.timedelta(minutes=1), dt.time(23), "s"),
+    ]
+    with zlmdb.open(path, Shop) as db:
+        with db.write() as t:
+            for order in orders:
+                t.orders[order.color, order.price] = order
+        with db.read() as t:
+            first, second, third = orders
+            assert list(t.orders.values()) == [second, third, first]
+            assert list(t.orders.by_price.select().values()) == [third, first, second]
+            assert list(t.orders.by_lasts.select(dt.timedelta(0)).values()) == [third, second]
+            assert list(t.orders.by_opens.select(through=dt.time(9)).values()) == [second, first]
+            assert list(t.orders.by_color[Color.RED].values()) == [third, first]
+            assert list(t.orders.by_size["s"].values()) == [second, third]
+            assert t.orders[Color.RED, Decimal("9.5")] == first
+        assert not db.check().problems
+    keys = command("select", path, "orders", "--keys", "--prefix", '["red"]').stdout.splitlines()
+    assert [json.loads(line)["key"] for line in keys] == [["red", "-1.25"], ["red", "9.5"]]
+    assert json.loads(command("get", path, "orders", '["blue", "10"]').stdout)["size"] == "s"

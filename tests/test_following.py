@@ -1,0 +1,678 @@
+"""How a function of a record is read: what is followed, what is called and why, what is refused, what is kept."""
+
+from __future__ import annotations
+
+import gc
+import random
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Optional, TypedDict
+
+import attrs
+import pytest
+from followed import Address, Kind, User, agree, following, users
+
+from zlmdb.query.following import Following, walk
+from zlmdb.query.following.code import understood
+from zlmdb.query.following.nodes import Called, Parameter
+from zlmdb.query.following.operations import Compare
+
+Function = Callable[..., Any]
+NORDIC = {"NO", "SE"}
+low = 20
+
+
+def read(function: Function) -> str:
+    """*function* as a condition, as it is written once it is read."""
+    return repr(following().condition(function))
+
+
+def given(function: Function) -> str:
+    return repr(following().value(function))
+
+
+# -- what comes out --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("function", "text"),
+    [
+        (lambda u: u.age > 30 and u.country == "NO", "((u.age > 30) and (u.country == 'NO'))"),
+        (lambda u: (u.age > 30) & (u.country == "NO"), "((u.age > 30) and (u.country == 'NO'))"),
+        (lambda u: not u.active or u.age < 18, "((not u.active) or (u.age < 18))"),
+        (lambda u: 18 <= u.age < 65, "((u.age >= 18) and (u.age < 65))"),
+        (lambda u: u.country in ("NO", "SE"), "(u.country in ('NO', 'SE'))"),
+        (lambda u: u.country not in {"NO", "SE"}, "(u.country not in {'NO', 'SE'})"),
+        (lambda u: u.country == "NO" or u.country == "SE", "(u.country in ('NO', 'SE'))"),
+        (lambda u: u.country != "NO" and u.country != "SE", "(u.country not in ('NO', 'SE'))"),
+        (lambda u: u.country in NORDIC, "(u.country in NORDIC)"),
+        (lambda u: u.mayor is not None and u.mayor < "B", "((u.mayor is not None) and (u.mayor < 'B'))"),
+        (lambda u: u.mayor == "Ann", "(u.mayor == 'Ann')"),
+        (lambda u: u.mayor is None or u.mayor != "Ann", "(u.mayor != 'Ann')"),
+        (lambda u: bool(u.mayor), "u.mayor"),
+        (lambda u: u.age > 3 if u.active else u.age > 5, "((u.age > 3) if u.active else (u.age > 5))"),
+        (lambda u: u.adult and u.active, "((u.age >= u.LIMIT) and u.active)"),
+        (lambda u: u.older(low), "(u.age > low)"),
+        (lambda u: u.kind is Kind.A, "(u.kind == Kind.A)"),
+        (lambda u: u.kind in {Kind.A, Kind.B}, "(u.kind in (Kind.A, Kind.B))"),
+        (lambda u: any(tag == "x" for tag in u.tags), "any((x0 == 'x') for x0 in u.tags)"),
+        (lambda u: len(u.tags) > 1, "(len(u.tags) > 1)"),
+        (lambda u: u.name.lower().startswith("a"), "u.name.lower().startswith('a')"),
+        (lambda u: u.age in range(3, 9), "(u.age in range(3, 9))"),
+        (
+            lambda u: (
+                (u.age > 30 or u.active)
+                and (u.country == "NO" or u.name == "Bob")
+                and (u.score > 1 or u.price > 1)
+                and (u.tags == [] or u.mayor is None)
+            ),
+            "(((u.age > 30) or u.active) and ((u.country == 'NO') or (u.name == 'Bob')) and "
+            "((u.score > 1) or (u.price > 1)) and ((u.tags == []) or (u.mayor is None)))",
+        ),
+    ],
+)
+def test_conditions_come_back_as_they_were_written(function: Function, text: str) -> None:
+    assert read(function).replace("User.LIMIT", "u.LIMIT") == text
+
+
+@pytest.mark.parametrize(
+    ("function", "text"),
+    [
+        (lambda u: (u.name, u.mayor), "(u.name, u.mayor)"),
+        (lambda u: {"n": u.name, "c": None if u.address is None else u.address.city}, None),
+        (lambda u: u.name if u.active else "-", "(u.name if u.active else '-')"),
+        (lambda u: u.capital, "(None if (u.mayor is None) else u.mayor.upper())"),
+        (lambda u: [u.name, u.age + 1], "[u.name, (u.age + 1)]"),
+        (lambda u: replace(u, age=u.age + 1), "replace(u, age=(u.age + 1))"),
+        (lambda u: (u.adult, not u.active), None),
+    ],
+)
+def test_values_come_back_as_they_were_written(function: Function, text: Optional[str]) -> None:
+    followed = following().value(function)
+    assert followed.reasons == ()
+    agree(followed, function, users(), condition=False)
+    assert text is None or repr(followed) == text
+
+
+def test_a_key_and_a_value_are_told_by_the_number_of_arguments() -> None:
+    reader = following(User, int)
+    followed = reader.condition(lambda k, u: k > 3 and u.active)
+    assert repr(followed) == "((k > 3) and u.active)"
+    assert followed(4, users()[0]) is True
+    assert followed(3, users()[0]) is False
+    assert repr(reader.condition(lambda u, least=3: u.age > least)) == "(u.age > least)"
+    for wrong in (lambda: True, lambda a, b, c: True, 3):
+        with pytest.raises(TypeError, match="expected a function"):
+            reader.condition(wrong)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"k < 'a': k is of type int"):
+        reader.condition(lambda k, u: k < "a")
+
+
+def test_the_expression_can_be_walked() -> None:
+    followed = following().condition(lambda u: u.age > low and u.name == "Ann")
+    compares = [node for node in walk(followed.node) if isinstance(node, Compare)]
+    assert [node.operator for node in compares] == [">", "=="]
+    parameters = [node for node in walk(followed.node) if isinstance(node, Parameter)]
+    assert [followed.parameters[node.number] for node in parameters] == [20]
+
+
+# -- what is called, and what never is -----------------------------------------------------------------------------
+
+
+def test_only_the_branch_that_cannot_be_followed_is_called() -> None:
+    called = []
+
+    def weird(u: User) -> bool:
+        called.append(u.name)
+        return "n" in u.name
+
+    function = lambda u: u.age > 30 and weird(u)  # noqa: E731
+    followed = following().condition(function)
+    assert called == []
+    assert repr(followed) == "((u.age > 30) and <called>)"
+    assert "called.append" in followed.reasons[0]
+    assert [followed.evaluated(user) for user in users()] == [True, False, False, False, False]
+    assert called == ["Ann", "Cid"]
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        (lambda u: time.time() > u.age, "time.time"),
+        (lambda u: random.random() > u.age, "random"),
+        (lambda u: open(u.name), "open"),  # noqa: SIM115
+        (lambda u: print(u.age), "print"),
+        (lambda u: [1 for tag in u.tags], "a loop over u.tags"),
+        (lambda u: f"{u.name}", "format() of u.name"),
+        (lambda u: type(u.age) is int, "is"),
+        (lambda u: u.__class__ is User, "it uses __class__"),
+        (lambda u: hash(u.name), "hash"),
+        (lambda u: {u.name: 1}["Ann"], "hash() of u.name"),
+    ],
+)
+def test_the_reason_of_a_call_is_told(function: Function, reason: str) -> None:
+    followed = following().value(function)
+    assert isinstance(followed.node, Called)
+    assert reason in followed.reasons[0]
+
+
+def test_nothing_is_called_while_following() -> None:
+    """Each of these would be noticed: it counts, or raises what nobody catches."""
+    counts: list[str] = []
+
+    class Noticed:
+        def __call__(self, *args: Any) -> bool:
+            counts.append("call")
+            return True
+
+        def __eq__(self, other: object) -> bool:
+            counts.append("eq")
+            return True
+
+        def __hash__(self) -> int:
+            counts.append("hash")
+            return 1
+
+        def __bool__(self) -> bool:
+            counts.append("bool")
+            return True
+
+        def __len__(self) -> int:
+            counts.append("len")
+            return 1
+
+        def __iter__(self) -> Any:
+            counts.append("iter")
+            return iter("a")
+
+        def __contains__(self, other: object) -> bool:
+            counts.append("contains")
+            return True
+
+        def __getattr__(self, name: str) -> Any:
+            if not name.startswith("__"):  # a test runner looks for some
+                counts.append(name)
+            return self
+
+        def __str__(self) -> str:
+            counts.append("str")
+            return "x"
+
+        def __add__(self, other: Any) -> Any:
+            counts.append("add")
+            return self
+
+        __radd__ = __add__
+
+    class Enough(BaseException):
+        pass
+
+    def fatal(*args: Any) -> Any:
+        raise Enough
+
+    noticed = Noticed()
+    names, kept = [noticed], {"a": noticed}
+    functions: list[Function] = [
+        lambda u: noticed(u),
+        lambda u: noticed == u.age,
+        lambda u: u.age == noticed,
+        lambda u: u.age in {noticed},
+        lambda u: u.age in (noticed,),
+        lambda u: u.age in noticed,
+        lambda u: bool(noticed),
+        lambda u: noticed and u.age,
+        lambda u: len(noticed) < u.age,
+        lambda u: any(noticed),
+        lambda u: [*noticed],
+        lambda u: noticed.name,
+        lambda u: f"{noticed}",
+        lambda u: str(noticed),
+        lambda u: noticed + u.age,
+        lambda u: u.age + noticed,
+        lambda u: 1 + noticed,
+        lambda u: names[0](u),
+        lambda u: kept["a"](u),
+        lambda u: max(names, key=fatal),
+        lambda u: sorted([1, 2], key=noticed),
+        lambda u: list(map(noticed, [1])),
+        lambda u: getattr(noticed, "x"),  # noqa: B009
+        lambda u: isinstance(noticed, User),
+        lambda u: isinstance(u, type(noticed)),
+        lambda u: setattr(noticed, "x", 1),
+        lambda u: counts.append("append"),
+        lambda u: counts.__iadd__(["x"]),
+        lambda u: kept.update(b=1),
+        lambda u: kept.pop("a"),
+        lambda u: exec("counts.append(1)"),
+        lambda u: __import__("os").getcwd(),
+        lambda u: (_ for _ in ()).throw(Enough),
+        lambda u: threading.Thread(target=fatal).start(),
+        lambda u: sys.exit(),
+        lambda u: users(),
+    ]
+    reader = following()
+    for function in functions:
+        for followed in (reader.condition(function), reader.value(function)):
+            assert followed.node is not None
+    assert counts == []
+    assert list(kept) == ["a"]
+
+
+def test_nothing_is_changed() -> None:
+    before = {name: id(value) for name, value in globals().items()}
+    helper = read
+    copies = [(f, f.__code__, f.__globals__, f.__defaults__) for f in (helper, User.older, User.adult.fget)]
+    for function in (lambda u: helper(u), lambda u: u.adult and u.older(3), lambda u: len(u.tags) > low):
+        following().condition(function)
+    assert {name: id(value) for name, value in globals().items()} == before
+    assert all(f.__code__ is code and f.__globals__ is space for f, code, space, _ in copies)
+
+
+# -- what is refused ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("function", "text"),
+    [
+        (lambda u: u.agee > 3, "u.agee: followed.User has no field 'agee', it has name, age"),
+        (lambda u: u.address is not None and u.address.town == "x", "u.address.town: followed.Address has no field"),
+        (lambda u: u.name.startwith("x"), "u.name.startwith: str has no attribute"),
+        (lambda u: u.age > "3", "u.age > '3': u.age is of type int, which '3' (str) is not"),
+        (lambda u: u.age == "3", "u.age == '3': u.age is of type int"),
+        (lambda u: u.name in {1, 2}, "is of type str"),
+        (lambda u: u.age < u.name, "compare values of one type"),
+        (lambda u: u.kind == 1, "u.kind == 1: u.kind is of type followed.Kind"),
+        (lambda u: u.mayor < "B", "u.mayor may be None: "),
+        (lambda u: u.address.city == "x", "u.address may be None: "),
+        (lambda u: u.age > None, "None has no order"),
+        (lambda u: setattr(u, "age", 3), "u.age = ...: a query changes nothing"),
+        (lambda u: u.tags.append("x"), "u.tags.append(): a query changes nothing"),
+        (lambda u: u.marks.update(a=3), "u.marks.update(): a query changes nothing"),
+        (lambda u: u.extra.pop("a"), "u.extra.pop(): a query changes nothing"),
+        (lambda u: replace(u, aeg=3), "it has no field 'aeg'"),
+        (lambda u: u.pair[3], "it has 2 elements"),
+        (lambda u: any(home.town for home in u.homes), "followed.Address has no field 'town'"),
+    ],
+)
+def test_mistakes_are_refused_at_once(function: Function, text: str) -> None:
+    for refuse in (following().condition, following().value):
+        with pytest.raises(TypeError) as caught:
+            refuse(function)
+        assert text in str(caught.value)
+
+
+def test_assignments_are_refused() -> None:
+    def assigns(u: User) -> bool:
+        u.age = 3
+        return True
+
+    def assigns_item(u: User) -> bool:
+        u.marks["a"] = 3
+        return True
+
+    def adds(u: User) -> bool:
+        u.tags += ["x"]
+        return True
+
+    def deletes(u: User) -> bool:
+        del u.marks["a"]
+        return True
+
+    for function in (assigns, assigns_item, adds, deletes):
+        with pytest.raises(TypeError, match="a query changes nothing"):
+            following().condition(function)
+
+
+def test_asynchronous_functions_are_refused() -> None:
+    async def later(u: User) -> bool:
+        return u.active
+
+    with pytest.raises(TypeError, match="is asynchronous"):
+        following().condition(later)
+
+
+def test_what_types_have_ruled_out_is_no_mistake() -> None:
+    kind, value = "age", 3
+
+    def chosen(u: User) -> bool:
+        return u.age > value if kind == "age" else u.name > value  # type: ignore[operator]
+
+    assert read(chosen) == "(u.age > value)"
+    followed = following().condition(lambda u: isinstance(u.anything, int) and u.anything > 2)
+    agree(followed, lambda u: isinstance(u.anything, int) and u.anything > 2, users(), condition=True)
+
+
+# -- models of other kinds -------------------------------------------------------------------------------------------
+
+
+class Named(NamedTuple):
+    name: str
+    age: Optional[int]
+
+
+class Typed(TypedDict, total=False):
+    name: str
+    age: int
+
+
+@attrs.define
+class Defined:
+    name: str
+    age: int = 0
+
+
+class Plain:
+    """A class that declares nothing."""
+
+    def __init__(self) -> None:
+        self.age = 3
+
+
+def test_records_of_all_kinds_of_models() -> None:
+    named = [Named("a", None), Named("b", 5)]
+    function: Function = lambda r: r.age is not None and r.age > 3 and r.name == "b"  # noqa: E731
+    agree(Following(Named).condition(function), function, named, condition=True)
+    unpacked: Function = lambda r: r[0] == "b"  # noqa: E731
+    agree(Following(Named).condition(unpacked), unpacked, named, condition=True)
+    defined = [Defined("a"), Defined("b", 9)]
+    own: Function = lambda r: r.age > 3 or r.name == "a"  # noqa: E731
+    followed = Following(Defined).condition(own)
+    assert followed.reasons == ()
+    agree(followed, own, defined, condition=True)
+    with pytest.raises(TypeError, match="has no field 'agee'"):
+        Following(Defined).condition(lambda r: r.agee)
+
+
+def test_records_that_are_dicts() -> None:
+    records = [{"name": "a", "age": 3}, {"name": "b"}, {}]
+    function: Function = lambda r: r.get("age") is not None and r["age"] > 2  # noqa: E731
+    for kind in (Typed, dict, dict[str, Any], Any):
+        followed = Following(kind).condition(function)
+        agree(followed, function, records, condition=True)
+    with pytest.raises(TypeError, match="has no item 'agee'"):
+        Following(Typed).condition(lambda r: r["agee"] > 3)
+
+
+def test_records_that_are_plain_values() -> None:
+    function: Function = lambda text: text.lower() in ("a", "b")  # noqa: E731
+    followed = Following(str).condition(function)
+    assert repr(followed) == "(text.lower() in ('a', 'b'))"
+    agree(followed, function, ["A", "b", "c"], condition=True)
+    agree(Following(Plain).condition(lambda p: p.age == 3), lambda p: p.age == 3, [Plain()], condition=True)
+
+
+def test_a_model_that_names_classes_of_a_function() -> None:
+    @dataclass
+    class Inner:
+        x: int
+
+    @dataclass
+    class Outer:
+        inner: Inner
+
+    followed = Following(Outer, names={"Inner": Inner}).condition(lambda o: o.inner.x > 3)
+    assert followed(Outer(Inner(4))) is True
+    with pytest.raises(TypeError, match="has no field 'y'"):
+        Following(Outer, names={"Inner": Inner}).condition(lambda o: o.inner.y > 3)
+
+
+# -- what is kept ---------------------------------------------------------------------------------------------------
+
+
+def counting(monkeypatch: pytest.MonkeyPatch, reader: Following) -> list[Any]:
+    """A list to which each function that is followed is added."""
+    followed: list[Any] = []
+    original = Following._read
+
+    def reads(self: Following, function: Function, condition: bool) -> Any:
+        followed.append(function)
+        return original(self, function, condition)
+
+    monkeypatch.setattr(Following, "_read", reads)
+    return followed
+
+
+def test_a_function_of_the_same_code_is_followed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = following()
+    counted = counting(monkeypatch, reader)
+
+    def older(age: float, name: Optional[str] = None) -> Function:
+        return lambda u: u.age > age and (name is None or u.name.startswith(name))
+
+    for age in (3, 20, 60):
+        for name in ("A", "B"):
+            agree(reader.condition(older(age, name)), older(age, name), users(), condition=True)
+    assert len(counted) == 1
+    agree(reader.condition(older(3)), older(3), users(), condition=True)
+    agree(reader.condition(older(3.5)), older(3.5), users(), condition=True)
+    assert len(counted) == 3  # None and another type are other functions
+    agree(reader.condition(older(4)), older(4), users(), condition=True)
+    assert len(counted) == 3
+
+
+def test_what_captured_values_decide_is_read_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = following()
+    counted = counting(monkeypatch, reader)
+
+    def chosen(number: int) -> Function:
+        return lambda u: u.age > number if number > 10 else [u.age, 3][number] > 2
+
+    for number in (20, 30, 0, 1, 0, 20):
+        agree(reader.condition(chosen(number)), chosen(number), users(), condition=True)
+    assert len(counted) == 3
+
+
+def test_globals_that_change_are_seen() -> None:
+    space: dict[str, Any] = {"least": 3, "test": lambda u: u.age > 50}
+    exec("def f(u): return u.age > least or test(u)\ndef g(u): return len(u.tags) > 1", space)
+    reader, f, g = following(), space["f"], space["g"]
+    for change in (
+        {},
+        {"least": 40},
+        {"least": 40.5},
+        {"test": lambda u: u.active},
+        {"test": len},
+        {"test": None},
+        {"least": None},
+    ):
+        space.update(change)
+        try:
+            followed = reader.condition(f)
+        except TypeError:
+            assert space["least"] is None
+            continue
+        agree(followed, f, users(), condition=True)
+    agree(reader.condition(g), g, users(), condition=True)
+    space["len"] = lambda tags: 5
+    agree(reader.condition(g), g, users(), condition=True)
+    del space["len"]
+    agree(reader.condition(g), g, users(), condition=True)
+
+
+def test_captured_sets_are_read_when_they_are_asked() -> None:
+    names = {"Ann"}
+    followed = following().condition(lambda u: u.name in names)
+    assert [followed(user) for user in users()][:2] == [True, False]
+    names.add("Bob")
+    assert [followed(user) for user in users()][:2] == [True, True]
+
+
+def test_a_property_that_is_replaced_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader, function = following(), lambda u: u.adult
+    assert repr(reader.condition(function)) == "(u.age >= User.LIMIT)"
+    monkeypatch.setattr(User, "adult", property(lambda self: self.active))
+    assert repr(reader.condition(function)) == "u.active"
+
+
+def test_attributes_of_objects_are_captured() -> None:
+    class Search:
+        def __init__(self, least: int) -> None:
+            self.least = least
+
+        def run(self, reader: Following) -> list[bool]:
+            followed = reader.condition(lambda u: u.age > self.least)
+            assert repr(followed) == "(u.age > self.least)"
+            return [followed(user) for user in users()]
+
+    reader = following()
+    for least in (3, 20, 60):
+        assert Search(least).run(reader) == [user.age > least for user in users()]
+
+
+def test_what_is_kept_is_bounded_and_weak() -> None:
+    reader = following()
+    for number in range(700):
+        reader.condition(eval(f"lambda u: u.age > {number}"))
+    gc.collect()
+    assert len(reader) <= 2  # the code of each is gone
+    kept = [eval(f"lambda u: u.age > {number}") for number in range(700)]
+    for function in kept:
+        reader.condition(function)
+    assert len(reader) <= 258
+
+
+def test_captured_values_are_not_kept() -> None:
+    class Big(list):  # type: ignore[type-arg]
+        pass
+
+    class Owner:
+        least = 3
+
+    def query(owner: Any, values: Any, reader: Following) -> None:
+        reader.condition(lambda u: u.age in values or u.age > owner.least)
+        reader.condition(lambda u: [u.age, values.nothing])
+
+    reader = following()
+    owner, values = Owner(), Big()
+    gone = [weakref.ref(owner), weakref.ref(values)]
+    query(owner, values, reader)
+    del owner, values
+    for _ in range(3):
+        gc.collect()
+    assert [one() for one in gone] == [None, None]
+
+
+def test_a_model_that_goes_takes_all_with_it() -> None:
+    def model() -> Any:
+        @dataclass
+        class Gone:
+            age: int
+
+            @property
+            def old(self) -> bool:
+                return self.age > 60
+
+        reader = Following(Gone)
+        assert reader.condition(lambda g: g.old)(Gone(61)) is True
+        return weakref.ref(Gone)
+
+    gone = model()
+    for _ in range(3):
+        gc.collect()
+    assert gone() is None
+
+
+def test_threads_read_at_once() -> None:
+    reader, wrong, errors = following(), [], []
+    functions = [
+        lambda u: u.age > low and u.active,
+        lambda u: u.mayor is not None and u.mayor < "B",
+        lambda u: any(tag == "x" for tag in u.tags),
+        lambda u: u.adult or u.kind is Kind.A,
+    ]
+    wanted = [[bool(function(user)) for user in users()] for function in functions]
+
+    def work() -> None:
+        try:
+            for _ in range(30):
+                for function, answers in zip(functions, wanted):
+                    followed = reader._read(function, True) if random.random() < 0.5 else reader.condition(function)
+                    if [followed(user) for user in users()] != answers:
+                        wrong.append(function)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (wrong, errors) == ([], [])
+
+
+# -- the self-check ---------------------------------------------------------------------------------------------------
+
+
+def test_a_function_that_gives_another_answer_is_called_from_then_on() -> None:
+    @dataclass
+    class Lying:
+        name: str
+        kept: int
+
+        def __eq__(self, other: object) -> bool:
+            return True
+
+    @dataclass
+    class Holder:
+        text: str
+
+    reader = Following(Holder)
+    function: Function = lambda h: h.text is None  # noqa: E731  # the type says that it never is
+    followed = reader.condition(function)
+    assert followed.evaluated(Holder(None)) is False  # type: ignore[arg-type]
+    assert followed(Holder(None)) is True  # type: ignore[arg-type]
+    assert followed.reasons == ("the expression found gave another answer than the function",)
+    assert followed(Holder("a")) is False
+    assert reader.condition(function)(Holder(None)) is True  # type: ignore[arg-type]
+
+
+def test_errors_are_those_of_the_function() -> None:
+    followed = following().condition(lambda u: 100 // u.age > 3)
+    with pytest.raises(ZeroDivisionError):
+        followed(User("", 0))
+    assert followed.reasons == ()
+    assert followed(User("", 1)) is True
+
+
+def test_what_raises_and_is_not_used_still_raises() -> None:
+    def checks(u: User) -> bool:
+        _ = 100 // u.age
+        return u.active
+
+    followed = following().condition(checks)
+    with pytest.raises(ZeroDivisionError):
+        followed.evaluated(User("", 0))
+
+
+def test_this_python_is_understood() -> None:
+    assert understood()
+
+
+def test_a_python_that_is_not_understood_calls_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("zlmdb.query.following.code._tried", [False])
+    followed = following().condition(lambda u: u.age > 3)
+    assert followed.reasons == ("this version of Python is not known",)
+    assert followed(users()[0]) is True
+
+
+def test_more_ways_than_are_followed_are_called() -> None:
+    function = eval("lambda u: " + " ^ ".join(f"(u.age > {number})" for number in range(7)))
+    followed = following().condition(function)
+    assert followed.ways == 1
+    many = eval("lambda u: (" + ") != (".join(f"u.age > {number} or u.age < -{number}" for number in range(7)) + ")")
+    agree(following().condition(many), many, users(), condition=True)
+    sums = eval("lambda u: " + " + ".join(f"(1 if u.age > {number} else 2)" for number in range(8)))
+    followed = following().condition(sums)
+    assert followed.reasons == ("there are more ways through it than are followed",)
+    agree(followed, sums, users(), condition=True)
+
+
+def test_an_address_is_compared_whole() -> None:
+    function: Function = lambda u: u.address == Address("Oslo")  # noqa: E731
+    followed = following().condition(function)
+    assert followed.reasons == ()
+    agree(followed, function, users(), condition=True)

@@ -1,0 +1,404 @@
+"""What a signal handler raises in the midst of zlmdb comes out as it is, and nothing is half stored because of it."""
+
+from __future__ import annotations
+
+import dis
+import functools
+import gc
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType
+from typing import Any, Callable, Optional
+
+import pytest
+
+import zlmdb
+from zlmdb.handlers import let_through
+from zlmdb.store.blocks import COUNTS_REFERENCES
+
+PACKAGE = os.path.dirname(zlmdb.__file__)
+MEMORY = os.path.join("engines", "memory")
+
+pytestmark = [
+    pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="this system has no signals that a program may use"),
+    pytest.mark.skipif(
+        threading.current_thread() is not threading.main_thread(), reason="signals come to the main thread"
+    ),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+traces_instructions = pytest.mark.skipif(
+    sys.implementation.name != "cpython", reason="a trace function of CPython sends signals at any instruction"
+)
+
+
+@dataclass
+class Person:
+    name: str
+    age: int
+
+
+class Persons(zlmdb.Table[int, Person]):
+    by_age = zlmdb.Index[int]("age")
+    by_name = zlmdb.UniqueIndex[str]("name")
+
+
+class Store(zlmdb.Schema):
+    numbers: zlmdb.Table[int, int]
+    persons: Persons
+
+
+class OfHandler(Exception):
+    """An error of the program."""
+
+
+class OfHandlerValue(ValueError):
+    """One of a class that zlmdb itself catches when a codec raises it."""
+
+
+class Lost(Exception):
+    """The signal came, and what the handler raised did not come out."""
+
+
+@pytest.fixture(autouse=True)
+def _what_comes_into_a_finaliser_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: None)
+
+
+@pytest.fixture(params=["disk", "memory"])
+def db(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
+    if request.param == "memory" and sys.version_info < (3, 11):
+        pytest.skip("a signal may come between a lock and its with statement, before Python 3.11")
+    path = tmp_path / "db" if request.param == "disk" else None
+    db = zlmdb.open(path, Store, **({} if path is None else {"durability": "none"}))
+    with db.write() as t:
+        t.numbers.update((n, n) for n in range(5))
+        t.persons.update((n, Person(f"p{n}", n)) for n in range(5))
+    yield db
+    gc.collect()
+    with suppress(zlmdb.DatabaseInUse):
+        db.close()
+
+
+@contextmanager
+def handled(error: type[BaseException]) -> Iterator[None]:
+    """A block in which SIGUSR1 raises *error*."""
+
+    def handler(*args: Any) -> None:
+        raise error("of the handler")
+
+    before = signal.signal(signal.SIGUSR1, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+
+@functools.cache
+def handled_at(code: CodeType) -> set[int]:
+    """Before which instructions of *code* Python runs handlers: not between a ``with`` statement and its lock."""
+    found = set()
+    before = ""
+    for instruction in dis.get_instructions(code):
+        if instruction.opname == "RESUME" or before.startswith(("CALL", "JUMP_BACKWARD")):
+            found.add(instruction.offset)
+        before = instruction.opname
+    return found
+
+
+class Sending:
+    """A block with a signal at the instruction number *at* of zlmdb and of what it generates."""
+
+    def __init__(self, at: int) -> None:
+        self.at, self.count = at, 0
+        self.where: Optional[tuple[Any, ...]] = None
+
+    def _trace(self, frame: Any, event: str, arg: Any) -> Any:
+        code = frame.f_code
+        # A finaliser loses what is raised in it, and so does what Python calls to end a generator.
+        if not code.co_filename.startswith((PACKAGE, "<zlmdb")) or code.co_name in ("__del__", "<genexpr>"):
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode" and (MEMORY not in code.co_filename or frame.f_lasti in handled_at(code)):
+            self.count += 1
+            if self.count == self.at:
+                sys.settrace(None)
+                self.where = (code.co_filename, code.co_name, frame.f_lineno)
+                signal.raise_signal(signal.SIGUSR1)
+        return self._trace
+
+    def __enter__(self) -> Sending:
+        self._before = sys.gettrace()
+        sys.settrace(self._trace)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        sys.settrace(self._before)
+
+
+def scan(t: Any) -> None:
+    for _ in t.numbers.items():
+        pass
+
+
+def scan_of_an_index(t: Any) -> None:
+    for _ in t.persons.by_age.select():
+        pass
+
+
+def scan_that_writes(t: Any) -> None:
+    for key, value in t.numbers.items():
+        t.numbers[key] = value + 1
+
+
+def scan_of_an_index_that_writes(t: Any) -> None:
+    for key, person in t.persons.by_age.select(0, 2):
+        person.age += 1
+        t.persons[key] = person
+
+
+def condition(t: Any) -> None:
+    list(t.persons.select().where(zlmdb.F.age > 2))
+
+
+def savepoint(t: Any) -> None:
+    with t.txn.savepoint():
+        t.numbers[1] = 1
+
+
+def savepoint_undone(t: Any) -> None:
+    with suppress(KeyError), t.txn.savepoint():
+        t.numbers[1] = 1
+        raise KeyError
+
+
+def writes(t: Any) -> None:
+    t.numbers[5] = 5
+    t.persons[7] = Person("x", 9)
+    del t.persons[7]
+    t.persons.put_many([(n, Person(f"a{n}", n)) for n in range(20, 23)])
+    with t.persons.edit(1) as person:
+        person.age = 77
+
+
+def reads(t: Any) -> None:
+    assert t.numbers[1] == 1
+    assert 9 not in t.numbers
+    assert t.persons.by_name["p2"].age == 2
+    assert t.numbers.select(2).count() == 3
+    assert t.numbers.select().last() == (4, 4)
+
+
+WORK: dict[Callable[[Any], None], int] = {
+    scan: 5, scan_of_an_index: 7, scan_that_writes: 13, scan_of_an_index_that_writes: 29, condition: 13, savepoint: 2,
+    savepoint_undone: 3, writes: 17, reads: 5,
+}  # fmt: skip
+"""With how many instructions from one signal to the next: all, one by one, were tried when this was written."""
+
+
+@traces_instructions
+@pytest.mark.parametrize("error", [OfHandler, OfHandlerValue])
+@pytest.mark.parametrize("work", list(WORK), ids=lambda work: work.__name__)
+def test_what_a_handler_raises_at_any_instruction_surfaces_as_itself(
+    db: Any, work: Callable[[Any], None], error: type[Exception]
+) -> None:
+    def once(at: int) -> bool:
+        sending = Sending(at)
+        with db.write(timeout=5) as t:
+            assert t.numbers
+            assert t.persons
+            with sending:
+                work(t)
+            if sending.where is None:
+                return False
+            raise Lost(sending.where)
+
+    at, found = 1, True
+    with handled(error):
+        while found:
+            try:
+                found = once(at)
+            except error as surfaced:
+                assert str(surfaced) == "of the handler"  # noqa: PT017
+            except SystemError as surfaced:  # where it came beside the result of a function in C
+                assert isinstance(surfaced.__cause__, error)  # noqa: PT017
+            at += WORK[work]
+    assert at > 50
+    with db.write(timeout=5) as t:
+        work(t)
+    assert db.check().ok
+
+
+@traces_instructions
+def test_a_savepoint_that_is_interrupted_is_undone_or_the_transaction_is(db: Any) -> None:
+    at, outcomes = 0, set[str]()
+    sending = Sending(1)
+    sending.where = ()
+    with handled(OfHandler):
+        while sending.where is not None:
+            at += 2
+            sending = Sending(at)
+            try:
+                with db.write() as t:
+                    t.numbers[0] = at
+                    try:
+                        with sending, t.txn.savepoint():
+                            t.numbers[1] = -at
+                    except (OfHandler, SystemError):
+                        pass
+                    outcomes.add("went on")
+            except (zlmdb.TransactionPoisoned, zlmdb.DatabaseInUse):
+                outcomes.add("refused")
+            with db.read() as t:
+                first, second = t.numbers[0], t.numbers[1]
+            assert first <= at
+            if sending.where is not None and sending.where[1] != "savepoint":  # where it ends: it is over
+                assert second != -at, sending.where
+    assert outcomes == {"went on", "refused"}
+
+
+def for_a_while(work: Callable[[Any], None], t: Any) -> None:
+    """Until the signal has come, or was lost in a finaliser. Around a loop, Python 3.13 may miss an ``except``."""
+    deadline = time.monotonic() + 0.1
+    while time.monotonic() < deadline:
+        work(t)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no timers that send signals")
+@pytest.mark.parametrize("work", [scan, scan_that_writes, savepoint], ids=lambda work: work.__name__)
+def test_real_signals_surface_as_what_their_handler_raises(db: Any, work: Callable[[Any], None]) -> None:
+    if db.dbpath is not None and sys.implementation.name == "pypy":
+        pytest.skip("on PyPy lmdb is Python code, which a signal leaves half done")
+    armed = False
+
+    def handler(*args: Any) -> None:
+        if armed:
+            raise OfHandlerValue("of the handler")
+
+    before = signal.signal(signal.SIGALRM, handler)
+    surfaced = 0
+    try:
+        for n in range(80):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 0.0003 + n * 2e-6)
+                with db.write(timeout=5) as t:
+                    armed = True
+                    try:
+                        for_a_while(work, t)
+                    finally:
+                        armed = False
+            except OfHandlerValue as error:
+                surfaced += str(error) == "of the handler"
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert surfaced > 60
+
+
+def raised(error: BaseException) -> BaseException:
+    try:
+        raise error
+    except BaseException as caught:
+        return caught
+
+
+class Handler:
+    def __call__(self, *args: Any) -> None:
+        raise OfHandler
+
+    def method(self, *args: Any) -> None:
+        raise OfHandler
+
+
+def plain(extra: object, *args: Any) -> None:
+    raise OfHandler
+
+
+@pytest.mark.parametrize(
+    "handler", [Handler(), Handler().method, functools.partial(plain, None), lambda *args: plain(*args)],
+    ids=["object", "method", "partial", "lambda"],
+)  # fmt: skip
+def test_a_handler_is_known_whatever_it_is(handler: Any) -> None:
+    before = signal.signal(signal.SIGUSR1, handler)
+    try:
+        with pytest.raises(OfHandler) as found:
+            signal.raise_signal(signal.SIGUSR1)
+        with pytest.raises(OfHandler):
+            let_through(found.value)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    let_through(found.value)  # nobody handles the signal any more
+
+
+def test_errors_of_others_are_left_to_be_explained() -> None:
+    let_through(raised(ValueError("of the program")))
+    let_through(ValueError("never raised"))
+
+
+@pytest.mark.skipif(not COUNTS_REFERENCES, reason="checked where what is raised is the same at each run")
+def test_a_codec_that_a_handler_interrupts_blames_no_value() -> None:
+    @dataclass
+    class Late:
+        name: str
+
+        def __post_init__(self) -> None:
+            if self.name == "signal":
+                signal.raise_signal(signal.SIGUSR1)
+
+    class Lates(zlmdb.Schema):
+        rows: zlmdb.Table[int, Late]
+
+    with handled(OfHandlerValue), zlmdb.open(None, Lates) as db:
+        late = Late("")
+        late.name = "signal"
+        with pytest.raises(OfHandlerValue), db.write() as t:  # noqa: PT012
+            t.rows[1] = late
+            t.rows[1]
+
+
+@traces_instructions
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="a signal may come between a lock and its with statement there")
+@pytest.mark.parametrize("read", [False, True], ids=["alone", "read"])
+def test_an_interrupted_commit_in_memory_is_whole_or_not_at_all(read: bool) -> None:
+    db = zlmdb.open(None, Store)
+    with db.write() as t:
+        t.numbers.update((n, n) for n in range(5))
+    kept: list[BaseException] = []
+    stored: set[bool] = set()
+    at, sending = 0, Sending(1)
+    sending.where = ()
+    with handled(KeyboardInterrupt):
+        while sending.where is not None:
+            at += 1
+            sending = Sending(at)
+            with db.read() as t:
+                before = dict(t.numbers)
+            after = {**{key: value for key, value in before.items() if key != at}, 1: -at, at + 10: at}
+            snapshot = db.read() if read else None
+            try:
+                with sending, db.write(timeout=5) as t:
+                    t.numbers[1] = -at
+                    t.numbers[at + 10] = at
+                    t.numbers.pop(at, None)
+            except KeyboardInterrupt as error:
+                kept = [error]  # with the frames
+            if snapshot is not None:
+                with snapshot:
+                    assert dict(snapshot.numbers) == before, sending.where
+            with db.read() as t:
+                found = dict(t.numbers)
+            assert found in (before, after), sending.where
+            stored.add(found == after)
+            with db.write(timeout=5) as t:
+                t.numbers[0] = at
+    assert stored == {True, False}
+    del kept[:]
+    assert db.check().ok
+    db.close()

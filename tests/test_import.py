@@ -1,0 +1,95 @@
+"""What `import zlmdb` costs: the modules that it brings with it, and the names that come when they are used."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+
+import pytest
+
+import zlmdb
+from zlmdb import errors
+
+LIBRARIES = ["dataclasses", "inspect", "logging", "json", "pickle", "decimal", "numbers", "shutil", "zlib", "tempfile"]
+LATE = [
+    "classic.maps",
+    "classic.pmap",
+    "operations.report",
+    "operations.statistics",
+    "values.json",
+    "values.pickle",
+    "query.loops",
+]
+
+
+def run(program: str) -> list[str]:
+    """The words that *program* prints in a fresh interpreter."""
+    done = subprocess.run([sys.executable, "-S", "-c", program], capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
+def in_a_fresh_interpreter(program: str) -> list[str]:
+    """As `run`, with the path of this interpreter; without ``site``, which imports what it likes."""
+    return run(f"import sys; sys.path[:] = {sys.path!r}\n{program}")
+
+
+@pytest.mark.skipif(sys.implementation.name == "pypy", reason="what PyPy and py-lmdb import there themselves is long")
+def test_importing_zlmdb_imports_none_of_the_long_libraries() -> None:
+    program = f"""
+before = set(sys.modules)
+import zlmdb
+print(*(set(sys.modules) - before).intersection({LIBRARIES!r}))
+"""
+    assert in_a_fresh_interpreter(program) == []
+
+
+def test_what_few_programs_use_is_imported_when_it_is_used() -> None:
+    program = f"""
+import zlmdb
+late = [f"zlmdb.{{name}}" for name in {LATE!r}]
+print(any(name in sys.modules for name in late))
+zlmdb.MapUuidCbor, zlmdb.CheckReport, zlmdb.TableInfo, zlmdb.Json
+print(all(name in sys.modules for name in late[:-1]))
+"""
+    assert in_a_fresh_interpreter(program) == ["False", "True"]
+
+
+@pytest.mark.parametrize("package", ["zlmdb", "zlmdb.values"])
+def test_every_name_is_there_by_attribute_by_import_and_in_dir(package: str) -> None:
+    program = f"""
+import importlib
+package = importlib.import_module({package!r})
+told = set(dir(package))
+found = {{}}
+exec("from {package} import *", found)
+print(*[name for name in package.__all__ if name not in told or found[name] is not getattr(package, name)])
+"""
+    assert in_a_fresh_interpreter(program) == []
+
+
+def test_a_name_that_was_used_is_an_attribute_of_the_package() -> None:
+    cls = zlmdb.MapUuidCbor
+    assert vars(zlmdb)["MapUuidCbor"] is cls
+
+
+@pytest.mark.parametrize("name", ["MapNothing", "Tabel", "__wrapped__"])
+def test_another_name_is_an_attribute_error_that_names_the_package(name: str) -> None:
+    with pytest.raises(AttributeError, match=f"^module 'zlmdb' has no attribute '{name}'$"):
+        getattr(zlmdb, name)
+
+
+def test_every_error_is_public() -> None:
+    found = {name for name, cls in vars(errors).items() if inspect.isclass(cls) and issubclass(cls, errors.Error)}
+    assert found == set(errors.__all__) <= set(zlmdb.__all__)
+
+
+def test_a_message_is_no_error_where_there_is_no_library_any_more() -> None:
+    """As in a process that has changed its root directory since it imported zlmdb."""
+    program = """
+import zlmdb.log
+sys.path.clear()
+zlmdb.log.log.warning("%s", 1)
+print("on")
+"""
+    assert in_a_fresh_interpreter(program) == ["on"]

@@ -1,0 +1,506 @@
+"""The life of a transaction: what is kept for the next one serves nobody else, and no interrupt leaves a lock."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import gc
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+
+import zlmdb
+from zlmdb import database
+from zlmdb.schema import schema
+from zlmdb.store import blocks, gate, pool, store, transaction, writerlock
+from zlmdb.store.blocks import COUNTS_REFERENCES
+
+LIFE = {module.__file__ for module in (blocks, database, gate, pool, schema, store, transaction, writerlock)}
+
+counts_references = pytest.mark.skipif(
+    not COUNTS_REFERENCES, reason="this interpreter counts no references, so that nothing is used again"
+)
+traces_instructions = pytest.mark.skipif(
+    sys.implementation.name != "cpython", reason="a trace function of CPython raises at any instruction"
+)
+signals = pytest.mark.skipif(
+    not hasattr(signal, "setitimer") or not COUNTS_REFERENCES,
+    reason="this system has no timers that send signals, or py-lmdb itself is Python that they interrupt, as on PyPy",
+)
+
+
+SIGNALS = 1500
+
+
+class Store(zlmdb.Schema):
+    numbers: zlmdb.Table[int, int]
+    others: zlmdb.Table[str, str]
+
+
+@pytest.fixture(autouse=True)
+def _what_comes_into_a_finaliser_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And not reported, by a hook of Python into which the next interrupt may come."""
+    monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: None)
+
+
+@pytest.fixture
+def db(make_db: Callable[..., Any]) -> Any:
+    db = make_db(Store)
+    with db.write() as t:
+        t.numbers[0] = 0
+    return db
+
+
+@pytest.fixture(params=["tables", "classic"])
+def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
+    """A database of LMDB: what the engine in memory does by itself is Python, and an interrupt may come there, too."""
+    db = zlmdb.open(tmp_path / "disk", Store, layout=request.param, durability="none")
+    with db.write() as t:
+        t.numbers[0] = 0
+    yield db
+    with suppress(zlmdb.DatabaseInUse):
+        db.close()
+
+
+# -- what is kept for the next transaction -----------------------------------------------------------------------------
+
+
+@counts_references
+@pytest.mark.parametrize("write", [False, True])
+def test_a_loop_uses_two_schema_objects_in_turn(db: Any, write: bool) -> None:
+    seen: list[int] = []
+    for _ in range(6):
+        with db.write() if write else db.read() as t:
+            seen.append(id(t))
+            assert t.numbers.get(0) == 0
+    assert len(set(seen)) == 2
+    assert seen[0] == seen[2] == seen[4] != seen[1] == seen[3]
+
+
+@pytest.mark.parametrize("kept", ["tables", "table", "transaction", "selection", "keys", "iterator", "items"])
+def test_what_a_program_keeps_never_serves_another_transaction(db: Any, kept: str) -> None:
+    def use(thing: Any) -> Any:
+        return {
+            "tables": lambda: thing.numbers[0],
+            "table": lambda: thing[0],
+            "transaction": lambda: thing.get(b"\0\0\0"),
+            "selection": lambda: list(thing),
+            "keys": lambda: list(thing),
+            "iterator": lambda: next(thing),
+            "items": lambda: list(thing),
+        }[kept]()
+
+    def keep(t: Any) -> Any:
+        iterator = iter(t.numbers.select())
+        return {
+            "tables": t, "table": t.numbers, "transaction": t.txn, "selection": t.numbers.select(),
+            "keys": t.numbers.keys(), "iterator": iterator, "items": t.numbers.items(),
+        }[kept]  # fmt: skip
+
+    ended = (zlmdb.TransactionClosed, StopIteration) if kept == "iterator" else zlmdb.TransactionClosed
+    for begin in (db.read, db.write):
+        with begin() as t:
+            held = keep(t)
+        del t
+        for _ in range(4):
+            with begin() as t:
+                assert t.numbers[0] == 0
+                with pytest.raises(ended):
+                    use(held)
+                assert t.numbers[0] == 0
+            del t
+        with pytest.raises(ended):
+            use(held)
+
+
+def test_a_kept_view_of_an_index_never_serves_another_transaction(make_db: Callable[..., Any]) -> None:
+    class Numbers(zlmdb.Table[int, int]):
+        by_square = zlmdb.UniqueIndex[int](lambda n: n * n, version=1)
+
+    class Indexed(zlmdb.Schema):
+        numbers: Numbers
+
+    db = make_db(Indexed)
+    with db.write() as t:
+        t.numbers[1] = 3
+    with db.read() as t:
+        view = t.numbers.by_square
+        assert view[9] == 3
+    for _ in range(3):
+        with db.read() as t:
+            assert t.numbers.by_square[9] == 3
+            with pytest.raises(zlmdb.TransactionClosed):
+                view[9]
+
+
+def test_what_was_set_on_a_schema_object_is_not_there_in_the_next_transaction(db: Any) -> None:
+    for _ in range(5):
+        with db.read() as t:
+            assert not hasattr(t, "mine")
+            t.mine = 1
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_read_without_a_block_stays_and_ends_with_its_object(db: Any) -> None:
+    t = db.read()
+    with db.write() as w:
+        w.numbers[0] = 1
+    assert t.numbers[0] == 0
+    del t
+    with db.read() as t:
+        assert t.numbers[0] == 1
+
+
+def test_a_write_outside_of_a_block_says_what_to_write(db: Any) -> None:
+    with pytest.raises(zlmdb.TransactionClosed, match="with db.write"):
+        db.write().numbers[1] = 1
+    with pytest.raises(zlmdb.TransactionClosed, match="with db.write"):
+        _ = db.write()["numbers"]
+    with db.write() as t:
+        t.numbers[1] = 2
+    with pytest.raises(zlmdb.TransactionClosed, match="has ended"), t:
+        pass
+
+
+def test_an_exit_stack_takes_transactions(db: Any) -> None:
+    with ExitStack() as stack:
+        t = stack.enter_context(db.write())
+        t.numbers[5] = 5
+        with pytest.raises(zlmdb.NestedTransaction):
+            db.write().__enter__()
+    with ExitStack() as stack:
+        assert stack.enter_context(db.read()).numbers[5] == 5
+        assert stack.enter_context(db.begin())._begun
+
+
+def test_a_block_that_was_entered_by_hand_is_not_taken_for_one_that_is_over(db: Any) -> None:
+    block = db.write()
+    t = block.__enter__()
+    t.numbers[7] = 7
+    gc.collect()
+    with pytest.raises(zlmdb.NestedTransaction):
+        db.write().__enter__()
+    with pytest.raises(zlmdb.DatabaseInUse):
+        db.close()
+    block.__exit__(None, None, None)
+    with db.read() as t:
+        assert t.numbers[7] == 7
+
+
+# -- interrupts --------------------------------------------------------------------------------------------------------
+
+
+class Interrupt(BaseException):
+    """What no code of ours may take for an error of its own."""
+
+
+INTERRUPTS = (Interrupt, SystemError)
+"""As it comes out: where it is raised beside the result of a function in C, Python 3.12 and later say so."""
+
+
+@contextmanager
+def interrupting(at: int) -> Iterator[list[int]]:
+    """Raise in the instruction number *at* of the modules above; the list gives how many there were."""
+    count = [0]
+
+    def trace(frame: Any, event: str, arg: Any) -> Any:
+        code = frame.f_code
+        if code.co_filename not in LIFE:
+            return None
+        frame.f_trace_opcodes = True
+        del arg  # what is returned, which this frame would keep in the traceback
+        if event in ("call", "opcode", "return"):
+            count[0] += 1
+            if count[0] == at:
+                sys.settrace(None)
+                raise Interrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        yield count
+    finally:
+        sys.settrace(before)
+
+
+def write_once(db: Any, value: int) -> None:
+    with db.write() as t:
+        t.numbers[1] = value
+
+
+def read_once(db: Any, value: int) -> None:
+    with db.read() as t:
+        assert t.numbers.get(1) in (None, value)
+
+
+def write_classic(db: Any, value: int) -> None:
+    with db.begin(write=True) as txn:
+        assert txn._begun
+
+
+LIVES = {"write": write_once, "read": read_once, "classic": write_classic}
+
+
+@traces_instructions
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("life", list(LIVES))
+def test_an_interrupt_at_any_instruction_leaves_nothing_behind(db: Any, life: str) -> None:
+    """The same thread goes on at once, though the traceback is still there; what is stored is the last commit."""
+    run, at, kept = LIVES[life], 0, []
+    for _ in range(4):
+        run(db, -1)
+    done = False
+    while not done:
+        at += 1
+        try:
+            with interrupting(at) as count:
+                run(db, at)
+            done = count[0] < at
+        except INTERRUPTS as error:
+            kept = [error]  # with its traceback, and the frames in it
+        with db.write(timeout=5) as t:
+            value = t.numbers.get(1)
+            assert value is None or value <= at, (at, value)
+            t.numbers[2] = at
+        with db.read() as t:
+            assert t.numbers[2] == at
+    assert at > 100
+    del kept[:]
+    db.close()
+
+
+@traces_instructions
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("life", list(LIVES))
+def test_after_an_interrupt_the_database_closes(make_db: Callable[..., Any], life: str) -> None:
+    run, at, kept, done = LIVES[life], 0, [], False
+    late: list[Any] = []
+    while not done:
+        at += 1
+        db = make_db(Store)
+        for _ in range(2):
+            run(db, -1)
+        try:
+            with interrupting(at) as count:
+                run(db, at)
+            done = count[0] < at
+        except INTERRUPTS as error:
+            kept = [error]
+        try:
+            db.close()
+        except zlmdb.DatabaseInUse as error:
+            late.append((at, error.__context__))
+            del kept[:]
+            gc.collect()
+            db.close()
+    assert at > 80
+    # Before Python 3.11 what traces has the variables of a frame in a dict, which keeps what the frame has let go.
+    assert len(late) <= (24 if life == "read" and sys.version_info < (3, 11) else 0), late
+
+
+@traces_instructions
+@counts_references
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_after_an_interrupt_the_next_reads_end_the_one_that_was_left(db: Any) -> None:
+    gc.disable()  # it would end it, too
+    try:
+        at, done = 0, False
+        while not done:
+            at += 1
+            for _ in range(3):
+                LIVES["read"](db, -1)
+            try:
+                with interrupting(at) as count:
+                    LIVES["read"](db, at)
+                done = count[0] < at
+            except INTERRUPTS:
+                pass
+            db._open_store.ages.look_at = 0.0  # some time has passed
+            LIVES["read"](db, -1)
+            assert [one for one in db._open_store._alive() if one._begun] == [], at
+    finally:
+        gc.enable()
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@counts_references
+def test_after_an_interrupt_other_threads_write_at_once(db: Any) -> None:
+    """Although the thread that was interrupted never calls us again, and keeps what it got."""
+
+    def writes(failed: list[Any]) -> None:
+        try:
+            with db.write(timeout=5) as t:
+                t.numbers[3] = 3
+        except BaseException as error:
+            failed.append(error)
+
+    write_once(db, 0)
+    at = 0
+    while True:
+        at += 5
+        try:
+            with interrupting(at) as count, db.write() as t:
+                t.numbers[1] = at
+            if count[0] < at:
+                break
+        except INTERRUPTS:
+            pass
+        failed: list[Any] = []
+        other = threading.Thread(target=writes, args=(failed,))
+        other.start()
+        other.join(10)
+        assert not failed, (at, failed)
+
+
+@signals
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="signals come to the main thread")
+def test_signals_at_any_moment_leave_no_lock(disk: Any) -> None:
+    """Real ones, at random microseconds."""
+    stored = came = 0
+
+    armed = False
+
+    def interrupt(*args: Any) -> None:
+        if armed:
+            raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        for n in range(SIGNALS):
+            try:
+                armed = True
+                signal.setitimer(signal.ITIMER_REAL, 0.00001 + (n * 7919 % 1000) * 2e-7)
+                try:
+                    with disk.write() as t:
+                        t.numbers[1] = n
+                    stored = n
+                    # Until it comes, so that it does not come into what follows. What comes into a finaliser is lost.
+                    time.sleep(0.05)
+                finally:
+                    armed = False
+            except KeyboardInterrupt:
+                came += 1
+            armed = False
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            with disk.write(timeout=5) as t:
+                assert t.numbers.get(1, 0) in (stored, n)
+                stored = t.numbers.get(1, 0)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert came > 0.9 * SIGNALS
+    disk.close()
+
+
+@pytest.mark.skipif(not COUNTS_REFERENCES, reason="a function of CPython")
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_exception_that_another_thread_sets_leaves_no_lock(disk: Any) -> None:
+    raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
+    stop = threading.Event()
+    came: list[int] = []
+
+    def writes() -> None:
+        n = 0
+        while not stop.is_set():
+            try:
+                while not stop.is_set():
+                    n += 1
+                    with disk.write(timeout=5) as t:
+                        t.numbers[1] = n
+            except Interrupt:
+                came.append(n)
+
+    thread = threading.Thread(target=writes)
+    thread.start()
+    deadline = time.monotonic() + 10
+    while len(came) < 200 and time.monotonic() < deadline:
+        raise_in(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(Interrupt))
+        time.sleep(0.0005)
+    time.sleep(0.05)
+    stop.set()
+    thread.join(20)
+    assert not thread.is_alive()
+    assert came
+    with disk.write(timeout=5) as t:
+        t.numbers[2] = 2
+    disk.close()
+
+
+def test_a_task_that_is_cancelled_in_its_block_leaves_no_lock(db: Any) -> None:
+    async def writes() -> None:
+        with db.write() as t:
+            t.numbers[1] = 1
+            await asyncio.sleep(10)
+
+    async def main() -> None:
+        for _ in range(20):
+            task = asyncio.ensure_future(writes())
+            await asyncio.sleep(0)
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+            write_once(db, 2)
+
+    asyncio.run(main())
+    with db.read() as t:
+        assert t.numbers[1] == 2
+
+
+def test_nothing_is_kept_alive_by_a_closed_database(tmp_path: Path) -> None:
+    db = zlmdb.open(tmp_path, Store)
+    with db.write() as t:
+        t.numbers[1] = 1
+    with db.read() as t:
+        assert t.numbers[1] == 1
+    alive = weakref.ref(t.txn)
+    del t
+    db.close()
+    gc.collect()
+    assert alive() is None
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
+def test_a_child_process_gets_transactions_of_its_own(tmp_path: Path) -> None:
+    program = """
+import os, sys
+import zlmdb
+class Store(zlmdb.Schema):
+    numbers: zlmdb.Table[int, int]
+db = zlmdb.open(sys.argv[1], Store)
+for n in range(4):
+    with db.write() as t: t.numbers[n] = n
+    with db.read() as t: assert t.numbers[n] == n
+del t
+pid = os.fork()
+if pid == 0:
+    status = 1
+    try:
+        for n in range(4, 8):
+            with db.write() as t: t.numbers[n] = n
+            with db.read() as t: assert t.numbers[n] == n
+        status = 0
+    finally:
+        os._exit(status)
+assert os.waitpid(pid, 0)[1] == 0
+with db.read() as t: assert len(t.numbers) == 8
+"""
+    subprocess.run([sys.executable, "-W", "ignore::DeprecationWarning", "-c", program, str(tmp_path)], check=True)

@@ -1,0 +1,93 @@
+"""Who may open a data file: what it is, who else can write to it, and whether it is still the one that was opened."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Hashable
+from typing import Optional
+
+from ... import errors
+from .filesystem import is_read_only
+
+
+def require_regular(file: str) -> None:
+    """Raise `InvalidDatabase` where *file* is a pipe, a device or the like, which to open may wait for ever."""
+    try:
+        mode = os.stat(file).st_mode
+    except OSError:
+        return
+    if not stat.S_ISREG(mode):
+        kind = next((name for name, test in _KINDS if test(mode)), "no file")
+        raise errors.InvalidDatabase(f"{file!r} is {kind}, not a data file: check the path", path=file)
+
+
+_KINDS = (
+    ("a pipe (FIFO)", stat.S_ISFIFO),
+    ("a device", stat.S_ISCHR),
+    ("a device", stat.S_ISBLK),
+    ("a socket", stat.S_ISSOCK),
+    ("a directory", stat.S_ISDIR),
+)
+
+
+def can_lock(lock: str) -> bool:
+    """Whether this user may enter a reader in the lock file *lock*, which may have to be made."""
+    target = lock if os.path.exists(lock) else os.path.dirname(lock)
+    effective = os.access in os.supports_effective_ids
+    return os.access(target, os.W_OK, effective_ids=effective)
+
+
+def nobody_writes(file: str, lock: str) -> bool:
+    """Whether nobody can write to the data file *file*: it is on a read-only medium, or nobody is permitted to.
+
+    A writer needs to write to the file and to its *lock* file, and to make that where it is not there.
+    """
+    lock = lock if os.path.exists(lock) else os.path.dirname(lock)
+    return is_read_only(file) or not (_writable(file) and _writable(lock))
+
+
+def _writable(path: str) -> bool:
+    """Whether the mode of *path* lets anybody write."""
+    return bool(stat.S_IMODE(os.stat(path).st_mode) & 0o222)
+
+
+def require_reader(path: str, file: str, lock: str) -> bool:
+    """Whether a reader of *file* locks; False where it need not, since nobody writes. Raises `ReadonlyDatabase`.
+
+    A reader that is not entered in the lock file reads pages that a writer overwrites at the same time.
+    """
+    if can_lock(lock):
+        return True
+    if nobody_writes(file, lock):
+        return False
+    raise errors.ReadonlyDatabase(
+        f"{path!r} cannot be read safely: readers enter themselves in {lock!r}, which {_whose(lock)} and this user may "
+        "not write; without that a writer overwrites what is being read. Permit it to read the data file and to write "
+        "the lock file (a common group, and umask 002 in the programs that write), or read a copy; where nobody writes "
+        "meanwhile, open it with lock=False",
+        path=path,
+    )
+
+
+def _whose(lock: str) -> str:
+    """Who may write the lock file, for an error."""
+    try:
+        found = os.stat(lock)
+    except OSError:
+        return "is not there"
+    return f"has the mode {stat.S_IMODE(found.st_mode):04o}, owner {found.st_uid} and group {found.st_gid},"
+
+
+def require_same(path: str, file: str, opened: Hashable, found: Optional[Hashable]) -> None:
+    """Raise `InvalidDatabase` where *found*, the identity of *file* now, is not that of the file *opened*.
+
+    Writes would go to a file without a name. None stands for a file that is not there.
+    """
+    if found != opened:
+        what = "was removed" if found is None else "was replaced by another file"
+        raise errors.InvalidDatabase(
+            f"{file!r} {what} while it is open here: what is written now would be lost. Close the database, and open "
+            "it again",
+            path=path,
+        )

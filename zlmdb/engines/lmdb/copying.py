@@ -1,0 +1,46 @@
+"""Copying the data file of an open environment, in one read transaction."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+import lmdb
+
+from ..protocols import Told
+from .roots import copy_pages, finish_copy
+
+_PAUSE = 0.1  # seconds between two reports of progress
+
+
+def copy_whole(file: str, target: int, told: Told) -> None:
+    """Copy the pages of *file* into the new file *target*, those too that nothing uses."""
+    with os.fdopen(target, "wb", closefd=False) as copy:
+        copy_pages(file, copy, told)
+
+
+def copy_compact(env: lmdb.Environment, target: int, total: int, told: Told) -> None:
+    """Let LMDB write the pages that are in use, *total* bytes at most, into the new file *target*."""
+    done = threading.Event()
+    failed: list[Exception] = []
+
+    def write() -> None:
+        try:
+            env.copyfd(target, compact=True)
+        except Exception as error:
+            failed.append(error)
+        finally:
+            done.set()
+
+    writer = threading.Thread(target=write, name="zlmdb-backup")
+    writer.start()
+    try:
+        while not done.wait(_PAUSE):
+            told(min(os.fstat(target).st_size, total), total)
+    finally:  # whatever *told* raises: the descriptor, whose number others get, must outlive the thread
+        writer.join()
+    if failed:
+        raise failed[0]
+    finish_copy(target)
+    size = os.fstat(target).st_size
+    told(size, size)

@@ -1,0 +1,425 @@
+"""The LMDB engine: opening environments, their map size, and LMDB's errors as ours.
+
+`lmdb.Environment` satisfies the Protocols of `zlmdb.engines` as it is, so this file only opens it and speaks for it.
+"""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import sys
+import time
+from collections.abc import Callable, Generator, Hashable
+from contextlib import contextmanager, suppress
+from typing import Any, Optional
+
+import lmdb
+
+from ... import errors
+from ...log import log
+from ..protocols import Handle, Told, known_options
+from . import mapsize, structure
+from .access import require_reader, require_regular, require_same
+from .copying import copy_compact, copy_whole
+from .errors import MAX_READERS, MAX_TABLES, NO_SPACE, translate
+from .filesystem import look_at, no_space
+from .options import LmdbOptions
+from .remains import LmdbRemains
+
+_LEAST_SIZE = 1 << 16
+_LOCK_PAUSES = (0.02, 0.1, 0.5)  # seconds
+WRITEMAP_SIZE = 10 << 20
+"""The map size with ``writemap=True`` and no maxsize: the default of zlmdb <= 26."""
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_looked_at: set[str] = set()  # paths that were warned of, if need be
+
+_KEY_SIZES = {"0.9": 511, "1.0": 1978}  # of a file of either format, as py-lmdb builds LMDB
+_META_PAGES = 2  # at the beginning of every file
+_SAMPLE = 1024  # a file of named sub-databases has fewer entries than this in its main database
+
+SPARE_READERS = 8
+
+# Where LMDB is called through cffi (PyPy), the read transaction that opens a handle in a read-only environment is kept
+# as a spare one instead of being committed, and the handle dies with it.
+_HANDLES_NEED_COMMIT = lmdb.Environment.__module__ == "lmdb.cffi"
+
+_LIB_VERSIONS = {"0.9": 0, "1.0": 1}
+_keys_of = 0  # the child process in which py-lmdb was told to forget what its parent has open
+
+
+def _data_file(path: str) -> str:
+    """The data file of the database at *path*, which is its directory or the data file itself."""
+    is_directory = os.path.isdir(path) or not os.path.exists(path)
+    return os.path.join(os.path.abspath(path), "data.mdb") if is_directory else os.path.realpath(path)
+
+
+def _env_path(file: str) -> tuple[str, bool]:
+    """What LMDB is to open for the data file *file*, and whether that is a directory.
+
+    Of a ``data.mdb`` it is the directory: whoever names the one or the other must meet in one lock file.
+    """
+    directory, name = os.path.split(file)
+    return (directory, True) if name == "data.mdb" and not os.path.exists(file + "-lock") else (file, False)
+
+
+class LmdbEngine:
+    """One LMDB environment to open: its path and options.
+
+    *path* is a directory, or the data file itself. Opening raises `FileNotFoundError` when it is absent and *create* is
+    false or it is to be read only, `ValueError` when the file has another LMDB format than ``options.lib_version``,
+    `InvalidDatabase` when it is not LMDB's.
+    """
+
+    names_in_main = True
+
+    def __init__(self, path: str, options: LmdbOptions, *, create: bool) -> None:
+        self.path = path
+        self.options = options
+        self.create = create
+        self.can_grow = options.maxsize is None and not options.readonly
+        self.nests = not options.writemap  # LMDB cannot do both
+        self.file = _data_file(path)
+        self._env_path, self._subdir = _env_path(self.file)
+        self.lock_file = self._beside("lock.mdb", "-lock")
+        self._size = self._reserved = 0
+        self._opened: Optional[Hashable] = None
+
+    def _beside(self, name: str, ending: str) -> str:
+        """The file *name* in the directory; of a data file with another name, that and *ending*."""
+        return os.path.join(self._env_path, name) if self._subdir else self._env_path + ending
+
+    @classmethod
+    def make_options(cls, **given: Any) -> LmdbOptions:
+        """The options *given*."""
+        return LmdbOptions(**known_options(given, LmdbOptions._fields))
+
+    @property
+    def directory(self) -> Optional[str]:
+        """The directory of the data file, unless that has a name of its own: then there may be others in it."""
+        directory, name = os.path.split(self.file)
+        return directory if name == "data.mdb" else None
+
+    @property
+    def writer_lock(self) -> Optional[str]:
+        """The file that our writers lock; None where there are none, or the user wants no locks."""
+        return self._writer_lock if self.options.lock and not self.options.readonly else None
+
+    @property
+    def _writer_lock(self) -> str:
+        return self._beside("writer.lock", "-writer.lock")
+
+    @property
+    def key_limit(self) -> int:
+        """The bytes that a key may take in a new file."""
+        return _KEY_SIZES[self.options.lib_version or "0.9"]
+
+    def identity(self) -> Optional[Hashable]:
+        """Device and inode of the data file, the same however its path is spelt; None while it does not exist."""
+        try:
+            stat = os.stat(self.file)
+        except OSError:
+            return None
+        return stat.st_dev, stat.st_ino
+
+    def exists(self) -> bool:
+        """Whether the data file is there."""
+        return os.path.exists(self.file)
+
+    def files(self) -> tuple[str, ...]:
+        """The data file, and those of the locks."""
+        return self.file, self.lock_file, self._writer_lock
+
+    def verify(self, file: str, told: Optional[Told] = None) -> list[str]:
+        """What is wrong with the pages of the data file *file*, which is read without LMDB."""
+        return structure.check(file, told)
+
+    @contextmanager
+    def remains(self) -> Generator[LmdbRemains, None, None]:
+        """A block that reads the data file, which may be damaged, page by page."""
+        require_regular(self.file)
+        with open(self.file, "rb", buffering=0) as data:
+            yield LmdbRemains(data, self.file)
+
+    @property
+    def moves(self) -> bool:
+        """Whether the open map may have to move, to grow or to follow another process that did."""
+        return self._reserved == 0
+
+    def open(self, *, readonly: bool = False) -> lmdb.Environment:
+        """A new environment, *readonly* if only for now. Reserves address space when no maximum size is given."""
+        path, options = self.path, self.options._replace(readonly=True) if readonly else self.options
+        new = not os.path.exists(self.file)
+        if new and (options.readonly or not self.create):
+            raise FileNotFoundError(
+                f"no database at {path!r}: check the path, or open it writable with a schema (and create=True) "
+                "to make it"
+            )
+        if not new:
+            require_regular(self.file)
+            structure.check_opening(self.file)
+        if self._env_path not in _looked_at:
+            _looked_at.add(self._env_path)
+            look_at(self.file)
+        keywords = self._keywords(new, options)
+        if options.writemap and options.maxsize is None:  # the file is allocated in full, so it needs a size
+            options = self.options = self.options._replace(maxsize=max(WRITEMAP_SIZE, mapsize.used(self.file)))
+        self._size, self._reserved = mapsize.map_size(self.file, options.maxsize)
+        try:
+            env = self._open(keywords)
+        except BaseException:
+            self.closed()
+            raise
+        self._opened = self.identity()
+        found = self.file_version(env)
+        if options.lib_version not in (None, found):
+            self.closed()
+            env.close()
+            raise ValueError(
+                f"{path!r} has the LMDB {found} format, lib_version={options.lib_version!r} was asked for: leave it out"
+            )
+        if options.writemap:
+            try:
+                self._allocate()
+            except BaseException:
+                self.closed()
+                env.close()
+                raise
+        return env
+
+    def require_reader(self) -> None:
+        """Raise `ReadonlyDatabase` where this user may not lock the file while it reads, and others may write to it."""
+        require_reader(self.path, self.file, self.lock_file)
+
+    def check_file(self) -> None:
+        """Raise `InvalidDatabase` or `CorruptDatabase` where the open file was replaced, removed or cut off meanwhile.
+
+        Called before a write begins, since what is written then would be lost.
+        """
+        if self._opened is None:
+            return
+        require_same(self.path, self.file, self._opened, self.identity())
+        structure.check_length(self.file)
+
+    def _allocate(self) -> None:
+        """Give the file all the room that it may need: writing to a map on a full disk would kill the process."""
+        if not hasattr(os, "posix_fallocate"):
+            return
+        try:
+            with open(self.file, "r+b") as data:
+                os.posix_fallocate(data.fileno(), 0, self._size)
+        except OSError as error:
+            ours = errors.DatabaseFull if error.errno in _NO_ROOM else errors.DiskError
+            raise ours(
+                f"writemap=True allocates {self._size} bytes for {self.file!r}, which failed ({error}): make room, or "
+                f"open it with a smaller maxsize",
+                path=self.path, size=self._size,
+            ) from error  # fmt: skip
+
+    def _keywords(self, new: bool, options: LmdbOptions) -> dict[str, Any]:
+        keywords: dict[str, Any] = {
+            "subdir": self._subdir, "readonly": options.readonly, "lock": options.lock,
+            "sync": options.durability != "none", "metasync": options.durability == "full",
+            "writemap": options.writemap, "max_dbs": MAX_TABLES, "max_readers": MAX_READERS,
+            "max_spare_txns": 0 if options.readonly and _HANDLES_NEED_COMMIT else SPARE_READERS,
+        }  # fmt: skip
+        if new:
+            os.makedirs(self._env_path, exist_ok=True)
+            if options.lib_version is not None:
+                keywords["lib_version"] = _LIB_VERSIONS[options.lib_version]
+        return keywords
+
+    def _open(self, keywords: dict[str, Any]) -> lmdb.Environment:
+        if keywords["readonly"] and keywords["lock"] and not require_reader(self.path, self.file, self.lock_file):
+            # Without a lock file there is no table of readers, which only matters beside a writer.
+            log.info("%s opens without locks: nobody can write there", self.path)
+            keywords = {**keywords, "lock": False}
+        try:
+            return self._fitting(keywords)
+        except lmdb.DiskError as error:
+            raise no_space(self.file, error) or self.translate(error) from error
+        except lmdb.Error as error:
+            raise self.translate(error) from error
+
+    def _fitting(self, keywords: dict[str, Any]) -> lmdb.Environment:
+        """An environment with the map size that is wanted; where the address space is short, with a smaller one."""
+        first, least = mapsize.growable(self.file), max(mapsize.used(self.file), _LEAST_SIZE)
+        while True:
+            try:
+                return self._patient(keywords)
+            except lmdb.MapResizedError:  # another process made the file larger in just this moment
+                self.closed()
+                self._size = max(self.options.maxsize or mapsize.growable(self.file), mapsize.used(self.file))
+            except lmdb.MemoryError:
+                size = self._size
+                if self.options.maxsize is not None or size <= least:
+                    raise
+                self.closed()
+                self._size = first if first < size else max(size // 2, least)
+
+    def _patient(self, keywords: dict[str, Any]) -> lmdb.Environment:
+        """Open, and again shortly after where the lock file is not to be had: in clusters that passes."""
+        for pause in _LOCK_PAUSES:
+            try:
+                env = lmdb.open(os.fsencode(self._env_path), map_size=self._size, **keywords)
+            except lmdb.LockError:
+                if keywords["readonly"]:
+                    raise
+                time.sleep(pause)
+            else:
+                break
+        else:
+            env = lmdb.open(os.fsencode(self._env_path), map_size=self._size, **keywords)
+        env.reader_check()  # what readers that were killed have left
+        return env
+
+    def open_existing(self, env: lmdb.Environment, name: bytes) -> Handle:
+        """The handle of the sub-database *name*, or None where there is none."""
+        try:
+            return env.open_db(name, create=False)
+        except (lmdb.NotFoundError, lmdb.IncompatibleError):
+            return None
+        except lmdb.MapResizedError:  # the store makes it good
+            raise
+        except lmdb.Error as error:
+            raise self.translate(error) from error
+
+    def holds_spaces(self, env: lmdb.Environment, txn: lmdb.Transaction[Any]) -> bool:
+        """Whether there is any sub-database. A file full of records is taken to have none."""
+        return txn.stat()["entries"] <= _SAMPLE and any(env.dbs(txn))
+
+    def closed(self) -> None:
+        """Give the reservation of a closed environment back to the budget of the process."""
+        mapsize.release(self._reserved)
+        self._size = self._reserved = 0
+
+    def capacity(self, env: Optional[lmdb.Environment]) -> int:
+        """The map size; of a file that is not open, what the user set or would be reserved."""
+        if env is not None:
+            return env.info()["map_size"]
+        return mapsize.RESERVATION if self.options.maxsize is None else self.options.maxsize
+
+    def used(self, env: lmdb.Environment) -> int:
+        """The bytes of all pages, of those too that are free."""
+        return (env.info()["last_pgno"] + 1) * env.stat()["psize"]
+
+    def data_pages(self, env: lmdb.Environment) -> int:
+        """The pages of the file without its meta pages."""
+        return env.info()["last_pgno"] + 1 - _META_PAGES
+
+    def copy_to(self, env: lmdb.Environment, target: int, *, compact: bool, told: Told) -> None:
+        """Write a copy into the new file *target*: by LMDB, without unused pages, or page by page."""
+        if compact:
+            copy_compact(env, target, self.used(env), told)
+        else:
+            copy_whole(self.file, target, told)
+
+    def readers(self, env: lmdb.Environment) -> list[tuple[int, Optional[int]]]:
+        """LMDB's table of readers."""
+        found: list[tuple[int, Optional[int]]] = []
+        for line in env.readers().splitlines()[1:]:
+            if line.strip():
+                pid, _, snapshot = line.split()
+                found.append((int(pid), None if snapshot == "-" else int(snapshot)))
+        return found
+
+    def clear_readers(self, env: lmdb.Environment) -> int:
+        """Free the slots of readers whose processes were killed; how many."""
+        return env.reader_check()
+
+    def settled(self, env: lmdb.Environment, options: LmdbOptions) -> LmdbOptions:
+        """*options* with the format of the file, unless they name one, and with ``writemap`` with its size."""
+        size = self.options.maxsize if options.writemap and options.maxsize is None else options.maxsize
+        return options._replace(lib_version=options.lib_version or self.file_version(env), maxsize=size)
+
+    def file_version(self, env: lmdb.Environment) -> str:
+        """The LMDB format of the file: "0.9" or "1.0"."""
+        return "0.9" if env.lib_version()[0] < 1 else "1.0"
+
+    def library_version(self, env: lmdb.Environment) -> str:
+        """The version of the LMDB that has the file open."""
+        return ".".join(map(str, env.lib_version()))
+
+    def grow(self, env: lmdb.Environment) -> None:
+        """Double the map, unless the user set its size. No transaction of this process may be open."""
+        if self.can_grow:
+            size = env.info()["map_size"]
+            self._require_space(size)
+            log.info("%s grows to %d bytes", self.path, 2 * size)
+            _set_size(env, 2 * size)
+
+    def adopt_size(self, env: lmdb.Environment) -> None:
+        """Follow another process that made the file larger. No transaction of this process may be open."""
+        limit, used = self.options.maxsize, mapsize.used(self.file)
+        self._require_space(used - env.info()["map_size"])
+        _set_size(env, 0 if limit is None else max(limit, used))
+
+    def _require_space(self, size: int) -> None:
+        """Raise `DatabaseFull` where the address space has no room for *size* bytes more.
+
+        LMDB gives the old map up before it has the new one, and cannot be sure to get the old one again.
+        """
+        if size > 0 and sys.platform != "win32":
+            try:
+                mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ).close()
+            except OSError as error:
+                raise errors.DatabaseFull(
+                    f"{NO_SPACE} ({error}): {self.path!r} keeps its map, and needs {size} bytes more",
+                    path=self.path, size=mapsize.used(self.file),
+                ) from error  # fmt: skip
+
+    def fatal(self, error: Exception) -> bool:
+        """Whether the environment that gave *error* has to be opened anew: LMDB stopped it, or py-lmdb closed it."""
+        return isinstance(error, lmdb.PanicError) or "closed/deleted/dropped" in str(error)
+
+    def resized(self, error: Exception) -> bool:
+        """Whether *error* says that another process made the file larger than this map."""
+        return isinstance(error, lmdb.MapResizedError)
+
+    def retry(self, error: Exception) -> bool:
+        """False: there is one writer at a time, so that nothing conflicts."""
+        return False
+
+    def translate(self, error: Exception, **details: Any) -> Exception:
+        """Our error for *error* of LMDB, to be raised ``from`` it; any other exception comes back as it is."""
+        ours = translate(error, path=self.path, **details)
+        return self._full(details) if isinstance(error, lmdb.MapFullError) else ours
+
+    def _full(self, details: dict[str, Any]) -> errors.DatabaseFull:
+        limit, size = self.options.maxsize, mapsize.used(self.file)
+        if limit is None:
+            text = f"the memory map of {self.path!r} is full: it grows before the next transaction, run this one again"
+        else:
+            text = f"{self.path!r} takes {size} bytes and has a maxsize of {limit}: open it with a larger one"
+        return errors.DatabaseFull(text, **{**details, "path": self.path, "size": size, "limit": limit})
+
+    def before_fork(self, env: lmdb.Environment) -> list[Any]:
+        """Take the spare read transactions out of py-lmdb's cache, so that a child cannot free their reader slots."""
+        held: list[Any] = []
+        with suppress(lmdb.Error):  # no more reader slots: then no spare one is left either
+            for _ in range(SPARE_READERS):
+                held.append(env.begin())
+        return held
+
+    def in_child(self) -> None:
+        """Let inherited files be opened again, although iterators and the like still refer to the environments."""
+        global _keys_of
+        envid: Any = sys.modules.get("lmdb._envid")
+        if envid is not None and _keys_of != os.getpid():
+            _keys_of = os.getpid()
+            inherited: Callable[..., tuple[Any, ...]] = envid.env_keys
+            # py-lmdb refuses files that are open in the process, and cannot know that here they are the parent's.
+            envid.env_keys = lambda *args: tuple(("child", _keys_of, *key) for key in inherited(*args))  # pyright: ignore[reportUnknownLambdaType]  # a lambda's *args cannot be annotated
+
+
+def _set_size(env: lmdb.Environment, size: int) -> None:
+    try:
+        env.set_mapsize(size)
+    except lmdb.MemoryError:
+        # py-lmdb has closed the environment. With cffi (PyPy) it goes on to take the file for open in this process.
+        cffi: Any = sys.modules.get("lmdb.cffi")
+        keys = getattr(env, "_open_keys", None)
+        if cffi is not None and keys:
+            cffi._open_env_keys.difference_update(keys)
+        raise

@@ -1,0 +1,78 @@
+"""LMDB's errors, and ours for each of them."""
+
+from __future__ import annotations
+
+import errno
+import os
+from typing import Any
+
+import lmdb
+
+from ... import errors
+
+MAX_TABLES = 1024
+MAX_READERS = 1024
+LARGEST_VALUE = (1 << 32) - 1
+
+NO_SPACE = "the address space or memory of this process is used up"
+
+NESTED = "this thread has a write transaction open already, and a second one would wait for ever: use txn.savepoint()"
+
+_DAMAGED = "the data file is damaged: restore a backup"
+_REOPEN = "the environment met a fatal error: close it and open it again"
+
+# LMDB's error, ours, and what the user can do.
+_ERRORS: dict[str, tuple[type[errors.Error], str]] = {
+    "MapFullError": (errors.DatabaseFull, "the database has reached its maximum size: open it with a larger maxsize"),
+    "TxnFullError": (errors.DatabaseFull, "the transaction has too many changes: commit more often"),
+    "DbsFullError": (errors.DatabaseFull, f"the database has the {MAX_TABLES} tables and indexes of MAX_TABLES"),
+    "ReadersFullError": (errors.DatabaseFull, f"all {MAX_READERS} reader slots (MAX_READERS) are taken: end some"),
+    "MemoryError": (errors.DatabaseFull, NO_SPACE),
+    "ReadonlyError": (errors.ReadonlyDatabase, "nothing can be written here: use db.write() or begin(write=True)"),
+    "BadTxnError": (errors.TransactionClosed, "the transaction has ended or cannot go on: begin a new one"),
+    "BadRslotError": (errors.TransactionClosed, "the reader slot belongs to another thread: begin a new transaction"),
+    "BadDbiError": (errors.TransactionStale, "the transaction began before the table was attached: begin again"),
+    "DiskError": (errors.DiskError, "the operating system could not read or write the files: is the disk full?"),
+    "LockError": (errors.DiskError, "the lock file could not be used: does the file system support locks?"),
+    "CorruptedError": (errors.CorruptDatabase, _DAMAGED),
+    "PageNotFoundError": (errors.CorruptDatabase, _DAMAGED),
+    "BadChecksumError": (errors.CorruptDatabase, _DAMAGED),
+    "PanicError": (errors.CorruptDatabase, _REOPEN),
+    "ProblemError": (errors.CorruptDatabase, _REOPEN),
+    "InvalidError": (errors.InvalidDatabase, "this is no LMDB data file"),
+    "VersionMismatchError": (errors.InvalidDatabase, "the lock file is of another LMDB version: close all other users"),
+    "IncompatibleError": (errors.InvalidDatabase, "the file uses the name of a table for something else"),
+    "BadValsizeError": (errors.EncodeError, "the key is empty or too long for this LMDB format"),
+}
+
+
+def translate(error: Exception, **details: Any) -> Exception:
+    """Our error for *error* of LMDB, to be raised ``from`` it; any other exception comes back as it is."""
+    if not isinstance(error, lmdb.Error):
+        return error
+    text = str(error)
+    if "closed/deleted/dropped" in text:
+        return errors.TransactionClosed("the transaction has ended: begin a new one", **details)
+    if "same thread" in text:
+        return errors.NestedTransaction(NESTED, **details)
+    if isinstance(error, lmdb.LockError) and "mdb_txn" in text and os.strerror(errno.EAGAIN) in text:
+        return errors.DatabaseInUse(
+            f"another process with the id {os.getpid()} reads the database: LMDB knows a reader by its process id, and "
+            f"in another container or PID namespace this number is taken as well. Let the containers share their PID "
+            f"namespace (docker run --pid=container:NAME or --pid=host, shareProcessNamespace: true), or let one "
+            f"process open the file and serve the others ({text})",
+            **details,
+        )
+    if os.strerror(errno.EROFS) in text:
+        return errors.ReadonlyDatabase(
+            f"the file system can only be read: open it with readonly=True ({text})", **details
+        )
+    if isinstance(error, lmdb.BadValsizeError) and "put" in text:  # keys are looked at before
+        return errors.EncodeError(
+            f"the value has 4 GiB or more, and LMDB holds up to {LARGEST_VALUE} bytes: store it in parts, or in a file "
+            f"of its own ({text})",
+            **{**details, "limit": LARGEST_VALUE},
+        )
+    name = "DiskError" if os.strerror(errno.EIO) in text else type(error).__name__  # a short write, on a full disk
+    ours, advice = _ERRORS.get(name, (errors.DiskError, "the engine failed"))
+    return ours(f"{advice} ({text})", **details)

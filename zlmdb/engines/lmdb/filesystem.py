@@ -1,0 +1,103 @@
+"""Where a data file lies, as far as LMDB cares: network file systems, hard links, and what "no space" means there."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from typing import NamedTuple, Optional
+
+from ... import errors
+from ...log import log
+
+MOUNTS = "/proc/self/mountinfo"
+
+# LMDB needs coherent shared memory and locks between all who have the file open.
+_NETWORK = r"nfs\d?|cifs|smb\d?|smbfs|9p|ceph|afs|glusterfs|lustre|fuse\..*"
+_ESCAPE = r"\\([0-7]{3})"
+_SOME_ROOM = 1 << 20
+_READ_ONLY = getattr(os, "ST_RDONLY", 1)  # PyPy does not have it; it is 1 on every system that has statvfs
+
+
+def look_at(file: str) -> None:
+    """Log a warning when the data file *file* lies where LMDB is at risk."""
+    kind = file_system(file)
+    if kind is not None and re.fullmatch(_NETWORK, kind):
+        log.warning(
+            "%s is on a network file system (%s), where memory maps and locks of several machines do not agree: "
+            "keep the database on a local disk, or open it from one machine only",
+            file, kind,
+        )  # fmt: skip
+    try:
+        links = os.stat(file).st_nlink
+    except OSError:
+        return
+    if links > 1:
+        log.warning(
+            "%s has %d hard links: each name has a lock file of its own, so that all processes must open it by the "
+            "same one",
+            file, links,
+        )  # fmt: skip
+
+
+class Mount(NamedTuple):
+    """A file system as it is mounted: its kind, as the kernel calls it, and whether the medium itself is read-only."""
+
+    kind: str
+    read_only: bool
+
+
+def is_read_only(path: str) -> bool:
+    """Whether nobody can write to the file system that *path* is on.
+
+    Mounted read-only at one place, as in a container, it may be writable at another one.
+    """
+    try:
+        here = os.statvfs(path).f_flag & _READ_ONLY
+    except (OSError, AttributeError):  # the system has no statvfs
+        return False
+    found = mount_of(path)
+    return bool(here) and (found is None or found.read_only)
+
+
+def file_system(path: str, mounts: str = MOUNTS) -> Optional[str]:
+    """The kind of file system that *path* is on; None where that is not known."""
+    found = mount_of(path, mounts)
+    return None if found is None else found.kind
+
+
+def mount_of(path: str, mounts: str = MOUNTS) -> Optional[Mount]:
+    """How the file system that *path* is on is mounted; None where that is not known.
+
+    *mounts* is Linux's table of mounts, described in proc_pid_mountinfo(5).
+    """
+    real = os.path.realpath(path)
+    best, found = -1, ""
+    try:
+        with open(mounts, encoding="utf-8", errors="surrogateescape") as lines:
+            for line in lines:
+                fields, _, tail = line.partition(" - ")
+                point = re.sub(_ESCAPE, lambda match: chr(int(match[1], 8)), fields.split(" ")[4])
+                inside = real == point or real.startswith(point.rstrip("/") + "/")
+                if inside and len(point) >= best:  # the last of several mounts on one point is the visible one
+                    best, found = len(point), tail
+    except (OSError, IndexError):  # no Linux
+        return None
+    words = found.split()  # the kind, what is mounted, the options of the file system itself
+    return Mount(words[0], "ro" in words[-1].split(",")) if words else None
+
+
+def no_space(file: str, error: Exception) -> Optional[errors.DiskError]:
+    """Our error for an opening that failed for want of space although the disk has some: semaphores, on macOS."""
+    if os.strerror(errno.ENOSPC) not in str(error):
+        return None
+    import shutil  # late: it brings three libraries of compression with it
+
+    free = shutil.disk_usage(os.path.dirname(file)).free
+    if free < _SOME_ROOM:
+        return None
+    return errors.DiskError(
+        f"no space for the locks of {file!r}, though its disk has {free} bytes free ({error}): on macOS and BSD the "
+        f"system's semaphores are used up, see them with `ipcs -s` and remove those that nobody uses with `ipcrm -s`",
+        path=file,
+    )

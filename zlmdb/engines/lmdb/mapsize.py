@@ -1,0 +1,67 @@
+"""How large the memory map of a file is: what the user said, address space reserved, or twice the data."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Optional
+
+TIB = 1 << 40
+RESERVATION = TIB
+"""Address space reserved for a database without a `maxsize`, in bytes. It costs neither memory nor disk."""
+
+BUDGET = 16 * TIB
+"""Address space that the reservations of one process may add up to; 127 TiB exhaust a 47-bit address space."""
+
+FIRST_SIZE = 64 << 20
+"""The first map size, in bytes, where no address space can be reserved; it then doubles as the data grow."""
+
+_reserved = 0
+
+
+def map_size(file: str, maxsize: Optional[int]) -> tuple[int, int]:
+    """The map size to open *file* with: *maxsize* (at least what is used), or a reservation; and what is reserved."""
+    global _reserved
+    if maxsize is not None:
+        return max(maxsize, used(file)), 0
+    least, wanted = growable(file), _reservation()
+    if wanted < least or _reserved + wanted > BUDGET:
+        return least, 0
+    _reserved += wanted
+    return wanted, wanted
+
+
+def growable(file: str) -> int:
+    """The map size to start from where the map has to grow with the data."""
+    return max(FIRST_SIZE, 2 * used(file))
+
+
+def _reservation() -> int:
+    """The address space to reserve, in bytes: 0 where reserving it would cost something."""
+    if sys.maxsize <= 1 << 32 or sys.platform not in ("linux", "darwin"):
+        return 0
+    return min(RESERVATION, _address_space() // 4)
+
+
+def _address_space() -> int:
+    try:
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    except (ImportError, OSError):  # Windows has no such limit
+        return 1 << 62
+    return 1 << 62 if limit in (resource.RLIM_INFINITY, -1) else limit
+
+
+def used(file: str) -> int:
+    """The bytes that the data file takes; 0 while there is none."""
+    try:
+        return os.stat(file).st_size
+    except OSError:
+        return 0
+
+
+def release(reserved: int) -> None:
+    """Let others of this process have the address space that was *reserved* for an environment closed now."""
+    global _reserved
+    _reserved -= reserved

@@ -1,0 +1,18 @@
+"""What LMDB can be told beyond what every engine can."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Optional
+
+from ..protocols import Durability
+
+
+class LmdbOptions(NamedTuple):
+    """The options of an LMDB environment; see `zlmdb.Database` for what they mean."""
+
+    readonly: bool = False
+    maxsize: Optional[int] = None
+    durability: Durability = "full"
+    lock: bool = True
+    writemap: bool = False
+    lib_version: Optional[str] = None

@@ -1,0 +1,176 @@
+"""The records of a data file that can be reached, however damaged it is, and what is wrong on the way.
+
+Where `structure` refuses a page, this takes what it can out of it.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple, Optional
+
+from .nodes import Damage, Node, Nodes
+from .pages import BEYOND, BIG, BRANCH, FIRST_PAGE, LEAF, NO_PAGE, OVERFLOW, SUBTREE, TREE, U64, Meta, PageFile, Tree
+
+_KEEP = 200  # problems kept in words; the others are counted
+_DEEPEST = 32
+
+
+class Record(NamedTuple):
+    """An entry of a tree. *value*: None when it cannot be read; *tree*: of a sub-database."""
+
+    key: bytes
+    value: Optional[bytes]
+    tree: Optional[Tree]
+
+
+class Walk:
+    """One pass over the trees of one committed state: the records that can be reached, and what is wrong on the way.
+
+    *problems* are in words, at most 200 of them; *count* is how many there were. *live* marks the pages reached.
+    """
+
+    def __init__(self, file: PageFile, meta: Meta) -> None:
+        self.file = file
+        self.meta = meta
+        self.nodes = Nodes(file)
+        self.problems: list[str] = []
+        self.count = 0
+        self.live = bytearray(meta.last + 1)
+
+    def problem(self, text: str) -> None:
+        """Note what is wrong."""
+        self.count += 1
+        if self.count <= _KEEP:
+            self.problems.append(text)
+
+    def records(self, name: str, tree: Tree) -> Iterator[Record]:
+        """The records of *tree*, in order, past what cannot be read."""
+        if tree.root == NO_PAGE:
+            if tree.depth or tree.branches or tree.leaves or tree.overflows or tree.entries:
+                self.problem(f"{name}: no root, but counts of pages or entries")
+            return
+        free = tree is self.meta.free  # whose keys are integers, and whose padding is the page size
+        if not free and (tree.flags or tree.pad):
+            self.problem(f"{name}: has the flags {tree.flags:#x} and the padding {tree.pad}, which zlmdb does not use")
+            return
+        yield from _TreeWalk(self, name, tree).records()
+
+    def claim(self, name: str, number: int, count: int = 1) -> bool:
+        """Mark pages as reached; False when they are out of range or were reached before."""
+        if number < FIRST_PAGE or number + count > len(self.live):
+            self.problem(f"{name}: refers to page {number}, the pages are {FIRST_PAGE} to {len(self.live) - 1}")
+            return False
+        if self.live.find(1, number, number + count) >= 0:
+            self.problem(f"{name}: page {number} is in use twice")
+            return False
+        self.live[number : number + count] = b"\1" * count
+        return True
+
+
+class _TreeWalk:
+    """The pass over one tree."""
+
+    def __init__(self, walk: Walk, name: str, tree: Tree) -> None:
+        self._walk = walk
+        self._file = walk.file
+        self._nodes = walk.nodes
+        self._name = name
+        self._tree = tree
+        self._integers = tree is walk.meta.free
+        self._entries = 0
+
+    def records(self) -> Iterator[Record]:
+        """The records, then a comparison of how many there were with what the tree says of itself."""
+        before = self._walk.count
+        stack = [(self._tree.root, 1)]
+        while stack:
+            number, level = stack.pop()
+            page = self._page(number)
+            kind = 0 if page is None else self._file.flags(page)
+            if page is None:
+                continue
+            if kind == LEAF:
+                yield from self._leaf(number, page)
+            elif kind == BRANCH and level < _DEEPEST:
+                stack.extend((child, level + 1) for child in reversed(self._children(number, page)))
+            else:
+                self._problem(f"page {number} is neither a branch nor a leaf (flags {kind:#x})")
+        if self._walk.count == before and self._entries != self._tree.entries:  # else they cannot agree
+            self._problem(f"{self._entries} entries found, {self._tree.entries} recorded")
+
+    def _problem(self, text: str) -> None:
+        self._walk.problem(f"{self._name}: {text}")
+
+    def _page(self, number: int) -> Optional[bytes]:
+        if not self._walk.claim(self._name, number):
+            return None
+        page = self._file.read(number)
+        if page is None:
+            self._problem(f"page {number} is {BEYOND}")
+            return None
+        wrong = self._file.unsound(number, page, self._walk.meta.txnid)
+        if wrong is not None:
+            self._problem(wrong)
+            return None
+        return page
+
+    def _children(self, number: int, page: bytes) -> list[int]:
+        try:
+            return self._nodes.branch(page, self._integers)[0]
+        except Damage as error:
+            self._problem(f"page {number} {error}")
+            return [node.length | node.flags << 32 for node in self._nodes.loose(page)]
+
+    def _leaf(self, number: int, page: bytes) -> Iterator[Record]:
+        try:
+            self._nodes.leaf(page, self._integers)
+        except Damage as error:
+            self._problem(f"page {number} {error}")
+        for node in self._nodes.loose(page):
+            self._entries += 1
+            yield self._record(number, page, node)
+
+    def _record(self, number: int, page: bytes, node: Node) -> Record:
+        key, flags, where, length = node
+        if flags & ~(BIG | SUBTREE):
+            self._problem(f"page {number}: the record {key[:40]!r} has the flags {flags:#x}, which zlmdb does not use")
+            return Record(key, None, None)
+        if flags & BIG:
+            return Record(key, self._long(number, page, node), None)
+        if where + length > self._file.page_size:
+            self._problem(f"page {number}: the value of {key[:40]!r} is longer than the page")
+            return Record(key, None, None)
+        value = page[where : where + length]
+        if flags & SUBTREE and length != TREE.size:
+            self._problem(f"page {number}: {key[:40]!r} is no sub-database")
+            return Record(key, None, None)
+        return Record(key, value, Tree(*TREE.unpack(value)) if flags & SUBTREE else None)
+
+    def _long(self, number: int, page: bytes, node: Node) -> Optional[bytes]:
+        """A value on pages of its own. They may be more than it needs: LMDB puts a shorter value where a longer was."""
+        file, key = self._file, node.key[:40]
+        if node.where + self._nodes.reference > file.page_size:
+            self._problem(f"page {number}: {key!r} has no room for the page of its value")
+            return None
+        (first,) = U64.unpack_from(page, node.where)
+        needed = (file.header - 1 + node.length) // file.page_size + 1
+        head = file.read(first) if FIRST_PAGE <= first < len(self._walk.live) else None
+        if head is None:
+            self._problem(f"the value of {key!r} is on page {first}, {BEYOND}")
+            return None
+        (pages,) = struct.unpack_from("=I", head, file.header - 4)
+        if file.flags(head) != OVERFLOW or pages < needed:
+            self._problem(f"the value of {key!r} is not on page {first}")
+            return None
+        wrong = file.unsound(first, head, self._walk.meta.txnid)
+        if wrong is not None:
+            self._problem(wrong)
+            return None
+        if not self._walk.claim(self._name, first, pages):
+            return None
+        data = file.read(first, needed)
+        if data is None:
+            self._problem(f"the value of {key!r} is {BEYOND}")
+            return None
+        return data[file.header : file.header + node.length]

@@ -1,0 +1,59 @@
+"""Which engine stores what was given: nothing (None), a path, or a URL by its scheme."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Optional, cast
+
+from .protocols import Engine, EngineClass, Options
+
+if TYPE_CHECKING:  # that each is an engine is checked here; programs that pack others find here what to pack
+    from .lmdb.engine import LmdbEngine
+    from .memory.engine import MemoryEngine
+
+    _checked: list[EngineClass] = [LmdbEngine, MemoryEngine]
+
+_MEMORY, _PATH = None, ""
+
+# Where each engine is, by the scheme of its URLs. None of them is imported before it is used.
+_ENGINES: dict[Optional[str], str] = {
+    _MEMORY: "zlmdb.engines.memory.engine:MemoryEngine",
+    _PATH: "zlmdb.engines.lmdb.engine:LmdbEngine",
+}
+
+
+def register(scheme: str, engine_class: str) -> None:
+    """Let URLs of *scheme* be stored by the engine that *engine_class* names, as ``module:Class``."""
+    _ENGINES[scheme] = engine_class
+
+
+def engine_class(path: Optional[str]) -> EngineClass:
+    """The engine that stores *path*. Raises ValueError for a URL of none."""
+    scheme = _scheme(path)
+    if scheme not in _ENGINES:
+        known = ", ".join(f"{one}://" for one in _ENGINES if one) or "none"
+        raise ValueError(
+            f"{path!r} is a URL of an engine that there is not (known: {known}): check its scheme, or, for a "
+            f"path, write ./{path}"
+        )
+    module, _, name = _ENGINES[scheme].partition(":")
+    return cast(EngineClass, getattr(import_module(module), name))
+
+
+def engine(path: Optional[str], options: Optional[Options] = None, *, create: bool = False) -> Engine:
+    """The engine for *path*, which is not opened; *create*: opening it makes what is not there."""
+    cls = engine_class(path)
+    return cls(path, cls.make_options() if options is None else options, create=create)
+
+
+def options(path: Optional[str], **given: Any) -> Options:
+    """The options of the engine for *path*. Raises TypeError for one that it does not have."""
+    return engine_class(path).make_options(**given)
+
+
+def _scheme(path: Optional[str]) -> Optional[str]:
+    """The scheme of a URL; of a path, which may begin with a letter and a colon on Windows, none."""
+    if path is None:
+        return _MEMORY
+    scheme, found, _ = path.partition("://")
+    return scheme if found and len(scheme) > 1 and scheme.isalnum() else _PATH

@@ -1,0 +1,38 @@
+"""Names of a package that are imported when they are first used, since most programs use few of them (PEP 562)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+
+def on_first_use(
+    package: str, modules: Mapping[str, str], prefixes: Mapping[str, str] = {}
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:  # fmt: skip
+    """The ``__getattr__`` and ``__dir__`` of *package*, which finds a name in another module when it is first used.
+
+    *modules*: the names, parted by spaces, by the module that has them; a module without names is itself the attribute.
+    *prefixes*: modules by what their names begin with. A name that was used is an attribute from then on.
+    """
+    homes = {name: module for module, names in modules.items() for name in names.split()}
+    submodules = {module[1:]: module for module, names in modules.items() if not names}
+
+    def home(name: str) -> str:
+        return homes.get(name) or next((module for start, module in prefixes.items() if name.startswith(start)), "")
+
+    def __getattr__(name: str) -> Any:
+        if name in submodules:
+            return import_module(submodules[name], package)
+        module = home(name)
+        found = vars(import_module(module, package)) if module else {}
+        if name not in found:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        vars(import_module(package))[name] = found[name]
+        return found[name]
+
+    def __dir__() -> list[str]:
+        known = vars(import_module(package))
+        return sorted({*known, *known["__all__"], *submodules})
+
+    return __getattr__, __dir__

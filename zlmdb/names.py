@@ -1,0 +1,57 @@
+"""The public names that `zlmdb` imports when they are first used: the classic maps, formats, reports.
+
+Type checkers see them all, and take none that there is not.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .late import on_first_use
+
+if TYPE_CHECKING:
+    from . import _flatbuffers_vendor as _flatbuffers_vendor
+    from . import flatbuffers as flatbuffers
+    from .classic.maps import *  # noqa: F403
+    from .classic.pmap import PersistentMap as PersistentMap
+    from .operations.migrations import Migration as Migration
+    from .operations.oldtables import OldTables as OldTables
+    from .operations.progress import Progress as Progress
+    from .operations.report import CheckReport as CheckReport
+    from .operations.statistics import TableInfo as TableInfo
+    from .values import ArraySerializer as ArraySerializer
+    from .values import CborSerializer as CborSerializer
+    from .values import Compression as Compression
+    from .values import DecompressionLimit as DecompressionLimit
+    from .values import FlatBuffersSerializer as FlatBuffersSerializer
+    from .values import JsonSerializer as JsonSerializer
+    from .values import MsgpackSerializer as MsgpackSerializer
+    from .values import PickleSerializer as PickleSerializer
+    from .values.aliases import *  # noqa: F403
+    from .values.was import Was as Was
+else:
+    __all__ = ["__dir__", "__getattr__"]
+    __getattr__, __dir__ = on_first_use(
+        __package__,
+        {
+            "._flatbuffers_vendor": "",
+            ".flatbuffers": "",  # which takes longer to import than all of zlmdb
+            ".classic.pmap": "PersistentMap",
+            ".operations.statistics": "TableInfo",
+            ".operations.migrations": "Migration",
+            ".operations.oldtables": "OldTables",
+            ".operations.progress": "Progress",
+            ".operations.report": "CheckReport",
+            ".values.aliases": "Array Cbor Checked Compressed FlatBuffers Json Msgpack Pickle Snappy Unchecked Zlib "
+            "Zstd",
+            ".values.array": "ArraySerializer",
+            ".values.cbor": "CborSerializer",
+            ".values.compression": "Compression DecompressionLimit",
+            ".values.flatbuffers": "FlatBuffersSerializer",
+            ".values.json": "JsonSerializer",
+            ".values.msgpack": "MsgpackSerializer",
+            ".values.pickle": "PickleSerializer",
+            ".values.was": "Was",
+        },
+        prefixes={"Map": ".classic.maps"},
+    )

@@ -1,0 +1,51 @@
+"""What can be said of an LMDB file that zlmdb did not write: its format, its sizes, its sub-databases."""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+from .. import errors
+from ..engines import registry
+
+_MOST = 1000
+"""Sub-databases that are looked at."""
+
+
+def foreign(path: str) -> Optional[dict[str, Any]]:
+    """Facts of the LMDB file at *path*; None where it is none, or has a catalogue of zlmdb."""
+    engine: Any = registry.engine(path, registry.options(path, readonly=True))
+    try:
+        env = engine.open()
+    except errors.Error:
+        return None
+    try:
+        return None if engine.open_existing(env, b"__zlmdb__") is not None else _facts(engine, env, path)
+    finally:
+        env.close()
+        engine.closed()
+
+
+def _facts(engine: Any, env: Any, path: str) -> dict[str, Any]:
+    with env.begin() as txn:
+        main = env.stat()
+        names = [bytes(name) for name, _ in zip(env.dbs(txn), range(_MOST))] if engine.holds_spaces(env, txn) else []
+    handles = {name: engine.open_existing(env, name) for name in names}
+    with env.begin() as txn:
+        entries = {_shown(name): txn.stat(one)["entries"] for name, one in handles.items() if one is not None}
+    info = env.info()
+    return {
+        "path": path,
+        "layout": "not of zlmdb",
+        "lmdb_format": engine.file_version(env),
+        "lmdb_library": engine.library_version(env),
+        "records": main["entries"] - len(entries),
+        "sub_databases": entries,
+        "file_bytes": (info["last_pgno"] + 1) * main["psize"],
+        "page_bytes": main["psize"],
+        "map_bytes": info["map_size"],
+        "last_transaction": info["last_txnid"],
+    }
+
+
+def _shown(name: bytes) -> str:
+    return name.rstrip(b"\0").decode(errors="backslashreplace")

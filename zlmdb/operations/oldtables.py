@@ -1,0 +1,422 @@
+"""The tables as they were when a migration began, and what it may do with them.
+
+A step that changes the shape of a table works on plain data: of the old shape there is no class any more. It runs in
+one write transaction, and reads what was there before it in a snapshot of its own, so that what it writes is never
+what it reads.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from typing import Any, NamedTuple, Optional, Union
+
+from .. import errors
+from ..engines import Handle, Transaction
+from ..keys import from_name as key_from_name
+from ..schema.attach import mismatch, storage_of
+from ..schema.declaration import Declaration
+from ..schema.rewriting import blocks
+from ..schema.settling import Plain, plain_of, reader_of
+from ..store.catalogue import Catalogue, Keyspace, Slot, catalogue_of
+from ..store.ranges import pairs_from, prefixed, seek
+from ..store.store import Store
+from ..tables.storage import Storage
+from ..tables.table import Table
+from ..tables.upkeep import build
+from .progress import Progress, Told
+
+_EVERY = 10_000
+_BLOCK = 1000
+
+Change = Callable[[Any, Any], Any]
+"""Of a key and the fields of a record: the fields that it is to have, or None to leave it out."""
+
+
+class Step(NamedTuple):
+    """What a step works with: the tables *t* of the schema, in its transaction *txn*, and the *before* of it.
+
+    *declared* has the declarations by name and *attributes* the tables' attributes and classes. *label* names the step.
+    """
+
+    store: Store
+    t: Any
+    before: Union[Transaction, Kept]
+    declared: Mapping[str, Declaration]
+    attributes: Mapping[str, tuple[str, type[Table[Any, Any]]]]
+    label: str
+    told: Told
+
+    @property
+    def txn(self) -> Transaction:
+        """The engine's transaction, that is written to."""
+        raw: Transaction = self.t.txn._engine_txn
+        return raw
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """What the file says of its tables."""
+        return catalogue_of(self.store)
+
+    def handle(self, keyspace: Keyspace) -> Optional[tuple[Handle]]:
+        """The handle of a keyspace as a 1-tuple; None where there is none."""
+        space = self.store.space(keyspace.space)
+        return None if space is None else (space.handle,)
+
+
+class Kept:
+    """Stands for a snapshot in a dry run, whose later steps have to read what the earlier ones have not committed.
+
+    What is asked for is kept in memory when that is first done.
+    """
+
+    def __init__(self, txn: Transaction) -> None:
+        self._txn = txn
+        self._kept: dict[Handle, list[tuple[bytes, bytes]]] = {}
+
+    def keep(self, handle: Handle) -> None:
+        """Keep all that is in a space."""
+        if handle not in self._kept:
+            rows = self._txn.cursor(handle).iternext(True, True)
+            self._kept[handle] = [(bytes(key), bytes(data)) for key, data in rows]
+
+    def get(self, key: bytes, default: Any = None, db: Handle = None) -> Any:
+        """As of the engine's transaction."""
+        kept = self._kept.get(db)
+        return self._txn.get(key, default, db) if kept is None else dict(kept).get(key, default)
+
+    def cursor(self, db: Handle = None) -> Any:
+        """As of the engine's transaction."""
+        kept = self._kept.get(db)
+        return self._txn.cursor(db) if kept is None else _KeptCursor(kept)
+
+    def stat(self, db: Handle = None) -> dict[str, int]:
+        """As of the engine's transaction."""
+        kept = self._kept.get(db)
+        return self._txn.stat(db) if kept is None else {"entries": len(kept)}
+
+
+class _KeptCursor:
+    """A cursor over what is kept, forwards."""
+
+    def __init__(self, rows: list[tuple[bytes, bytes]]) -> None:
+        self._rows = rows
+        self._at = 0
+
+    def first(self) -> bool:
+        """Go to the first record."""
+        return self.set_range(b"")
+
+    def set_range(self, key: bytes) -> bool:
+        """Go to the first record that is not before *key*."""
+        self._at = bisect_left(self._rows, (key,))
+        return self._at < len(self._rows)
+
+    def iternext(self, keys: bool, values: bool) -> Iterator[tuple[bytes, bytes]]:
+        """The pairs from here on."""
+        return iter(self._rows[self._at :])
+
+
+class OldTables(Mapping[str, "OldTable"]):
+    """The tables of the file as they were when the step began, by name; the second argument of a migration.
+
+    ``old["users"]`` is a mapping from keys to plain data: a dict of the fields by their old names, with what the format
+    holds (UUIDs, dates and decimals are text). Tables that the schema does not declare any more are there, too.
+    """
+
+    def __init__(self, step: Step) -> None:
+        self._step = step
+        self._unpickled: set[str] = set()
+        before: Any = step.before  # what is kept has the methods that this takes
+        self._slots = step.catalogue.read(before)
+
+    def __getitem__(self, name: str) -> OldTable:
+        return OldTable(self._step, self._slot(name), unpickle=name in self._unpickled)
+
+    def unpickled(self, name: str, /) -> OldTable:
+        """As ``old[name]``, loading pickles of a table that the program does not declare as one of pickles.
+
+        Whoever can write the file can then run code here. `take` and `rewrite` of it follow.
+        """
+        self._unpickled.add(name)
+        return self[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._slots)
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def take(self, name: str, /) -> OldTable:
+        """The records of a table whose shape changes; the table is empty then, and takes those of the new shape.
+
+        ``for key, fields in old.take("users").items(): t.users[key] = User(...)``. Raises `KeyError`.
+        """
+        old = self[name]
+        declared = self._step.declared.get(name)
+        if declared is None:
+            raise KeyError(f"the schema declares no table {name!r}: read it as old[{name!r}], and old.drop({name!r})")
+        slot = self._emptied(name)
+        _define(self._step, slot, declared)
+        _bind(self._step, slot, declared)
+        return old
+
+    def rewrite(self, name: str, change: Change, /) -> int:
+        """Give the records of a table the fields that ``change(key, fields)`` returns, None to delete; how many.
+
+        The fields are plain data, before and after. The last step has to give all records the fields of the class;
+        they are checked against it then, and the indexes are built.
+        """
+        step, old = self._step, self[name]
+        rows = ((key, change(step_key, value)) for key, step_key, value in old.rows())
+        slot = self._emptied(name)
+        handle = step.handle(step.catalogue.keyspace(slot))
+        count = 0
+        for key, fields in rows:
+            if fields is not None and handle is not None:
+                step.txn.put(key, old.encode(key, fields), db=handle[0])
+                count += 1
+        slot.value, slot.fields, slot.unsettled, slot.indexes = old.plain.name, None, step.label, {}
+        step.catalogue.write(step.txn, slot)
+        step.t.txn._count(count, 0)
+        return count
+
+    def drop(self, name: str, /) -> int:
+        """Drop a table that the schema does not declare any more, with its indexes; how many records it had."""
+        if name in self._step.declared:
+            raise ValueError(f"the schema declares the table {name!r}: take it out of the schema, or t.{name}.clear()")
+        count = len(self[name])
+        slot = self._emptied(name)
+        self._step.catalogue.remove(self._step.txn, slot)
+        return count
+
+    def drop_index(self, table: str, index: str, /) -> None:
+        """Drop an index that the table class does not declare any more. Raises `KeyError`."""
+        step = self._step
+        slot = self._slot(table)
+        if index not in slot.indexes:
+            raise KeyError(
+                f"table {table!r} has no index {index!r} in the file, but {', '.join(slot.indexes) or 'none'}"
+            )
+        now = step.catalogue.slot(step.txn, table)
+        if now is not None and index in now.indexes:
+            _clear(step, step.catalogue.index_keyspace(now, index))
+            del now.indexes[index]
+            step.catalogue.write(step.txn, now)
+            step.t.txn._catalogue_changed()
+            for bound in list(step.t.txn._tables.values()):
+                if bound._storage.name == table:
+                    bound._look_again()
+
+    def _slot(self, name: str) -> Slot:
+        slot = self._slots.get(name)
+        if slot is None:
+            raise KeyError(f"no table {name!r} in the file: there are {', '.join(self._slots) or 'none'}")
+        return slot
+
+    def _emptied(self, name: str) -> Slot:
+        """The table as it is now, without records and indexes."""
+        step = self._step
+        slot = step.catalogue.slot(step.txn, name) or self._slot(name)
+        for index in list(slot.indexes):
+            if slot.indexes[index].get("table") is None:
+                _clear(step, step.catalogue.index_keyspace(slot, index))
+        step.t.txn._count(0, _clear(step, step.catalogue.keyspace(slot)))
+        step.t.txn._catalogue_changed()
+        if name in step.attributes:  # whoever asks for it from now on gets it as it is then
+            attribute, _ = step.attributes[name]
+            view: Any = step.t
+            view.__dict__.pop(attribute, None)
+            step.t.txn._tables.pop(attribute, None)
+        return slot
+
+
+class OldTable(Mapping[Any, Any]):
+    """A table as it was when the step began: keys of its type, values as plain data."""
+
+    def __init__(self, step: Step, slot: Slot, *, unpickle: bool = False) -> None:
+        self._step = step
+        self._slot = slot
+        self.plain: Plain = plain_of(slot, step.declared.get(slot.name), unpickle=unpickle)
+        self._key = step.store.traits.codec(key_from_name(str(slot.key)))
+        self._keyspace = step.catalogue.keyspace(slot)
+        self._handle = step.handle(self._keyspace)
+        if isinstance(step.before, Kept) and self._handle is not None:
+            step.before.keep(self._handle[0])
+
+    def __getitem__(self, key: Any) -> Any:
+        found = self._step.before.get(self._keyspace.prefix + self._key.encode(key), None, self._db())
+        if found is None or self._handle is None:
+            raise KeyError(key)
+        return self._decoded(key, found)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (key for _, key, _ in self._raw())
+
+    def __len__(self) -> int:
+        if self._handle is None:
+            return 0
+        if not self._keyspace.prefix:
+            return int(self._step.before.stat(self._handle[0])["entries"])
+        return sum(1 for _ in self._raw())
+
+    def items(self) -> Any:
+        """The pairs of key and plain data, in the order of the keys."""
+        return _Items(self)
+
+    def rows(self) -> Iterator[tuple[bytes, Any, Any]]:
+        """The encoded key, the key and the plain data of each record; says how far it is."""
+        step, total = self._step, len(self)
+        for count, (encoded, key, data) in enumerate(self._raw(), 1):
+            yield encoded, key, self._decoded(key, data)
+            if count % _EVERY == 0:
+                step.told(Progress(f"{step.label}: {self._slot.name}", count, total))
+        step.told(Progress(f"{step.label}: {self._slot.name}", total, total))
+
+    def _raw(self) -> Iterator[tuple[bytes, Any, Any]]:
+        if self._handle is None:
+            return
+        skip = len(self._keyspace.prefix)
+        for encoded, data in prefixed(self._step.before.cursor(self._handle[0]), self._keyspace.prefix):
+            yield bytes(encoded), self._key.decode(bytes(encoded)[skip:]), data
+
+    def _db(self) -> Handle:
+        return None if self._handle is None else self._handle[0]
+
+    def _decoded(self, key: Any, data: Any) -> Any:
+        try:
+            return self.plain.decode(bytes(data))
+        except errors.DecodeError as error:
+            raise errors.DecodeError(
+                f"table {self._slot.name!r}, key {key!r}: {error}", table=self._slot.name, key=key
+            ) from error.__cause__
+
+    def encode(self, key: bytes, fields: Any) -> bytes:
+        """The bytes of plain data. Raises `EncodeError`."""
+        try:
+            return self.plain.encode(fields)
+        except errors.EncodeError as error:
+            name = self._slot.name
+            raise errors.EncodeError(f"table {name!r}, key {key!r}: {error}", table=name, key=key) from error.__cause__
+
+
+class _Items:
+    """The pairs of an old table: counted without reading them."""
+
+    def __init__(self, table: OldTable) -> None:
+        self._table = table
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        return ((key, value) for _, key, value in self._table.rows())
+
+
+def settle(step: Step) -> None:
+    """After the last step: make the tables fit that were rewritten. Raises `SchemaMismatch` for those that do not."""
+    for name, declared in step.declared.items():
+        slot = step.catalogue.slot(step.txn, name)
+        if slot is not None and slot.unsettled is not None:
+            _settle(step, slot, declared)
+        reason = mismatch(step.store, step.catalogue.slot(step.txn, name), declared)
+        if reason is not None:
+            raise errors.SchemaMismatch(
+                f"all migrations have run, and {reason}; in the last one, old.rewrite({name!r}, change) or "
+                f"old.take({name!r}) gives the records the shape of the class",
+                table=name,
+            )
+
+
+def _settle(step: Step, slot: Slot, declared: Declaration) -> None:
+    """Store the plain data of a rewritten table as values of its class, and build its indexes."""
+    if slot.key != step.store.traits.codec(declared.key).name:
+        raise errors.SchemaMismatch(
+            f"table {slot.name!r} was rewritten with keys of type {slot.key}, and the class has {declared.key.name}: "
+            f"use old.take({slot.name!r}), and store each record under its new key",
+            table=slot.name,
+        )
+    read = reader_of(str(slot.value), declared)
+    _define(step, slot, declared)
+    storage = _storage(step, slot, declared)
+    handle = step.handle(Keyspace(storage.space, storage.prefix))
+    if handle is None:
+        return
+    for block in blocks(step.txn, handle[0], storage):
+        for key, data in block:
+            step.txn.put(key, _fitting(storage, read, key, data), db=handle[0])
+    for index in storage.indexes:
+        entries = step.handle(Keyspace(index.storage.space, index.storage.prefix))
+        if entries is not None:
+            rows = _rows(step.txn, handle[0], storage)
+            step.t.txn._count(build(rows, storage, index, step.txn, entries[0]), 0)
+    step.told(Progress(f"{step.label}: {slot.name} fits", 1, 1))
+
+
+def _fitting(storage: Storage[Any, Any], read: Callable[[Any], Any], key: bytes, data: bytes) -> bytes:
+    try:
+        return storage.value.encode(read(data))
+    except (errors.DecodeError, errors.EncodeError) as error:
+        shown = storage.decode_key(key)
+        raise errors.SchemaMismatch(
+            f"table {storage.name!r}, key {shown!r}: the migrations gave it fields that do not fit the class: {error}",
+            table=storage.name,
+            key=shown,
+        ) from error
+
+
+def _define(step: Step, slot: Slot, declared: Declaration) -> None:
+    """The table has the declared types, fields and indexes from now on."""
+    catalogue, txn = step.catalogue, step.txn
+    slot.key, slot.value = step.store.traits.codec(declared.key).name, declared.value.name
+    slot.model, slot.unsettled = declared.value.model, None
+    indexes: dict[str, dict[str, Any]] = {}
+    slot.indexes = indexes
+    slot.fields = None if declared.fields is None else declared.fields.description
+    slot.add_to_history(declared.fingerprint)
+    slots = catalogue.read(txn)
+    for name, definition in declared.definitions.items():
+        catalogue.add_index(txn, slots, slot, name, dict(definition))
+        keyspace = catalogue.index_keyspace(slot, name)
+        if step.handle(keyspace) is None:
+            del indexes[name]  # a dry run makes no sub-databases
+        elif definition.get("table") is None:
+            _clear(step, keyspace)
+    catalogue.write(txn, slot)
+
+
+def _storage(step: Step, slot: Slot, declared: Declaration) -> Storage[Any, Any]:
+    return storage_of(step.store, step.catalogue, {slot.name: slot}, declared)
+
+
+def _bind(step: Step, slot: Slot, declared: Declaration) -> None:
+    """Give the schema object the table, as it is from now on."""
+    attribute, cls = step.attributes[slot.name]
+    txn = step.t.txn
+    table = cls._bound(txn, _storage(step, slot, declared))
+    txn._tables[attribute] = vars(step.t)[attribute] = table
+
+
+def _clear(step: Step, keyspace: Keyspace) -> int:
+    """Delete all that is in a keyspace; how many records."""
+    handle = step.handle(keyspace)
+    if handle is None:
+        return 0
+    if not keyspace.prefix:
+        count = int(step.txn.stat(handle[0])["entries"])
+        step.txn.drop(handle[0], delete=False)
+        return count
+    count = 0
+    while True:
+        rows = prefixed(step.txn.cursor(handle[0]), keyspace.prefix)
+        keys = [bytes(key) for key, _ in islice(rows, _BLOCK)]
+        if not keys:
+            return count
+        count += sum(int(step.txn.delete(key, db=handle[0])) for key in keys)
+
+
+def _rows(txn: Transaction, handle: Handle, storage: Storage[Any, Any]) -> Iterator[tuple[bytes, Any]]:
+    cursor = txn.cursor(handle)
+    found = seek(cursor, storage.lower, storage.upper)
+    return pairs_from(cursor, storage.lower, storage.upper) if found else iter(())

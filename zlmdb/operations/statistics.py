@@ -1,0 +1,119 @@
+"""What an open file holds and how large it is, table by table."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any, Optional
+from uuid import UUID
+
+from ..engines import Cursor
+from ..schema.attach import tables
+from ..store.catalogue import Slot, catalogue_of
+from ..store.layout import SLOTS
+from ..store.ranges import prefixed
+from ..store.store import MAIN, Store
+from ..values.description import spelled
+
+_PAGES = ("branch_pages", "leaf_pages", "overflow_pages")
+
+
+@dataclass(frozen=True)
+class TableInfo:
+    """A table of a file: names of its codecs (None where the file does not say), records, bytes, index names.
+
+    Attached indexes are among them where the file records them: in the tables layout. *fields* are those of the model
+    of the values, as one would write them; None where the file does not say.
+    """
+
+    name: str
+    uuid: Optional[UUID]
+    key: Optional[str]
+    value: Optional[str]
+    count: int
+    bytes: int
+    indexes: tuple[str, ...]
+    fields: Optional[str] = None
+
+
+def table_infos(store: Store) -> dict[str, TableInfo]:
+    """Every table of the file, by name or, where it has none, by UUID."""
+    found: dict[str, TableInfo] = {}
+    for name, slot in tables(store).items():
+        count, size = _measure(store, slot)
+        indexes = tuple({**slot.indexes, **slot.attached})
+        fields = None if slot.fields is None else spelled(slot.fields["type"], slot.fields["models"])
+        found[name] = TableInfo(name, slot.uuid, slot.key, slot.value, count, size, indexes, fields)
+    return found
+
+
+def sizes(store: Store) -> dict[str, Any]:
+    """Bytes and pages, used and free, and what the engine itself says of its environment.
+
+    Entries and pages are those of the main database and of all open spaces, in one snapshot. LMDB does not tell what
+    is in its free list, so that *reclaimable* is the rest of the file: the pages of that list, and the list itself.
+    """
+    spaces = [MAIN, *store.spaces.values()]  # first: a transaction does not see those of after it
+    with store.reading() as txn:
+        found = [txn.stat(space.handle) for space in spaces]
+    summed = {name: sum(one[name] for one in found) for name in ("entries", *_PAGES)}
+    engine, env = store.engine, store.environment
+    measured = {**found[0], **summed, **env.info()}
+    pages = sum(measured[name] for name in _PAGES)
+    used = pages * measured["psize"]
+    return {
+        "num_slots": len(_slots(store)),
+        "current_size": 0 if engine.file is None else os.path.getsize(engine.file),
+        "max_size": measured["map_size"],
+        "page_size": measured["psize"],
+        "pages": pages,
+        "used": used,
+        "reclaimable": max(0, engine.data_pages(env) - pages) * measured["psize"],
+        "free": 1.0 - used / measured["map_size"] if measured["map_size"] else 1.0,
+        "lib_version": engine.file_version(env),
+        "lmdb_version": engine.library_version(env),
+        **measured,
+    }
+
+
+def slot_statistics(store: Store) -> list[dict[str, Any]]:
+    """The tables that have a UUID, by slot: its number, names and records."""
+    return [
+        {
+            "oid": str(slot.uuid),
+            "slot": slot.number,
+            "name": slot.class_name,
+            "description": slot.description,
+            "records": _measure(store, slot)[0],
+        }
+        for slot in sorted(_slots(store), key=lambda slot: slot.number)
+    ]
+
+
+def _slots(store: Store) -> list[Slot]:
+    return [slot for slot in tables(store).values() if slot.uuid is not None]
+
+
+def _measure(store: Store, slot: Slot) -> tuple[int, int]:
+    """The records of a table, and the bytes that they take: whole pages in the tables layout, else keys and values."""
+    keyspace = catalogue_of(store).keyspace(slot)
+    space = store.space(keyspace.space)
+    if space is None:
+        store.open_spaces([keyspace.space or SLOTS])
+        space = store.space(keyspace.space)
+    if space is None:
+        return 0, 0
+    with store.reading() as txn:
+        if not keyspace.prefix:
+            measured = txn.stat(space.handle)
+            pages = measured.get("branch_pages", 0) + measured.get("leaf_pages", 0) + measured.get("overflow_pages", 0)
+            return measured["entries"], pages * measured.get("psize", 0)
+        return _walk(txn.cursor(space.handle), keyspace.prefix)
+
+
+def _walk(cursor: Cursor, prefix: bytes) -> tuple[int, int]:
+    """The records under *prefix* and the bytes of their keys and values, by reading them all."""
+    count = size = 0
+    for key, data in prefixed(cursor, prefix):
+        count, size = count + 1, size + len(key) + len(data)
+    return count, size

@@ -1,0 +1,109 @@
+"""Files and directories that are written beside their place, under a name of their own, until they are whole.
+
+Each is locked while it is written. What has such a name and no lock was left by a process that was killed, and the next
+copy to the place removes it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import shutil
+import stat
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+
+try:
+    import fcntl
+except ImportError:  # Windows, where nothing is removed: nobody can tell who is alive
+    fcntl = None  # type: ignore[assignment]
+
+_NAME = r"\d+\.[0-9a-f]{8}\.tmp"
+
+
+@contextmanager
+def temporary_file(directory: str, stem: str = "") -> Generator[str, None, None]:
+    """A block with a new, empty file in *directory* that only its owner may read, removed at the end if it is there."""
+    _remove_remains(directory, stem)
+    with _locked(directory, stem, _new_file) as path:
+        try:
+            yield path
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(path)
+
+
+@contextmanager
+def temporary_directory(directory: str, stem: str = "") -> Generator[str, None, None]:
+    """A block with a new directory in *directory* that only its owner may enter, removed at the end if it is there."""
+    _remove_remains(directory, stem)
+    with _locked(directory, stem, _new_directory) as path:
+        try:
+            yield path
+        finally:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def remains(directory: str, stem: str = "") -> list[str]:
+    """The names in *directory* that temporary files for *stem* have, whoever writes them."""
+    pattern = re.compile(re.escape(f"{stem}." if stem else "") + _NAME)
+    return [name for name in os.listdir(directory) if pattern.fullmatch(name)]
+
+
+def _new_file(path: str) -> None:
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+
+
+def _new_directory(path: str) -> None:
+    os.mkdir(path, 0o700)
+
+
+@contextmanager
+def _locked(directory: str, stem: str, make: Callable[[str], None]) -> Generator[str, None, None]:
+    while True:
+        path = os.path.join(directory, f"{stem}{'.' * bool(stem)}{os.getpid()}.{secrets.token_hex(4)}.tmp")
+        make(path)
+        if fcntl is None:
+            yield path
+            return
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            with suppress(OSError):  # a file system without locks
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is(path, descriptor):  # else another copy has removed it before it was locked
+                yield path
+                return
+        finally:
+            os.close(descriptor)
+
+
+def _is(path: str, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(os.lstat(path), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
+
+
+def _remove_remains(directory: str, stem: str) -> None:
+    if fcntl is None or not os.path.isdir(directory):
+        return
+    for name in remains(directory, stem):
+        with suppress(OSError):  # somebody else's, or locked
+            _remove(os.path.join(directory, name))
+
+
+def _remove(path: str) -> None:
+    """Remove *path*, which this user made, unless it is locked."""
+    if fcntl is None:
+        return
+    found = os.lstat(path)
+    if found.st_uid != os.geteuid() or not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
+        return
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if _is(path, descriptor):
+            shutil.rmtree(path) if stat.S_ISDIR(found.st_mode) else os.unlink(path)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,124 @@
+"""What is seen of captured functions: calling one follows it, too, or takes note of the call if it is pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast
+
+from .captured import read_attribute, read_item, read_own
+from .known import Known
+from .opaque import Sight
+from .own import OWN
+from .recorder import applied
+from .sight import holds_recorded
+
+if TYPE_CHECKING:
+    from .session import Session
+
+
+class Function(Sight):
+    """A Python function: a call of it is followed."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._session.copy(self._slot)(*args, **kwargs)
+
+    def ready(self) -> Callable[..., Any]:
+        return cast("Callable[..., Any]", self._session.copy(self._slot))
+
+    def __bool__(self) -> bool:
+        return True
+
+
+class Method(Sight):
+    """A method of an object, or a partial: a call of it is a call of its function with more arguments."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        session, slot = self._session, self._slot
+        holder = session.see_read(slot, read_attribute, "__self__")
+        return session.see_read(slot, read_attribute, "__func__")(holder, *args, **kwargs)
+
+    def __bool__(self) -> bool:
+        return True
+
+
+class Partial(Sight):
+    """A functools.partial. How many arguments it adds, and which names, is a condition for using the result again."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        session, slot = self._session, self._slot
+        given = session.captured.read(slot, read_attribute, "args", f"{self._name()}.args")
+        named = session.captured.read(slot, read_attribute, "keywords", f"{self._name()}.keywords")
+        before = [session.see_read(given, read_item, number) for number in range(session.sure(given, read_length))]
+        keywords = {name: session.see_read(named, read_item, name) for name in session.sure(named, read_names)}
+        return session.see_read(slot, read_attribute, "func")(*before, *args, **{**keywords, **kwargs})
+
+
+def read_length(holder: Any, what: Any) -> int:
+    """How many elements *holder* has."""
+    return len(holder)
+
+
+def read_names(holder: Any, what: Any) -> tuple[str, ...]:
+    """The keys of *holder*."""
+    return tuple(holder)
+
+
+def read_reduced(holder: Any, what: Any) -> tuple[Any, ...]:
+    """What an attrgetter, itemgetter or methodcaller was made with."""
+    made, arguments = holder.__reduce__()
+    return (made, *arguments)
+
+
+class Getter(Sight):
+    """An operator.attrgetter or itemgetter: does what attributes and brackets do."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        made = self._session.sure(self._slot, read_reduced)
+        if any(isinstance(one, str) and "__" in one for one in made):
+            self._blocked("a call")
+        return self.original()(*args, **kwargs)
+
+    def __bool__(self) -> bool:
+        return True
+
+
+class Cached(Sight):
+    """What functools.lru_cache makes: the function in it is followed."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._session.see_read(self._slot, read_own, "__wrapped__")(*args, **kwargs)
+
+
+class Pure(Sight):
+    """A function of which a call can stand in an expression."""
+
+    __slots__ = ("_function", "_known")
+
+    _function: Any
+    _known: Known
+
+    def __init__(self, session: Session, slot: int, function: Callable[..., Any], known: Known) -> None:
+        super().__init__(session, slot)
+        object.__setattr__(self, "_function", function)
+        object.__setattr__(self, "_known", known)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        own: Any = OWN.get(self._function)
+        if own is not None:
+            return own(self._session, *args, **kwargs)
+        if not holds_recorded(args) and not holds_recorded(kwargs):
+            return self._function(*args, **kwargs)
+        return applied(self._session, self._function, args, kwargs, self._known)
+
+    def __bool__(self) -> bool:
+        return True

@@ -1,0 +1,322 @@
+"""What the code of a function does that a recorder would not notice, and the copy of it that is followed.
+
+Python tells a recorder of everything that happens to it but three things: ``x is y``, an error that the function
+catches, and what it does to variables outside. The code says which of these it does.
+"""
+
+from __future__ import annotations
+
+import dis
+import inspect
+import threading
+import weakref
+from collections.abc import Iterator
+from types import CodeType, FunctionType
+from typing import Any, Callable, NamedTuple, Optional
+
+Replace = Callable[[Any], Any]
+Function = Callable[..., Any]
+
+
+class IsOperand(NamedTuple):
+    """The right operand of an ``is``, as far as the code tells: a name, and an attribute of it."""
+
+    kind: str
+    name: str
+    attribute: Optional[str]
+
+
+class Code(NamedTuple):
+    """What is to be known of the code of a function before it is followed."""
+
+    reason: str
+    """Why it cannot be followed, or nothing."""
+
+    tests_none: bool
+    """Whether it asks what is None."""
+
+    operands: tuple[IsOperand, ...]
+    """What else it asks to be the same object."""
+
+    names: tuple[str, ...]
+    """The names it may look up outside."""
+
+
+def _opcodes(*names: str) -> frozenset[int]:
+    return frozenset(dis.opmap[name] for name in names if name in dis.opmap)
+
+
+def _containing(part: str) -> frozenset[int]:
+    return frozenset(code for name, code in dis.opmap.items() if part in name)
+
+
+_FORBIDDEN: dict[int, str] = {
+    **dict.fromkeys(
+        _containing("SETUP_") | _opcodes("PUSH_EXC_INFO", "BEFORE_WITH", "BEFORE_ASYNC_WITH"),
+        "it has a try or with",
+    ),
+    **dict.fromkeys(_containing("MATCH_") - _containing("EXC_MATCH"), "it has a match with patterns"),
+    **dict.fromkeys(_opcodes("STORE_GLOBAL", "DELETE_GLOBAL"), "it assigns to a global name"),
+    **dict.fromkeys(_opcodes("IMPORT_NAME"), "it imports"),
+    **dict.fromkeys(_opcodes("LOAD_BUILD_CLASS"), "it defines a class"),
+}
+_IF_NONE = _containing("_IF_NONE") | _containing("_IF_NOT_NONE")
+_IS = _opcodes("IS_OP")
+_STORES = _opcodes("STORE_DEREF", "DELETE_DEREF")
+_LOAD_CONST = dis.opmap["LOAD_CONST"]
+_BUILD_SET, _BUILD_TUPLE = dis.opmap["BUILD_SET"], dis.opmap["BUILD_TUPLE"]
+_IN = _opcodes("CONTAINS_OP")
+_PADDING = _opcodes("CACHE", "EXTENDED_ARG", "NOP", "NOT_TAKEN")
+_FOREIGN = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR | inspect.CO_ITERABLE_COROUTINE
+
+
+def scanned(code: CodeType) -> Code:
+    """What *code*, and the functions that it defines, are to be handled by."""
+    found: Optional[Code] = _scanned.get(code)
+    if found is None:
+        found = _scan(code)
+        _scanned.keep(code, found)
+    return found
+
+
+def _scan(code: CodeType) -> Code:
+    reason, tests_none = "", False
+    operands: list[IsOperand] = []
+    names: dict[str, None] = {}
+    for one in nested(code):
+        reason = reason or _reason(one)
+        names.update(dict.fromkeys(one.co_names))
+        used = set(one.co_code[::2])
+        tests_none = tests_none or not used.isdisjoint(_IF_NONE)
+        if not used.isdisjoint(_IS):
+            for operand in _is_operands(one):
+                if operand.kind == "none":
+                    tests_none = True
+                elif operand.kind == "unclear":
+                    reason = reason or "it has an `is` with something else than None, True, False or a name"
+                elif operand.kind != "bool" or operand not in operands:
+                    operands.append(operand)
+    return Code(reason, tests_none, tuple(operands), tuple(names))
+
+
+def _reason(code: CodeType) -> str:
+    for opcode in set(code.co_code[::2]).intersection(_FORBIDDEN):
+        return f"{_FORBIDDEN[opcode]} (line {code.co_firstlineno})"
+    if code.co_flags & _FOREIGN:
+        return "it is asynchronous"
+    for name in code.co_names:
+        if name.startswith("__") and name.endswith("__"):
+            return f"it uses {name}"
+    if code.co_freevars and not set(code.co_code[::2]).isdisjoint(_STORES):
+        for instruction in dis.get_instructions(code):
+            if instruction.opcode in _STORES and instruction.argval in code.co_freevars:
+                return f"it assigns to {instruction.argval}, a variable of the function around it"
+    return ""
+
+
+def _is_operands(code: CodeType) -> Iterator[IsOperand]:
+    """The right operands of each ``is`` in *code*."""
+    before: list[dis.Instruction] = []
+    for instruction in dis.get_instructions(code):
+        if instruction.opcode in _IS:
+            yield _operand(before)
+        if instruction.opcode not in _PADDING:
+            before.append(instruction)
+
+
+def _operand(before: list[dis.Instruction]) -> IsOperand:
+    last = before[-1]
+    if last.opname.startswith("LOAD_CONST"):
+        kind = "none" if last.argval is None else "bool" if type(last.argval) is bool else "unclear"
+        return IsOperand(kind, "", None)
+    if last.opname == "LOAD_ATTR" and len(before) > 1:
+        holder = _named(before[-2])
+        if holder is not None:
+            return holder._replace(attribute=last.argval)
+    return _named(last) or IsOperand("unclear", "", None)
+
+
+def _named(instruction: dis.Instruction) -> Optional[IsOperand]:
+    kinds = {"LOAD_GLOBAL": "global", "LOAD_DEREF": "cell"}
+    kind = kinds.get(instruction.opname)
+    return None if kind is None else IsOperand(kind, instruction.argval, None)
+
+
+def nested(code: CodeType) -> Iterator[CodeType]:
+    """*code* and that of the functions, lambdas and comprehensions written in it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from nested(constant)
+
+
+def with_members(code: CodeType, replace: Replace) -> CodeType:
+    """*code* with what it searches by ``in`` replaced by what *replace* gives, where it spells it out.
+
+    ``x in {1, 2}`` asks the set and never x. What stands in its place asks x. A set is a constant for nothing else but
+    to be searched or iterated; a tuple or text is one for other things, too, so what follows has to be an ``in``. Sets
+    that are made on the spot, ``x in {a, b}``, become tuples: these ask x whether it equals a, and then b.
+    Where a Python does this otherwise nothing is replaced, and x is asked for its hash: then the function is called.
+    """
+    consts = code.co_consts
+    searches = not _IN.isdisjoint(code.co_code[::2])
+    if not searches and len(consts) > 0 and not any(type(one) in (frozenset, CodeType) for one in consts):
+        return code
+    searched, raw = _searched(code) if searches else (set[int](), code.co_code)
+    changed = [_changed(one, number in searched, replace) for number, one in enumerate(consts)]
+    if raw == code.co_code and all(new is old for new, old in zip(changed, consts)):
+        return code
+    return code.replace(co_consts=tuple(changed), co_code=raw)
+
+
+def _changed(constant: Any, searched: bool, replace: Replace) -> Any:
+    if type(constant) is CodeType:
+        return with_members(constant, replace)
+    return replace(constant) if searched or type(constant) is frozenset else constant
+
+
+def _searched(code: CodeType) -> tuple[set[int], bytes]:
+    """The constants that *code* loads for nothing else than to search them at once, and it with tuples for new sets."""
+    found: set[int] = set()
+    kept: set[int] = set()
+    raw, high = bytearray(code.co_code), 0
+    for at in range(0, len(raw) - 2, 2):
+        opcode, arg = raw[at], raw[at + 1] | high
+        high = arg << 8 if opcode == dis.EXTENDED_ARG else 0
+        if opcode == _LOAD_CONST:
+            (found if raw[at + 2] in _IN and _is_searchable(code.co_consts[arg]) else kept).add(arg)
+        elif opcode == _BUILD_SET and raw[at + 2] in _IN:
+            raw[at] = _BUILD_TUPLE
+    return found - kept, bytes(raw)
+
+
+def _is_searchable(constant: Any) -> bool:
+    return type(constant) in (tuple, frozenset, str, bytes)
+
+
+def is_searching(code: CodeType, at: int) -> bool:
+    """Whether the instruction *at* that number of bytes in *code* is an ``in``."""
+    return code.co_code[at] in _IN
+
+
+class ByCode:
+    """Values kept for code objects while these live. They are told apart by identity: equal code is not the same.
+
+    >>> kept = ByCode(2)
+    >>> code = compile("1", "", "eval")
+    >>> kept.keep(code, "one")
+    >>> kept.get(code)
+    'one'
+    >>> del code
+    >>> import gc; _ = gc.collect()
+    >>> len(kept)
+    0
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._kept: dict[int, tuple[weakref.ref[CodeType], Any]] = {}
+        self._lock = threading.RLock()  # a weak reference may die while this thread holds it
+
+    def get(self, code: CodeType) -> Any:
+        """What is kept for *code*, or None."""
+        found = self._kept.get(id(code))
+        return found[1] if found is not None and found[0]() is code else None
+
+    def keep(self, code: CodeType, value: Any) -> None:
+        """Keep *value* for *code*; beyond the limit the oldest is forgotten."""
+        number = id(code)
+
+        def forget(reference: weakref.ref[CodeType]) -> None:
+            with self._lock:
+                found = self._kept.get(number)
+                if found is not None and found[0] is reference:
+                    del self._kept[number]
+
+        with self._lock:
+            self._kept[number] = weakref.ref(code, forget), value
+            while len(self._kept) > self._limit:
+                del self._kept[next(iter(self._kept))]
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+
+_scanned: ByCode = ByCode(1024)
+
+
+def understood() -> bool:
+    """Whether what this module knows of code is true for this Python: tried once, when the first function is read."""
+    if not _tried:
+        _tried.append(_try())
+    return _tried[0]
+
+
+_tried: list[bool] = []
+
+
+def _catching(value: Any) -> Any:
+    try:
+        return value()
+    except ValueError:
+        return None
+
+
+def _blocking(value: Any) -> Any:
+    with value:
+        return value
+
+
+def _none(value: Any) -> Any:
+    return value is None
+
+
+def _some(value: Any) -> Any:
+    return 1 if value is not None else 2
+
+
+def _true(value: Any) -> Any:
+    return value is True
+
+
+def _named_one(value: Any) -> Any:
+    return value is Any
+
+
+def _itself(value: Any) -> Any:
+    return value is value
+
+
+def _equal(value: Any) -> Any:
+    return value == 1
+
+
+def _constants(value: Any) -> Any:
+    return value in {1, 2} and value in (3, 4)
+
+
+def _made(value: Any, other: Any) -> Any:
+    return value in {other, 2}
+
+
+class _Found:
+    def __contains__(self, value: Any) -> bool:
+        return True
+
+
+def _try() -> bool:
+    """Tests of what is known of code, on functions of which the answers are sure."""
+    none, some, true, named, itself, equal, catching, blocking = [
+        scanned(one.__code__) for one in (_none, _some, _true, _named_one, _itself, _equal, _catching, _blocking)
+    ]
+    searching = FunctionType(with_members(_constants.__code__, lambda _: _Found()), {})
+    made = FunctionType(with_members(_made.__code__, lambda _: _Found()), {})
+    return (
+        (none.tests_none and some.tests_none and not equal.tests_none)
+        and true.operands == (IsOperand("bool", "", None),)
+        and named.operands == (IsOperand("global", "Any", None),)
+        and all([one.reason != "" for one in (itself, catching, blocking)])
+        and equal == Code("", False, (), ())
+        and bool(searching(5))
+        and bool(made([2], [2]))
+    )

@@ -1,0 +1,138 @@
+"""Comparisons of a recorder, and the mistakes in them that are told at once."""
+
+from __future__ import annotations
+
+import sys
+import typing
+from datetime import datetime, time
+from decimal import Decimal
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Literal
+
+from ...values.base import show, typename
+from .code import is_searching
+from .known import BOOL, CONTAINERS, NUMBERS, PLAIN, SOMETHING, Known, is_enum, kind_of
+from .nodes import Constant, Node, Parameter
+from .operations import Compare
+from .sight import node_of
+from .trace import Trace
+
+if TYPE_CHECKING:
+    from .recorder import Recorder
+
+_QUICK = {int, str}
+"""Types of what most things are compared with, and of which equal ones are the same."""
+
+_SEARCHED_ELSE = (None, float, complex, Decimal)
+"""What `in` does not find by ``==`` alone: it may have no hash, or be not a number."""
+
+_AWARE = (datetime, time)
+"""Of these some cannot be ordered beside others: those with a time zone beside those without."""
+
+
+def compared(recorder: Recorder, operator: str, other: Any) -> Any:
+    """What ``recorder operator other`` gives."""
+    trace, left = recorder.zlmdb_trace, recorder.zlmdb_node
+    key: Any = (operator, left, kind_of(other), other) if type(other) in _QUICK else None
+    found = None if key is None else trace.memory.get(key)
+    if found is not None:
+        return trace.recorded(found)
+    node = _comparison(recorder, operator, other)
+    if type(node) is bool:
+        return node
+    if key is not None:
+        trace.memory[key] = node
+    return trace.recorded(node)
+
+
+def _comparison(recorder: Recorder, operator: str, other: Any) -> Any:
+    """The expression ``recorder operator other``, or True or False where it is that."""
+    trace, left, known = recorder.zlmdb_trace, recorder.zlmdb_node, recorder.zlmdb_known
+    if other is None and not known.optional:
+        if operator in ("==", "!="):
+            return operator == "!="
+        if trace.current().met_none():  # of the record, perhaps
+            raise TypeError(f"{left!r} {operator} None: 'NoneType' has no order")
+        trace.refuse(f"{left!r} {operator} None: None has no order; ask `is None` or compare with a value")
+    if type(other) in (float, Decimal, complex) and other != other:
+        trace.block(f"comparing {left!r} with what is not a number")  # in a tuple it may be found by identity
+    if operator == "==" and known.cls in _SEARCHED_ELSE and _is_searched():
+        trace.block(f"hash() or identity of {left!r}")
+    right = node_of(trace, other)
+    right_known = getattr(other, "zlmdb_known", right.known)
+    check(trace, left, known, operator, right, right_known)
+    ordered = operator not in ("==", "!=")
+    raises = ordered and not are_ordered(known, right_known)
+    result = BOOL if is_sure(known) or is_sure(right_known) else SOMETHING
+    return trace.nodes.make(Compare, operator, left, right, raises, result)
+
+
+def _is_searched() -> bool:
+    """Whether the function that compares searches just now, perhaps for what has no hash."""
+    frame: FrameType = sys._getframe(4)  # documented, and there is no other way
+    return is_searching(frame.f_code, frame.f_lasti)
+
+
+def contained(recorder: Recorder, member: Any) -> Node:
+    """The expression ``member in recorder``."""
+    trace, container, known = recorder.zlmdb_trace, recorder.zlmdb_node, recorder.zlmdb_known
+    node = node_of(trace, member)
+    member_known = getattr(member, "zlmdb_known", node.known)
+    if isinstance(container, Constant) and type(container.value) is str:
+        check(trace, node, member_known, "in", container, container.known)
+    elif isinstance(container, Constant) and type(container.value) is not range:
+        for one in container.value:
+            check(trace, node, member_known, "in", trace.nodes.constant(one), Known.of_value(one), container)
+    elif known.cls is not bytes and isinstance(node, Constant) and not isinstance(container, Parameter):
+        check(trace, container, known.element(), "in", node, node.known, container)
+    by_hash = known.cls in (set, frozenset, dict)
+    raises = not (member_known.plain if by_hash else known.cls in (list, tuple))
+    found: Node = trace.nodes.make(Compare, "in", node, container, raises, BOOL)
+    return found
+
+
+def check(
+    trace: Trace, left: Node, known: Known, operator: str, right: Node, right_known: Known, container: Any = None
+) -> None:
+    """Refuse a comparison of values of which none ever equals or precedes the other."""
+    if isinstance(right, Constant):
+        value = right.value
+    elif isinstance(right, Parameter) and typing.get_origin(known.annotation) is not Literal:
+        value = trace.values[right.number]
+    else:
+        _check_types(trace, left, known, operator, right, right_known)
+        return
+    if value is None or known.fits(value):
+        return
+    shown = f"{left!r} in {container!r}" if container is right else f"{left!r} {operator} {right!r}"
+    trace.refuse(
+        f"{shown}: {left!r} is of type {typename(known.annotation)}, which {show(value)} "
+        f"({typename(type(value))}) is not; compare it with a value of its type"
+    )
+
+
+def _check_types(trace: Trace, left: Node, known: Known, operator: str, right: Node, right_known: Known) -> None:
+    one, two = known.cls, right_known.cls
+    if one in PLAIN and two in PLAIN and one is not two and not {one, two} <= NUMBERS:
+        trace.refuse(
+            f"{left!r} {operator} {right!r}: {left!r} is of type {typename(one)}, {right!r} of type {typename(two)}; "
+            f"compare values of one type"
+        )
+
+
+def are_ordered(left: Known, right: Known) -> bool:
+    """Whether ordering values of these two never raises."""
+    if left.cls in NUMBERS and right.cls in NUMBERS:
+        return True
+    return left.cls is right.cls and left.cls in PLAIN and left.cls not in _AWARE and left.cls is not complex
+
+
+def is_sure(known: Known) -> bool:
+    """Whether comparing values of this gives True or False, and nothing else, as arrays do."""
+    return known.cls in PLAIN or known.cls in CONTAINERS or is_enum(known)
+
+
+def something(left: Known, right: Known) -> Known:
+    """What is known of the result of arithmetic that nobody has told more about."""
+    numbers = left.cls in NUMBERS and right.cls in NUMBERS
+    return left if numbers and left.cls is right.cls and left.cls is not bool else SOMETHING

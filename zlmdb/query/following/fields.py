@@ -1,0 +1,204 @@
+"""What attributes, items and elements of a recorder are, as far as the types of the model tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Optional, cast
+
+from ...values.base import typename
+from .known import CONTAINERS, SOMETHING, UNKNOWN, Known
+from .methods import ALL_METHODS, ATTRIBUTES, CHANGING, ENUM, METHODS, NEVER_RAISING, base, is_enum_class, result_of
+from .operations import Attribute, Item, Method
+from .sight import is_constant, node_of, of_the_record
+
+if TYPE_CHECKING:
+    from .recorder import Recorder
+
+MISSING: Any = object()
+
+
+def attribute(recorder: Recorder, name: str) -> Any:
+    """What ``recorder.name`` is."""
+    trace, node, known = recorder.zlmdb_trace, recorder.zlmdb_node, recorder.zlmdb_known
+    trace.current()
+    if name.startswith("__") and name.endswith("__"):
+        trace.block(f"{name} of {node!r}")
+    cls = known.cls
+    if cls is None:
+        return _unknown(recorder, name)
+    plain = base(cls)
+    if plain in METHODS:
+        return _of_plain(recorder, plain, name)
+    found = known.fields().get(name)
+    member = static(cls, name)
+    if found is not None and not isinstance(member, (property, cached_property)):
+        field = trace.memory[node, name] = trace.nodes.make(Attribute, node, name, False, found)
+        return trace.recorded(field)
+    if is_enum_class(cls) and name in ENUM:
+        return trace.recorded(trace.nodes.make(Attribute, node, name, False, ENUM[name]))
+    if member is not MISSING:
+        return trace.member(recorder, cls, name, member)
+    return _missing(recorder, cls, name)
+
+
+def static(cls: type[Any], name: str) -> Any:
+    """What *cls* or one of its bases defines as *name*, as it stands there."""
+    for one in cls.__mro__:
+        found = vars(one).get(name, MISSING)
+        if found is not MISSING:
+            return found
+    return MISSING
+
+
+def _missing(recorder: Recorder, cls: type[Any], name: str) -> Any:
+    trace, node, known = recorder.zlmdb_trace, recorder.zlmdb_node, recorder.zlmdb_known
+    names = known.fields()
+    made_later = ("__post_init__", "__attrs_post_init__", "__getattr__")
+    if not names or any(hasattr(cls, one) for one in made_later):
+        trace.block(f"{node!r}.{name}, which {typename(cls)} does not declare")
+    return trace.refuse(
+        f"{node!r}.{name}: {typename(cls)} has no field {name!r}, it has {', '.join(names)}; name one of its fields"
+    )
+
+
+def _of_plain(recorder: Recorder, cls: Any, name: str) -> Any:
+    """An attribute or method of a plain value, of which the class is known for sure."""
+    trace, node = recorder.zlmdb_trace, recorder.zlmdb_node
+    if name in METHODS[cls]:
+        return Bound(recorder, name)
+    result = ATTRIBUTES.get(cls, {}).get(name)
+    if isinstance(result, Known):
+        return trace.recorded(trace.nodes.make(Attribute, node, name, False, result))
+    if name in CHANGING and hasattr(cls, name):
+        changed(recorder, f".{name}()")
+    if hasattr(cls, name):
+        trace.block(f"{cls.__name__}.{name}, which is not listed as pure")
+    return trace.refuse(f"{node!r}.{name}: {typename(cls)} has no attribute {name!r}; use one that it has")
+
+
+def _unknown(recorder: Recorder, name: str) -> Any:
+    """An attribute of a value of which nothing is known: perhaps it is a method, then it is called next."""
+    trace, node = recorder.zlmdb_trace, recorder.zlmdb_node
+    if name in ALL_METHODS:
+        return Bound(recorder, name)
+    if name in CHANGING:
+        trace.block(f"{node!r}.{name}, which changes it")
+    return trace.recorded(trace.nodes.make(Attribute, node, name, True, UNKNOWN))
+
+
+class Bound:
+    """A pure method of something recorded, to be called."""
+
+    __slots__ = ("_name", "_recorder")
+
+    def __init__(self, recorder: Recorder, name: str) -> None:
+        self._recorder, self._name = recorder, name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        recorder, name = self._recorder, self._name
+        trace, holder, known = recorder.zlmdb_trace, recorder.zlmdb_node, recorder.zlmdb_known
+        arguments = tuple([node_of(trace, one) for one in (*args, *kwargs.values())])
+        sure = base(known.cls) in METHODS and known.cls is not None
+        result = result_of(known, name) if sure else UNKNOWN
+        if name == "get" and len(args) > 1:
+            result = with_default(known, arguments[1].known)
+        raises = not sure or name not in NEVER_RAISING
+        return trace.recorded(trace.nodes.make(Method, holder, name, arguments, tuple(kwargs), raises, result))
+
+    def __getattr__(self, name: str) -> Any:
+        return self._blocked()
+
+    def __eq__(self, other: object) -> Any:
+        return self._blocked()
+
+    def __hash__(self) -> int:
+        return cast("int", self._blocked())
+
+    def __bool__(self) -> bool:
+        return bool(self._blocked())
+
+    def _blocked(self) -> Any:
+        """Perhaps it is a field of this name: of values of which nothing is known nobody can tell."""
+        trace, node = self._recorder.zlmdb_trace, self._recorder.zlmdb_node
+        return trace.block(f"{node!r}.{self._name}, which is a field or a method")
+
+
+def with_default(known: Known, default: Known) -> Known:
+    """What ``d.get(key, default)`` gives."""
+    value = known.item()
+    return value if value.cls is not None and value.cls is default.cls and not value.optional else UNKNOWN
+
+
+def item(recorder: Recorder, key: Any) -> Any:
+    """What ``recorder[key]`` is."""
+    trace, node, known = recorder.zlmdb_trace, recorder.zlmdb_node, recorder.zlmdb_known
+    if node.settled and is_constant(key):
+        return trace.concrete(node)[key]
+    position = node_of(trace, key)
+    result, raises = _item_known(recorder, known, key)
+    return trace.recorded(trace.nodes.make(Item, node, position, raises, result))
+
+
+def _item_known(recorder: Recorder, known: Known, key: Any) -> tuple[Known, bool]:
+    if isinstance(key, slice):
+        return (known, False) if known.cls in (str, bytes, list) else (SOMETHING, True)
+    positions = known.positions()
+    if positions is not None and type(key) is int:
+        if not -len(positions) <= key < len(positions):
+            recorder.zlmdb_trace.refuse(f"{recorder.zlmdb_node!r}[{key}]: it has {len(positions)} elements")
+        return positions[key], False
+    if base(known.cls) is dict and known.cls is not dict:
+        return _typed_dict(recorder, known, key), True
+    return known.item(), True
+
+
+def _typed_dict(recorder: Recorder, known: Known, key: Any) -> Known:
+    found: Optional[Known] = known.fields().get(key) if type(key) is str else UNKNOWN
+    if found is None:
+        return recorder.zlmdb_trace.refuse(
+            f"{recorder.zlmdb_node!r}[{key!r}]: {typename(known.cls)} has no item {key!r}, it has "
+            f"{', '.join(known.fields())}; name one of its items"
+        )
+    return found
+
+
+class Elements:
+    """An iterator over something of the record. A generator expression may hold it; nobody may go on."""
+
+    __slots__ = ("recorder",)
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        self.recorder.zlmdb_trace.block(f"a loop over {self.recorder.zlmdb_node!r}")
+
+
+def iterated(recorder: Recorder) -> Iterator[Any]:
+    """What a loop over *recorder* runs through."""
+    trace, node, known = recorder.zlmdb_trace, recorder.zlmdb_node, recorder.zlmdb_known
+    if node.settled:
+        return iter(trace.concrete(node))
+    positions = known.positions()
+    if positions is not None:
+        return iter([item(recorder, number) for number in range(len(positions))])
+    if known.cls is not None and known.cls not in (*CONTAINERS, str, bytes) and not hasattr(known.cls, "__iter__"):
+        trace.block(f"iterating over {node!r}, which is a {typename(known.cls)}")
+    return Elements(recorder)
+
+
+def called(recorder: Recorder, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What ``recorder(...)`` gives: nobody knows."""
+    return recorder.zlmdb_trace.block(f"a call of {recorder.zlmdb_node!r}")
+
+
+def changed(recorder: Recorder, how: str) -> Any:
+    """Refuse a change of the record; of anything else it is a reason to call the function."""
+    trace, node = recorder.zlmdb_trace, recorder.zlmdb_node
+    if of_the_record(node) and recorder.zlmdb_known.cls is not None:
+        trace.refuse(f"{node!r}{how}: a query changes nothing; use edit() or change() for records")
+    return trace.block(f"{node!r}{how}, which changes it")

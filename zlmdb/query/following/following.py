@@ -1,0 +1,281 @@
+"""The door: `Following` reads functions of records of one type, and keeps what it read by their code."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+import types
+from collections.abc import Mapping, Sequence
+from typing import Any, Callable, NamedTuple, Optional
+
+from .arity import takes_key
+from .captured import Step, read_again
+from .code import ByCode, understood
+from .fields import static
+from .folding import Changed, Folding
+from .known import Home, Known, kind_of
+from .nodes import Argument, Called, Given, Node, calls, spelled
+from .opaque import Sight
+from .session import Session
+from .sight import node_of
+from .trace import Again, Refused, TooMany
+
+Function = Callable[..., Any]
+
+_KEPT = 256
+"""Functions that are kept for a type of records."""
+
+_VARIANTS = 16
+"""Results kept for one function: what it captures may decide how it goes."""
+
+_CHECKED = 8
+"""Records for which a new result is compared with what the function itself gives."""
+
+
+class Reading:
+    """What following a function gave, for all functions of the same code that captured alike."""
+
+    __slots__ = ("condition", "guards", "node", "steps", "to_check", "trusted", "ways")
+
+    def __init__(self, node: Node, session: Session, ways: int, condition: bool) -> None:
+        self.node = node
+        self.steps: tuple[Step, ...] = tuple(session.captured.steps)
+        self.guards = tuple([(guard, *expected) for guard, expected in session.guards.items()])
+        self.ways = ways
+        self.condition = condition
+        self.to_check = _CHECKED
+        self.trusted = True
+
+    def values(self, function: Function) -> Optional[list[Any]]:
+        """What *function* captured, if this is what following it would give."""
+        values = read_again(function, self.steps)
+        if values is None or not self.guards:
+            return values
+        given = Given((), values)
+        try:
+            return values if all([_holds(guard, given) for guard in self.guards]) else None
+        except Exception:
+            return None
+
+
+def _holds(guard: tuple[Node, bool, Any], given: Given) -> bool:
+    node, exact, expected = guard
+    value = node.evaluate(given)
+    if not exact:
+        return bool(value) is expected
+    return type(value) is type(expected) and bool(value == expected)
+
+
+class Followed:
+    """A function of a record, read: an expression with the values that this function captured.
+
+    Calling it gives what the function gives. The first records are given to the function, too; where it gives another
+    answer, the function is called from then on.
+    """
+
+    __slots__ = ("function", "parameters", "reading")
+
+    def __init__(self, reading: Reading, function: Function, parameters: Sequence[Any]) -> None:
+        self.reading, self.function, self.parameters = reading, function, parameters
+
+    @property
+    def node(self) -> Node:
+        """The expression."""
+        reading = self.reading
+        return reading.node if reading.trusted else Called((_DISTRUSTED,))
+
+    @property
+    def ways(self) -> int:
+        """The number of ways through the function that were followed."""
+        return self.reading.ways
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why the function is called for some records; empty if it never is."""
+        return calls(self.node)
+
+    def __call__(self, *arguments: Any) -> Any:
+        reading = self.reading
+        if not reading.trusted:
+            return self._called(arguments)
+        if reading.to_check > 0:
+            return self._checked(reading, arguments)
+        return self.evaluated(*arguments)
+
+    def evaluated(self, *arguments: Any) -> Any:
+        """What the expression gives, unchecked."""
+        found = self.reading.node.evaluate(Given(arguments, self.parameters, self.function))
+        return bool(found) if self.reading.condition else found
+
+    def _called(self, arguments: tuple[Any, ...]) -> Any:
+        found = self.function(*arguments)
+        return bool(found) if self.reading.condition else found
+
+    def _checked(self, reading: Reading, arguments: tuple[Any, ...]) -> Any:
+        """What the function gives; if the expression gives something else, it is not used any more."""
+        reading.to_check -= 1
+        try:
+            answer = self.evaluated(*arguments)
+        except Exception as error:
+            return self._compared_error(reading, arguments, error)
+        if isinstance(reading.node, Called):
+            return answer
+        try:
+            found = self._called(arguments)
+        except Exception:
+            reading.trusted = False
+            raise
+        if not same(answer, found):
+            reading.trusted = False
+        return found
+
+    def _compared_error(self, reading: Reading, arguments: tuple[Any, ...], error: Exception) -> Any:
+        try:
+            found = self._called(arguments)
+        except Exception as own:
+            reading.trusted = type(own) is type(error)
+            raise
+        reading.trusted = False
+        return found
+
+    def __repr__(self) -> str:
+        return spelled(self.node)
+
+
+_DISTRUSTED = "the expression found gave another answer than the function"
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two answers are the same. What cannot be compared is."""
+    if one is other:
+        return True
+    if type(one) is not type(other):
+        return False
+    try:
+        return bool(one == other) or (one != one and other != other) or repr(one) == repr(other)
+    except Exception:
+        return True
+
+
+class Arguments(NamedTuple):
+    """What functions are given: the value of a record, and before it, if they take it, its key."""
+
+    value: Known
+    key: Known
+
+
+class Following:
+    """Reads functions of records whose values are of the type *value* and whose keys are of the type *key*.
+
+    *names* are those that the annotations of models may use beside the ones of their modules.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Book:
+    ...     title: str
+    ...     year: int
+    >>> following = Following(Book)
+    >>> following.condition(lambda b: b.year > 1990 and not b.title.startswith("A"))
+    ((b.year > 1990) and (not b.title.startswith('A')))
+    """
+
+    def __init__(self, value: Any, key: Any = Any, names: Optional[Mapping[str, Any]] = None) -> None:
+        self._home = Home(names)
+        self._types = Arguments(self._home.known(value), self._home.known(key))
+        self._kept = {True: ByCode(_KEPT), False: ByCode(_KEPT)}
+        self._lock = threading.Lock()
+
+    def condition(self, function: Function) -> Followed:
+        """*function* as a condition: only whether its result is true counts.
+
+        Raises `TypeError` for fields that there are not, comparisons that are never true, and changes of the record.
+        """
+        return self._followed(function, True)
+
+    def value(self, function: Function) -> Followed:
+        """*function* as it is: what it gives is wanted. Raises as `condition` does."""
+        return self._followed(function, False)
+
+    def _followed(self, function: Function, condition: bool) -> Followed:
+        code = code_of(function)
+        if code is None:
+            return self._read(function, condition)
+        kept: list[Reading] = self._kept[condition].get(code) or []
+        for reading in kept:
+            values = reading.values(function)
+            if values is not None:
+                return Followed(reading, function, values)
+        followed = self._read(function, condition)
+        with self._lock:
+            self._kept[condition].keep(code, [followed.reading, *kept][:_VARIANTS])
+        return followed
+
+    def _read(self, function: Function, condition: bool) -> Followed:
+        refuse_asynchronous(function)
+        session = Session(self._home, function)
+        try:
+            node, ways = self._explored(session, function, condition)
+        except Refused as refused:
+            raise TypeError(str(refused)) from refused
+        except TooMany:
+            node, ways = Called(("there are more ways through it than are followed",)), 0
+        except Changed:
+            node, ways = Called(("it does not do the same each time it is called",)), 0
+        finally:
+            values = list(session.values)
+            session.forget()
+        return Followed(Reading(node, session, ways, condition), function, values)
+
+    def _explored(self, session: Session, function: Function, condition: bool) -> tuple[Node, int]:
+        if not understood():
+            return Called(("this version of Python is not known",)), 0
+        arguments = self._arguments(session, function)
+
+        def once() -> Node:
+            seen = session.see(0)
+            ready = seen.ready() if isinstance(seen, Sight) else seen  # before anything is recorded
+            return node_of(session, ready(*[session.recorded(argument) for argument in arguments]))
+
+        while True:
+            try:
+                ways = session.explore(once)
+                break
+            except Again:
+                session.restart()
+        return Folding(session.nodes, condition=condition).folded(ways), len(ways)
+
+    def _arguments(self, session: Session, function: Function) -> list[Argument]:
+        known = [self._types.key, self._types.value] if takes_key(function) else [self._types.value]
+        names = argument_names(function, len(known))
+        return [
+            session.nodes.make(Argument, position, name, one.required)
+            for position, (name, one) in enumerate(zip(names, known))
+        ]
+
+    def __len__(self) -> int:
+        return len(self._kept[True]) + len(self._kept[False])
+
+
+def code_of(function: Function) -> Optional[types.CodeType]:
+    """The code by which what is read of *function* is kept; None if it has none."""
+    found: Any = function
+    if isinstance(found, types.MethodType):
+        found = found.__func__
+    elif not isinstance(found, types.FunctionType):
+        found = static(kind_of(found), "__call__")
+    code = getattr(found, "__code__", None)
+    return code if type(code) is types.CodeType else None
+
+
+def argument_names(function: Function, count: int) -> Sequence[str]:
+    """What *function* calls its arguments."""
+    code = getattr(function, "__code__", None)
+    if type(code) is types.CodeType and code.co_argcount >= count:
+        return code.co_varnames[:count]
+    return ("key", "value")[-count:]
+
+
+def refuse_asynchronous(function: Function) -> None:
+    """Raise `TypeError` for a coroutine function: what it gives is always true."""
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        raise TypeError(f"{function!r} is asynchronous: a query needs the answer at once; write it without async")

@@ -1,0 +1,287 @@
+"""The recorder: what a function that is followed sees in place of a value, and that notes what is done to it."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterator
+from typing import Any, Callable, Optional
+
+from . import compared, fields
+from .known import BOOL, FLOAT, INT, NUMBERS, PLAIN, STR, UNKNOWN, Known, is_bare_enum, is_enum
+from .nodes import Node
+from .operations import Apply, Binary, Compare, IsNone, Unary
+from .sight import node_of
+from .trace import Trace
+
+_SMALL = 16
+"""Members up to which a field of an Enum is followed one by one where the function asks what is a member."""
+
+
+class Recorder:
+    """Stands for a value. Operators give recorders; asking whether it is true chooses a way."""
+
+    __slots__ = ("zlmdb_known", "zlmdb_node", "zlmdb_trace")
+
+    zlmdb_known: Known
+    zlmdb_node: Node
+    zlmdb_trace: Trace
+
+    def __init__(self, trace: Trace, node: Node, known: Known) -> None:
+        set_trace(self, trace)
+        set_node(self, node)
+        set_known(self, known)
+
+    def __getattr__(self, name: str) -> Any:
+        trace = self.zlmdb_trace
+        found = trace.memory.get((self.zlmdb_node, name))
+        return fields.attribute(self, name) if found is None else trace.recorded(found)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        fields.changed(self, f".{name} = ...")
+
+    def __delattr__(self, name: str) -> None:
+        fields.changed(self, f".{name} deleted")
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        fields.changed(self, "[...] = ...")
+
+    def __delitem__(self, key: Any) -> None:
+        fields.changed(self, "[...] deleted")
+
+    def __getitem__(self, key: Any) -> Any:
+        return fields.item(self, key)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return fields.called(self, args, kwargs)
+
+    def __contains__(self, member: Any) -> bool:
+        trace: Trace = self.zlmdb_trace
+        return trace.truth(compared.contained(self, member))
+
+    def __iter__(self) -> Iterator[Any]:
+        return fields.iterated(self)
+
+    def __bool__(self) -> bool:
+        trace: Trace = self.zlmdb_trace
+        return always_true(self.zlmdb_known) or trace.truth(self.zlmdb_node)
+
+    def __hash__(self) -> int:
+        return hash(concrete(self, "hash()"))
+
+    def __len__(self) -> int:
+        return len(concrete(self, "len()"))
+
+    def __str__(self) -> str:
+        return str(concrete(self, "str()"))
+
+    def __repr__(self) -> str:
+        return repr(concrete(self, "repr()"))
+
+    def __format__(self, how: str) -> str:
+        return format(concrete(self, "format()"), how)
+
+    def __int__(self) -> int:
+        return int(concrete(self, "int()"))
+
+    def __float__(self) -> float:
+        return float(concrete(self, "float()"))
+
+    def __index__(self) -> int:
+        return operator.index(concrete(self, "a position"))
+
+    def __eq__(self, other: object) -> Any:
+        return compared.compared(self, "==", other)
+
+    def __ne__(self, other: object) -> Any:
+        return compared.compared(self, "!=", other)
+
+    def __lt__(self, other: Any) -> Any:
+        return compared.compared(self, "<", other)
+
+    def __le__(self, other: Any) -> Any:
+        return compared.compared(self, "<=", other)
+
+    def __gt__(self, other: Any) -> Any:
+        return compared.compared(self, ">", other)
+
+    def __ge__(self, other: Any) -> Any:
+        return compared.compared(self, ">=", other)
+
+    def __neg__(self) -> Any:
+        return signed(self, "-")
+
+    def __pos__(self) -> Any:
+        return signed(self, "+")
+
+    def __invert__(self) -> Any:
+        return signed(self, "~")
+
+    def __abs__(self) -> Any:
+        return applied(self.zlmdb_trace, abs, (self,), {}, _sign(self.zlmdb_known))
+
+    def __round__(self, digits: Any = None) -> Any:
+        known = self.zlmdb_known
+        number = known.cls in NUMBERS
+        result = (INT if digits is None else INT if known.cls is bool else known) if number else UNKNOWN
+        return applied(self.zlmdb_trace, round, (self,) if digits is None else (self, digits), {}, result)
+
+    def __trunc__(self) -> Any:
+        return applied(self.zlmdb_trace, math.trunc, (self,), {}, UNKNOWN)
+
+    def __floor__(self) -> Any:
+        return applied(self.zlmdb_trace, math.floor, (self,), {}, UNKNOWN)
+
+    def __ceil__(self) -> Any:
+        return applied(self.zlmdb_trace, math.ceil, (self,), {}, UNKNOWN)
+
+    def __divmod__(self, other: Any) -> Any:
+        return applied(self.zlmdb_trace, divmod, (self, other), {}, UNKNOWN)
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return applied(self.zlmdb_trace, divmod, (other, self), {}, UNKNOWN)
+
+
+set_trace: Any = vars(Recorder)["zlmdb_trace"].__set__
+set_node: Any = vars(Recorder)["zlmdb_node"].__set__
+set_known: Any = vars(Recorder)["zlmdb_known"].__set__
+
+
+def _arithmetic(sign: str) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
+    def forward(self: Any, other: Any) -> Any:
+        return combined(self.zlmdb_trace, sign, self, other)
+
+    def backward(self: Any, other: Any) -> Any:
+        return combined(self.zlmdb_trace, sign, other, self)
+
+    return forward, backward
+
+
+def _in_place(sign: str) -> Callable[[Any, Any], Any]:
+    def method(self: Any, other: Any) -> Any:
+        if self.zlmdb_known.cls not in PLAIN and self.zlmdb_known.cls is not tuple:
+            fields.changed(self, f" {sign}= ...")
+        return combined(self.zlmdb_trace, sign, self, other)
+
+    return method
+
+
+for _name, _sign_of in {
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "truediv": "/",
+    "floordiv": "//",
+    "mod": "%",
+    "pow": "**",
+    "lshift": "<<",
+    "rshift": ">>",
+    "and": "&",
+    "or": "|",
+    "xor": "^",
+    "matmul": "@",
+}.items():
+    _forward, _backward = _arithmetic(_sign_of)
+    setattr(Recorder, f"__{_name}__", _forward)
+    setattr(Recorder, f"__r{_name}__", _backward)
+    setattr(Recorder, f"__i{_name}__", _in_place(_sign_of))
+
+
+def recorded(trace: Trace, node: Node) -> Any:
+    """What the function sees of *node*: None where it is None on this way; else a recorder.
+
+    Where the function asks what *is* something else, too, it sees True, False and the members of an Enum themselves.
+    """
+    if node.raises:
+        trace.current().raising.append(node)
+    known = node.known
+    if known.optional and (trace.tests_none or not known.unknown):
+        if trace.truth(trace.nodes.make(IsNone, node, BOOL)):
+            if known.unknown:
+                trace.current().doubt()
+            return None
+        known = known.required
+    if trace.tests_members:
+        found = _member(trace, node, known)
+        if found is not None:
+            return found
+    found = trace.recorders.get(node)
+    if found is None or found.zlmdb_known is not known:
+        found = trace.recorders[node] = Recorder(trace, node, known)
+    return found
+
+
+def _member(trace: Trace, node: Node, known: Known) -> Optional[Any]:
+    if known.cls is bool:
+        return trace.truth(node)
+    if known.cls is None:
+        return trace.block(f"it asks what {node!r} is, of which the type is not known")
+    if is_enum(known):
+        cls: Any = known.cls
+        members: list[Any] = list(cls)
+        if not members or len(members) > _SMALL or not is_bare_enum(cls):
+            return trace.block(f"it asks which member {node!r} is, of many or with methods")
+        for member in members[:-1]:
+            equal = trace.nodes.make(Compare, "==", node, trace.nodes.constant(member), False, BOOL)
+            if trace.truth(equal):
+                return member
+        return members[-1]
+    return None
+
+
+def concrete(recorder: Recorder, what: str) -> Any:
+    """The value of *recorder* where captured values alone decide it. Python wants it for *what*."""
+    node = recorder.zlmdb_node
+    if not node.settled:
+        recorder.zlmdb_trace.block(f"{what} of {node!r}")
+    return recorder.zlmdb_trace.concrete(node)
+
+
+def always_true(known: Known) -> bool:
+    """Whether everything of which this is known is true where Python asks."""
+    cls = known.cls
+    return cls is not None and not known.optional and not hasattr(cls, "__bool__") and not hasattr(cls, "__len__")
+
+
+def applied(
+    trace: Trace, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], known: Known, raises: bool = True
+) -> Any:
+    """What the pure *function* gives for arguments of which some are recorded."""
+    values = [*args, *kwargs.values()]
+    nodes = tuple([node_of(trace, value) for value in values])
+    constant = trace.nodes.constant(function)
+    return recorded(trace, trace.nodes.make(Apply, constant, nodes, tuple(kwargs), raises, known))
+
+
+def combined(trace: Trace, sign: str, left: Any, right: Any) -> Any:
+    """What arithmetic of *left* and *right* gives."""
+    one, two = node_of(trace, left), node_of(trace, right)
+    known, raises = _result(sign, one.known.required, two.known.required)
+    return recorded(trace, trace.nodes.make(Binary, sign, one, two, raises, known))
+
+
+def _result(sign: str, left: Known, right: Known) -> tuple[Known, bool]:
+    """What is known of the result of arithmetic, and whether it may raise."""
+    pair = {left.cls, right.cls}
+    if sign in "&|^" and pair == {bool}:
+        return BOOL, False
+    if pair <= {int, bool} and sign in ("+", "-", "*", "&", "|", "^"):
+        return INT, False
+    if pair <= {int, bool} and sign in ("//", "%"):
+        return INT, True
+    if pair <= {int, bool, float} and sign in ("+", "-", "*"):
+        return FLOAT, int in pair  # an int may be too large for a float
+    if pair == {str} and sign == "+":
+        return STR, False
+    return compared.something(left, right), True
+
+
+def signed(recorder: Recorder, sign: str) -> Any:
+    """What a sign before *recorder* gives."""
+    trace, known = recorder.zlmdb_trace, recorder.zlmdb_known
+    raises = known.cls not in (int, float, bool) or (sign == "~" and known.cls is float)
+    return recorded(trace, trace.nodes.make(Unary, sign, recorder.zlmdb_node, raises, _sign(known)))
+
+
+def _sign(known: Known) -> Known:
+    return INT if known.cls is bool else known

@@ -1,0 +1,217 @@
+"""What is seen of captured values of each kind: of classes, modules and objects what they hold, else recorders."""
+
+from __future__ import annotations
+
+import enum
+import functools
+import inspect
+import operator
+import re
+import types
+from collections.abc import Mapping
+from datetime import datetime, time, timezone
+from typing import TYPE_CHECKING, Any, cast
+
+from .callables import Cached, Function, Getter, Method, Partial, Pure
+from .captured import (
+    MISSING,
+    is_settled,
+    looks_up_plainly,
+    read_attribute,
+    read_class,
+    read_own,
+    read_static,
+)
+from .known import CONTAINERS, PLAIN, SOMETHING, Known, is_bare_enum, kind_of, names_of
+from .methods import METHODS
+from .opaque import Sight, parameter
+from .own import OWN
+from .pure import CLASSES, PURE, TRANSPARENT
+from .recorder import Recorder, applied
+from .sight import holds_recorded
+
+if TYPE_CHECKING:
+    from .session import Session
+
+_PLAIN_CLASSES = (type, enum.EnumMeta)
+_PARTIAL: Any = functools.partial
+_CACHED: Any = type(functools.lru_cache(lambda: None))
+
+
+class Class(Sight):
+    """A class: what it defines is seen; instances are made of plain classes and of models."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        session, cls = self._session, self.original()
+        if name.startswith("__") or type(cls) not in _PLAIN_CLASSES:
+            return self._blocked(f"attribute {name}")
+        if cls in METHODS and name in METHODS[cls]:
+            return functools.partial(_unbound, cls, name)
+        if isinstance(cls, enum.EnumMeta) and name in cls.__members__:
+            return session.see_value(self._slot, read_attribute, name, getattr(cls, name), self._name())
+        member = read_static(cls, name)
+        if isinstance(member, types.ClassMethodDescriptorType):  # date.fromisoformat is one
+            return session.see(session.captured.read(self._slot, read_attribute, name, f"{self._name()}.{name}"))
+        return session.of_class(self, self._slot, read_static, name, member)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        cls = self.original()
+        own = OWN.get(cls)
+        if own is not None:
+            return own(self._session, *args, **kwargs)
+        if cls in CLASSES:
+            if not holds_recorded(args) and not holds_recorded(kwargs):
+                return cls(*args, **kwargs)
+            return applied(self._session, cls, args, kwargs, CLASSES[cls])
+        if is_made_by_fields(cls):
+            inspect.signature(cls).bind(*args, **kwargs)
+            return applied(self._session, cls, args, kwargs, self._session.home.known(cls), raises=False)
+        return self._blocked("raising" if issubclass(cls, BaseException) else "a call")
+
+    def __bool__(self) -> bool:
+        return True if type(self.original()) is type else cast("bool", self._blocked("the truth"))
+
+
+def _unbound(cls: type[Any], name: str, holder: Any, *args: Any, **kwargs: Any) -> Any:
+    """A method of a plain class, called with what it is to be a method of: ``str.lower(b.title)``."""
+    if isinstance(holder, Recorder):
+        if holder.zlmdb_known.cls is cls:
+            return getattr(holder, name)(*args, **kwargs)
+        return holder.zlmdb_trace.block(f"{cls.__name__}.{name} of {holder.zlmdb_node!r}")
+    return getattr(cls, name)(holder, *args, **kwargs)
+
+
+def is_made_by_fields(cls: Any) -> bool:
+    """Whether making an instance of *cls* runs no code that somebody wrote: dataclasses, named tuples, structs."""
+    if any(hasattr(cls, name) for name in ("__post_init__", "__attrs_post_init__", "__attrs_pre_init__")):
+        return False
+    own: Mapping[str, Any] = names_of(cls)
+    kind = kind_of(cls)
+    if kind is type and tuple in cls.__mro__ and hasattr(cls, "_fields"):
+        return "_fields" in own and read_static(cls, "__init__") is names_of(object)["__init__"]
+    params = own.get("__dataclass_params__")
+    if params is not None and kind is type:
+        return bool(params.init) and read_static(cls, "__new__") is names_of(object)["__new__"]
+    return hasattr(cls, "__struct_fields__") and str(kind.__module__).startswith("msgspec")
+
+
+class Module(Sight):
+    """A module: what it has is seen."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or read_own(self.original(), name) is MISSING:
+            return self._blocked(f"attribute {name}")
+        return self._session.see_read(self._slot, read_own, name, f"{self._name()}.{name}")
+
+    def __bool__(self) -> bool:
+        return True
+
+
+class Instance(Sight):
+    """An object of a class that somebody wrote: its attributes are captured values, its methods are followed."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        session, value, cls = self._session, self.original(), kind_of(self.original())
+        if name.startswith("__") or not looks_up_plainly(cls):
+            return self._blocked(f"attribute {name}")
+        member = read_static(cls, name)
+        title = f"{self._name()}.{name}"
+        if isinstance(member, types.MemberDescriptorType):
+            return session.see_read(self._slot, read_attribute, name, title)
+        if name in getattr(value, "__dict__", ()) and not isinstance(member, property):
+            return session.see_read(self._slot, read_own, name, title)
+        if member is MISSING:
+            raise AttributeError(name)
+        return session.of_class(self, self._slot, read_class, name, member)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        member = read_class(self.original(), "__call__")
+        if not isinstance(member, types.FunctionType):
+            return self._blocked("a call")
+        return self._session.see_read(self._slot, read_class, "__call__")(self, *args, **kwargs)
+
+    def __bool__(self) -> bool:
+        cls = kind_of(self.original())
+        return True if not hasattr(cls, "__bool__") and not hasattr(cls, "__len__") else self._blocked("the truth")
+
+
+def sight(session: Session, slot: int) -> Any:
+    """What a followed function sees of the captured value number *slot*."""
+    value = session.values[slot]
+    kind = kind_of(value)
+    if value is None or kind is bool or value is ...:
+        return value
+    if kind in PLAIN or kind in CONTAINERS or kind in (re.Pattern, re.Match):
+        if kind in (datetime, time) and not isinstance(value.tzinfo, (type(None), timezone)):
+            return Recorder(session, parameter(session, slot, session.home.known(kind), settled=False), _known(value))
+        return Recorder(session, parameter(session, slot, _known(value), settled=is_settled(value)), _known(value))
+    if isinstance(value, enum.Enum):
+        return value if is_bare_enum(kind) else Sight(session, slot)
+    if kind in _SIGHTS and not (kind is types.FunctionType and (value in PURE or value in OWN)):
+        return _SIGHTS[kind](session, slot)
+    return _other(session, slot, value)
+
+
+def _known(value: Any) -> Known:
+    kind = kind_of(value)
+    return Known.of_value(value) if kind in PLAIN or kind in CONTAINERS else SOMETHING.home.known(kind)
+
+
+_SIGHTS: dict[Any, Any] = {
+    types.FunctionType: Function,
+    types.MethodType: Method,
+    types.ModuleType: Module,
+    _PARTIAL: Partial,
+    operator.attrgetter: Getter,
+    operator.itemgetter: Getter,
+}
+if _CACHED is not types.FunctionType:  # as on PyPy
+    _SIGHTS[_CACHED] = Cached
+
+
+def _other(session: Session, slot: int, value: Any) -> Any:
+    """What is seen of a value that is neither plain nor of one of the types of Python that hold code."""
+    if is_function(value):
+        if value in TRANSPARENT:
+            return value
+        if value in PURE or (value in OWN and not isinstance(value, type)):
+            return Pure(session, slot, value, PURE.get(value, SOMETHING))
+    if isinstance(value, type):
+        return Class(session, slot)
+    if isinstance(value, types.BuiltinFunctionType):
+        return _builtin_method(session, slot, value)
+    kind = kind_of(value)
+    if type(kind) is type and not is_written_in_c(kind):
+        return Instance(session, slot)
+    return Sight(session, slot)
+
+
+def is_function(value: Any) -> bool:
+    """Whether *value* is a function or plain class, so that comparing it runs nobody's code."""
+    return kind_of(value) in (types.BuiltinFunctionType, types.FunctionType, type)
+
+
+def _builtin_method(session: Session, slot: int, value: Any) -> Any:
+    """Such as ``pattern.match``: a method of a plain value."""
+    holder = value.__self__
+    kind = kind_of(holder)
+    if kind in METHODS and value.__name__ in METHODS[kind]:
+        session.sure(slot, read_name)
+        return getattr(session.see_read(slot, read_attribute, "__self__"), value.__name__)
+    return Sight(session, slot)
+
+
+def read_name(holder: Any, what: Any) -> Any:
+    """What a function is called."""
+    return holder.__name__
+
+
+def is_written_in_c(cls: type[Any]) -> bool:
+    """Whether *cls* is no class statement's: it may do anything."""
+    return not cls.__flags__ & (1 << 9)

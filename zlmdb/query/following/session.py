@@ -1,0 +1,175 @@
+"""Following one function: its copy, what the copy sees of the outside, and what it meets on the way."""
+
+from __future__ import annotations
+
+import builtins
+import enum
+import types
+from functools import cached_property
+from typing import Any, Optional
+
+from .captured import (
+    MISSING,
+    Captured,
+    Reader,
+    looks_up_plainly,
+    read_attribute,
+    read_cell,
+    read_constant,
+    read_default,
+    read_global,
+    read_keyword_default,
+    read_static,
+)
+from .code import Code, IsOperand, scanned, with_members
+from .known import SOMETHING, Home, Known, kind_of
+from .nodes import Node
+from .opaque import parameter
+from .recorder import Recorder, recorded
+from .seen import sight
+from .trace import Trace
+
+
+class Session(Trace):
+    """Following one function."""
+
+    def __init__(self, home: Home, function: Any) -> None:
+        super().__init__(home)
+        self.captured = Captured(self.values, function)
+        self._seen: dict[int, Any] = {}
+        self._copies: dict[int, Any] = {}
+
+    def forget(self) -> None:
+        super().forget()
+        self._seen.clear()
+        self._copies.clear()
+
+    def see(self, slot: int) -> Any:
+        """What the function sees of the captured value number *slot*."""
+        if slot not in self._seen:
+            self._seen[slot] = sight(self, slot)
+        return self._seen[slot]
+
+    def see_read(self, holder: int, read: Reader, what: Any, name: Optional[str] = None) -> Any:
+        """What it sees of what ``read(holder, what)`` gives."""
+        return self.see(self.captured.read(holder, read, what, name))
+
+    def see_value(self, holder: int, read: Reader, what: Any, value: Any, name: str) -> Any:
+        """What it sees of *value*, which ``read(holder, what)`` gives."""
+        return self.see(self.captured.slot(holder, read, what, value, f"{name}.{what}"))
+
+    def recorded(self, node: Node) -> Any:
+        return recorded(self, node)
+
+    def sure(self, slot: int, read: Reader) -> Any:
+        """What ``read(slot)`` gives, which is the same wherever the result is used again."""
+        found = self.captured.read(slot, read, None)
+        return self.concrete(parameter(self, found, SOMETHING, settled=True))
+
+    def copy(self, slot: int) -> Any:
+        """The copy of the captured function number *slot* that is followed. Ends the way if there can be none."""
+        found = self._copies.get(slot)
+        if found is None:
+            found = self._copies[slot] = self._copied(slot)
+        return found
+
+    def _copied(self, slot: int) -> Any:
+        function: types.FunctionType = self.values[slot]
+        if type(function.__code__) is not types.CodeType:
+            self.block(f"{function.__qualname__}, which is built in")
+        info = scanned(function.__code__)
+        if info.reason:
+            self.block(f"{function.__qualname__}: {info.reason}")
+        self._check_operands(function, info)
+        self.learn(none=info.tests_none, members=bool(info.operands))
+        return self._made(slot, function, info)
+
+    def _made(self, slot: int, function: types.FunctionType, info: Code) -> Any:
+        read, code = self.captured.read, function.__code__
+        cells = [self._cell(slot, number, name) for number, name in enumerate(code.co_freevars)]
+        arguments = code.co_varnames[: code.co_argcount]
+        defaults = function.__defaults__ or ()
+        titles = arguments[len(arguments) - len(defaults) :]
+        seen = [self.see(read(slot, read_default, number, title)) for number, title in enumerate(titles)]
+        copy = types.FunctionType(
+            with_members(code, self._members),
+            self._space(slot, function, info),
+            function.__name__,
+            tuple(seen),
+            tuple(cells) or None,  # PyPy takes no empty closure
+        )
+        named = function.__kwdefaults__ or {}
+        copy.__kwdefaults__ = {name: self.see(read(slot, read_keyword_default, name)) for name in named} or None
+        return copy
+
+    def _cell(self, slot: int, number: int, name: str) -> types.CellType:
+        holder = self.captured.read(slot, read_cell, number, name)
+        return types.CellType() if self.values[holder] is MISSING else types.CellType(self.see(holder))
+
+    def _space(self, slot: int, function: types.FunctionType, info: Code) -> dict[str, Any]:
+        """The globals of the copy: nothing but what its code names, each as it may be seen."""
+        space: dict[str, Any] = {"__builtins__": {}, "__name__": function.__module__}
+        outside = function.__globals__
+        for name in info.names:
+            if name in outside or name in _BUILTINS:
+                space[name] = self.see_read(slot, read_global, name)
+        return space
+
+    def _members(self, value: Any) -> Recorder:
+        """What stands in the code of the copy in place of a set that it searches."""
+        known = Known.of_value(value)
+        return Recorder(self, self.nodes.constant(value, known), known)
+
+    def _check_operands(self, function: types.FunctionType, info: Code) -> None:
+        """See that what the function asks something to be is None, a truth value, or a member of an Enum."""
+        for operand in info.operands:
+            value = self._operand(function, operand)
+            if value is not None and type(value) is not bool and not isinstance(value, enum.Enum):
+                text = operand.name + (f".{operand.attribute}" if operand.attribute else "")
+                self.block(f"{function.__qualname__}: it asks what is {text}, which is no member of an Enum")
+
+    def _operand(self, function: types.FunctionType, operand: IsOperand) -> Any:
+        if operand.kind == "bool":
+            return True
+        if operand.kind == "global":
+            value = read_global(function, operand.name)
+        else:
+            cells = function.__code__.co_freevars
+            value = read_cell(function, cells.index(operand.name)) if operand.name in cells else MISSING
+        if operand.attribute is None:
+            return value
+        return read_static(value, operand.attribute) if isinstance(value, enum.EnumMeta) else MISSING
+
+    def member(self, recorder: Recorder, cls: type[Any], name: str, member: Any) -> Any:
+        if not looks_up_plainly(cls):
+            self.block(f"attribute {name} of a {cls.__qualname__}, which has a __getattr__")
+        holder = self.captured.slot(0, read_constant, cls, cls, cls.__qualname__)
+        return self.of_class(recorder, holder, read_static, name, member)
+
+    def of_class(self, owner: Any, holder: int, read: Reader, name: str, member: Any) -> Any:
+        """What *owner* has as *name*, of which its class says that it is *member*."""
+        slot = self.captured.read(holder, read, name, f"{self.captured.names[holder]}.{name}")
+        is_class = isinstance(self.values[holder], type) and not isinstance(owner, Recorder)
+        kind = kind_of(member)
+        if kind is types.FunctionType:
+            return self.see(slot) if is_class else types.MethodType(self.see(slot), owner)
+        if kind is staticmethod:
+            return self.see_read(slot, read_attribute, "__func__", self.captured.names[slot])
+        if kind is classmethod:
+            return self._class_method(slot, holder, owner)
+        if kind is property and not is_class:
+            return self.see_read(slot, read_attribute, "fget", self.captured.names[slot])(owner)
+        if kind is cached_property and not is_class:
+            return self.see_read(slot, read_attribute, "func", self.captured.names[slot])(owner)
+        if member is MISSING or hasattr(kind, "__get__"):
+            return self.block(f"{self.captured.names[slot]}, which is a {kind.__qualname__}")
+        return self.see(slot)
+
+    def _class_method(self, slot: int, holder: int, owner: Any) -> Any:
+        value = self.values[holder]
+        cls = value if isinstance(value, type) else type(value)
+        seen = self.see(self.captured.slot(0, read_constant, cls, cls, cls.__qualname__))
+        return types.MethodType(self.see_read(slot, read_attribute, "__func__", self.captured.names[slot]), seen)
+
+
+_BUILTINS = vars(builtins)

@@ -1,0 +1,243 @@
+"""Running a function again and again, until all ways through it are known.
+
+Where the function asks whether something of the record is true, the run picks an answer and notes it; the next run
+picks the other one. A question that captured values alone decide is answered for good, and the answer becomes a
+condition for using the result again.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, NoReturn, Optional
+
+from .known import Home
+from .nodes import Called, Constant, Given, Node, Nodes
+from .operations import Compare, IsNone
+
+LIMIT = 64
+"""Ways through one function. With more of them it is called."""
+
+Taken = list[tuple[Node, bool]]
+Ways = list[tuple[Taken, Node]]
+
+
+class Blocked(BaseException):
+    """This way cannot be followed. No Exception, so that nothing takes it for an error of the function."""
+
+
+class Refused(BaseException):
+    """The function contains a mistake."""
+
+
+class Again(BaseException):
+    """Something was found out that ways already followed should have known."""
+
+
+class TooMany(BaseException):
+    """There are more ways than are worth following."""
+
+
+class Run:
+    """One way through a function: *answers* says how it begins."""
+
+    __slots__ = ("answered", "answers", "around", "raising", "taken", "unclear")
+
+    def __init__(self, answers: list[bool], around: Optional[Run]) -> None:
+        self.answers, self.around = answers, around
+        self.taken: Taken = []
+        self.answered: dict[Node, bool] = {}
+        self.raising: list[Node] = []
+        self.unclear = False
+
+    def doubt(self) -> None:
+        """Note that a mistake on this way may be none: perhaps no record goes it."""
+        run: Optional[Run] = self
+        while run is not None:
+            run.unclear = True
+            run = run.around
+
+    def answer(self, node: Node) -> bool:
+        """Whether *node* is true on this way."""
+        known = self._known(node)
+        if known is not None:
+            return known
+        number = len(self.taken)
+        if number >= LIMIT:
+            raise TooMany
+        answer = self.answers[number] if number < len(self.answers) else True
+        self.taken.append((node, answer))
+        self.answered[node] = answer
+        return answer
+
+    def _known(self, node: Node) -> Optional[bool]:
+        run: Optional[Run] = self
+        while run is not None:
+            found = run.answered.get(node)
+            if found is not None:
+                return found
+            run = run.around
+        return None
+
+    def met_none(self) -> bool:
+        """Whether something of the record is None on this way."""
+        run: Optional[Run] = self
+        while run is not None:
+            if any(answer and isinstance(node, IsNone) for node, answer in run.taken):
+                return True
+            run = run.around
+        return False
+
+    def evaluated(self, leaf: Node) -> set[Node]:
+        """All that is sure to be evaluated on this way, of which *leaf* is the end."""
+        found: set[Node] = set()
+        waiting = [leaf, *[node for node, _ in self.taken]]
+        while waiting:
+            node = waiting.pop()
+            if node not in found:
+                found.add(node)
+                waiting.extend(node.certain())
+        return found
+
+
+class Trace:
+    """Following one function: the nodes made, the captured values met, and the way that is run just now."""
+
+    def __init__(self, home: Home) -> None:
+        self.home = home
+        self.nodes = Nodes()
+        self.values: list[Any] = []
+        self.guards: dict[Node, tuple[bool, Any]] = {}
+        self.recorders: dict[Node, Any] = {}
+        self.memory: dict[Any, Node] = {}
+        self.run: Optional[Run] = None
+        self.tests_none = False
+        self.tests_members = False
+        self.depth = 0
+
+    def recorded(self, node: Node) -> Any:
+        """What the function sees of *node*."""
+        return self.block(f"{node!r}")
+
+    def restart(self) -> None:
+        """Forget what the function was shown so far."""
+        self.recorders.clear()
+        self.memory.clear()
+
+    def member(self, recorder: Any, cls: type[Any], name: str, member: Any) -> Any:
+        """What *recorder*, which stands for an instance of *cls*, has as *name* from its class."""
+        return self.block(f"{cls.__qualname__}.{name}")
+
+    def forget(self) -> None:
+        """Drop all that was met: what stays is the expression."""
+        self.values.clear()
+        self.restart()
+
+    def current(self) -> Run:
+        """The way that is run just now. Raises `TypeError` when nothing is."""
+        if self.run is None:
+            raise TypeError("a recorder was kept after the function that it was given to returned")
+        return self.run
+
+    def block(self, reason: str) -> NoReturn:
+        """End this way: it cannot be followed."""
+        self.current()
+        raise Blocked(reason)
+
+    def refuse(self, text: str) -> NoReturn:
+        """End everything: what the function does is a mistake. On a way that no record may go, it ends that."""
+        if self.current().unclear:
+            raise Blocked(text)
+        raise Refused(text)
+
+    def learn(self, *, none: bool = False, members: bool = False) -> None:
+        """Note that the function asks what is None, or what is another object; begin again if that is news."""
+        news = (none and not self.tests_none) or (members and not self.tests_members)
+        self.tests_none |= none
+        self.tests_members |= members
+        if news and self.recorders:
+            raise Again
+
+    def truth(self, node: Node) -> bool:
+        """Whether *node* is true on this way."""
+        if isinstance(node, Constant):
+            return bool(node.value)
+        if node.settled:
+            return self._settled_truth(node)
+        opposite = self.opposite(node)
+        return self.current().answer(node) if opposite is None else not self.current().answer(opposite)
+
+    def opposite(self, node: Node) -> Optional[Node]:
+        """Of ``x != y``, if it is surely the contrary of ``x == y``, the latter."""
+        if isinstance(node, Compare) and node.operator == "!=" and (node.left.known.plain or node.right.known.plain):
+            return self.nodes.make(Compare, "==", node.left, node.right, False, node.known)
+        return None
+
+    def concrete(self, node: Node) -> Any:
+        """The value of the settled *node*. What is found holds for this value only."""
+        if isinstance(node, Constant):
+            return node.value
+        value = node.evaluate(Given((), self.values))
+        self.guards[node] = (True, value)
+        return value
+
+    def _settled_truth(self, node: Node) -> bool:
+        answer = bool(node.evaluate(Given((), self.values)))
+        self.guards.setdefault(node, (False, answer))
+        return answer
+
+    def explore(self, once: Callable[[], Node], *, inner: bool = False) -> Ways:
+        """All ways through *once*. What cannot be followed in an *inner* function ends the way around it."""
+        around, ways, answers = self.run, Ways(), list[bool]()
+        while True:
+            self.run = run = Run(answers, around)
+            try:
+                ways.append((run.taken, once() if inner else self._followed(run, once)))
+            finally:
+                self.run = around
+            if len(ways) > LIMIT:
+                raise TooMany
+            answers = [answer for _, answer in run.taken]
+            while answers and not answers[-1]:
+                answers.pop()
+            if not answers:
+                return ways
+            answers[-1] = False
+
+    def _followed(self, run: Run, once: Callable[[], Node]) -> Node:
+        """The end of one way, which is a call where it cannot be followed."""
+        try:
+            leaf = once()
+            if run.raising and not run.evaluated(leaf).issuperset(run.raising):
+                return Called(("it computes what may raise and does not use it",))
+            return leaf
+        except Blocked as blocked:
+            return Called((str(blocked),))
+        except (TypeError, AttributeError) as error:
+            missing = _none_used(run, error)
+            if missing is not None:
+                text = f"{missing!r} may be None: {error}; ask `{missing!r} is not None` before"
+                raise Refused(text) from error
+            return Called((described(error),))
+        except Exception as error:
+            return Called((described(error),))
+
+
+def described(error: Exception) -> str:
+    """*error* as a text; what the function put into it may be recorded."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Blocked:
+        return f"it raises {type(error).__name__}"
+
+
+def _none_used(run: Run, error: Exception) -> Optional[Node]:
+    """What is None on this way, and declared so, if *error* says that it was used as if it were not."""
+    if "NoneType" not in described(error):
+        return None
+    found = [asked_none(node) for node, answer in run.taken if answer and not run.unclear]
+    missing = [node for node in found if node is not None]
+    return missing[-1] if missing else None
+
+
+def asked_none(node: Node) -> Optional[Node]:
+    """Of ``x is None``, x."""
+    return node.inner if isinstance(node, IsNone) else None

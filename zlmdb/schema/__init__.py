@@ -1,0 +1,1 @@
+"""The tables that a program declares, and how they are found or made in a file."""

@@ -1,0 +1,538 @@
+"""Bringing what a program declares and what a file has together: tables created, types compared, indexes built."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple, Optional
+
+from .. import errors
+from ..engines import Handle, Transaction
+from ..keys import KeyCodec
+from ..keys import from_name as key_from_name
+from ..log import log
+from ..store.catalogue import Catalogue, Slot, catalogue_of
+from ..store.ranges import pairs_from, prefixed_keys, seek
+from ..store.store import OpenSpace, Store
+from ..tables.indexstorage import IndexStorage
+from ..tables.storage import FileIndexes, Storage
+from ..tables.upkeep import build
+from ..values.base import Serializer
+from ..values.resolve import from_name as value_from_name
+from .declaration import Declaration
+from .evolution import Relation, renamed_path
+from .rewriting import rewrite
+from .verdict import FITS, Verdict, of_plain_data, record, verdict
+
+EMPTY_KEY_PREFIX = b"k"
+"""What entries of a unique index of texts begin with in a sub-database of their own, which has no empty keys."""
+
+_ABSENT = b"?"  # a space that no file has
+_TABLE = ""  # in a list of indexes: the table itself
+_PROGRESS = 100_000  # records between two lines in the log while an index is built
+
+
+class Contents(NamedTuple):
+    """The tables of the file in the *snapshot* that was read, by name, and the *spaces* of all of them."""
+
+    snapshot: int
+    slots: dict[str, Slot]
+    spaces: list[bytes]
+
+
+def attach(
+    store: Store, declarations: Sequence[Declaration], *, create: bool = True, timeout: Optional[float] = None,
+    drop_indexes: bool = False, migrating: bool = False,
+) -> list[Storage[Any, Any]]:  # fmt: skip
+    """The storages of *declarations*, after creating the tables and building the indexes that the file lacks.
+
+    What is missing is made in one write transaction, into which no other process can step. With *drop_indexes* the
+    indexes go that a table class does not declare. Raises `SchemaMismatch` when the file's types are others; if it is
+    *migrating*, whoever uses such a table.
+    """
+    catalogue = catalogue_of(store)
+    snapshot, slots, names = _read(store, catalogue)
+    fitting: list[Declaration] = []
+    waiting: dict[str, str] = {}
+    for declared in declarations:
+        reason = mismatch(store, slots.get(declared.name), declared)
+        if reason is None:
+            fitting.append(declared)
+        elif migrating:
+            waiting[declared.name] = reason
+        else:
+            raise errors.SchemaMismatch(reason, table=declared.name)
+    create = create and not store.readonly
+    if create and any(_lacking(slots.get(one.name), one, drop_indexes) for one in fitting):
+        work = partial(_create, store, catalogue, fitting, drop_indexes=drop_indexes)
+        slots = store.change(work, timeout=timeout)
+        snapshot = -1
+        names = _spaces(catalogue, slots)
+    store.open_spaces(names, timeout=timeout)
+    absent = [space for space in names if space not in store.spaces]
+    if absent and create and any(_lost(store, catalogue, slots, one) for one in fitting):
+        work = partial(_create, store, catalogue, fitting, drop_indexes=drop_indexes, again=True)
+        slots = store.change(work, timeout=timeout)
+        snapshot = -1
+    storages: list[Storage[Any, Any]] = []
+    for declared in declarations:
+        if declared.name in waiting:
+            storages.append(_waiting(store, declared, waiting[declared.name]))
+        else:
+            storages.append(storage_of(store, catalogue, slots, declared))
+            storages[-1].snapshot = snapshot
+    return storages
+
+
+def _waiting(store: Store, declared: Declaration, reason: str) -> Storage[Any, Any]:
+    """The storage of a table that a migration has to change first: it is not in the file, and says why."""
+    size = store.environment.max_key_size()
+    storage = Storage(declared.name, _ABSENT, b"", _stored_key(store, declared), _stored_value(store, declared), size)
+    storage.model = declared.model, declared.names
+    todo = f"the schema has migrations to apply: call db.migrate(); one of them needs old.take({declared.name!r})"
+    storage.file_indexes = FileIndexes(unreadable=f"{reason}; {todo}")
+    return storage
+
+
+def undeclared(store: Store, name: str) -> Optional[Storage[Any, Any]]:
+    """The storage of a table that no schema declares, read as plain data; None when the file has no such table."""
+    catalogue = catalogue_of(store)
+    slots = _read(store, catalogue).slots
+    slot = slots.get(name)
+    if slot is None:
+        slot = next((slot for slot in slots.values() if slot.class_name == name), None)
+    if slot is None:
+        return None
+    if slot.key is None or slot.value is None:
+        raise errors.SchemaMismatch(
+            f"table {name!r} was made by zlmdb <= 26, which does not store types: declare it with uuid={name!r}",
+            table=name,
+        )
+    try:
+        key, value = key_from_name(slot.key), value_from_name(slot.value)
+    except (TypeError, ValueError) as error:
+        raise errors.SchemaMismatch(f"table {name!r}: {error}", table=name) from error
+    store.open_spaces(_spaces(catalogue, {slot.name: slot}))
+    keyspace = catalogue.keyspace(slot)
+    storage = Storage(slot.name, keyspace.space, keyspace.prefix, key, value, store.environment.max_key_size())
+    storage.file_indexes = FileIndexes(unknown=(*slot.indexes, *slot.attached), unwritable=of_plain_data(slot))
+    return storage
+
+
+def drop_index(store: Store, table: str, index: str, timeout: Optional[float] = None) -> None:
+    """Drop an index from the file. Raises `KeyError` where the table, or the index, is not there."""
+    catalogue = catalogue_of(store)
+
+    def work(txn: Transaction, open_space: OpenSpace) -> None:
+        slot = catalogue.slot(txn, table)
+        if slot is None or index not in slot.indexes:
+            there = "no such table" if slot is None else f"there are {', '.join(slot.indexes) or 'none'}"
+            raise KeyError(f"no index {index!r} of table {table!r} in the file: {there}")
+        _empty(catalogue, slot, index, txn, open_space)
+        del slot.indexes[index]
+        with catalogue.batch(txn):
+            catalogue.write(txn, slot)
+
+    store.change(work, timeout=timeout)
+
+
+def spaces(store: Store) -> list[bytes]:
+    """The spaces of every table and index of the file."""
+    return _read(store, catalogue_of(store)).spaces
+
+
+def tables(store: Store) -> dict[str, Slot]:
+    """Every table of the file, by name."""
+    return _read(store, catalogue_of(store)).slots
+
+
+def _read(store: Store, catalogue: Catalogue) -> Contents:
+    """What the catalogue says now: decoded once, until somebody has written to the file."""
+    with store.reading() as txn:
+        found: Optional[Contents] = store.contents
+        snapshot = txn.id()
+        if found is None or found.snapshot != snapshot:
+            slots = catalogue.read(txn)
+            found = store.contents = Contents(snapshot, slots, _spaces(catalogue, slots))
+        return found
+
+
+def _spaces(catalogue: Catalogue, slots: Mapping[str, Slot]) -> list[bytes]:
+    keyspaces = [catalogue.keyspace(slot) for slot in slots.values()]
+    keyspaces += [catalogue.index_keyspace(slot, name) for slot in slots.values() for name in slot.indexes]
+    return [keyspace.space for keyspace in keyspaces if keyspace.space is not None]
+
+
+def _stored_key(store: Store, declared: Declaration) -> KeyCodec[Any]:
+    return store.traits.codec(declared.key)
+
+
+def _stored_value(store: Store, declared: Declaration) -> Serializer[Any]:
+    return store.traits.codec(declared.value)
+
+
+def mismatch(store: Store, slot: Optional[Slot], declared: Declaration) -> Optional[str]:
+    """Why the table *slot* of the file is none that *declared* may have, naming both sides; None where it is."""
+    if slot is None:
+        return None
+    for what, stored, wanted in (
+        ("keys", slot.key, _stored_key(store, declared).name),
+        ("values", slot.value, declared.value.name),
+    ):
+        if stored is not None and stored != wanted:
+            return (
+                f"table {declared.name!r} in the file has {what} of type {stored} (written by class "
+                f"{slot.class_name}), {declared.class_name} declares {wanted}: declare the stored type, use "
+                f"another name, or convert the records with a migration"
+            )
+    if slot.fields == declared.described and slot.unsettled is None:  # as nearly always; this saves calls
+        return None
+    found = verdict(slot, declared, opening=not store.readonly)
+    if found.refused is None:
+        return None
+    return f"table {declared.name!r}, class {declared.class_name}: {found.refused}"
+
+
+def _compare(store: Store, slot: Optional[Slot], declared: Declaration) -> None:
+    """Raise `SchemaMismatch` where the table of the file is none that *declared* may have."""
+    reason = mismatch(store, slot, declared)
+    if reason is not None:
+        raise errors.SchemaMismatch(reason, table=declared.name)
+
+
+def _lacking(slot: Optional[Slot], declared: Declaration, drop_indexes: bool) -> bool:
+    """Whether the file has to be changed for *declared*."""
+    if slot is None or slot.key is None or slot.value is None:
+        return True
+    if slot.fields == declared.described and not drop_indexes:
+        outdated = _outdated(slot, declared)
+        return bool(outdated) and bool(_to_build(slot, declared, verdict(slot, declared, opening=True), drop_indexes))
+    found = verdict(slot, declared, opening=True)
+    if found.changes or (drop_indexes and _unwanted(slot, declared)):
+        return True
+    return bool(_to_build(slot, declared, found, drop_indexes))
+
+
+def _unwanted(slot: Slot, declared: Declaration) -> list[str]:
+    """The indexes of the file that a table class does not declare."""
+    return [name for name in slot.indexes if declared.strict and name not in declared.definitions]
+
+
+def _to_build(slot: Slot, declared: Declaration, found: Verdict, drop_indexes: bool) -> list[str]:
+    """The declared indexes that have to be built: those that the file lacks, or has by an older definition."""
+    outdated = [] if found.unwritable is not None else _outdated(slot, declared)
+    if outdated and declared.fingerprint in slot.history[:-1] and not drop_indexes:  # that of the file is the newer one
+        outdated = [name for name in outdated if name not in slot.indexes]
+    return outdated
+
+
+def _outdated(slot: Slot, declared: Declaration) -> list[str]:
+    """The declared indexes that the file lacks, or has by another definition."""
+    found: list[str] = []
+    indexes = slot.indexes if slot.fields == declared.described else _indexes(slot, declared)
+    for name, definition in declared.definitions.items():
+        stored = indexes.get(name)
+        if stored != definition and (stored is None or {**stored, "slot": 0} != {**definition, "slot": 0}):
+            found.append(name)
+    return found
+
+
+def _indexes(slot: Slot, declared: Declaration) -> dict[str, dict[str, Any]]:
+    """The definitions of the indexes of the file, with the names that the fields have now."""
+    if slot.fields is None or declared.fields is None or not any(declared.fields.former):
+        return slot.indexes
+    relation = Relation(slot.fields, declared.fields)
+    found: dict[str, dict[str, Any]] = {}
+    for name, definition in slot.indexes.items():
+        paths = [renamed_path(path, slot.fields, relation.renames) for path in definition.get("fields", [])]
+        found[name] = {**definition, "fields": paths} if paths else definition
+    return found
+
+
+def _lost(store: Store, catalogue: Catalogue, slots: Mapping[str, Slot], declared: Declaration) -> list[str]:
+    """The declared indexes that the catalogue has and the file lacks, since another program has dropped them.
+
+    Those are all where the table itself was dropped, whose records are gone.
+    """
+    slot = slots.get(declared.name)
+    if slot is None:
+        return []
+    known = [name for name in declared.definitions if name in slot.indexes]
+    if store.space(catalogue.keyspace(slot).space) is None:
+        return known or [_TABLE]
+    return [name for name in known if store.space(catalogue.index_keyspace(slot, name).space) is None]
+
+
+def _create(
+    store: Store, catalogue: Catalogue, declarations: Sequence[Declaration], txn: Transaction, open_space: OpenSpace,
+    *, drop_indexes: bool, again: bool = False,
+) -> dict[str, Slot]:  # fmt: skip
+    """Make what the file lacks, with *again* also what it had once.
+
+    Reads the catalogue again: another process may have made it meanwhile.
+    """
+    making = _Making(store, catalogue, catalogue.read(txn), txn, open_space, drop_indexes, again)
+    with catalogue.batch(txn):
+        for declared in declarations:
+            _make(making, declared)
+    return making.slots
+
+
+class _Making(NamedTuple):
+    """The change of a file that lacks something. *slots* are those of the file, *again*: make what it had once."""
+
+    store: Store
+    catalogue: Catalogue
+    slots: dict[str, Slot]
+    txn: Transaction
+    open_space: OpenSpace
+    drop_indexes: bool
+    again: bool
+
+
+def _make(making: _Making, declared: Declaration) -> None:
+    """Make what the file lacks of one table."""
+    store, catalogue, slots, txn, open_space, drop_indexes, again = making
+    slot = slots.get(declared.name)
+    _compare(store, slot, declared)
+    new = slot is None
+    if slot is None:
+        number = catalogue.allocate(txn, slots)
+        slot = Slot(declared.name, number, declared.uuid, declared.class_name, declared.description)
+        slots[declared.name] = slot
+    lost = _lost(store, catalogue, slots, declared) if again else []
+    if lost:
+        log.warning("%s: another program has dropped it or an index of it, which is made again", slot.name)
+        _forget_attached(catalogue, slots, declared.name, txn)
+    if not (lost or new or _lacking(slot, declared, drop_indexes)):
+        return
+    found = verdict(slot, declared, opening=True)
+    build = _to_build(slot, declared, found, drop_indexes)
+    reading = None if new else _reading(store, slot, declared, found)
+    slot.indexes = _indexes(slot, declared)
+    slot.key, slot.value = _stored_key(store, declared).name, declared.value.name
+    slot.model = declared.value.model
+    record(slot, declared, found, new=new)
+    slot.add_to_history(declared.fingerprint)
+    handle = _open(catalogue.keyspace(slot).space, open_space)
+    catalogue.write(txn, slot)
+    if reading is not None:
+        count = rewrite(txn, handle, storage_of(store, catalogue, slots, declared), reading)
+        log.info("%s: %d records have the new names of their fields", slot.name, count)
+    if drop_indexes:
+        _drop_others(store, catalogue, slot, declared, txn, open_space)
+    for name in dict.fromkeys((*build, *filter(None, lost))):
+        _build(store, catalogue, slots, declared, name, txn, open_space)
+    catalogue.write(txn, slot)
+
+
+def _reading(store: Store, slot: Slot, declared: Declaration, found: Verdict) -> Optional[Serializer[Any]]:
+    """What reads records whose fields have other names than those declared; None where they have these."""
+    relation = found.relation
+    if relation is None or not relation.rewritten or slot.fields is None or not relation.readable:
+        return None
+    from ..values.renaming import renamed_serializer  # late: it is needed once for a name
+
+    return renamed_serializer(_stored_value(store, declared), slot.fields, relation.renames)
+
+
+def _forget_attached(catalogue: Catalogue, slots: Mapping[str, Slot], target: str, txn: Transaction) -> None:
+    """Of the classic maps that have the table *target* as an index: forget so, and they build it again."""
+    for slot in slots.values():
+        kept = {name: record for name, record in slot.attached.items() if record.get("target") != target}
+        if len(kept) != len(slot.attached):
+            catalogue.write_attached(txn, slot.name, kept)
+
+
+def _open(space: Optional[bytes], open_space: OpenSpace) -> Handle:
+    return None if space is None else open_space(space)
+
+
+def _drop_others(
+    store: Store, catalogue: Catalogue, slot: Slot, declared: Declaration, txn: Transaction, open_space: OpenSpace
+) -> None:
+    for name in _unwanted(slot, declared):
+        log.warning("index %s.%s is not declared any more: dropped, as was asked for", slot.name, name)
+        _empty(catalogue, slot, name, txn, open_space)
+        del slot.indexes[name]
+
+
+def _empty(catalogue: Catalogue, slot: Slot, name: str, txn: Transaction, open_space: OpenSpace) -> None:
+    """Delete the entries of an index, unless they are those of a classic table that was adopted."""
+    if slot.indexes[name].get("table") is not None:
+        return
+    keyspace = catalogue.index_keyspace(slot, name)
+    handle = _open(keyspace.space, open_space)
+    if not keyspace.prefix:
+        txn.drop(handle, delete=False)
+        return
+    cursor = txn.cursor(handle)
+    for key in list(prefixed_keys(cursor, keyspace.prefix)):
+        txn.delete(key, db=handle)
+
+
+def _build(
+    store: Store, catalogue: Catalogue, slots: dict[str, Slot], declared: Declaration, name: str, txn: Transaction,
+    open_space: OpenSpace,
+) -> None:  # fmt: skip
+    """Define the index *name* anew and write its entries for the records that the table has."""
+    slot = slots[declared.name]
+    definition = dict(declared.definitions[name])
+    known = name in slot.indexes and slot.indexes[name].get("table") == definition.get("table")
+    if known:
+        _empty(catalogue, slot, name, txn, open_space)
+        slot.indexes[name] = {
+            **definition,
+            **{key: slot.indexes[name][key] for key in ("slot",) if key in slot.indexes[name]},
+        }
+    else:
+        catalogue.add_index(txn, slots, slot, name, definition)
+        _empty(catalogue, slot, name, txn, open_space)  # of what a program wrote that knew an index of this name before
+    storage = storage_of(store, catalogue, slots, declared)
+    index = next(index for index in storage.indexes if index.name == name)
+    handle = _open(index.storage.space, open_space)
+    table_handle = _open(storage.space, open_space)
+    if declared.indexes[name].adopts is not None and index.storage.any(txn.cursor(handle)):
+        return  # written by zlmdb <= 26, and trusted
+    entries = build(_logged(_rows(txn, table_handle, storage), index.storage.name), storage, index, txn, handle)
+    if entries:
+        log.info("index %s built: %d entries", index.storage.name, entries)
+
+
+def _rows(txn: Transaction, handle: Handle, storage: Storage[Any, Any]) -> Iterator[tuple[bytes, Any]]:
+    cursor = txn.cursor(handle)
+    found = seek(cursor, storage.lower, storage.upper)
+    return pairs_from(cursor, storage.lower, storage.upper) if found else iter(())
+
+
+def _logged(rows: Any, index: str) -> Any:
+    for count, row in enumerate(rows, 1):
+        if count % _PROGRESS == 0:
+            log.info("building index %s: %d records", index, count)
+        yield row
+
+
+def storage_of(
+    store: Store, catalogue: Catalogue, slots: Mapping[str, Slot], declared: Declaration
+) -> Storage[Any, Any]:
+    """The storage of a declared table. One that the file does not have reads as empty."""
+    slot = slots.get(declared.name) or Slot(declared.name, 1)
+    size = store.environment.max_key_size()
+    keyspace = catalogue.keyspace(slot)
+    key = _stored_key(store, declared)
+    absent = declared.name not in slots
+    known = _known(slot, declared)
+    space = b"t:" + declared.name.encode() if absent else keyspace.space
+    value = None
+    if slot.fields != declared.described:
+        value = _reading(store, slot, declared, verdict(slot, declared, opening=False))
+    value = _stored_value(store, declared) if value is None else value
+    storage = Storage(declared.name, space, keyspace.prefix, key, value, size)
+    storage.key_field = declared.key_field
+    storage.number = 0 if absent else slot.number
+    storage.alone = not keyspace.prefix
+    storage.model = declared.model, declared.names
+    for name, index in declared.indexes.items():
+        if name not in known:
+            continue
+        index_keyspace = catalogue.index_keyspace(slot, name)
+        index_key = index.key.classic() if store.layout == "classic" else index.key
+        full_name = f"{declared.name}.{name}"
+        prefix = index_keyspace.prefix
+        if index.unique and index_key.width is None and index.adopts is None:
+            prefix = prefix or EMPTY_KEY_PREFIX
+        entries = Storage(full_name, index_keyspace.space, prefix, index_key, declared.value, size)
+        entries.alone = not index_keyspace.prefix
+        storage.indexes.append(
+            IndexStorage(
+                name,
+                entries,
+                unique=index.unique,
+                get_key=index.get_key,
+                primary=None if index.unique else key,
+                adopted=index.adopts is not None,
+                enforced=index.adopts is None,
+                field=index.field,
+                as_stored=index.as_stored,
+            )
+        )
+    storage.find_indexes = _IndexFinder(store, catalogue, slot, known, declared)
+    storage.file_indexes = storage.find_indexes.first
+    return storage
+
+
+def _adopted(slot: Slot) -> dict[str, Optional[str]]:
+    """The tables of zlmdb <= 26 that declared indexes are, by the name of the index."""
+    return {name: definition.get("table") for name, definition in slot.indexes.items()}
+
+
+def _known(slot: Slot, declared: Declaration) -> dict[str, dict[str, Any]]:
+    """The indexes that the file has as they are declared."""
+    outdated = _outdated(slot, declared)
+    return {name: slot.indexes[name] for name in declared.definitions if name not in outdated}
+
+
+class _IndexFinder:
+    """Compares what a program knows of a table, its indexes and the fields of its records, with the file in a
+    transaction.
+
+    Another program may have added, changed or dropped indexes: this one must neither leave them incomplete nor read
+    them. It may also have given the records another shape.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        catalogue: Catalogue,
+        slot: Slot,
+        known: Mapping[str, dict[str, Any]],
+        declared: Declaration,
+    ) -> None:
+        self._catalogue = catalogue
+        self._name = slot.name
+        self._known = known
+        self._declared = declared
+        self._key = slot.key
+        self._latest: int = store.environment.info()[
+            "last_txnid"
+        ]  # snapshots up to this one may be older than the table
+        self.first = self._verdict(slot)
+        self._seen: tuple[Optional[int], Any, Any] = None, slot.records, self.first
+
+    def __call__(self, txn: Transaction, era: Optional[int]) -> FileIndexes:
+        """Which of the known indexes are gone or changed, which others there are, and what the records' shape allows.
+
+        They are read again where the transaction is of no *era*, or of another than the latest one.
+        """
+        known, records, verdict = self._seen  # in one step: other threads ask as well
+        if era is None or era != known:
+            now = self._catalogue.records(txn, self._name)
+            if now != records:
+                slot = self._catalogue.slot(txn, self._name)
+                older = slot is None and txn.id() <= self._latest  # than the table, of which it has no records
+                verdict = FileIndexes() if older else self._verdict(slot or Slot(self._name, 1))
+            self._seen = era, now, verdict
+        found: FileIndexes = verdict
+        return found
+
+    def _verdict(self, slot: Slot) -> FileIndexes:
+        if slot.key is None and self._key is not None:
+            return FileIndexes(unreadable="another program has dropped it from the file: open the database again")
+        gone = frozenset(name for name, definition in self._known.items() if slot.indexes.get(name) != definition)
+        declared = self._declared
+        if slot.key is None or (slot.fields == declared.described and slot.unsettled is None):
+            found = FITS
+        else:
+            found = verdict(slot, declared, opening=False)
+        older = len(slot.history) > 1 and self._declared.fingerprint in slot.history[:-1]
+        return FileIndexes(gone, self.unknown(slot), _adopted(slot), older, found.refused, found.unwritable)
+
+    def unknown(self, slot: Slot) -> tuple[str, ...]:
+        """The indexes of the file that this program does not keep in step."""
+        if not slot.indexes and not slot.attached:
+            return ()
+        ours = {definition.get("table") for definition in self._known.values()}
+        attached = [
+            name for name, record in slot.attached.items() if self._declared.strict and record.get("target") not in ours
+        ]
+        return (*(name for name, one in slot.indexes.items() if self._known.get(name) != one), *attached)

@@ -1,0 +1,165 @@
+"""What a program declares of a table: its types, and its indexes with all that their model says of them.
+
+Nothing of it depends on a file. It is found out once for a schema class, however often that is opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional, TypeVar, get_args, get_origin
+from uuid import UUID
+
+from ..keys import KeyCodec, key_codec
+from ..tables.index import DeclaredIndex
+from ..tables.keyfield import KeyField
+from ..tables.table import Table
+from ..tables.tableclass import declared_indexes
+from ..typeargs import type_arguments
+from ..values.base import Serializer
+from ..values.resolve import serializer
+
+if TYPE_CHECKING:
+    from ..values.description import Description
+    from ..values.fields import Fields
+
+
+class IndexForm(NamedTuple):
+    """An index of a declared table: what `DeclaredIndex` says of the values' model.
+
+    *definition* is what the catalogue records. *field* is the attribute that *get_key* takes, if it takes one;
+    *as_stored*: the key has to be taken of the record as it is read.
+    """
+
+    unique: bool
+    adopts: Optional[UUID]
+    key: KeyCodec[Any]
+    definition: Mapping[str, Any]
+    get_key: Callable[[Any], Any]
+    field: Optional[str]
+    as_stored: bool
+
+
+class Declaration:
+    """What a program says of one table.
+
+    *strict*: its class says which indexes there are. *shape* is the type of its values where *model* does not say it.
+    *vouched*: functions of the program make its values of what is stored, so that no fields can be compared.
+    *key_field* is the field of the values that is their key.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        uuid: Optional[UUID],
+        class_name: str,
+        description: Optional[str],
+        key: KeyCodec[Any],
+        value: Serializer[Any],
+        model: Any,
+        indexes: Mapping[str, DeclaredIndex[Any]],
+        strict: bool = False,
+        names: Optional[Mapping[str, Any]] = None,
+        shape: Any = None,
+        vouched: bool = False,
+        key_field: Optional[KeyField] = None,
+    ) -> None:
+        self.name = name
+        self.uuid = uuid
+        self.class_name = class_name
+        self.description = description
+        self.key = key
+        self.value = value
+        self.model = model
+        self.strict = strict
+        self.names = names
+        self.shape = model if shape is None else shape
+        self.vouched = vouched
+        self.key_field = key_field
+        self._declared = indexes
+
+    @cached_property
+    def indexes(self) -> dict[str, IndexForm]:
+        """The indexes by name. Raises `TypeError` for one whose key the model does not have."""
+        return {name: _form(index, self.model) for name, index in self._declared.items()}
+
+    @cached_property
+    def definitions(self) -> dict[str, Mapping[str, Any]]:
+        """The definitions of the indexes, as the catalogue records them."""
+        return {name: form.definition for name, form in self.indexes.items()}
+
+    @cached_property
+    def fields(self) -> Optional[Fields]:
+        """The fields of the model classes in its values; None where there are none."""
+        if self.value.model is None or self.shape is None or self.vouched:
+            return None
+        from ..values.fields import fields_of  # late: programs without models need not load it
+
+        return fields_of(self.shape, self.value, self.names)
+
+    @cached_property
+    def described(self) -> Optional[Description]:
+        """The description of these fields."""
+        return None if self.fields is None else self.fields.description
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A name for all that it says of the shape of records and of indexes, defaults apart."""
+        import hashlib  # late: it takes a while
+
+        said = [self.key.name, self.value.name, _without_defaults(self.fields), sorted(self.definitions.items())]
+        return hashlib.blake2b(repr(said).encode(), digest_size=8).hexdigest()
+
+
+def _without_defaults(fields: Optional[Fields]) -> Any:
+    if fields is None:
+        return None
+    kept = ("name", "type", "id")
+    models = [
+        (model["kind"], [[field.get(name) for name in kept] for field in model["fields"]])
+        for model in fields.description["models"]
+    ]
+    return fields.description["type"], models
+
+
+def _form(index: DeclaredIndex[Any], model: Any) -> IndexForm:
+    definition = index._definition(model)
+    if index._adopts is not None:
+        definition["table"] = str(index._adopts)
+    return IndexForm(
+        unique=index._unique,
+        adopts=index._adopts,
+        key=index._declared_key(model),
+        definition=definition,
+        get_key=index._getter(model),
+        field=index._attribute(model),
+        as_stored=not index._comes_back(model),
+    )
+
+
+def declaration(declared: Any, attribute: str, localns: Optional[Mapping[str, Any]] = None) -> Declaration:
+    """What *declared*, a subclass of Table or an alias ``Table[K, V]``, says; *attribute* names it in a schema."""
+    cls: type[Table[Any, Any]] = get_origin(declared) or declared
+    names = {**(localns or {}), **(cls._locals_seen or {})}
+    uuid = cls._table_uuid
+    try:
+        arguments = type_arguments(declared, Table, names)
+        if len(arguments) != 2 or isinstance(arguments[0], TypeVar):
+            raise TypeError(f"{cls.__name__} says no types: derive it from Table[KeyType, ValueType]")
+        key_type, value_type = arguments
+        key, value = key_codec(key_type), serializer(value_type, localns=names)
+    except TypeError as error:
+        raise TypeError(f"table {attribute!r}: {error}") from error
+    return Declaration(
+        name=str(uuid) if uuid is not None else cls._table_name or attribute,
+        uuid=uuid,
+        class_name=cls.__name__ if cls is not Table else attribute,
+        description=None if cls is Table else (vars(cls).get("__doc__") or "").strip() or None,
+        key=key,
+        value=value,
+        model=get_args(value_type)[0] if hasattr(value_type, "__metadata__") else value_type,
+        indexes=declared_indexes(cls),
+        strict=cls is not Table,
+        names=names,
+        key_field=None if not isinstance(cls._key_source, str) else KeyField(cls._key_source),
+    )

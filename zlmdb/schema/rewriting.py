@@ -1,0 +1,52 @@
+"""Records stored anew, under the write lock, because the names of their fields have changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from .. import errors
+from ..engines import Handle, Transaction
+from ..log import log
+from ..store.ranges import pairs_from, seek
+from ..tables.storage import Storage
+from ..values.base import Serializer
+
+_BLOCK = 1000  # records read before they are written: a cursor must not see its own writes
+_PROGRESS = 100_000
+
+
+def rewrite(txn: Transaction, handle: Handle, storage: Storage[Any, Any], reading: Serializer[Any]) -> int:
+    """Store every record of *storage* again, as its serializer writes what *reading* reads; how many.
+
+    Raises `DecodeError` or `EncodeError` naming the record that stops it.
+    """
+    count = 0
+    for block in blocks(txn, handle, storage):
+        for key, data in block:
+            txn.put(key, _anew(storage, reading, key, data), db=handle)
+            count += 1
+            if count % _PROGRESS == 0:
+                log.info("storing the records of %s with new names: %d", storage.name, count)
+    return count
+
+
+def _anew(storage: Storage[Any, Any], reading: Serializer[Any], key: bytes, data: bytes) -> bytes:
+    try:
+        return storage.value.encode(reading.decode(data))
+    except errors.Error as error:
+        raise storage.named(error, storage.decode_key(key)) from error.__cause__
+
+
+def blocks(txn: Transaction, handle: Handle, storage: Storage[Any, Any]) -> Iterator[list[tuple[bytes, bytes]]]:
+    """The keys and values of *storage*, in blocks, each read by a cursor of its own."""
+    lower = storage.lower
+    while True:
+        cursor = txn.cursor(handle)
+        rows = pairs_from(cursor, lower, storage.upper) if seek(cursor, lower, storage.upper) else iter(())
+        block = [(bytes(key), bytes(data)) for key, data in islice(rows, _BLOCK)]
+        if not block:
+            return
+        yield block
+        lower = block[-1][0] + b"\0"

@@ -1,0 +1,310 @@
+"""The tables of a database, inside a transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, ClassVar, Optional, TypeVar, get_origin, get_type_hints
+
+from .. import reserved
+from ..store.blocks import SchemaExit
+from ..store.pool import IN_VARIABLE, Pool, Unit, is_free, references
+from ..store.transaction import Transaction
+from ..tables.table import Table
+from ..tables.tableclass import calling_locals
+from ..typeargs import annotated_names, is_mentioned, nested_types, own_annotations
+from .attach import tables, undeclared
+from .declaration import Declaration, declaration
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from ..classic.pmap import PersistentMap
+
+M = TypeVar("M", bound="PersistentMap[Any, Any]")
+S = TypeVar("S", bound="Schema")
+
+
+class _Attribute:
+    """A declared table as an attribute: bound to the transaction when it is first asked for, and kept from then on.
+
+    It stands in the class, since `Schema.__getattr__` runs only after a look-up has failed, which takes longer than it.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, tables: Any, owner: type[Any]) -> Any:
+        name = self._name
+        if tables is None:
+            raise AttributeError(f"{owner.__name__}.{name} is a table: tables {_WHERE}")
+        try:
+            unit = tables._unit
+        except AttributeError:  # of a class that a program of zlmdb <= 26 has for itself
+            raise AttributeError(name) from None  # upon which `Schema.__getattr__` says more
+        return bound(unit, name)
+
+
+def bound(unit: Unit[Any], name: str) -> Table[Any, Any]:
+    """The declared table *name* in the transaction of *unit*."""
+    txn = unit.txn
+    if txn._raw is None:
+        txn._refuse_use()
+    table: Optional[Table[Any, Any]] = unit.tables.get(name)
+    if table is not None and is_free(table):
+        table._aim()
+    else:
+        cls: type[Table[Any, Any]]
+        cls, storage = unit.storages[name]
+        table = unit.tables[name] = cls._bound(txn, storage)
+    txn._tables[name] = unit.names[name] = table
+    return table
+
+
+_WHERE = "are attributes of t in `with db.write() as t:`"
+
+
+class Schema:
+    """What a database holds: subclass it, and annotate an attribute for each table.
+
+    ``db.read()`` and ``db.write()`` give an instance, whose attributes are the tables in one transaction::
+
+        class Store(zlmdb.Schema):
+            users: Users
+            logins: zlmdb.Table[str, int]
+
+        with db.write() as t:
+            t.logins["ann"] = 1
+
+    ``t["name"]`` is any table of the file, those that no attribute declares as plain data; iterating gives the names.
+    Extra tables in a file are left alone. Programs written for zlmdb <= 26 subclass it for their own purposes.
+    """
+
+    __slots__ = ("__dict__", "__weakref__", "_unit")
+
+    _locals_seen: ClassVar[Optional[dict[str, Any]]] = None
+    _declared: ClassVar[Any] = None
+    _unit: Unit[Any]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        annotations = own_annotations(cls)
+        cls._locals_seen = calling_locals(mentioned=annotations.values())
+        for name, value in vars(cls).items():
+            _check_attribute(cls, name, value, annotations)
+
+    @property
+    def txn(self) -> Transaction:
+        """The transaction: ``t.txn.commit()``, ``t.txn.abort()``, ``t.txn.savepoint()``."""
+        txn: Transaction = self._unit.txn
+        return txn
+
+    def __enter__(self) -> Self:
+        unit = self._unit
+        txn = unit.txn
+        if txn._raw is None:
+            txn._enter()
+        elif not txn._write:
+            try:  # when it is called by hand, nobody has a method of the transaction
+                txn._in_with = references(txn) > IN_VARIABLE + len(unit.tables)
+            except BaseException:  # the block is not entered
+                txn._clear()
+                raise
+        return self
+
+    if TYPE_CHECKING:
+
+        def __exit__(
+            self, kind: Optional[type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+        ) -> None: ...
+
+    else:
+        __exit__ = SchemaExit()
+
+    def __getitem__(self, name: str) -> Table[Any, Any]:
+        """The table *name*: as declared, or with the values as plain data. Raises `KeyError` with the nearest name."""
+        unit = self._unit
+        table: Optional[Table[Any, Any]] = unit.txn._tables.get(name)
+        if table is not None:
+            return table
+        if name in unit.storages:
+            return bound(unit, name)
+        storage = undeclared(unit.txn._store, name)
+        if storage is None:
+            raise KeyError(f"no table {name!r} in the file; {_nearest(name, list(self))}")
+        table = unit.txn._tables[name] = Table._bound(unit.txn, storage)
+        unit.txn._mixed = True
+        return table
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of all tables, declared ones first."""
+        return iter(names(self._unit.storages, self._unit.txn))
+
+    if not TYPE_CHECKING:  # checkers know the annotations, and report a name that is none of them
+
+        def __getattr__(self, name):
+            storages = _storages_of(self)
+            if storages is None or name.startswith("__"):
+                raise AttributeError(
+                    f"{type(self).__name__!r} object has no attribute {name!r}"
+                    + (f": tables {_WHERE}" if name in annotated_names(type(self)) else "")
+                )
+            error = AttributeError(f"{type(self).__name__} declares no table {name!r}; {_nearest(name, storages)}")
+            error.name = name  # else Python 3.12 and later would add a suggestion of their own
+            raise error
+
+        def __setattr__(self, name, value):
+            if name in (_storages_of(self) or ()):
+                raise AttributeError(
+                    f"{name!r} is a table, which cannot be replaced: t.{name}[key] = value stores a record, "
+                    f"t.{name}.clear() and t.{name}.update(...) replace all of them"
+                )
+            super().__setattr__(name, value)
+            unit = getattr(self, "_unit", None)  # classic schemas have none
+            if unit is not None:
+                unit.txn._mixed = True
+
+    # -- for programs of zlmdb <= 26 ------------------------------------------------------------------------------
+
+    SLOT_DATA_EMPTY, SLOT_DATA_METADATA, SLOT_DATA_TYPE, SLOT_DATA_SEQUENCE = 0, 1, 2, 3
+    SLOT_DATA_TABLE, SLOT_DATA_INDEX, SLOT_DATA_REPLICATION, SLOT_DATA_MATERIALIZATION = 4, 5, 6, 7
+
+    def slot(
+        self,
+        slot_index: int,
+        marshal: Optional[Callable[[Any], Any]] = None,
+        unmarshal: Optional[Callable[[Any], Any]] = None,
+        build: Optional[Callable[[Any, Any], Any]] = None,
+        cast: Optional[Callable[[Any], Any]] = None,
+        compress: Any = False,
+    ) -> Callable[[M], M]:
+        """Give a map instance a slot of this schema: ``users = schema.slot(1)(zlmdb.MapOidJson())``."""
+        taken: dict[int, Any] = self.__dict__.setdefault("_slots_taken", {})
+
+        def decorate(pmap: M) -> M:
+            if isinstance(pmap, type):
+                raise TypeError(f"slot() decorates an instance of a map, not the class {pmap!r}: use @zlmdb.table")
+            if slot_index in taken:
+                raise ValueError(f"slot {slot_index} belongs to {taken[slot_index]!r} already: choose another number")
+            pmap._configure(slot_index, compress or None, marshal=marshal, unmarshal=unmarshal, build=build, cast=cast)
+            taken[slot_index] = pmap
+            return pmap
+
+        return decorate
+
+
+def unit_of(pool: Pool[S], txn: Transaction, schema: type[S], storages: Mapping[str, Any]) -> Unit[S]:
+    """A new unit of *pool*: *txn*, and an object of *schema* for the tables of *storages*."""
+    view = schema.__new__(schema)  # not by __init__, which belongs to the classic subclasses
+    unit = Unit(pool, txn, view, storages)
+    _SET_UNIT(view, unit)
+    return unit
+
+
+_SET_UNIT: Any = vars(Schema)["_unit"].__set__
+
+
+def _storages_of(tables: Schema) -> Optional[Mapping[str, Any]]:
+    """The declared tables; None where *tables* was not made by a database."""
+    try:
+        unit: Unit[Any] = _GET_UNIT(tables)
+    except AttributeError:
+        return None
+    return unit.storages
+
+
+_GET_UNIT: Any = vars(Schema)["_unit"].__get__
+
+
+def names(storages: Mapping[str, Any], txn: Transaction) -> list[str]:
+    """The declared names, then those of the other tables of the file."""
+    declared = {storage.name for _, storage in storages.values()}
+    return [*storages, *(table for table in tables(txn._store) if table not in declared)]
+
+
+def declarations(schema: type[Schema]) -> dict[str, tuple[type[Table[Any, Any]], Declaration]]:
+    """The tables that a schema class declares, by attribute: found out once, and the same for every file.
+
+    Raises `TypeError` for an annotation that is no table, and for two attributes that are one table of the file.
+    """
+    found: Optional[dict[str, Any]] = vars(schema).get("_declared")  # not that of a parent
+    if found is None:
+        found = _declarations(schema)
+        type.__setattr__(schema, "_declared", found)
+    return found
+
+
+def _check_attribute(schema: type[Schema], name: str, value: Any, annotations: Mapping[str, Any]) -> None:
+    """Raise `TypeError`, with the line to write, for an attribute that a schema gives a table as its value."""
+    cls: Any = get_origin(value) or value
+    if not (isinstance(cls, type) and issubclass(cls, Table)):
+        return
+    shown: str = getattr(value, "__name__", "") if cls is value else repr(value).replace("zlmdb.tables.table.", "")
+    if name not in annotations:
+        inside = getattr(value, "__qualname__", "") == f"{schema.__qualname__}.{name}"
+        if inside or any(is_mentioned(name, value, one) for one in annotations.values()):
+            return  # a table class or an alias for the annotations of this body
+    raise TypeError(
+        f"{schema.__name__}.{name} = {shown} does not declare a table: annotate the attribute, and give it no value, "
+        f"{name}: {shown}"
+    )
+
+
+def _declarations(schema: type[Schema]) -> dict[str, tuple[type[Table[Any, Any]], Declaration]]:
+    found: dict[str, tuple[type[Table[Any, Any]], Declaration]] = {}
+    localns: dict[str, Any] = {}
+    for base in reversed(schema.__mro__):
+        localns.update(vars(base).get("_locals_seen") or {})
+    localns.update(nested_types(schema))
+    try:
+        hints = get_type_hints(schema, localns=localns, include_extras=True) if schema is not Schema else {}
+    except NameError as error:
+        raise TypeError(
+            f"{schema.__name__}: {error}, and an attribute is annotated with it: define or import it in the module, "
+            f"the function or the body of the schema, not for type checkers only"
+        ) from error
+    for name, hint in hints.items():
+        cls: Any = get_origin(hint) or hint
+        if cls is ClassVar:
+            continue
+        if name.startswith("_"):
+            if isinstance(cls, type) and issubclass(cls, Table):
+                raise TypeError(
+                    f"{schema.__name__}.{name} is annotated with a table, and names of tables do not begin with an "
+                    f"underscore: rename it, {name.lstrip('_')}: {cls.__name__}"
+                )
+            continue
+        if not (isinstance(cls, type) and issubclass(cls, Table)):
+            raise TypeError(
+                f"{schema.__name__}.{name} is annotated with {hint!r}, which is no table: annotate it with "
+                "a subclass of "
+                f"zlmdb.Table, or with zlmdb.Table[KeyType, ValueType]"
+            )
+        why = reserved.refused(name, reserved.TABLES)
+        if why:
+            raise TypeError(f"{schema.__name__}.{name}: a table cannot be called {name!r}, {why}: rename it")
+        if not isinstance(vars(schema).get(name), _Attribute):
+            setattr(schema, name, _Attribute(name))  # a method for programs of zlmdb <= 26 makes way
+        found[name] = cls, declaration(hint, name, localns)
+    _refuse_twins(schema, found)
+    return found
+
+
+def _refuse_twins(schema: type[Schema], found: Mapping[str, tuple[type[Table[Any, Any]], Declaration]]) -> None:
+    """Raise `TypeError` where two attributes are one table: a class derived from another one has its name and uuid."""
+    first: dict[str, str] = {}
+    for name, (_, declared) in found.items():
+        other = first.setdefault(declared.name, name)
+        if other != name:
+            raise TypeError(
+                f"{schema.__name__}.{other} and {schema.__name__}.{name} are the same table of the file, "
+                f"{declared.name!r}: give one a name of its own, class {declared.class_name}(..., name={name!r}); a "
+                f"class derived from a table class has its name and uuid"
+            )
+
+
+def _nearest(name: str, known: Any) -> str:
+    import difflib  # late: for this message only
+
+    close = difflib.get_close_matches(name, list(known), 1)
+    return f"did you mean {close[0]!r}?" if close else f"there are {', '.join(map(repr, known)) or 'none'}"

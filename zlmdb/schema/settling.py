@@ -1,0 +1,119 @@
+"""The records of a table while its shape changes: as plain data of the old shape, and made to fit the new one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Optional
+
+from .. import errors
+from ..store.catalogue import Slot
+from ..values.base import Serializer, is_a
+from ..values.description import Description, format_of
+from ..values.msgpack import MsgpackSerializer
+from ..values.resolve import from_name
+from .declaration import Declaration
+
+_BY_OBJECT = ("pickle", "flatbuffers")
+"""Formats whose plain data are made of an object: nothing else says which fields there are."""
+
+
+class Plain(NamedTuple):
+    """How values are read as plain data, and stored as such: under *name*, the codec of what *encode* writes."""
+
+    decode: Callable[[Any], Any]
+    encode: Callable[[Any], bytes]
+    name: str
+
+
+def plain_of(slot: Slot, declared: Optional[Declaration], *, unpickle: bool = False) -> Plain:
+    """Plain data of the table *slot*: what the format holds, and of pickles and FlatBuffers what MessagePack would.
+
+    Pickles are loaded only where the program declares that the table has them, or says so: *unpickle*. Raises
+    `SchemaMismatch` where the file does not say what there is.
+    """
+    name = str(slot.value)
+    form = format_of(name)
+    if form not in _BY_OBJECT:
+        codec = from_name(name).unchecked()
+        return Plain(_with_defaults(codec.decode, slot.fields), codec.encode, name)
+    if slot.fields is None:
+        raise errors.SchemaMismatch(
+            f"table {slot.name!r} has values of type {name}, and the file records no fields of them: read them with "
+            f"their class, as a table of the schema",
+            table=slot.name,
+        )
+    if form == "pickle" and not unpickle and not _declares_pickles(declared):
+        raise errors.SchemaMismatch(
+            f"table {slot.name!r} has pickles, which the schema does not declare, and loading them can run code: call "
+            f"old.unpickled({slot.name!r}) first if the file is to be trusted",
+            table=slot.name,
+        )
+    from ..values.rebuilt import rebuilt  # late: few files need it
+
+    model = rebuilt(slot.fields)
+    outer, inner = from_name(name.replace(str(form), "pickle")), _of_model(str(form), model)
+    plain: Serializer[Any] = MsgpackSerializer()
+    to_plain: Serializer[Any] = MsgpackSerializer(model, checked=False)
+
+    def decode(data: Any) -> Any:
+        return plain.decode(to_plain.encode(inner.decode(outer.decode(data))))
+
+    return Plain(decode, plain.unchecked().encode, "msgpack")
+
+
+def _declares_pickles(declared: Optional[Declaration]) -> bool:
+    return declared is not None and format_of(declared.value.name) == "pickle"
+
+
+def _of_model(form: str, model: Any) -> Serializer[Any]:
+    if form == "pickle":
+        from ..values.pickle import PickleSerializer
+
+        return PickleSerializer(model)
+    from ..values.flatbuffers import FlatBuffersSerializer
+
+    return FlatBuffersSerializer(model)
+
+
+def _with_defaults(decode: Callable[[Any], Any], fields: Optional[Description]) -> Callable[[Any], Any]:
+    """*decode*, giving records that lack a field the default that the file has of it."""
+    defaults = _defaults(fields)
+    if not defaults:
+        return decode
+
+    def decoded(data: Any) -> Any:
+        value = decode(data)
+        return {**defaults, **value} if is_a(value, dict) else value
+
+    return decoded
+
+
+def _defaults(fields: Optional[Description]) -> dict[str, Any]:
+    if fields is None or fields["type"] != ["model", 0] or fields["models"][0]["kind"] != "map":
+        return {}
+    listed = fields["models"][0]["fields"]
+    return {field["name"]: field["default"] for field in listed if "default" in field and "absent" in field}
+
+
+def reader_of(name: str, declared: Declaration) -> Callable[[Any], Any]:
+    """What reads bytes stored as plain data by the codec *name* as values of the class of *declared*."""
+    form = format_of(name)
+    if form is None or declared.fields is None or form in _BY_OBJECT:
+        return declared.value.decode
+    if format_of(declared.value.name) == form and name == declared.value.name:
+        return declared.value.decode
+    outer = from_name(name.replace(form, "pickle"))
+    inner = _typed(form, declared)
+    return lambda data: inner.decode(outer.decode(data))
+
+
+def _typed(form: str, declared: Declaration) -> Serializer[Any]:
+    if form == "msgpack":
+        return MsgpackSerializer.for_type(declared.model, localns=declared.names)
+    if form == "json":
+        from ..values.json import JsonSerializer
+
+        return JsonSerializer.for_type(declared.model, localns=declared.names)
+    from ..values.cbor import CborSerializer
+
+    return CborSerializer.for_type(declared.model, localns=declared.names)

@@ -1,0 +1,90 @@
+"""What a ``with`` statement holds of a transaction, so that one that was left by an interrupt is recognised.
+
+An asynchronous exception, such as Ctrl-C, may come at any instruction: also in the first one of ``__exit__``, before
+anything was ended. No flag set by the block's own methods can tell that. But a ``with`` statement holds the bound
+``__exit__`` method from before ``__enter__`` until it is over, however that comes about. So each statement is handed a
+method object of its own, which nobody else holds: once it is dead, the block is over.
+
+On CPython it dies at once, and a callback ends what the block had left open. On PyPy it dies when the collector runs,
+which whoever finds the writer lock taken by its own thread lets happen.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from operator import attrgetter
+from types import FrameType, TracebackType
+from typing import Any, Optional, Protocol
+from weakref import ref
+
+Leave = Callable[[Optional[type[BaseException]], Optional[BaseException], Optional[TracebackType]], None]
+_CO_GENERATOR = 0x20  # as `inspect` has it, which takes long to import
+_OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+COUNTS_REFERENCES = sys.implementation.name == "cpython"
+
+
+class Block(Protocol):
+    """What is ended with a block. *_block* refers to the method that the ``with`` statement holds; None without one.
+
+    *_exit* has that method until the statement gets it. No variable of a frame does, which a traceback would keep.
+    """
+
+    _block: Optional[ref[Leave]]
+    _exit: list[Leave]
+
+    def _leave(
+        self, kind: Optional[type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType], /
+    ) -> None: ...
+
+    def _left(self, block: ref[Leave]) -> None: ...
+
+
+class BlockExit:
+    """``__exit__`` of a class of blocks. `contextlib.ExitStack` takes it from the class and calls it as a function."""
+
+    def __get__(self, block: Any, owner: Any = None) -> Any:
+        if block is None:
+            return self
+        block._exit = [block._leave]
+        block._block = ref(block._exit[0], block._left)
+        return block._exit.pop()
+
+    def __call__(self, block: Any, *error: Any) -> None:
+        block._leave(*error)
+
+
+class SchemaExit(property):
+    """`BlockExit` of a class whose blocks are those of its transaction, found without a Python frame."""
+
+    def __init__(self) -> None:
+        super().__init__(attrgetter("_unit.txn._exit_of_schema"))
+
+    def __call__(self, tables: Any, *error: Any) -> None:
+        tables._unit.txn._leave(*error)
+
+
+def clear_frames(*objects: Any) -> None:
+    """Take *objects* from the frames of our own functions that an interrupt ended and a traceback keeps."""
+    frames = [one for one in gc.get_referrers(*objects) if isinstance(one, FrameType)]
+    for frame in frames:
+        code = frame.f_code
+        # To clear the frame of a generator is to end it.
+        if code.co_filename.startswith(_OURS) and not code.co_flags & _CO_GENERATOR:
+            with suppress(RuntimeError):  # the function runs, here or in another thread
+                frame.clear()
+
+
+def is_over(block: Block) -> bool:
+    """Whether the ``with`` statement that *block* was entered by is over."""
+    statement = block._block
+    if statement is None:
+        return False
+    if block._exit:  # it never got there
+        return True
+    if not COUNTS_REFERENCES and statement() is not None:
+        gc.collect()
+    return statement() is None

@@ -1,0 +1,513 @@
+"""What the file says about itself: its tables and indexes, their types, and where they are kept.
+
+In the tables layout a record for each table lives in the reserved sub-database ``__zlmdb__``. In the classic layout the
+slots are numbered by the metadata records of slot 0 as zlmdb <= 26 writes them, and one more record of slot 0, which it
+ignores, holds the definitions that it does not know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator, Iterable, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, NamedTuple, Optional, Union
+from uuid import UUID, uuid5
+
+from .. import errors
+from ..engines import Transaction
+from ..values.base import is_a
+from ..values.description import checked_description
+from . import layout
+from .ranges import prefixed
+from .store import Store
+
+FIRST_SLOT, LAST_SLOT = 1, 65534
+
+_BY_HAND = b"a:slot "
+"""What the catalogue's keys of the indexes of maps with hand-given slots begin with."""
+
+_HISTORY = 32
+"""Declarations of a table that are remembered."""
+
+_NAMES = UUID("6f0a3b0e-5f3c-5d0c-9a58-7a6c6d646200")
+"""Namespace of the UUIDs that tables and indexes without one get in a classic file."""
+
+
+class Slot:
+    """A table's number and stored definition.
+
+    *name* is the UUID, or else the name that it is declared with. *key* and *value* are names of codecs, None where
+    the file does not say. *indexes* are definitions by name, *attached* those of `attach_index`; *class_name* and
+    *model* are class names, for information. *records*: the bytes that it was read from.
+    *fields* describes the fields of the values' models (`values.description`), None where they are not recorded;
+    *history* names the declarations that the table has had, the latest one last; *unsettled* is the migration that has
+    stored records of a shape which the next one has to complete.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        number: int,
+        uuid: Optional[UUID] = None,
+        class_name: str = "",
+        description: Optional[str] = None,
+        key: Optional[str] = None,
+        value: Optional[str] = None,
+        model: Optional[str] = None,
+        indexes: Optional[dict[str, dict[str, Any]]] = None,
+        attached: Optional[dict[str, dict[str, Any]]] = None,
+        records: tuple[Optional[bytes], ...] = (),
+        fields: Optional[dict[str, Any]] = None,
+        history: Sequence[str] = (),
+        unsettled: Optional[str] = None,
+    ) -> None:
+        self.name = name
+        self.number = number
+        self.uuid = uuid
+        self.class_name = class_name
+        self.description = description
+        self.key = key
+        self.value = value
+        self.model = model
+        self.indexes = {} if indexes is None else indexes
+        self.attached = {} if attached is None else attached
+        self.records = records
+        self.fields = fields
+        self.history = list(history)
+        self.unsettled = unsettled
+
+    def definition(self) -> dict[str, Any]:
+        """The part that zlmdb <= 26 does not store, as a catalogue record."""
+        record = {"key": self.key, "value": self.value, "model": self.model, "indexes": self.indexes,
+                  "fields": self.fields, "history": self.history, "unsettled": self.unsettled}  # fmt: skip
+        return {name: entry for name, entry in record.items() if entry not in (None, {}, [])}
+
+    def add_to_history(self, declaration: str) -> None:
+        """*declaration* is the latest one now."""
+        earlier = [one for one in self.history if one != declaration]
+        self.history = [*earlier[1 - _HISTORY :], declaration]
+
+
+class Keyspace(NamedTuple):
+    """Where records are: the name of the space (None: the main one), and what their keys begin with there."""
+
+    space: Optional[bytes]
+    prefix: bytes
+
+
+def uuid_of(name: str) -> UUID:
+    """The UUID that a table or index without one gets in a classic file: made of its name."""
+    return uuid5(_NAMES, name)
+
+
+def slot_prefix(number: int) -> bytes:
+    """What the keys of slot *number* begin with.
+
+    Raises `ValueError` outside 1 to 65534, `TypeError` for what is no int.
+    """
+    if not isinstance(number, int) or isinstance(number, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"slot {number!r}: a slot is an int from {FIRST_SLOT} to {LAST_SLOT}")
+    if not FIRST_SLOT <= number <= LAST_SLOT:
+        raise ValueError(f"slot {number}: slots are numbered from {FIRST_SLOT} to {LAST_SLOT}")
+    return number.to_bytes(2, "big")
+
+
+class TablesCatalogue:
+    """The catalogue of the tables layout."""
+
+    records_attached = True
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def read(self, txn: Transaction) -> dict[str, Slot]:
+        """Every table of the file, by name."""
+        space = self._store.space(layout.CATALOGUE)
+        if space is None:
+            return {}
+        rows = prefixed(txn.cursor(space.handle), b"t:")
+        records = {_name(key): bytes(data) for key, data in rows}
+        return {name: self._slot(txn, name, record) for name, record in records.items()}
+
+    def slot(self, txn: Transaction, name: str) -> Optional[Slot]:
+        """The table *name*, or None."""
+        record = self.records(txn, name)[0]
+        return None if record is None else self._slot(txn, name, record)
+
+    def _slot(self, txn: Transaction, name: str, record: bytes) -> Slot:
+        attached = _copied(self._get(txn, b"a:" + name.encode()))
+        entries = {} if attached is None else dict(layout.decode(attached))
+        return slot_of(name, {**layout.decode(record), "attached": entries}, (record, attached))
+
+    def write(self, txn: Transaction, slot: Slot) -> None:
+        """Record *slot*."""
+        record: dict[str, Any] = {"slot": slot.number, "name": slot.class_name}
+        if slot.uuid is not None:
+            record["uuid"] = str(slot.uuid)
+        if slot.description:
+            record["description"] = slot.description
+        txn.put(b"t:" + slot.name.encode(), layout.encode({**record, **slot.definition()}), db=self._handle())
+
+    def remove(self, txn: Transaction, slot: Slot) -> None:
+        """Forget the table *slot*."""
+        for kind in (b"t:", b"a:"):
+            txn.delete(kind + slot.name.encode(), db=self._handle())
+
+    def allocate(self, txn: Transaction, slots: dict[str, Slot], reserved: Collection[int] = ()) -> int:
+        """A slot number that no table has. Slots given by hand have numbers of their own here."""
+        return _checked(1 + max((slot.number for slot in slots.values()), default=0))
+
+    def keyspace(self, slot: Slot) -> Keyspace:
+        """Where the records of a table are."""
+        return Keyspace(b"t:" + slot.name.encode(), b"")
+
+    def slot_keyspace(self, number: int) -> Keyspace:
+        """Where a map with a hand-given slot is."""
+        return Keyspace(layout.SLOTS, slot_prefix(number))
+
+    def registered(self, txn: Transaction, number: int) -> Optional[str]:
+        """None: slots given by hand have a key space of their own here."""
+        return None
+
+    def index_keyspace(self, slot: Slot, name: str) -> Keyspace:
+        """Where the entries of a declared index are."""
+        adopted = slot.indexes[name].get("table")
+        if adopted is not None:
+            return Keyspace(b"t:" + adopted.encode(), b"")
+        return Keyspace(f"i:{slot.name}:{name}".encode(), b"")
+
+    def add_index(
+        self, txn: Transaction, slots: dict[str, Slot], slot: Slot, name: str, definition: dict[str, Any]
+    ) -> None:
+        """Put an index into the definition of *slot*."""
+        slot.indexes[name] = definition
+
+    def batch(self, txn: Transaction) -> AbstractContextManager[None]:
+        """A block that writes many tables in *txn*: each has a record of its own here."""
+        return nullcontext()
+
+    def attached(self, txn: Transaction, name: str) -> dict[str, dict[str, Any]]:
+        """The indexes that `attach_index` recorded for a map, by name."""
+        data = self._get(txn, b"a:" + name.encode())
+        return {} if data is None else dict(layout.decode(data))
+
+    def records(self, txn: Transaction, name: str) -> tuple[Optional[bytes], ...]:
+        """The bytes that say which indexes a table has, to be compared with those of another time."""
+        encoded = name.encode()
+        return _copied(self._get(txn, b"t:" + encoded)), _copied(self._get(txn, b"a:" + encoded))
+
+    def _get(self, txn: Transaction, key: bytes) -> Any:
+        space = self._store.space(layout.CATALOGUE)
+        return None if space is None else txn.get(key, None, space.handle)
+
+    def damage(self, txn: Transaction) -> list[str]:
+        """What is wrong with the catalogue although it can be read."""
+        return []
+
+    def guarded(self, txn: Transaction) -> dict[bytes, str]:
+        """What raw keys begin with that raw writes would break, and what follows the records there."""
+        space = self._store.space(layout.CATALOGUE)
+        if space is None:
+            return {}
+        rows = prefixed(txn.cursor(space.handle), _BY_HAND)
+        found = {bytes(key[len(_BY_HAND) :]): ", ".join(layout.decode(data)) for key, data in rows}
+        return {slot_prefix(int(number)): f"the indexes {names}" for number, names in found.items() if names}
+
+    def write_attached(self, txn: Transaction, name: str, indexes: dict[str, dict[str, Any]]) -> None:
+        """Record the attached indexes of a map."""
+        txn.put(b"a:" + name.encode(), layout.encode(indexes), db=self._handle())
+
+    def migrations(self, txn: Transaction) -> list[dict[str, Any]]:
+        """The steps applied to the schema, in order: their version, name and time."""
+        space = self._store.space(layout.CATALOGUE)
+        if space is None:
+            return []
+        rows = prefixed(txn.cursor(space.handle), b"m:")
+        return [dict(layout.decode(data)) for _, data in rows]
+
+    def write_migration(self, txn: Transaction, record: dict[str, Any]) -> None:
+        """Record a step."""
+        txn.put(b"m:" + int(record["version"]).to_bytes(8, "big"), layout.encode(record), db=self._handle())
+
+    def _handle(self) -> Any:
+        space = self._store.space(layout.CATALOGUE)
+        return None if space is None else space.handle
+
+
+class _Batch:
+    """What is written together in one transaction: the definitions of all tables, and the last slot number given."""
+
+    def __init__(self, txn: Transaction, definitions: dict[str, Any]) -> None:
+        self.txn = txn
+        self.definitions = definitions
+        self.last: Optional[int] = None
+
+
+class ClassicCatalogue:
+    """The catalogue of the classic layout."""
+
+    records_attached = False
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._batch: Optional[_Batch] = None
+
+    @contextmanager
+    def batch(self, txn: Transaction) -> Generator[None, None, None]:
+        """A block that writes many tables in *txn*: all definitions are one record, which is written at its end."""
+        batch = self._batch = _Batch(txn, self._definitions(txn))
+        before = layout.encode(batch.definitions)
+        try:
+            yield
+        finally:
+            self._batch = None
+        after = layout.encode(batch.definitions)
+        if after != before:
+            txn.put(layout.DEFINITIONS_KEY, after)
+
+    def _batch_of(self, txn: Transaction) -> Optional[_Batch]:
+        batch = self._batch  # other threads read meanwhile, in transactions of their own
+        return batch if batch is not None and batch.txn is txn else None
+
+    def read(self, txn: Transaction) -> dict[str, Slot]:
+        """Every table of the file, by name; the slots of declared indexes are not tables."""
+        records = self.records(txn, "")
+        definitions = self._definitions(txn)
+        names = {str(uuid_of(name)): name for name in definitions}
+        entries = [entry for record in definitions.values() for entry in record.get("indexes", {}).values()]
+        hidden = {entry.get("slot") for entry in entries if "table" not in entry}
+        slots: dict[str, Slot] = {}
+        for number, record in layout.slot_records(txn):
+            if number in hidden or "oid" not in record:
+                continue
+            oid = str(record["oid"])
+            name = names.get(oid, oid)
+            slots[name] = slot_of(name, {**record, "uuid": oid, **definitions.get(name, {})}, records)
+        return slots
+
+    def slot(self, txn: Transaction, name: str) -> Optional[Slot]:
+        """The table *name*, or None."""
+        return self.read(txn).get(name)
+
+    def write(self, txn: Transaction, slot: Slot) -> None:
+        """Record *slot*: its metadata as zlmdb <= 26 does, where there is none yet, and its definition."""
+        uuid = slot.uuid = slot.uuid or uuid_of(slot.name)
+        self._write_number(txn, slot.number, uuid, slot.class_name, slot.description)
+        definitions = self._definitions(txn)
+        definitions[slot.name] = slot.definition()
+        if self._batch_of(txn) is None:
+            txn.put(layout.DEFINITIONS_KEY, layout.encode(definitions))
+
+    def remove(self, txn: Transaction, slot: Slot) -> None:
+        """Forget the table *slot*."""
+        definitions = self._definitions(txn)
+        definitions.pop(slot.name, None)
+        if self._batch_of(txn) is None:
+            txn.put(layout.DEFINITIONS_KEY, layout.encode(definitions))
+        entries = [one["slot"] for one in slot.indexes.values() if "slot" in one and "table" not in one]
+        for number in (slot.number, *entries):
+            txn.delete(b"\x00\x00" + slot_prefix(number))
+
+    def allocate(self, txn: Transaction, slots: dict[str, Slot], reserved: Collection[int] = ()) -> int:
+        """A slot number after all that have a metadata record, which no map with a hand-given slot uses.
+
+        Nor is it one of *reserved*. Raises `CorruptDatabase` where a metadata record is damaged: it may be that of the
+        table for which a number is asked.
+        """
+        batch = self._batch_of(txn)
+        last = self._last(txn) if batch is None or batch.last is None else batch.last
+        cursor = txn.cursor()
+        by_hand = {records.storage.number for records in list(self._store.maps.values())}.union(reserved)
+        number = _checked(1 + last)
+        while number in by_hand or (cursor.set_range(slot_prefix(number)) and cursor.key()[:2] == slot_prefix(number)):
+            number = _checked(number + 1)
+        if batch is not None:
+            batch.last = number
+        return number
+
+    @staticmethod
+    def _last(txn: Transaction) -> int:
+        """The largest slot number that has a metadata record, or 0. Raises `CorruptDatabase` where one is damaged."""
+        for damaged in _damaged(txn):
+            raise errors.CorruptDatabase(
+                f"the metadata record of slot {damaged} is damaged, and with it the name of a table is lost: restore a "
+                f"backup"
+            )
+        return max((number for number, _ in layout.slot_records(txn)), default=0)
+
+    def keyspace(self, slot: Slot) -> Keyspace:
+        """Where the records of a table are."""
+        return self.slot_keyspace(slot.number)
+
+    def slot_keyspace(self, number: int) -> Keyspace:
+        """Where a map with a hand-given slot is."""
+        return Keyspace(None, slot_prefix(number))
+
+    def registered(self, txn: Transaction, number: int) -> Optional[str]:
+        """The UUID of the table whose metadata record has the slot *number*, if any."""
+        data = txn.get(b"\x00\x00" + slot_prefix(number))
+        return None if data is None else str(layout.decode(data).get("oid"))
+
+    def index_keyspace(self, slot: Slot, name: str) -> Keyspace:
+        """Where the entries of a declared index are."""
+        return self.slot_keyspace(slot.indexes[name]["slot"])
+
+    def add_index(
+        self, txn: Transaction, slots: dict[str, Slot], slot: Slot, name: str, definition: dict[str, Any]
+    ) -> None:
+        """Put an index into the definition of *slot*, and give it a slot of its own, or that of the table it adopts."""
+        adopted = definition.get("table")
+        if adopted is not None:
+            if adopted not in slots:
+                raise errors.SchemaMismatch(
+                    f"index {slot.name}.{name} adopts table {adopted}, which is not in the file"
+                )
+            number = slots[adopted].number
+        else:
+            number = self.allocate(txn, slots)
+            self._write_number(txn, number, uuid_of(f"{slot.name}:{name}"), f"{slot.class_name}.{name}", None)
+        slot.indexes[name] = {**definition, "slot": number}
+
+    def attached(self, txn: Transaction, name: str) -> dict[str, dict[str, Any]]:
+        """None: a classic file does not say which indexes a map has."""
+        return {}
+
+    def records(self, txn: Transaction, name: str) -> tuple[Optional[bytes], ...]:
+        """The bytes that say which indexes a table has, to be compared with those of another time."""
+        return (_copied(txn.get(layout.DEFINITIONS_KEY)),)
+
+    def damage(self, txn: Transaction) -> list[str]:
+        """What is wrong with the catalogue although it can be read."""
+        known = self.read(txn)
+        lost = [name for name in self._definitions(txn) if name not in known]
+        return [
+            *(f"the metadata record of slot {number} is damaged" for number in _damaged(txn)),
+            *(f"table {name} is defined, and has no metadata record" for name in lost),
+        ]
+
+    def guarded(self, txn: Transaction) -> dict[bytes, str]:
+        """What raw keys begin with that raw writes would break, and what follows the records there."""
+        found: dict[bytes, str] = {}
+        for slot in self.read(txn).values():
+            if slot.indexes:
+                found[slot_prefix(slot.number)] = f"the indexes {', '.join(slot.indexes)}"
+            elif slot.fields is not None:
+                found[slot_prefix(slot.number)] = "the fields of its values"
+            entries = [one for one in slot.indexes.values() if "table" not in one]
+            found.update((slot_prefix(one["slot"]), "the records of the index") for one in entries if "slot" in one)
+        return found
+
+    def write_attached(self, txn: Transaction, name: str, indexes: dict[str, dict[str, Any]]) -> None:
+        """Record nothing, as zlmdb <= 26 would not keep it in step."""
+
+    def migrations(self, txn: Transaction) -> list[dict[str, Any]]:
+        """The steps applied to the schema, in order: their version, name and time."""
+        data = txn.get(layout.MIGRATIONS_KEY)
+        return [] if data is None else [dict(record) for record in layout.decode(data)["migrations"]]
+
+    def write_migration(self, txn: Transaction, record: dict[str, Any]) -> None:
+        """Record a step."""
+        records = [*self.migrations(txn), record]
+        txn.put(layout.MIGRATIONS_KEY, layout.encode({"migrations": records}))
+
+    def _definitions(self, txn: Transaction) -> dict[str, Any]:
+        batch = self._batch_of(txn)
+        if batch is not None:
+            return batch.definitions
+        data = txn.get(layout.DEFINITIONS_KEY)
+        found: dict[str, Any] = {} if data is None else layout.decode(data)
+        try:
+            for record in found.values():
+                for entry in record.get("indexes", {}).values():
+                    int(entry.get("slot", 0))
+        except (AttributeError, TypeError, ValueError, OverflowError) as error:
+            raise errors.DecodeError(f"the definitions of the file are damaged: {error}") from error
+        return found
+
+    def _write_number(
+        self, txn: Transaction, number: int, uuid: UUID, class_name: str, description: Optional[str]
+    ) -> None:
+        # Members, and their order, as zlmdb <= 26 writes them: it finds the table again by them.
+        record: dict[str, Any] = {"oid": str(uuid), "name": class_name}
+        if description:
+            record["description"] = description
+        record.update(creator="unknown", slot=number)
+        txn.put(b"\x00\x00" + slot_prefix(number), layout.encode(record), overwrite=False)
+
+
+def _damaged(txn: Transaction) -> list[int]:
+    """The slots of a classic file whose metadata records do not say which table they are of."""
+    return [number for number, record in layout.slot_records(txn) if "oid" not in record]
+
+
+Catalogue = Union[TablesCatalogue, ClassicCatalogue]
+
+
+def catalogue_of(store: Store) -> Catalogue:
+    """The catalogue of an open store, after its layout."""
+    return ClassicCatalogue(store) if store.layout == "classic" else TablesCatalogue(store)
+
+
+def _name(key: Any) -> str:
+    try:
+        return bytes(key[2:]).decode()
+    except UnicodeDecodeError as error:
+        raise errors.DecodeError(f"the catalogue has a table whose name is no text: {bytes(key)!r}") from error
+
+
+def _copied(data: Any) -> Optional[bytes]:
+    return None if data is None else bytes(data)
+
+
+def slot_of(name: str, record: dict[str, Any], records: tuple[Optional[bytes], ...] = ()) -> Slot:
+    """The slot that a catalogue *record* describes, read of *records*. Raises `DecodeError` where it is damaged."""
+    try:
+        return _slot_of(name, record, records)
+    except (TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise errors.DecodeError(f"the catalogue's record of table {name!r} is damaged: {error}") from error
+
+
+def checked_migration(record: Any) -> dict[str, Any]:
+    """*record*, if it is one of a step of the schema, with its version and name. Raises `DecodeError`."""
+    found: dict[str, Any] = record if is_a(record, dict) else {}
+    version = found.get("version")
+    if type(version) is not int or not 0 < version < 1 << 64 or not is_a(found.get("name"), str):
+        raise errors.DecodeError(f"the record of a migration is damaged: {record!r}")
+    return found
+
+
+def _slot_of(name: str, record: dict[str, Any], records: tuple[Optional[bytes], ...]) -> Slot:
+    uuid = record.get("uuid")
+    for index, definition in record.get("indexes", {}).items():
+        _check_texts([("index", index), ("table", definition.get("table"))])  # AttributeError for what is no definition
+    texts = ("name", "description", "key", "value", "model", "unsettled")
+    history, fields = record.get("history", ()), record.get("fields")
+    _check_texts([*[(member, record.get(member)) for member in texts], *zip(("history",) * len(history), history)])
+    return Slot(
+        name=name,
+        number=int(record.get("slot", 0)),
+        uuid=None if uuid is None else UUID(uuid),
+        class_name=str(record.get("name", "")),
+        description=record.get("description"),
+        key=record.get("key"),
+        value=record.get("value"),
+        model=record.get("model"),
+        indexes=dict(record.get("indexes", {})),
+        attached=dict(record.get("attached", {})),
+        records=records,
+        fields=None if fields is None else checked_description(fields),
+        history=history,
+        unsettled=record.get("unsettled"),
+    )
+
+
+def _check_texts(members: Iterable[tuple[str, Any]]) -> None:
+    """Raise TypeError unless each is text or None. CBOR tells text from bytes by one bit, and those name no type."""
+    for member, value in members:
+        if value is not None and not isinstance(value, str):
+            raise TypeError(f"its {member} is no text: {value!r}")
+
+
+def _checked(number: int) -> int:
+    if number > LAST_SLOT:
+        raise errors.DatabaseFull(f"all slots up to {LAST_SLOT} are taken")
+    return number

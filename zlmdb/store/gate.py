@@ -1,0 +1,54 @@
+"""A gate before the transactions of a store whose memory map may move: it moves while nobody is inside."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+
+_get_ident = threading.get_ident
+
+
+class Gate:
+    """Knows the open transactions of this process, and lets one thread be alone.
+
+    A thread that is inside already is let in again, so that it never waits for a thread that waits for it.
+    """
+
+    def __init__(self) -> None:
+        # Reentrant, since the finaliser of a transaction may leave while its thread is in the middle of a method here.
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
+        self._inside: dict[int, int] = {}  # for whom, by identity: the thread
+        self._shut = False
+
+    def enter(self, who: object) -> None:
+        """Come in for *who*, waiting while another thread is alone."""
+        me = _get_ident()
+        with self._lock:
+            while self._shut and me not in self._inside.values():
+                self._changed.wait()
+            self._inside[id(who)] = me
+
+    def leave(self, who: object) -> None:
+        """Go out, after *who* came in; nothing when it is not inside."""
+        with self._lock:
+            if self._inside.pop(id(who), None) is not None:
+                self._changed.notify_all()
+
+    @contextmanager
+    def alone(self, timeout: float) -> Generator[bool, None, None]:
+        """A block while nobody is inside, given True; or False, when this thread is, or others stay for *timeout* s."""
+        with self._lock:
+            while self._shut:
+                self._changed.wait()
+            self._shut = True
+        try:
+            with self._lock:
+                mine = _get_ident() in self._inside.values()
+                alone = not mine and self._changed.wait_for(lambda: not self._inside, timeout)
+            yield alone
+        finally:
+            with self._lock:
+                self._shut = False
+                self._changed.notify_all()

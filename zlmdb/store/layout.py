@@ -1,0 +1,173 @@
+"""The two layouts of a database file: their reserved names, and recognising which one a file has.
+
+*tables*: one LMDB named sub-database for each table and index, a catalogue beside them. *classic*: everything in the
+main database, each key led by its slot number. ``docs/format.rst`` writes both down byte by byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from typing import Any, Literal, NamedTuple, Optional, Protocol, TypeVar
+
+from .. import errors
+from ..engines import Engine, Environment, Handle, Transaction
+
+Layout = Literal["tables", "classic"]
+
+FORMAT = 1
+"""The version of the catalogue that this code writes; files with another one are refused."""
+
+CATALOGUE = b"__zlmdb__"
+SLOTS = b"__slots__"
+MAGIC_KEY = b"zlmdb"
+
+GUARD = (b"\x00\x00\xff\xff", b"\xffzlmdb tables layout")
+"""A record of the main database that zlmdb <= 26 takes for metadata and fails on, before it could write there."""
+
+DEFINITIONS_KEY = b"\x00\x00z"
+"""Key of our definitions in a classic file. zlmdb <= 26 ignores records of slot 0 with keys shorter than 4 bytes."""
+
+MIGRATIONS_KEY = b"\x00\x00m"
+"""Key of the list of migrations in a classic file; as short as `DEFINITIONS_KEY`, for the same reason."""
+
+
+class _Coded(Protocol):
+    def classic(self) -> Any: ...
+
+
+C = TypeVar("C", bound=_Coded)
+
+
+class Traits(NamedTuple):
+    """What differs between the layouts, for those who need not know which one a file has.
+
+    *spaces* are there in every file, *slots* is the space of records under slots given by hand. *by_name*: tables have
+    key spaces of their own, whose names are all that is in the main one. *records_attached*: the file says which
+    indexes were attached, so that a writer who lacks one is refused.
+    """
+
+    spaces: tuple[bytes, ...]
+    slots: Optional[bytes]
+    by_name: bool
+    records_attached: bool
+
+    def codec(self, codec: C) -> C:
+        """The codec, of keys or values, that writes in a file of the layout what *codec* does."""
+        if self.by_name:
+            return codec
+        classic: C = codec.classic()
+        return classic
+
+
+TRAITS: dict[Layout, Traits] = {
+    "tables": Traits((CATALOGUE, SLOTS), SLOTS, by_name=True, records_attached=True),
+    "classic": Traits((), None, by_name=False, records_attached=False),
+}
+
+
+def recognise(engine: Engine, env: Environment, *, slots_expected: bool) -> Optional[Layout]:
+    """The layout of the file open in *env*; None when it is empty.
+
+    *slots_expected*: the caller wants a classic database, so that records without any metadata are taken for one.
+    Raises `InvalidDatabase` for a file of another program or of a newer zlmdb.
+    """
+    path, catalogue = engine.path, engine.open_existing(env, CATALOGUE)
+    if catalogue is not None:
+        _check_magic(env, catalogue, path)
+        return "tables"
+    if env.stat()["entries"] == 0:
+        return None
+    with _snapshot(env) as txn:
+        if _is_classic(engine, env, txn, slots_expected):
+            return "classic"
+        found = [bytes(key) for key, _ in zip(txn.cursor().iternext(True, False), range(3))]
+    raise errors.InvalidDatabase(
+        f"{path!r} is an LMDB file, but not one of zlmdb: its main database begins with the keys {found}. "
+        f"If zlmdb <= 26 wrote it with hand-given slots only, open it with layout='classic'",
+        path=path,
+    )
+
+
+@contextmanager
+def _snapshot(env: Environment) -> Generator[Transaction, None, None]:
+    txn = env.begin()
+    try:
+        yield txn
+    finally:
+        txn.abort()
+
+
+def _check_magic(env: Environment, catalogue: Handle, path: Optional[str]) -> None:
+    with _snapshot(env) as txn:
+        magic = txn.get(MAGIC_KEY, None, catalogue)
+    if magic is None:
+        raise errors.InvalidDatabase(f"{path!r} has a sub-database {CATALOGUE!r} that zlmdb did not make", path=path)
+    found = decode(magic).get("format")
+    if found != FORMAT:
+        raise errors.InvalidDatabase(
+            f"{path!r} has catalogue format {found}, this zlmdb reads format {FORMAT}: use a newer zlmdb", path=path
+        )
+
+
+def _is_classic(engine: Engine, env: Environment, txn: Transaction, slots_expected: bool) -> bool:
+    cursor = txn.cursor()
+    if not cursor.last() or len(cursor.key()) < 2:
+        return False
+    if engine.holds_spaces(env, txn):
+        return False
+    if txn.get(DEFINITIONS_KEY) is not None:
+        return True
+    records = list(slot_records(txn))
+    return all("oid" in record and "slot" in record for _, record in records) and (bool(records) or slots_expected)
+
+
+def foreign_key(txn: Transaction) -> Optional[bytes]:
+    """In the tables layout: a key of the main database that is neither the name of a sub-database nor our guard."""
+    own = txn.get(CATALOGUE)
+    # LMDB 1.0 ends the names of sub-databases with a NUL. What it stores for each has one size.
+    size = len(own if own is not None else txn.get(CATALOGUE + b"\0", b""))
+    for key, data in txn.cursor().iternext():
+        if len(data) != size and bytes(key) != GUARD[0]:
+            return bytes(key)
+    return None
+
+
+def slot_records(txn: Transaction, db: Handle = None) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The metadata records of a classic file: slot number and decoded record. Those that are none read as empty."""
+    cursor = txn.cursor(db)
+    if cursor.set_range(b"\x00\x00\x00\x00"):
+        for key, data in cursor.iternext():
+            if key[:2] != b"\x00\x00":
+                return
+            if len(key) == 4:
+                yield int.from_bytes(key[2:], "big"), _metadata(data)
+
+
+def _metadata(data: bytes) -> dict[str, Any]:
+    try:
+        record: Any = decode(data)
+    except ValueError:
+        return {}
+    found: dict[str, Any] = record
+    return found if isinstance(record, dict) else {}
+
+
+def encode(record: dict[str, Any]) -> bytes:
+    """A catalogue record as bytes: CBOR, members in the order given."""
+    import cbor2
+
+    return cbor2.dumps(record)
+
+
+def decode(data: bytes) -> Any:
+    """A catalogue record from its bytes. Raises `DecodeError` when they are no CBOR map."""
+    import cbor2
+
+    try:
+        record: Any = cbor2.loads(bytes(data))
+    except Exception as error:
+        raise errors.DecodeError(f"a catalogue record is not CBOR: {bytes(data)[:40]!r}") from error
+    if not isinstance(record, dict):
+        raise errors.DecodeError(f"a catalogue record is no map: {bytes(data)[:40]!r}")
+    return record  # pyright: ignore[reportUnknownVariableType]  # every member is checked where it is used

@@ -1,0 +1,217 @@
+"""The files open in this process: one environment each, however often and under whichever path they are opened."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable, Hashable
+from typing import Any, NamedTuple, Optional
+
+from .. import errors
+from ..engines import Engine, Options, registry
+from .layout import Layout
+from .store import Store
+
+lock = threading.RLock()
+"""Held while files are opened and closed, but not while one that is open waits for its writer."""
+
+sharing = threading.RLock()
+"""Held by who looks for an open handle, and opens one where there is none. `lock` may be taken inside, not around."""
+
+_stores: dict[Hashable, Store] = {}
+_handles: weakref.WeakValueDictionary[Hashable, Any] = weakref.WeakValueDictionary()  # both by `Engine.identity`
+_unprepared: weakref.WeakKeyDictionary[Store, threading.Lock] = weakref.WeakKeyDictionary()
+"""The open stores whose layout is not known yet, each with what is held by the thread that finds out."""
+
+
+class Opening(NamedTuple):
+    """How a database is opened.
+
+    *exclusive*: nobody else in this process may have the file open. *slots_expected*: a file of zlmdb <= 26 is
+    recognised although it may hold nothing but slots. *layout*: that of a new file. *timeout*: seconds to wait for
+    another writer. *directory_only*: *create* is about the directory, as it was in zlmdb <= 26, and not the file.
+    *verify*: its pages are looked at first. *drop_indexes*: those go that the schema does not declare.
+    """
+
+    path: Optional[str]
+    options: Options
+    layout: Layout = "tables"
+    create: bool = True
+    exclusive: bool = False
+    slots_expected: bool = False
+    timeout: Optional[float] = None
+    directory_only: bool = False
+    verify: bool = False
+    drop_indexes: bool = False
+
+    @property
+    def engine(self) -> Engine:
+        """The engine for what is to be opened."""
+        return registry.engine(self.path, self.options, create=self.create)
+
+
+def _in_child() -> None:
+    """In a forked child: another thread of the parent may have held the locks, and is not here to release them."""
+    global lock, sharing
+    lock, sharing = threading.RLock(), threading.RLock()
+    for store in list(_unprepared):
+        _unprepared[store] = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
+
+
+def checked_options(path: Optional[str], *, maxsize: Optional[int], **others: Any) -> Options:
+    """The options of the engine for *path*. Raises TypeError or ValueError where *maxsize* is no number of bytes."""
+    if maxsize is not None and (type(maxsize) is bool or not hasattr(maxsize, "__index__")):
+        raise TypeError(f"maxsize={maxsize!r}: expected a number of bytes, or None to grow without limit")
+    if maxsize is not None and maxsize <= 0:
+        raise ValueError(f"maxsize={maxsize!r}: expected a number of bytes above 0, or None to grow without limit")
+    return registry.options(path, maxsize=maxsize, **others)
+
+
+def acquire(opening: Opening, handle: Any) -> Store:
+    """The store of the file for *handle*, opened if it is not open yet; each is given back with `release`.
+
+    Raises `DatabaseInUse` when it is open with other options, or at all where *opening* is exclusive.
+    """
+    with lock:
+        store = _shared(opening, handle)
+        store.users += 1
+        preparing = _unprepared.get(store)
+    try:
+        if opening.verify:
+            _verify(store)
+        if preparing is not None:
+            _prepare(store, opening, preparing)
+    except BaseException:
+        release(store)
+        raise
+    return store
+
+
+def _verify(store: Store) -> None:
+    """Raise `CorruptDatabase` unless the pages of *store* are sound."""
+    wrong = store.verify()
+    if wrong:
+        more = f" (and {len(wrong) - 1} problems more)" if len(wrong) > 1 else ""
+        raise errors.CorruptDatabase(
+            f"{store.engine.path!r} is damaged: {wrong[0]}{more}: "
+            f"restore a backup, or take out what there is with zlmdb.Database.salvage()",
+            path=store.engine.path,
+        )
+
+
+def release(store: Store, earlier: Optional[Callable[[], None]] = None) -> None:
+    """One handle less; the last one closes the environment. *earlier*: what else was put off until now."""
+    if earlier is not None:
+        earlier()
+    with lock:
+        store.at_rest = None
+        if store.users <= 1:
+            store.close()
+            for key, known in list(_stores.items()):
+                if known is store:
+                    del _stores[key]
+        store.users -= 1
+
+
+def present(opening: Opening) -> Any:
+    """The open handle that opened the file first, or None. Raises `DatabaseInUse` when its options differ."""
+    key = opening.engine.identity()
+    found = None if key is None else _handles.get(key)
+    if found is None or not found.is_open:
+        return None
+    _check_options(found._open_store, opening)
+    return found
+
+
+def is_open(path: str) -> bool:
+    """Whether this process has the database at *path* open, under whichever path."""
+    with lock:
+        return registry.engine(path).identity() in _stores
+
+
+def moved(store: Store) -> None:
+    """The file of *store* was replaced by another one under the same path."""
+    with lock:
+        for key, known in list(_stores.items()):
+            if known is store:
+                handle = _handles.pop(key, None)
+                del _stores[key]
+                new = store.engine.identity()
+                if new is not None:
+                    _stores[new] = store
+                    if handle is not None:
+                        _handles[new] = handle
+
+
+def _shared(opening: Opening, handle: Any) -> Store:
+    engine = opening.engine
+    key = engine.identity()
+    store = None if key is None else _stores.get(key)
+    if store is None:
+        store = _new(opening, engine)
+        key = engine.identity()
+        if key is not None:
+            _stores[key], _handles[key] = store, handle
+    else:
+        _check_sharing(store, opening)
+        if key is not None and present(opening) is None:
+            _handles[key] = handle
+    return store
+
+
+def _new(opening: Opening, engine: Engine) -> Store:
+    store = Store(engine, opening.layout)
+    _unprepared[store] = threading.Lock()
+    return store
+
+
+def _prepare(store: Store, opening: Opening, preparing: threading.Lock) -> None:
+    """Find out the layout of *store*, unless another thread has done so meanwhile.
+
+    It waits for a program that is writing, and must not keep other files from being opened and closed.
+    """
+    timeout = opening.timeout
+    if not preparing.acquire(blocking=False):
+        start = time.monotonic()
+        if not preparing.acquire(timeout=-1 if timeout is None else min(max(timeout, 0), threading.TIMEOUT_MAX)):
+            raise errors.WriterTimeout(
+                f"another thread has been opening {opening.path!r} for more than the timeout of {timeout} s: try "
+                f"again, or give a longer timeout",
+                path=opening.path,
+            )
+        timeout = None if timeout is None else max(0, timeout - (time.monotonic() - start))
+    try:
+        if store in _unprepared:
+            store.layout = opening.layout
+            store.prepare(slots_expected=opening.slots_expected, timeout=timeout)
+            _unprepared.pop(store, None)  # without the lock, whose owner may be waiting here
+    finally:
+        preparing.release()
+
+
+def _check_sharing(store: Store, opening: Opening) -> None:
+    if opening.exclusive:
+        raise errors.DatabaseInUse(
+            f"{opening.path!r} is open in this process already: use Database.open(), which shares it, or "
+            "close the other one"
+        )
+    _check_options(store, opening)
+
+
+def _check_options(store: Store, opening: Opening) -> None:
+    engine, env = store.engine, store.environment
+    found, wanted = engine.settled(env, engine.options), engine.settled(env, opening.options)
+    if found != wanted:
+        given = found._asdict()  # documented of named tuples, which options are
+        differ = [name for name, value in given.items() if value != getattr(wanted, name)]
+        has, asked = (", ".join(f"{name}={getattr(one, name)!r}" for name in differ) for one in (found, wanted))
+        raise errors.DatabaseInUse(
+            f"{opening.path!r} is open in this process already with {has}, and was asked for with {asked}: use the "
+            f"same options, or close it first"
+        )

@@ -1,0 +1,162 @@
+"""Schema objects with their transactions and bound tables, kept from one transaction to the next.
+
+To make them anew costs several times what LMDB takes to begin. They are used again only when nobody else refers to
+them, so that what a program keeps of a transaction never serves another one: CPython counts references, and what a
+count is when nobody else refers to an object is measured here, since it depends on the version. Where references are
+not counted (PyPy), each transaction gets new ones.
+
+Two units take turns in a loop, since the variable of the loop still has the one before when the next one is asked for.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Mapping
+from typing import Any, Callable, Generic, Optional, TypeVar
+
+from .blocks import COUNTS_REFERENCES, clear_frames
+
+T = TypeVar("T")
+
+references: Callable[[Any], int] = getattr(sys, "getrefcount", lambda _: 0)
+_MOST_IDLE = 64
+_TRIES = 1
+
+
+class Unit(Generic[T]):
+    """A transaction, and the schema object *view* that a program gets for it.
+
+    *tables* are those bound so far, by name, for this transaction and those after it; *storages* describe them all.
+    """
+
+    __slots__ = ("names", "release", "storages", "tables", "txn", "view")
+
+    def __init__(self, pool: Pool[T], txn: Any, view: T, storages: Mapping[str, Any]) -> None:
+        self.release: Callable[[Unit[T]], object] = pool.idle.append  # when the transaction has ended with its block
+        self.txn = txn
+        self.view = view
+        self.storages = storages
+        self.tables: dict[str, Any] = {}
+        self.names: dict[str, Any] = view.__dict__
+        txn._unit = self
+
+    def is_unheld(self) -> bool:
+        """Whether the program does not have the schema object any more. Others may, who have it for a moment."""
+        return COUNTS_REFERENCES and references(self.view) == _ATTRIBUTE
+
+    def end_if_over(self) -> None:
+        """End the transaction if nobody has it: its ``with`` statement, which held a method of it, is over.
+
+        Whoever asks must not have the transaction in a variable.
+        """
+        if not self._is_left():
+            clear_frames(self.txn, self.view)
+        if self._is_left():
+            self.txn._clear()
+
+    def is_dropped(self) -> bool:
+        """Whether nobody has any part of it, which holds also while other threads work; as `end_if_over` otherwise."""
+        if not COUNTS_REFERENCES or references(self.txn) != _ATTRIBUTE + len(self.tables):
+            return False
+        for name in list(self.tables):
+            table = self.tables[name]
+            if not is_free(table, 3 if name in self.txn._tables else 1):
+                return False
+        return self.txn._in_with or self.is_unheld()
+
+    def _is_left(self) -> bool:
+        if self.txn._in_with:
+            return COUNTS_REFERENCES and references(self.txn) == _ATTRIBUTE + len(self.tables)
+        return self.is_unheld()
+
+
+class Pool(Generic[T]):
+    """The units of one kind of transaction of an open database that wait for their next use."""
+
+    __slots__ = ("idle",)
+
+    def __init__(self) -> None:
+        self.idle: deque[Unit[T]] = deque(maxlen=_MOST_IDLE)
+
+    def take(self) -> Optional[Unit[T]]:
+        """A unit that nobody else refers to; None without."""
+        try:
+            unit = self.idle.popleft()
+        except IndexError:
+            return None
+        # The unit and the tables refer to the transaction.
+        if references(unit.view) == _ATTRIBUTE and references(unit.txn) == _ATTRIBUTE + len(unit.tables):
+            return unit
+        return self._take_another(unit)
+
+    def _take_another(self, held: Unit[T]) -> Optional[Unit[T]]:
+        """As `take`; the one that it has looked at is *held* by somebody still."""
+        for _ in range(_TRIES):
+            self.idle.append(held)
+            try:
+                unit = self.idle.popleft()
+            except IndexError:  # another thread took it
+                return None
+            if references(unit.view) == _ATTRIBUTE and references(unit.txn) == _ATTRIBUTE + len(unit.tables):
+                return unit
+            held = unit
+        self.idle.append(held)
+        return None
+
+
+def is_free(table: Any, dicts: int = 1) -> bool:
+    """Whether nobody has the bound *table*, or a view of one of its indexes, but so many *dicts* of its unit."""
+    views = table._views
+    count = references(table) - dicts
+    if not views:
+        return count == _TABLE
+    return count == _TABLE + len(views) and all([references(view) == _VIEW for view in views.values()])
+
+
+class _Probe:
+    """Stands for what the functions above count, while nobody else refers to it."""
+
+    def __init__(self) -> None:
+        self.view = object()
+        self._views: dict[str, Any] = {}
+
+
+def _attribute_count() -> int:
+    probe = _Probe()
+    return references(probe.view)
+
+
+def _variable_count() -> int:
+    probe = _Probe()
+    view = probe.view
+    return references(view)
+
+
+def _table_count(kept: dict[str, Any]) -> int:
+    table = kept.get("")
+    return _argument_count(table) - len((kept,))
+
+
+def _argument_count(table: Any) -> int:
+    return references(table)
+
+
+def _kept_count(*kept: dict[str, Any]) -> int:
+    for table in kept[0].values():
+        return references(table)
+    return 0
+
+
+def _view_count() -> int:
+    views = {"": _Probe()}
+    return [references(view) for view in views.values()].pop()
+
+
+_ATTRIBUTE = _attribute_count()
+IN_VARIABLE = _variable_count()
+"""What `references` says of what one object has, and the variable that it is asked for by."""
+_TABLE = _table_count({"": _Probe()})
+IN_LOOP = _kept_count({"": _Probe()}) + 2
+"""What `references` says of a table that only three dicts have, in a loop over the values of one of them."""
+_VIEW = _view_count()

@@ -1,0 +1,89 @@
+"""Ranges of keys in the engine: where they begin and end, and the one way to walk through them.
+
+Everything here comes down to iterators of the engine and of `itertools`, so that no function of Python is called for a
+record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import takewhile
+from operator import itemgetter
+from typing import Any
+
+from ..keys.base import TOP as TOP
+from ..keys.base import after as after
+
+_value_of = itemgetter(1)
+
+
+def seek(cursor: Any, lower: bytes, upper: bytes, reverse: bool = False) -> bool:
+    """Go to the first record with ``lower <= key < upper``, with *reverse* to the last one.
+
+    False when there is no record on that side; where there is one it may lie outside the range.
+    """
+    if lower >= upper:
+        return False
+    if not reverse:
+        return bool(cursor.set_range(lower) if lower else cursor.first())
+    if upper is TOP or not cursor.set_range(upper):
+        return bool(cursor.last())
+    return bool(cursor.prev())
+
+
+def seek_behind(cursor: Any, position: bytes, reverse: bool) -> bool:
+    """Go to the record that follows the key *position*, with *reverse* to the one before it; False without one."""
+    if not cursor.set_range(position):
+        return bool(reverse and cursor.last())
+    if reverse:
+        return bool(cursor.prev())
+    return cursor.key() != position or bool(cursor.next())
+
+
+def within(lower: bytes, upper: bytes, reverse: bool) -> Any:
+    """The function that is true of a key that has not passed the end of the range; None where every key is within."""
+    if reverse:
+        return lower.__le__ if lower else None
+    return None if upper is TOP else upper.__gt__
+
+
+def keys_from(cursor: Any, lower: bytes, upper: bytes, reverse: bool = False, views: bool = False) -> Iterator[bytes]:
+    """The keys from where *cursor* stands to the end of the range. *views*: it gives memoryviews, which are copied."""
+    rows: Iterator[Any] = cursor.iterprev(True, False) if reverse else cursor.iternext(True, False)
+    if views:
+        rows = map(bytes, rows)
+    inside = within(lower, upper, reverse)
+    return rows if inside is None else takewhile(inside, rows)
+
+
+def pairs_from(
+    cursor: Any, lower: bytes, upper: bytes, reverse: bool = False, views: bool = False
+) -> Iterator[tuple[bytes, Any]]:  # fmt: skip
+    """The pairs of key and value from where *cursor* stands to the end of the range. Keys are copied of *views*."""
+    rows: Iterator[tuple[Any, Any]] = cursor.iterprev(True, True) if reverse else cursor.iternext(True, True)
+    if views:
+        rows = ((bytes(key), memoryview(data)) for key, data in rows)  # PyPy has a buffer type of cffi's here
+    if within(lower, upper, reverse) is None:
+        return rows
+    # A pair compares with a tuple of the bound alone by its key; where that is equal the shorter tuple is the lesser.
+    return takewhile((lower,).__le__ if reverse else (upper,).__gt__, rows)
+
+
+def values_from(cursor: Any, lower: bytes, upper: bytes, reverse: bool = False, views: bool = False) -> Iterator[Any]:
+    """The values from where *cursor* stands to the end of the range."""
+    if within(lower, upper, reverse) is not None:
+        return map(_value_of, pairs_from(cursor, lower, upper, reverse, views))
+    rows: Iterator[Any] = cursor.iterprev(False, True) if reverse else cursor.iternext(False, True)
+    return map(memoryview, rows) if views else rows
+
+
+def prefixed(cursor: Any, prefix: bytes) -> Iterator[tuple[Any, Any]]:
+    """The pairs of key and value whose key begins with *prefix*."""
+    upper = after(prefix)
+    return pairs_from(cursor, prefix, upper) if seek(cursor, prefix, upper) else iter(())
+
+
+def prefixed_keys(cursor: Any, prefix: bytes) -> Iterator[Any]:
+    """The keys that begin with *prefix*, also where the engine gives memoryviews; the values are not read."""
+    upper = after(prefix)
+    return keys_from(cursor, prefix, upper, views=True) if seek(cursor, prefix, upper) else iter(())

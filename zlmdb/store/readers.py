@@ -1,0 +1,111 @@
+"""Who reads a database: the slots that LMDB keeps of all processes, and for how long this one has been reading.
+
+A reader keeps the pages of its snapshot from being used again, so a forgotten one makes the file grow for ever. LMDB
+does not know how old a snapshot is; this process knows it of its own transactions.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import weakref
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import Any, NamedTuple, Optional
+
+from ..log import log
+
+LONG_READ = 60.0
+"""Seconds after which a read transaction that is still open is logged as a warning."""
+
+_clock = time.monotonic
+
+
+class Reader(NamedTuple):
+    """A slot of the table of readers. *snapshot* is the transaction that it reads; None when it reads nothing now.
+
+    Of this process's own readers also the *age* in seconds, and where the program *opened* it: ``file:line``.
+    """
+
+    pid: int
+    snapshot: Optional[int]
+    age: Optional[float] = None
+    opened: Optional[str] = None
+
+
+class Ages:
+    """Watches how long the read transactions of one store stay open, whenever one of its transactions begins or ends.
+
+    *limit*: seconds after which one is logged, once; infinity is never. *look_at*: when to `look` next.
+    """
+
+    def __init__(self) -> None:
+        self.warn_after(LONG_READ)
+
+    def warn_after(self, seconds: float) -> None:
+        """Set the limit, and log anew what is beyond it."""
+        self.limit = seconds
+        self._told: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.look_at = 0.0
+
+    def look(self, now: float, live: Mapping[int, Any]) -> None:
+        """Log what of the transactions *live* is open for too long. O(transactions open)."""
+        # A quarter: so late may the warning be.
+        self.look_at = now + min(self.limit, LONG_READ) / 4
+        for transaction in _reading(live):
+            if now - transaction._since > self.limit and transaction not in self._told:
+                self._told.add(transaction)
+                self._tell(transaction, "has been open for")
+
+    def ended(self, transaction: Any) -> None:
+        """A read transaction has ended that was open for too long."""
+        if transaction not in self._told:
+            self._tell(transaction, "was open for")
+        self._told.discard(transaction)  # the object may begin again
+
+    def _tell(self, transaction: Any, how: str) -> None:
+        log.warning(
+            "a read transaction of %r %s %.1f seconds, begun at %s: the pages that it reads cannot be used again, so "
+            "that the file grows with every write",
+            transaction._store.engine.path, how, _clock() - transaction._since, _origin(transaction),
+        )  # fmt: skip
+
+
+def _origin(transaction: Any) -> str:
+    """The file and line at which a transaction was begun."""
+    code = transaction._opener
+    line = code.co_firstlineno
+    import dis  # late: for this message only
+
+    for offset, starts in dis.findlinestarts(code):
+        if offset > transaction._instruction:
+            break
+        line = starts or line
+    return f"{code.co_filename}:{line}"
+
+
+def _reading(live: Mapping[int, Any]) -> list[Any]:
+    """The read transactions of this process. Those that are about to begin are known to the store, but read nothing."""
+    transactions = [ref() for ref in list(live.values())]
+    return [one for one in transactions if one is not None and not one._write and one._begun]
+
+
+def readers(slots: Iterable[tuple[int, Optional[int]]], live: Mapping[int, Any]) -> list[Reader]:
+    """The readers of all processes, by what `Engine.readers` says. *live* are the transactions of this one."""
+    ours = _ours(live)
+    found: list[Reader] = []
+    for pid, snapshot in slots:
+        mine = ours.get(snapshot, []) if pid == os.getpid() else []
+        one = mine.pop() if mine else None
+        age, opened = (None, None) if one is None else (_clock() - one._since, _origin(one))
+        found.append(Reader(pid, snapshot, age, opened))
+    return found
+
+
+def _ours(live: Mapping[int, Any]) -> dict[Optional[int], list[Any]]:
+    """The read transactions of this process, by the snapshot that they read."""
+    found: dict[Optional[int], list[Any]] = {}
+    for transaction in _reading(live):
+        with suppress(Exception):  # of whatever kind: another thread has ended it meanwhile
+            found.setdefault(transaction.id(), []).append(transaction)
+    return found

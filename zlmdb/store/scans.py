@@ -1,0 +1,101 @@
+"""What a transaction knows of the scans that go on in it, and what it tells them."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple, Optional, Protocol
+
+
+class Written(NamedTuple):
+    """What a statement wrote in *space*: the entry *new* in place of *old*, either possibly None, for *primary*."""
+
+    space: Optional[bytes]
+    primary: bytes
+    old: Optional[bytes]
+    new: Optional[bytes]
+
+
+class Running(Protocol):
+    """A scan, as the transaction knows it."""
+
+    space: Optional[bytes]
+
+    def pause(self) -> None:
+        """Something is about to be written."""
+
+
+class Scans:
+    """The scans that are going on in one transaction, and what is written meanwhile to the key spaces they read.
+
+    It is true while a scan is going on in a write transaction.
+    """
+
+    __slots__ = ("_watched", "ended", "journal", "running", "streams")
+
+    def __init__(self) -> None:
+        self.running: set[Running] = set()  # those that are not paused
+        self.streams: list[Optional[bytes]] = []  # the spaces that `stream` is busy with
+        self.journal: list[Written] = []
+        self.ended: Any = None
+        self._watched: dict[Optional[bytes], int] = {}  # how many scans a space has
+
+    def __bool__(self) -> bool:
+        return bool(self._watched)
+
+    def check(self) -> None:
+        """Raise when the transaction has ended."""
+        if self.ended is not None:
+            self.ended.get()
+
+    def watch(self, space: Optional[bytes], txn: Any) -> int:
+        """Note from now on what is written to *space*; where that begins in the journal."""
+        self._watched[space] = self._watched.get(space, 0) + 1
+        txn._allow_tables()
+        return len(self.journal)
+
+    def unwatch(self, space: Optional[bytes], txn: Any) -> None:
+        """One scan less wants to know of *space*."""
+        self._watched[space] -= 1
+        if not self._watched[space]:
+            del self._watched[space]
+            if not self._watched:
+                self.journal.clear()
+            txn._allow_tables()
+
+    def watches(self, spaces: Iterable[Optional[bytes]]) -> bool:
+        """Whether what is written to one of *spaces* has to be noted."""
+        return any(space in self._watched for space in spaces)
+
+    def runs(self, spaces: Iterable[Optional[bytes]]) -> bool:
+        """Whether a scan of one of *spaces* is not paused."""
+        return any(scan.space in spaces for scan in self.running)
+
+    def pause(self, spaces: Optional[Iterable[Optional[bytes]]] = None) -> None:
+        """Pause the scans of *spaces*, or all of them."""
+        for scan in list(self.running):
+            if spaces is None or scan.space in spaces:
+                scan.pause()
+                self.running.discard(scan)
+
+    @contextmanager
+    def stream(self, space: Optional[bytes]) -> Generator[None, None, None]:
+        """A block that writes to *space* without telling."""
+        self.streams.append(space)
+        try:
+            yield
+        finally:
+            self.streams.remove(space)
+
+    def fork(self, ended: Any) -> None:
+        """In a forked child: as `end`. The cursors of the engine are closed, so that no loop of C reads on."""
+        self.ended = ended
+        for scan in list(self.running):
+            with suppress(Exception):
+                scan.pause()
+        self.running.clear()
+
+    def end(self, ended: Any) -> None:
+        """The transaction has ended; the functions of *ended* say so."""
+        self.ended = ended
+        self.running.clear()

@@ -1,0 +1,104 @@
+"""The read transaction of a schema object, which begins and ends as fast as Python lets it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from types import TracebackType
+from typing import Any, Optional
+
+from .blocks import COUNTS_REFERENCES
+from .pool import IN_LOOP, is_free, references
+from .transaction import CLOSED, MOST_KEPT, Transaction, closed
+
+_get_ident = threading.get_ident
+_clock = time.monotonic
+
+
+class Snapshot(Transaction):
+    """What `Transaction` does when it reads for a schema object, without the steps that have nothing to do there.
+
+    In a loop of small transactions these steps are most of what is paid, and each program uses the same few tables in
+    all of them. So tables that the block before used are aimed anew at once, as long as they are few: the attributes
+    of the schema object have them then, without a call. Whatever is out of the ordinary goes the way of `Transaction`.
+    """
+
+    __slots__ = ()
+
+    def _begin(self) -> None:
+        store: Any = self._store  # without an environment the fast way fails, and the other one is gone
+        self._in_with = False
+        self._since = now = _clock()
+        self._thread = _get_ident()
+        sequence = store.sequence
+        try:
+            if store.gate is not None:
+                super()._begin()
+                sequence = self._sequence
+            else:
+                try:
+                    self._raw = store.env.begin()
+                except Exception:
+                    super()._begin()  # mends what can be mended
+                    sequence = self._sequence
+            if sequence != self._sequence:
+                self._forget_handles(sequence)
+            for table in self._tables.values():
+                if references(table) != IN_LOOP and not is_free(table, 3):
+                    self._let_go()
+                    break
+                table._aim()
+        except BaseException:
+            self._clear()
+            raise
+        if now >= store.ages.look_at:
+            store.look_at_reads(now)
+
+    def _leave(
+        self, kind: Optional[type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        """The end of the ``with`` block."""
+        try:
+            raw = self._raw
+            if raw is None or self._hooks or self._error is not None:
+                super()._leave(kind, error, trace)
+            else:
+                raw.abort()
+                self._end()
+        except BaseException as failure:
+            if not isinstance(failure, Exception):
+                self._clear()
+            elif self._raw is not None:
+                self._commit_failed(self._raw, failure)
+            raise
+
+    def _end(self) -> None:
+        self._raw = None
+        self._changes += 1
+        tables, store, since = self._tables, self._store, self._since
+        if self._scans is not None:
+            self._scans.end(CLOSED)
+            self._scans = None
+        if tables:
+            for table in tables.values():
+                table._raw = CLOSED
+                table._get = closed
+        if self._mixed or len(tables) > MOST_KEPT:
+            self._let_go()
+        if store.gate is not None:
+            store.gate.leave(self)
+        if _clock() - since > store.ages.limit and since:
+            store.ages.ended(self)
+        self._since = 0.0
+        if store.at_rest is not None:
+            store.rest()
+        self._block = None
+        if since:  # once
+            unit = self._unit
+            unit.release(unit)
+
+    if COUNTS_REFERENCES:  # the method that a `with` statement holds is counted: to watch it takes longer
+        _exit_of_schema = _leave
+
+        def _end_if_over(self) -> None:
+            """Its unit finds out whether anybody has it."""

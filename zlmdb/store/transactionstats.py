@@ -1,0 +1,44 @@
+"""What transactions wrote, counted for the caller."""
+
+from __future__ import annotations
+
+import time
+from typing import Optional
+
+
+class TransactionStats:
+    """What transactions wrote, added up over all that were given this object.
+
+    ``puts`` and ``dels`` count records and index entries really written and deleted; ``started`` is the time of
+    creation or reset, in nanoseconds since 1970; ``duration`` the nanoseconds from then to the end of the last
+    transaction, or to now while none has ended.
+
+    >>> stats = TransactionStats()
+    >>> stats.puts, stats.dels
+    (0, 0)
+    """
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Count from zero, beginning now."""
+        self.puts = 0
+        self.dels = 0
+        self._started = time.time_ns()
+        self._clock = time.perf_counter_ns()
+        self._duration: Optional[int] = None
+
+    @property
+    def started(self) -> int:
+        """When counting began, in nanoseconds since 1970."""
+        return self._started
+
+    @property
+    def duration(self) -> int:
+        """Nanoseconds from the beginning to the end of the last transaction, or to now while none has ended."""
+        return time.perf_counter_ns() - self._clock if self._duration is None else self._duration
+
+    def _freeze(self) -> None:
+        """Stop the clock: a transaction has ended."""
+        self._duration = time.perf_counter_ns() - self._clock

@@ -1,0 +1,250 @@
+"""Waiting for the one writer of a database: with a time limit, and knowing who holds it.
+
+LMDB's own writer lock knows neither. Ours is taken before it: one within the process, and between processes an advisory
+lock on a small file beside the data file, in which the holder leaves its process id.
+"""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import Optional, Protocol
+from weakref import ref
+
+from .. import errors
+from ..log import log
+
+try:
+    import fcntl
+except ImportError:  # Windows: within the process only
+    fcntl = None  # type: ignore[assignment]
+
+_get_ident = threading.get_ident
+
+PATIENCE = 1.0
+"""Seconds after which a wait for another writer is logged."""
+
+_SIZE = 20
+"""Bytes of the lock file: the process id as text, filled up with blanks."""
+
+_READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
+_TRY = 0 if fcntl is None else fcntl.LOCK_EX | fcntl.LOCK_NB
+_LOOKS = 30
+"""So often a wait for another process only gives way: most write transactions end sooner than a sleep would."""
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.00005, 0.05
+
+
+class Holder(Protocol):
+    """Who becomes the writer, for as long as a block lasts."""
+
+    def _is_over(self) -> bool:
+        """Whether nobody is in the block any more, though it has not ended: an interrupt came at a bad moment."""
+        ...
+
+    def _clear(self) -> None:
+        """End what the block left open, and release the lock."""
+        ...
+
+
+class Hold:
+    """A claim to the lock, by a *thread* for a *holder*, which it does not keep alive unless it is *kept*."""
+
+    __slots__ = ("holder", "kept", "thread")
+
+    def __init__(self, holder: Optional[Holder] = None) -> None:
+        self.thread = 0
+        self.holder: Callable[[], Optional[Holder]] = _nobody if holder is None else ref(holder)
+        self.kept: Optional[Holder] = None
+
+
+def _nobody() -> None:
+    return None
+
+
+class WriterLock:
+    """Held by one thread of one process at a time. *path* is the lock file; None: within this process only.
+
+    Within the process a dict is the lock: `dict.setdefault` claims it and says who did so in one step, between whose
+    halves no exception can come, so that no claim is ever without a name.
+    """
+
+    def __init__(self, path: Optional[str]) -> None:
+        self.path = path
+        self._claims: dict[int, Hold] = {}  # at most one, at 0
+        self._changed = threading.Condition()
+        self._waiting = 0
+        self._file: Optional[int] = None
+        self._name: Optional[mmap.mmap] = None  # the lock file as memory: who holds it
+        self._signature = b"%-20d" % os.getpid()  # a forked child makes a lock of its own
+
+    @property
+    def owner(self) -> Optional[int]:
+        """The thread that is the writer."""
+        hold = self._claims.get(0)
+        return None if hold is None else hold.thread
+
+    def acquire(self, timeout: Optional[float], hold: Hold) -> None:
+        """Become the writer: *hold* has the lock then, until it is released.
+
+        Raises `NestedTransaction` when this thread is it already, `WriterTimeout` after *timeout* seconds (None: waits
+        for ever, and logs so after a second).
+        """
+        hold.thread = _get_ident()
+        start = None
+        if self._claims.setdefault(0, hold) is not hold:
+            start = time.monotonic()
+            self._wait_for_thread(hold, timeout)
+        if self.path is not None and fcntl is not None:
+            try:
+                file = self._file
+                if file is None:
+                    file = self._file = self._opened(self.path)
+                try:
+                    fcntl.flock(file, _TRY)
+                except BlockingIOError:
+                    self._wait_for_process(file, time.monotonic() if start is None else start, timeout)
+                name = self._name
+                if name is None or name[:_SIZE] != self._signature:
+                    self._sign(file)
+            except BaseException:
+                self.release(hold)
+                raise
+
+    def try_acquire(self, hold: Hold) -> bool:
+        """Become the writer if nobody is; False when somebody is, also when it is another process or not known."""
+        try:
+            self.acquire(0, hold)
+        except errors.WriterTimeout:
+            return False
+        return True
+
+    def release(self, hold: Hold) -> None:
+        """Let the next writer in, if *hold* has the lock; it may be released twice."""
+        if self._claims.get(0) is hold:
+            if self._file is not None and fcntl is not None:
+                fcntl.flock(self._file, fcntl.LOCK_UN)
+            del self._claims[0]
+            if self._waiting:
+                with self._changed:
+                    self._changed.notify()
+
+    def end_leftovers(self) -> None:
+        """Clear what was left open by a block that is over: of this thread, or of one that has ended meanwhile."""
+        hold = self._claims.get(0)
+        if hold is None:
+            return
+        mine = hold.thread == _get_ident()
+        if mine or not is_alive(hold.thread):
+            holder = hold.kept or hold.holder()
+            if holder is not None and (hold.kept is not None or not mine or holder._is_over()):  # the two work together
+                holder._clear()
+
+    def close(self) -> None:
+        """Close the lock file."""
+        name, file = self._name, self._file
+        self._name = self._file = None
+        if name is not None:
+            name.close()
+        if file is not None:
+            os.close(file)
+
+    def _wait_for_thread(self, hold: Hold, timeout: Optional[float]) -> None:
+        deadline = None if timeout is None else time.monotonic() + timeout
+        logged = False
+        while True:
+            self.end_leftovers()
+            other = self._claims.setdefault(0, hold)
+            if other is hold:
+                return
+            if other.thread == hold.thread:
+                raise errors.NestedTransaction(
+                    "this thread has a write transaction open already, and would wait for itself for ever: "
+                    "use txn.savepoint() inside it"
+                )
+            left = PATIENCE if deadline is None else deadline - time.monotonic()
+            if left <= 0:
+                raise self._timeout(timeout, f"thread {other.thread} of this process")
+            if not self._wait(min(left, PATIENCE)) and not logged and left >= PATIENCE:
+                log.warning("waiting for thread %s of this process to end its write transaction", other.thread)
+                logged = True
+
+    def _wait(self, seconds: float) -> bool:
+        """Wait until the lock is released, *seconds* at most; whether it was."""
+        with self._changed:
+            self._waiting += 1  # before the look, so that whoever releases it after the look notifies
+            try:
+                return 0 not in self._claims or self._changed.wait(seconds)
+            finally:
+                self._waiting -= 1
+
+    def _wait_for_process(self, file: int, start: float, timeout: Optional[float]) -> None:
+        pause, logged = _FIRST_PAUSE, False
+        for _ in range(_LOOKS):
+            time.sleep(0)
+            if _locked(file):
+                return
+        while not _locked(file):
+            waited = time.monotonic() - start
+            if timeout is not None and waited >= timeout:
+                raise self._timeout(timeout, self._other_process())
+            if waited > PATIENCE and not logged:
+                log.warning("waiting for %s to end its write transaction on %s", self._other_process(), self.path)
+                logged = True
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _sign(self, file: int) -> None:
+        """Leave the process id in the file, and keep the file mapped: to look there again takes no system call."""
+        try:
+            os.pwrite(file, self._signature, 0)
+            if self._name is None:
+                self._name = mmap.mmap(file, _SIZE, prot=mmap.PROT_READ)
+        except (OSError, ValueError):  # on a full disk, others do not learn who holds it
+            pass
+
+    @staticmethod
+    def _opened(path: str) -> int:
+        try:
+            return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            ours = errors.ReadonlyDatabase if error.errno in _READ_ONLY else errors.DiskError
+            raise ours(
+                f"the lock file {path!r} of the writers cannot be opened ({error.strerror}): make its directory "
+                f"writable, give the disk some room, or open the database with readonly=True",
+                path=path,
+            ) from error
+
+    def _other_process(self) -> str:
+        try:
+            return f"process {int(os.pread(self._file or 0, _SIZE, 0))}"
+        except (OSError, ValueError):
+            return "an unknown process"
+
+    def _timeout(self, timeout: Optional[float], holder: str) -> errors.WriterTimeout:
+        return errors.WriterTimeout(
+            f"{holder} has held the write transaction for more than the timeout of {timeout} s: "
+            f"try again, or give a longer timeout",
+            path=self.path,
+            owner=holder,
+        )
+
+
+def is_alive(thread: int) -> bool:
+    """Whether there is a thread of this identity."""
+    return any(one.ident == thread for one in threading.enumerate())
+
+
+def _locked(file: int) -> bool:
+    """Whether the lock on *file* could be had."""
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(file, _TRY)
+    except BlockingIOError:
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""Tables of a transaction: their records, their indexes, and selections of both."""

@@ -1,0 +1,192 @@
+"""Many records, written by the engine's own loop: the records, and where there are indexes each of those, at once.
+
+This is for pairs that are in a list already, so that nobody can tell when each of them is stored. In a table with
+indexes they must lie in order between two records, or behind the last one, so that they are new. All else is left to
+one statement for each pair, also what does not fit or an index refuses: those before it are stored then, and the error
+is that of the statement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from operator import lt
+from typing import TYPE_CHECKING, Any, Optional
+
+from ..handlers import let_through
+from .compiled.indexed import batch_of
+from .compiled.points import Stream, stream_of
+from .storage import Storage
+
+if TYPE_CHECKING:
+    from .table import Table
+
+CHUNK = 250
+"""Pairs that are written at once."""
+
+Rows = Sequence[tuple[bytes, bytes]]
+
+
+def put_all(table: Table[Any, Any], items: Iterable[tuple[Any, Any]], *, append: bool) -> int:
+    """Store all *items*, for `Table.put_many`; how many."""
+    if table._plain and not (table._indexes or table._storage.followers or table._watched):
+        # A prefixed table shares its key space: only the engine's greatest prefix could be appended to.
+        last, append = (_last_key(table), not table._storage.prefix) if append else (None, False)
+        return _put_stream(table, items, append, last)
+    done = _put_batches(table, items, append)
+    rest: Iterator[Any] = islice(items, done, None)
+    if append:
+        rest = _ascending(table._storage, rest, _last_key(table))
+    for key, value in rest:
+        table[key] = value
+        done += 1
+    return done
+
+
+def _last_key(table: Table[Any, Any]) -> bytes:
+    """The engine's key of the last record, or no bytes."""
+    return next(iter(table.select(reverse=True, limit=1)._engine_keys()), b"")
+
+
+def _ascending(storage: Storage[Any, Any], items: Iterable[Any], last: bytes) -> Iterator[Any]:
+    for key, value in items:
+        encoded = storage.encode_key(key)
+        if encoded <= last:
+            storage.not_ascending(key, last)
+        last = encoded
+        yield key, value
+
+
+# -- without indexes ---------------------------------------------------------------------------------------------------
+
+
+def _put_stream(table: Table[Any, Any], items: Iterable[Any], append: bool, last: Optional[bytes]) -> int:
+    """Store pairs; with *last* the keys must ascend from there."""
+    done = 0
+    if isinstance(items, (list, tuple)):
+        done = _put_rows(table, items, append, last)
+        if done == len(items):
+            return done
+        last = table._storage.encode_key(items[done - 1][0]) if done and last is not None else last
+    return done + _put_one_by_one(table, islice(items, done, None), append, last)
+
+
+def _put_one_by_one(table: Table[Any, Any], items: Iterable[Any], append: bool, last: Optional[bytes]) -> int:
+    storage = table._storage
+    if storage.stream is None:
+        storage.stream = stream_of(storage, storage.not_ascending)
+    stream: Stream = storage.stream
+    rows, progress = stream(items, last)
+    try:
+        with table._txn._open_scans().stream(storage.space):
+            table._cursor().putmulti(rows, True, True, append)
+    except Exception as error:
+        table._write_failed(progress()[1], error)
+    finally:
+        table._txn._count(progress()[0], 0)
+    return progress()[0]
+
+
+def _put_rows(table: Table[Any, Any], items: Sequence[Any], append: bool, last: Optional[bytes]) -> int:
+    """Store the leading pairs of *items* as long as they fit; how many.
+
+    Unless *last* is None their keys must ascend from there. *append*: nothing comes after them.
+    """
+    storage = table._storage
+    if storage.rows is None:
+        storage.rows = batch_of(storage, ())
+    done, cursor = 0, table._cursor()
+    while done < len(items):
+        try:
+            rows, _ = storage.rows(items[done : done + CHUNK])
+        except Exception as error:
+            let_through(error)
+            break  # the statement says why
+        if last is not None:
+            keys = [last, *(key for key, _ in rows)]
+            if not all(map(lt, keys, keys[1:])):
+                break
+            last = keys[-1]
+        try:
+            cursor.putmulti(rows, True, True, append)
+        except BaseException as error:
+            table._half_written(None, error)
+            raise
+        done += len(rows)
+        table._txn._count(len(rows), 0)
+    return done
+
+
+# -- with indexes ------------------------------------------------------------------------------------------------------
+
+
+def _put_batches(table: Table[Any, Any], items: Iterable[Any], append: bool) -> int:
+    """Store the leading pairs of *items* as long as that can be done; how many.
+
+    With *append* they are to come after the last record of the table.
+    """
+    batch, done = table._batch, 0
+    if batch is None or table._writer is None or table._watched or not isinstance(items, (list, tuple)):
+        return 0
+    while done < len(items) and _put_batch(table, items[done : done + CHUNK], batch, append):
+        done = min(done + CHUNK, len(items))
+    return done
+
+
+def _put_batch(table: Table[Any, Any], items: Sequence[Any], batch: Any, append: bool) -> bool:
+    """Store all *items*, or nothing: then it is false."""
+    try:
+        rows, entries = batch(items)
+    except Exception as error:
+        let_through(error)
+        return False  # the statement says why
+    if not _in_a_gap(table, [key for key, _ in rows], append):
+        return False
+    try:
+        if not _claimed(table, entries):
+            return False
+        table._cursor().putmulti(rows, True, True, False)
+        for (index, handle), found in zip(table._indexes, entries):
+            if not index.unique:
+                table._cursor(handle).putmulti(found, True, True, False)
+    except BaseException as error:
+        table._half_written(None, error)
+        raise
+    table._txn._count(len(rows) + sum(map(len, entries)), 0)
+    return True
+
+
+def _in_a_gap(table: Table[Any, Any], keys: Sequence[bytes], append: bool) -> bool:
+    """Whether *keys* ascend, and there is no record from the first to the last; with *append* none after them, too."""
+    if not all(map(lt, keys, keys[1:])):
+        return False
+    cursor = table._cursor()
+    try:
+        if not cursor.set_range(keys[0]):
+            return True
+        found = bytes(cursor.key())
+    except Exception as error:
+        table._txn._fail(error, table=table._name)
+    return found >= table._storage.upper or (not append and found > keys[-1])
+
+
+def _claimed(table: Table[Any, Any], entries: Sequence[Rows]) -> bool:
+    """Write the entries of the unique indexes, all or, when one of them is another record's, none."""
+    claimed: list[tuple[Any, Rows]] = []
+    for (index, handle), found in zip(table._indexes, entries):
+        if index.unique:
+            claimed.append((handle, found))
+            if table._cursor(handle).putmulti(found, True, False, False)[1] != len(found):
+                _withdraw(table, claimed)
+                return False
+    return True
+
+
+def _withdraw(table: Table[Any, Any], claimed: Sequence[tuple[Any, Rows]]) -> None:
+    """Delete the entries that are those of the new records: nothing else can have their keys as its value."""
+    raw = table._txn._engine_txn
+    table._txn._changes += 1
+    for handle, entries in claimed:
+        for entry, owner in entries:
+            if raw.get(entry, None, handle) == owner:
+                raw.delete(entry, b"", handle)

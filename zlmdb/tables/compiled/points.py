@@ -1,0 +1,250 @@
+"""The functions that decide how fast a table reads and writes, written out for its key and value types.
+
+In ``table[key]`` every call of Python in between costs as much as the record itself is away. So the expression that
+encodes the key stands in the generated function, and the decoder is called at once: less than 70 ns over the raw engine
+on CPython 3.11 (docs/results), several times less than in the general form of `Table.__getitem__`, which they follow
+line by line. Writing is the same story; there a key that the expression does not cover, and whatever else is not the
+common case (another thread, a refusal), goes to the general form. PyPy inlines either. `indexed` does the same for
+tables with indexes.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Callable, NamedTuple
+
+from ...codegen import Recipe, generate_on_use
+from ...engines import Transaction as EngineTransaction
+from ...handlers import let_through
+from ...store.transaction import Transaction
+from ..storage import Storage
+
+_get_ident = threading.get_ident
+
+_READING = """\
+def __getitem__(self, key):
+    try:
+        data = self._get({encode}, None, self._db)
+        if data is not None:
+            return load(data)
+    except Exception as error:
+        return general(self, key, error, required)
+    return self._missing(key, required)
+
+def get(self, key, default=None, /):
+    try:
+        data = self._get({encode}, None, self._db)
+        if data is not None:
+            return load(data)
+    except Exception as error:
+        return general(self, key, error, default)
+    return self._missing(key, default)
+"""
+
+_WRITING = """\
+def __setitem__(self, key, value):
+    if self._writer != thread():
+        return general(self, key, value)
+    try:
+        encoded = {encode} if {check} else general_key(key)
+        {check_key}
+        data = dump(value)
+    except Exception as error:
+        let_through(error)
+        return general(self, key, value)
+    {check_size}
+    try:
+        if self._watched:
+            self._tell_stored(encoded)
+        self._put(encoded, data, True, True, False, self._db)
+    except Exception as error:
+        self._write_failed(key, error)
+    txn = self._txn
+    if txn._stats is None:
+        txn._changes += 1
+        txn._puts += 1
+    else:
+        txn._count(1, 0)
+"""
+
+_DELETING = """\
+def __delitem__(self, key):
+    if self._writer != thread():
+        return general___delitem__(self, key)
+    try:
+        encoded = {encode} if {check} else general_key(key)
+    except Exception as error:
+        let_through(error)
+        return general___delitem__(self, key)
+    try:
+        deleted = self._raw.delete(encoded, b"", self._db)
+    except Exception as error:
+        general_key(key)  # what does not fit raises
+        self._write_failed(key, error)
+    if not deleted:
+        return general___delitem__(self, key)
+    txn = self._txn
+    if txn._stats is None:
+        txn._changes += 1
+        txn._dels += 1
+    else:
+        txn._count(0, 1)
+
+def _remove(self, encoded):
+    if self._writer != thread():
+        return general__remove(self, encoded)
+    try:
+        deleted = self._raw.delete(encoded, b"", self._db)
+    except Exception as error:
+        self._write_failed(None, error)
+    if not deleted:
+        return 0
+    txn = self._txn
+    if txn._stats is None:
+        txn._changes += 1
+        txn._dels += 1
+    else:
+        txn._count(0, 1)
+    return 1
+"""
+
+_STREAM = """\
+def stream(items, last):
+    count = 0
+    key = None
+
+    def rows():
+        nonlocal count, key, last
+        for key, value in items:
+            try:
+                encoded = {encode} if {check} else general_key(key)
+                {check_key}
+                data = dump(value)
+            except Exception as error:
+                let_through(error)
+                encoded, data = general_key(key), general_value(value, key)
+            {check_size}
+            if last is not None:
+                if encoded <= last:
+                    refuse(key, last)
+                last = encoded
+            yield encoded, data
+            count += 1
+
+    return rows(), lambda: (count, key)
+"""
+
+_READS = Recipe("point reads")
+_WRITES = Recipe("point writes", txn=Transaction)
+_DELETIONS = Recipe("point deletions", txn=Transaction)
+_STREAMS = Recipe("bulk writes")
+
+REQUIRED: Any = object()
+"""In place of a default: a missing record raises KeyError."""
+
+Stream = Callable[[Iterable[Any], Any], tuple[Iterator[tuple[bytes, bytes]], Callable[[], tuple[int, Any]]]]
+
+
+class Methods(NamedTuple):
+    """Methods that one source defines, generated when one of them is first called; *static* ones without ``self``."""
+
+    names: Sequence[str]
+    make: Callable[[], Mapping[str, Any]]
+    static: bool = False
+
+
+def specialised(
+    cls: type, general: Any, storage: Storage[Any, Any], writing: Iterable[Methods], **attributes: Any
+) -> type:  # fmt: skip
+    """A subclass of *cls* that reads the records of *storage*, by bytes, in generated functions.
+
+    *writing* are the methods that write; the class has *attributes*, too. Where *cls* has a method of its own instead
+    of that of *general*, the table class, it keeps it.
+    """
+
+    def inherited(names: Iterable[str]) -> list[str]:
+        return [name for name in names if getattr(cls, name) is getattr(general, name)]
+
+    # Reading does not wait for its first use: many a program takes ``table.get`` out of its loop.
+    reading = _point_reads(general, storage)
+    kind = subclass(cls, {name: reading[name] for name in inherited(("__getitem__", "get"))}, **attributes)
+    for methods in writing:
+        generate_on_use(kind, inherited(methods.names), methods.make, static=methods.static)
+    return kind
+
+
+def _point_reads(general: Any, storage: Storage[Any, Any]) -> dict[str, Any]:
+    encode, names = storage.key.lookup_source(storage.prefix)
+    names = {**names, "load": storage.value.bytes_decode, "required": REQUIRED, "general": general._read_again}
+    return compiled(_READS, storage, _READING.format(encode=encode), names, self=general)
+
+
+def subclass(cls: type, methods: Mapping[str, Any], **attributes: Any) -> type:
+    """A subclass of *cls* by the same name, with *methods* in place of its own, and more attributes."""
+    for name, method in methods.items():
+        method.__doc__ = getattr(cls, name).__doc__
+    named = {"__slots__": (), "__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
+    found: type = type(cls)(cls.__name__, (cls,), {**named, **attributes, **methods})
+    return found
+
+
+def point_writes(cls: Any, general: Any, storage: Storage[Any, Any]) -> Iterator[Methods]:
+    """The methods of a subclass of *cls* that write records of *storage*, where it has no indexes."""
+
+    def storing() -> dict[str, Any]:
+        source, names = writing(_WRITING, storage, {"general": general.__setitem__})
+        return compiled(_WRITES, storage, source, names, self=general)
+
+    def deleting() -> dict[str, Any]:
+        forms = {"general___delitem__": general.__delitem__, "general__remove": general._remove}
+        source, names = writing(_DELETING, storage, forms)
+        return compiled(_DELETIONS, storage, source, names, self=general)
+
+    yield Methods(("__setitem__",), storing)
+    if cls._remove is general._remove:  # which the general `__delitem__` calls
+        yield Methods(("__delitem__", "_remove"), deleting)
+
+
+def stream_of(storage: Storage[Any, Any], refuse: Callable[[Any, bytes], None]) -> Stream:
+    """A function of pairs of key and value, and of the bytes that the first key must be greater than, or None.
+
+    It gives an iterator of pairs of bytes, and a function that tells how many of them were taken and the key of the
+    latest. *refuse* raises for a key, given the bytes of the one before, that does not ascend.
+    """
+    made: Stream = compiled(_STREAMS, storage, *writing(_STREAM, storage, {"refuse": refuse}))["stream"]
+    return made
+
+
+def writing(
+    source: str, storage: Storage[Any, Any], more: Mapping[str, Any], **parts: str
+) -> tuple[str, dict[str, Any]]:  # fmt: skip
+    """*source* with the expressions for the keys of *storage* and the *parts* filled in, and the names in it."""
+    check, encode, names = storage.key.store_source(storage.prefix)
+    width, limit = storage.key.width, storage.max_key_size
+    fits = width is not None and 0 < len(storage.prefix) + width <= limit
+    check_size = "" if fits else f"if not 0 < len(encoded) <= {limit}: bad_size(key, len(encoded))"
+    names = {
+        **names,
+        **more,
+        "general_key": storage.encode_key,
+        "general_value": storage.encode_record,
+        "key_field": storage.key_field,
+        "dump": storage.dump,
+        "load": storage.value.bytes_decode,
+        "bad_size": storage.bad_size,
+        "let_through": let_through,
+        "thread": _get_ident,
+    }
+    check_key = "pass" if storage.key_field is None else storage.key_field.source
+    return source.format(check=check, encode=encode, check_size=check_size, check_key=check_key, **parts), names
+
+
+def compiled(
+    recipe: Recipe, storage: Storage[Any, Any], source: str, names: Mapping[str, Any], **classes: Any
+) -> dict[str, Any]:  # fmt: skip
+    """The namespace of the functions of *source*, made by *recipe* for the keys of *storage*."""
+    subject = f"{storage.key.name} at {storage.prefix.hex() or 'no prefix'}"
+    return recipe.functions(
+        subject, source, names, **{"self._raw": EngineTransaction, "self._txn": Transaction, **classes}
+    )

@@ -1,0 +1,239 @@
+"""Indexes as they are declared on a table class: their kinds, key types, and how a key is taken from a value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import date, datetime, time, timedelta
+from enum import Enum
+from keyword import iskeyword
+from operator import attrgetter
+from types import GenericAlias
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Optional, TypeVar, Union, get_args, get_origin, overload
+from uuid import UUID
+
+from ..keys import KeyCodec, key_codec
+from ..typeargs import field_types
+from ..values.base import is_a
+from .indexview import IndexView, UniqueIndexView
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from .table import Table
+
+_FIELD_LISTS = ("__dataclass_fields__", "__attrs_attrs__", "__struct_fields__", "_fields")
+
+I = TypeVar("I")  # noqa: E741 - the index key, as in IndexView[I, K, V]
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class DeclaredIndex(Generic[I]):
+    """What `Index` and `UniqueIndex` share: the declaration of an index on a table class."""
+
+    _unique = False
+
+    def __init__(
+        self,
+        field_or_fn: Union[str, Callable[[Any], Optional[I]]],
+        /,
+        *fields: str,
+        version: Optional[int] = None,
+        table: Union[UUID, str, None] = None,
+        key: Any = None,
+    ) -> None:
+        if callable(field_or_fn):
+            if version is None or fields:
+                raise TypeError(
+                    "an index of a function takes version=1 (count it up when the function changes) and no fields"
+                )
+            self._function: Optional[Callable[[Any], Any]] = field_or_fn
+            self._fields: tuple[str, ...] = ()
+        else:
+            self._function = None
+            self._fields = (field_or_fn, *fields)
+        self._version = version
+        self._adopts = None if table is None else UUID(str(table))
+        self._key_type = key
+        self._name = ""
+        self._owner: Optional[type] = None
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+        self._owner = owner
+
+    def _declared_key(self, model: Any) -> KeyCodec[Any]:
+        """The codec of the index key: of ``key=``, of the type argument, or of the fields in *model*."""
+        declared = self._declared(model)
+        try:
+            return key_codec(declared)
+        except TypeError as error:
+            raise TypeError(f"index {self._name!r}: {error}") from error
+
+    def _declared(self, model: Any) -> Any:
+        """The type of the index key."""
+        self._check_fields(get_origin(model) or model)
+        if self._key_type is not None:
+            return self._key_type
+        alias = getattr(self, "__orig_class__", None)
+        if alias is not None and not isinstance(alias.__args__[0], TypeVar):
+            return alias.__args__[0]
+        if not self._fields:
+            raise TypeError(
+                f"the index {self._name!r} of a function needs its key type: {type(self).__name__}[str](...)"
+            )
+        parts = tuple(self._field_type(model, field) for field in self._fields)
+        return parts[0] if len(parts) == 1 else GenericAlias(tuple, parts)
+
+    def _check_fields(self, cls: Any) -> None:
+        """Raise `TypeError` for a field that *cls* does not list: the first record would fail."""
+        listed = [getattr(field, "name", field) for mark in _FIELD_LISTS for field in getattr(cls, mark, ())]
+        for field in self._fields:
+            name = field.partition(".")[0]
+            if listed and name not in listed and not hasattr(cls, name):
+                raise TypeError(
+                    f"index {self._name!r}: {cls.__name__} has no field {name!r} (it has {', '.join(listed)}): name "
+                    f"one of its fields or properties"
+                )
+
+    def _field_type(self, model: Any, field: str) -> Any:
+        try:
+            types = field_types(model, getattr(self._owner, "_locals_seen", None))
+        except NameError as error:
+            raise TypeError(f"index {self._name!r}: give the key type, Index[str]({field!r}), as {error}") from error
+        if field not in types:
+            raise TypeError(
+                f"index {self._name!r}: {getattr(model, '__name__', model)} has no field {field!r} with a type (it has "
+                f"{', '.join(types) or 'none'}): name one of its fields, or give the key type: Index[str]({field!r})"
+            )
+        return types[field]
+
+    def _getter(self, model: Any) -> Callable[[Any], Any]:
+        """The function that takes the index key from a value."""
+        if self._function is not None:
+            return self._function
+        if _has_attributes(model) and not any("." in field for field in self._fields):
+            return attrgetter(*self._fields)
+        take: Callable[[Any, str], Any] = _attribute if _has_attributes(model) else _member
+        if len(self._fields) == 1:
+            field = self._fields[0]
+            return lambda value: take(value, field)
+        return lambda value: tuple([take(value, field) for field in self._fields])
+
+    def _attribute(self, model: Any) -> Optional[str]:
+        """The attribute that `getter` takes; None where it does something else."""
+        if len(self._fields) != 1 or not _has_attributes(model):
+            return None
+        name = self._fields[0]
+        return name if name.isidentifier() and not iskeyword(name) else None
+
+    def _comes_back(self, model: Any) -> bool:
+        """Whether a record that is read has for sure the index key of the object that was stored."""
+        if self._function is not None or not _has_attributes(model) or _changes_fields(get_origin(model) or model):
+            return False
+        try:
+            types = field_types(model, getattr(self._owner, "_locals_seen", None))
+        except (NameError, TypeError):
+            return False
+        return all(_comes_back(types.get(field)) for field in self._fields)
+
+    def _definition(self, model: Any) -> dict[str, Any]:
+        """What the catalogue records: a change of it rebuilds the index."""
+        source: dict[str, Any] = (
+            {"fields": list(self._fields)} if self._function is None else {"version": self._version}
+        )
+        return {"unique": self._unique, "key": self._declared_key(model).name, **source}
+
+
+class Index(DeclaredIndex[I]):
+    """An index declared on a table class: several records may have one index key.
+
+    ``by_age = Index[int]("age")`` takes the key from a field, several fields make a tuple. A function of the value
+    takes a *version*: a changed function needs a new one, which rebuilds the index at the next opening. It is asked of
+    the record as it is read, as is a field that may come back as another value. *table* is the UUID of the index table
+    of zlmdb <= 26 to adopt. A record whose index key is None, or a tuple with a None, is not in the index. The key type
+    is the type argument, or *key*, or else read from the model's annotations.
+
+    On a table the attribute is an `IndexView`.
+    """
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, instance: Table[K, V], owner: type) -> IndexView[I, K, V]: ...
+    def __get__(self, instance: Any, owner: type) -> Any:
+        return self if instance is None else instance._view(self._name, IndexView)
+
+
+class UniqueIndex(DeclaredIndex[I]):
+    """An index declared on a table class: at most one record has an index key; a second one raises `DuplicateKey`.
+
+    Arguments as for `Index`. On a table the attribute is a `UniqueIndexView`.
+    """
+
+    _unique = True
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, instance: Table[K, V], owner: type) -> UniqueIndexView[I, K, V]: ...
+    def __get__(self, instance: Any, owner: type) -> Any:
+        return self if instance is None else instance._view(self._name, UniqueIndexView)
+
+
+def _has_attributes(model: Any) -> bool:
+    cls = get_origin(model) or model
+    return isinstance(cls, type) and not issubclass(cls, Mapping)  # a TypedDict is a dict, too
+
+
+def _member(value: Any, path: str) -> Any:
+    """A field of a dict, or of a model where the declared type allows both; None if it, or a holder, is not there."""
+    if is_a(value, Mapping) and path in value:
+        return value[path]
+    holder: Any = value
+    for name in path.split("."):
+        holder = holder.get(name) if is_a(holder, Mapping) else getattr(holder, name, None)
+    return holder
+
+
+def _attribute(value: Any, path: str) -> Any:
+    """The attribute at *path*, ``address.city``; None where a holder is."""
+    holder = value
+    for name in path.split("."):
+        if holder is None:
+            return None
+        holder = holder.get(name) if is_a(holder, Mapping) else getattr(holder, name)
+    return holder
+
+
+def _changes_fields(cls: Any) -> bool:
+    """Whether *cls* may have a say in what its fields are, each time that an object of it is made.
+
+    It sees the changes that were made to the object since, so that what is read can differ from what was stored.
+    """
+    if any(hasattr(cls, hook) for hook in ("__post_init__", "__attrs_post_init__", "__attrs_init__")):
+        return True
+    unpickled: Any = getattr(cls, "__setstate__", None)
+    if unpickled is not None and getattr(unpickled, "__module__", "") not in ("dataclasses", "attr._make"):
+        return True
+    fields = getattr(cls, "__dataclass_fields__", None)
+    if fields is not None:
+        code: Any = getattr(cls.__init__, "__code__", None)
+        written = code is None or code.co_filename != "<string>"  # and not made by `dataclasses`
+        return written or not all(field.init for field in fields.values())
+    attributes = getattr(cls, "__attrs_attrs__", ())
+    return any(one.converter is not None or one.validator is not None or not one.init for one in attributes)
+
+
+_EXACT = (int, str, bytes, bool, float, UUID, datetime, date, time, timedelta)
+
+
+def _comes_back(annotation: Any) -> bool:
+    """Whether a field of this type comes back with the same key: not a float of 4 bytes, nor what may be anything."""
+    origin: Any = get_origin(annotation)
+    if origin is Annotated:
+        inner = get_args(annotation)[0]
+        return inner is not float and _comes_back(inner)
+    if origin is tuple:
+        return all(_comes_back(part) for part in get_args(annotation) if part is not Ellipsis)
+    return annotation in _EXACT or (isinstance(annotation, type) and issubclass(annotation, Enum))

@@ -1,0 +1,209 @@
+"""The entries of an index: where they are, and how they are made of a record.
+
+The key of an entry is the encoded index key; where several records may have one, the encoded primary key follows it.
+The encoded primary key also is the entry's value, so that looking up needs no decoder, unless it is the last bytes of
+the entry's key, as many as every primary key of that type has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Optional
+
+from .. import errors
+from ..keys import KeyCodec, TupleKey
+from ..shown import shortened
+from ..store.ranges import TOP, after
+from .storage import Storage
+
+
+class IndexStorage:
+    """One index of one table in one open store: where its entries are, and how they are made of a record.
+
+    *not_null*: a null index key is an error; without it the record is not in the index. *owner* gives an entry's value
+    from the primary key and its encoding. *enforced* is false in classic files and for tables adopted from them, where
+    several records may have one unique key: the entry then belongs to one of them. *table* is the name of the table;
+    without one, *storage* is called ``table.index``. *field*: *get_key* takes the attribute of that name. *as_stored*:
+    the index key is taken from the record as it is read, which may differ from the object that was given.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        storage: Storage[Any, Any],
+        *,
+        unique: bool,
+        get_key: Callable[[Any], Any],
+        primary: Optional[KeyCodec[Any]] = None,
+        adopted: bool = False,
+        owner: Optional[Callable[[Any, bytes], bytes]] = None,
+        not_null: bool = False,
+        enforced: bool = True,
+        table: Optional[str] = None,
+        field: Optional[str] = None,
+        as_stored: bool = False,
+    ) -> None:
+        self.name = name
+        self.as_stored = as_stored
+        self.storage = storage
+        self.unique = unique
+        self.get_key = get_key
+        self.field = field
+        self.owner = owner
+        self.not_null = not_null
+        self.view: Any = None  # the class of a table's views, made by `indexview` on first use
+        self.enforced = enforced
+        self._trusted = enforced and owner is None and not adopted
+        self.table = storage.name.rpartition(".")[0] if table is None else table
+        self.full_name = f"{self.table}.{name}"
+        self.joined = None if primary is None else TupleKey((storage.key, primary))
+        # A primary key of fixed width is the end of the entry's key already; adopted tables have it as the value, too.
+        self.tail = 0 if primary is None or primary.width is None or adopted else -primary.width
+
+    @property
+    def sole(self) -> bool:
+        """Whether an entry is that of the one record with its index key for sure.
+
+        Old files may hold several records under one "unique" key: the entry then belongs to the last one written.
+        """
+        return self.joined is not None or self._trusted
+
+    def key_source(self, x: str, mark: str) -> tuple[str, str, dict[str, Any]]:
+        """`KeyCodec.store_source` of the entry's key for the index key *x*, without the primary key behind it."""
+        storage = self.storage
+        if self.joined is None:
+            return storage.key.store_source(storage.prefix, x, mark)
+        return self.joined.first_source(storage.prefix, x, mark)
+
+    @property
+    def always_fits(self) -> bool:
+        """Whether the key of every entry has a length that the engine takes."""
+        width = self.storage.key.width if self.joined is None else self.joined.width
+        return width is not None and 0 < len(self.storage.prefix) + width <= self.storage.max_key_size
+
+    def entry(self, value: Any, primary: bytes, *, stored: bool = False) -> Optional[bytes]:
+        """The entry's key for a record; None when the record is not in the index.
+
+        Raises `NullValueConstraint`, or `EncodeError` for an index key that does not fit. With *stored* the record is
+        in the table already, and a null is none of its problems.
+        """
+        key = self.get_key(value)
+        if key is None or (type(key) is tuple and None in key):
+            if self.not_null and not stored:
+                raise errors.NullValueConstraint(
+                    f"index {self.full_name!r}: the index key is {key}, and the index was attached with "
+                    f"nullable=False: give the record a key, or attach the index with nullable=True",
+                    index=self.name,
+                    table=self.table,
+                )
+            return None
+        storage = self.storage
+        if self.joined is None:
+            return storage.encode_key(key)
+        try:
+            entry = storage.prefix + self.joined.encode_first(key) + primary
+        except errors.EncodeError as error:
+            raise errors.EncodeError(f"index {storage.name!r}: {error}", index=self.name, key=key) from error
+        if len(entry) > storage.max_key_size:
+            storage.bad_size(key, len(entry))
+        return entry
+
+    def owned(self, key: Any, primary: bytes) -> bytes:
+        """The value of the entry of the record *key*."""
+        if self.tail:
+            return b""
+        return primary if self.owner is None else self.owner(key, primary)
+
+    def belongs(self, data: Any, key: Any, primary: bytes) -> bool:
+        """Whether the value *data* of an entry is that of the record *key*."""
+        if data == self.owned(key, primary):
+            return True
+        # The bytes may have been written in another way: by another version of pickle, say.
+        return self.owner is not None and bool(self.storage.value.decode(data) == key)
+
+    def owner_of(self, data: Any, table: Storage[Any, Any]) -> Any:
+        """The primary key that the value *data* of an entry stands for."""
+        codec = table.key if self.owner is None else self.storage.value
+        return codec.decode(data)
+
+    @property
+    def lower(self) -> bytes:
+        """Where the entries begin."""
+        return self.storage.lower
+
+    @property
+    def upper(self) -> bytes:
+        """Where the entries end."""
+        return self.storage.upper
+
+    def check_sorts(self) -> None:
+        """Raise unless ranges over the index keys mean something."""
+        self.storage.check_sorts()
+
+    def bound(self, key: Any, *, through: bool = False) -> bytes:
+        """Where a range of entries begins or ends: at the index key *key*, or with *through* after its entries."""
+        joined, storage = self.joined, self.storage
+        try:
+            data = (
+                storage.key.bound(key, through=through)
+                if joined is None
+                else joined.bound_of_first(key, through=through)
+            )
+        except errors.EncodeError as error:
+            raise self._named(error, key) from error
+        return storage.prefix + data
+
+    def span(self, prefix: Any, startswith: Any) -> tuple[bytes, bytes]:
+        """The range of the entries whose index keys `KeyCodec.span` asks for."""
+        joined, storage = self.joined, self.storage
+        try:
+            span = storage.key.span if joined is None else joined.span_of_first
+            lower, upper = span(prefix, startswith)
+        except errors.EncodeError as error:
+            raise self._named(error, startswith if prefix is None else prefix) from error
+        return storage.prefix + lower, storage.upper if upper is TOP else storage.prefix + upper
+
+    def exactly(self, key: Any) -> tuple[bytes, bytes]:
+        """The range of the entries of one index key."""
+        joined, storage = self.joined, self.storage
+        try:
+            if joined is None:
+                lower = storage.prefix + storage.key.encode(key)
+                return lower, lower + b"\0"
+            lower = storage.prefix + joined.first_whole(key)
+        except errors.EncodeError as error:
+            raise self._named(error, key) from error
+        return lower, after(lower)
+
+    def load_key(self, entry: bytes) -> Any:
+        """The index key of an entry."""
+        storage = self.storage
+        if self.joined is None:
+            return storage.decode_key(entry)
+        return self.joined.decode(entry[len(storage.prefix) :])[0]
+
+    def _named(self, error: errors.EncodeError, key: Any) -> errors.EncodeError:
+        return errors.EncodeError(f"index {self.storage.name!r}: {error}", index=self.name, key=key)
+
+    def conflict(self, key: Any, owner: Any) -> errors.DuplicateKey:
+        """The error for an index key that another record has."""
+        return errors.DuplicateKey(
+            f"unique index {self.full_name!r}: the key {shortened(key)} belongs to the record {shortened(owner)} "
+            f"already: change one of them first"
+            + (
+                ""
+                if self.owner is None
+                else "; where several may have it, put the primary key last, or declare an Index"
+            ),
+            table=self.table,
+            index=self.name,
+            key=key,
+            owner=owner,
+        )
+
+
+class BoundIndex(NamedTuple):
+    """An index in one transaction: its storage, and the engine's handle."""
+
+    storage: IndexStorage
+    handle: Any

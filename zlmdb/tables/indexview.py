@@ -1,0 +1,231 @@
+"""A table read through one of its indexes: what an index gives as an attribute of a table in a transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, TypeVar
+
+from .. import errors
+from ..codegen import Recipe
+from ..handlers import let_through
+from ..store.ranges import seek
+from .compiled.points import compiled, subclass
+from .indexstorage import BoundIndex, IndexStorage
+from .ranged import Bounds, Ranged, limits
+from .scan import IndexScan, Scan
+from .selection import Selection, refuse_position
+from .storage import Storage
+
+if TYPE_CHECKING:
+    from .table import Table
+
+_LOOKUPS = Recipe("look-ups")
+
+I = TypeVar("I")  # noqa: E741 - the index key, as in IndexView[I, K, V]
+K = TypeVar("K")
+V = TypeVar("V")
+
+# `UniqueIndexView.__getitem__` and what it calls, in one function: 0.9 of a hand-written loop where they reach 0.8.
+_FINDING = """\
+def __getitem__(self, key):
+    table = self._table
+    get = table._get
+    try:
+        primary = get({encode}, None, self._handle)
+        if primary is not None:
+            data = get({primary}, None, table._db)
+            if data is not None:
+                return load(data)
+    except Exception as error:
+        let_through(error)  # the general form finds out why
+    return general(self, key)
+"""
+
+
+def view_of(table: Table[Any, Any], name: str, kind: Any, bound: Optional[BoundIndex]) -> Any:
+    """The view of *kind* of the index *bound*, None where the file lacks it, of *table*."""
+    plain: Any = UniqueIndexView
+    if bound is None or kind is not plain or table._txn.buffers:
+        return kind(table, name, bound)
+    index = bound.storage
+    if index.view is None:
+        index.view = subclass(plain, _finding(plain, type(table), table._storage, index))
+    return index.view(table, name, bound)
+
+
+def _finding(kind: Any, table: type, storage: Storage[Any, Any], index: IndexStorage) -> dict[str, Any]:
+    encode, names = index.storage.key.lookup_source(index.storage.prefix)
+    source = _FINDING.format(encode=encode, primary=f"{storage.prefix!r} + primary" if storage.prefix else "primary")
+    names = {**names, "load": storage.value.bytes_decode, "general": kind.__getitem__, "let_through": let_through}
+    made = compiled(_LOOKUPS, index.storage, source, names, self=kind, table=table)
+    return {"__getitem__": made["__getitem__"]}
+
+
+class _View(Ranged[I, K, V], Generic[I, K, V]):
+    """What both kinds of views share: an index of a table in a transaction."""
+
+    __slots__ = ("_bound", "_handle", "_name", "_storage", "_table")
+
+    __iter__ = None  # not iterable: Python would try view[0], view[1], ... for ever; select() and groups() are
+
+    def __init__(self, table: Table[K, V], name: str, bound: Optional[BoundIndex]) -> None:
+        self._table = table
+        self._name = name
+        if bound is None:
+            raise errors.IndexNotBuilt(
+                f"index {table._name}.{name} is not in the file: open it writable with a schema that "
+                "declares the index, "
+                f"which builds it",
+                table=table._name,
+                index=name,
+            )
+        self._bound = bound
+        self._storage = bound.storage
+        self._handle = bound.handle
+
+    def _chosen(self, bounds: Optional[Bounds], reverse: bool, limit: Optional[int]) -> Selection[K, V]:
+        spans = self._storage
+        lower, upper = (spans.lower, spans.upper) if bounds is None else limits(spans, bounds)
+        return IndexSelection(self._table, lower, upper, reverse, limit, index=self._bound)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._storage.storage.name}>"
+
+    def _only(self, key: I) -> Selection[K, V]:
+        lower, upper = self._storage.exactly(key)
+        return IndexSelection(self._table, lower, upper, index=self._bound)
+
+
+class IndexView(_View[I, K, V]):
+    """Reads a table through a non-unique index: ``t.users.by_age[32]``."""
+
+    def __getitem__(self, key: I) -> Selection[K, V]:
+        """The records with this index key, in the order of their primary keys; empty when there are none."""
+        return self._only(key)
+
+    def __contains__(self, key: Any) -> bool:
+        return bool(self._only(key))
+
+    def groups(self) -> Iterator[tuple[I, Selection[K, V]]]:
+        """Each index key with the selection of its records, in the order of the index. O(log n) a group."""
+        table, storage = self._table, self._storage
+        lower, upper = storage.lower, storage.upper
+        while True:
+            cursor = table._cursor(self._handle)
+            found = cursor.set_range(lower) if lower else cursor.first()
+            entry = bytes(cursor.key()) if found else upper
+            if entry >= upper:
+                return
+            key = storage.load_key(entry)
+            yield key, self._only(key)
+            lower = storage.exactly(key)[1]
+
+
+class UniqueIndexView(_View[I, K, V]):
+    """Reads a table through a unique index: ``t.users.by_email["ann@example.com"]``."""
+
+    def __getitem__(self, key: I) -> V:
+        """The record with this index key. Raises `KeyError` when there is none."""
+        primary = self._primary(key)
+        if primary is None:
+            raise KeyError(key)
+        return self._table._owned(primary, self._storage)
+
+    def get(self, key: I, default: Optional[V] = None) -> Optional[V]:
+        """The record with this index key, or *default*."""
+        primary = self._primary(key)
+        return default if primary is None else self._table._owned(primary, self._storage)
+
+    def key(self, key: I) -> K:
+        """The primary key of the record with this index key; the record is not read. Raises `KeyError`."""
+        primary = self._primary(key)
+        if primary is None:
+            raise KeyError(key)
+        return self._table._storage.key.decode(primary)
+
+    def __contains__(self, key: object) -> bool:
+        return self._primary(key) is not None
+
+    def _primary(self, key: Any) -> Optional[bytes]:
+        entry = self._storage.storage.lookup
+        try:
+            primary: Optional[bytes] = self._table._engine_get(entry(key), None, self._handle)
+        except Exception as error:
+            let_through(error)
+            primary = self._again(key)
+        if primary is None:
+            self._storage.storage.encode_key(key)  # raises where the key could not be in the index at all
+        return primary
+
+    def _again(self, key: Any) -> Optional[bytes]:
+        """After a failure: with the key as it is encoded where it need not be fast, and with our errors."""
+        entry = self._storage.storage.encode_key(key)
+        try:
+            primary: Optional[bytes] = self._table._engine_get(entry, None, self._handle)
+        except Exception as error:
+            self._table._txn._fail(error, table=self._table._name, index=self._name, key=key)
+        return primary
+
+
+class IndexSelection(Selection[K, V]):
+    """Records of a table in the order of an index."""
+
+    __slots__ = ("_index",)
+
+    def __init__(
+        self, table: Table[K, V], lower: bytes, upper: bytes, reverse: bool = False, limit: Optional[int] = None, *,
+        index: BoundIndex,
+    ) -> None:  # fmt: skip
+        super().__init__(table, lower, upper, reverse, limit)
+        self._index = index
+
+    def __getitem__(self, key: K) -> V:
+        try:
+            value = self._table[key]
+        except errors.EncodeError as error:
+            refuse_position(key, error)
+            raise
+        entry = self._index.storage.entry(value, self._table._storage.key.encode(key), stored=True)
+        if entry is None or not self._lower <= entry < self._upper:
+            raise KeyError(key)
+        return value
+
+    def _scan(self, cursor: Any = None) -> Scan:
+        return IndexScan(self._table, self._lower, self._upper, self._reverse, self._index, cursor)
+
+    def _edge(self, reverse: bool) -> tuple[Any, Any, Any]:
+        table, lower, index = self._table, self._lower, self._index
+        cursor = table._cursor(index.handle)
+        if seek(cursor, lower, self._upper, reverse) if reverse or not lower else cursor.set_range(lower):
+            entry = cursor.key()
+            if type(entry) is not bytes:  # a memoryview
+                entry = bytes(entry)
+            if lower <= entry < self._upper:
+                tail = index.storage.tail
+                primary = entry[tail:] if tail else bytes(cursor.value())
+                key = table._storage.prefix + primary
+                get, handle = table._engine_getter()
+                data = get(key, None, handle)
+                if data is None:
+                    table._owned(primary, index.storage)  # raises
+                return cursor, key, data
+        return cursor, None, None
+
+    def _record_keys(self) -> Iterator[bytes]:
+        prefix, tail = self._table._storage.prefix, self._index.storage.tail
+        if tail:
+            return (prefix + entry[tail:] for entry in self._engine_keys())
+        return (prefix + bytes(owner) for _, owner in self._engine_rows())
+
+    def _not_there(self, key: bytes) -> NoReturn:
+        self._table._owned(key[len(self._table._storage.prefix) :], self._index.storage)  # raises: it has no record
+        super()._not_there(key)
+
+    def _cursor(self) -> Any:
+        return self._table._cursor(self._index.handle)
+
+    def _entries(self) -> int:
+        return self._table._entries(self._index.handle)
+
+    def _is_whole(self, storage: Optional[Storage[Any, Any]] = None) -> bool:
+        return super()._is_whole(self._index.storage.storage)

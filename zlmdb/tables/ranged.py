@@ -1,0 +1,186 @@
+"""What is read in the order of keys, a table or an index: the ways to ask for a range of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, Optional, Protocol, TypeVar, Union, overload
+
+if TYPE_CHECKING:
+    from .selection import Selection
+
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
+D = TypeVar("D")
+E = TypeVar("E")
+I = TypeVar("I")  # noqa: E741 - the key that the order is of, as in IndexView[I, K, V]
+K = TypeVar("K")
+V = TypeVar("V")
+
+Two = Union[tuple[A], tuple[A, B]]
+Three = Union[tuple[A], tuple[A, B], tuple[A, B, C]]
+Four = Union[tuple[A], tuple[A, B], tuple[A, B, C], tuple[A, B, C, D]]
+Five = Union[tuple[A], tuple[A, B], tuple[A, B, C], tuple[A, B, C, D], tuple[A, B, C, D, E]]
+"""The leading parts of tuples of two, three, four and five."""
+
+
+class Spans(Protocol):
+    """What says where ranges begin and end, as bytes: the storage of a table or of an index."""
+
+    @property
+    def lower(self) -> bytes:
+        """Where all of it begins."""
+        raise NotImplementedError
+
+    @property
+    def upper(self) -> bytes:
+        """Where all of it ends."""
+        raise NotImplementedError
+
+    def check_sorts(self) -> None:
+        """Raise unless ranges mean something."""
+        raise NotImplementedError
+
+    def bound(self, key: Any, *, through: bool = False) -> bytes:
+        """Where a range begins or ends at *key*, with *through* after it."""
+        raise NotImplementedError
+
+    def span(self, prefix: Any, startswith: Any) -> tuple[bytes, bytes]:
+        """The range of what begins so."""
+        raise NotImplementedError
+
+
+Bounds = tuple[Any, Any, Any, Any, Any]
+"""The range that `Ranged.select` asks for: *start*, *stop*, *through*, *prefix* and *startswith*."""
+
+
+def limits(spans: Spans, bounds: Bounds) -> tuple[bytes, bytes]:
+    """The bytes where the range of *bounds* begins and ends. Raises `EncodeError`."""
+    lower, upper = spans.lower, spans.upper
+    start, stop, through, prefix, startswith = bounds
+    spans.check_sorts()
+    if start is not None:
+        lower = spans.bound(start)
+    if stop is not None:
+        upper = spans.bound(stop)
+    if through is not None:
+        upper = min(upper, spans.bound(through, through=True))
+    if prefix is not None or startswith is not None:
+        first, end = spans.span(prefix, startswith)
+        lower, upper = max(lower, first), min(upper, end)
+    return lower, upper
+
+
+class Ranged(Generic[I, K, V]):
+    """Records with the keys K and the values V in the order of the keys I: those of a table, or of an index of it."""
+
+    __slots__ = ()
+
+    # For checkers: bounds and prefixes of a tuple may be its leading parts. They know tuples of up to five parts.
+    @overload
+    def select(
+        self: Ranged[tuple[A, B], K, V],
+        start: Optional[Two[A, B]] = None,
+        stop: Optional[Two[A, B]] = None,
+        *,
+        through: Optional[Two[A, B]] = None,
+        prefix: Optional[Two[A, B]] = None,
+        startswith: Union[str, bytes, None] = None,
+        reverse: bool = False,
+        limit: Optional[int] = None,
+    ) -> Selection[K, V]: ...
+    @overload
+    def select(
+        self: Ranged[tuple[A, B, C], K, V],
+        start: Optional[Three[A, B, C]] = None,
+        stop: Optional[Three[A, B, C]] = None,
+        *,
+        through: Optional[Three[A, B, C]] = None,
+        prefix: Optional[Three[A, B, C]] = None,
+        startswith: Union[str, bytes, None] = None,
+        reverse: bool = False,
+        limit: Optional[int] = None,
+    ) -> Selection[K, V]: ...
+    @overload
+    def select(
+        self: Ranged[tuple[A, B, C, D], K, V],
+        start: Optional[Four[A, B, C, D]] = None,
+        stop: Optional[Four[A, B, C, D]] = None,
+        *,
+        through: Optional[Four[A, B, C, D]] = None,
+        prefix: Optional[Four[A, B, C, D]] = None,
+        startswith: Union[str, bytes, None] = None,
+        reverse: bool = False,
+        limit: Optional[int] = None,
+    ) -> Selection[K, V]: ...
+    @overload
+    def select(
+        self: Ranged[tuple[A, B, C, D, E], K, V],
+        start: Optional[Five[A, B, C, D, E]] = None,
+        stop: Optional[Five[A, B, C, D, E]] = None,
+        *,
+        through: Optional[Five[A, B, C, D, E]] = None,
+        prefix: Optional[Five[A, B, C, D, E]] = None,
+        startswith: Union[str, bytes, None] = None,
+        reverse: bool = False,
+        limit: Optional[int] = None,
+    ) -> Selection[K, V]: ...
+    @overload
+    def select(
+        self: Ranged[str, K, V],
+        start: Optional[str] = None,
+        stop: Optional[str] = None,
+        *,
+        through: Optional[str] = None,
+        startswith: Optional[str] = None,
+        reverse: bool = False,
+        limit: Optional[int] = None,
+    ) -> Selection[K, V]: ...
+    @overload
+    def select(
+        self: Ranged[bytes, K, V],
+        start: Optional[bytes] = None,
+        stop: Optional[bytes] = None,
+        *,
+        through: Optional[bytes] = None,
+        startswith: Optional[bytes] = None,
+        reverse: bool = False,
+        limit: Optional[int] = None,
+    ) -> Selection[K, V]: ...
+    @overload
+    def select(
+        self,
+        start: Optional[I] = None,
+        stop: Optional[I] = None,
+        *,
+        through: Optional[I] = None,
+        reverse: bool = False,
+        limit: Optional[int] = None,
+    ) -> Selection[K, V]: ...
+    def select(
+        self,
+        start: Any = None,
+        stop: Any = None,
+        *,
+        through: Any = None,
+        prefix: Optional[tuple[Any, ...]] = None,
+        startswith: Union[str, bytes, None] = None,
+        reverse: bool = False,
+        limit: Optional[int] = None,
+    ) -> Selection[K, V]:
+        """Records with ``start <= key < stop`` in key order, *reverse* from the last one backwards, at most *limit*.
+
+        *through* ends the range behind that key. Of tuples, leading parts are bounds, too: they come before all keys
+        that have them, as in Python, and ``through=("a",)`` ends behind all of those. *prefix* are leading parts of a
+        tuple, each of them whole: ``("s1",)`` is not ``("s10", 5)``. *startswith* is what a text or bytes begins with:
+        the key, or the part behind *prefix*.
+
+        Nothing is read until the selection is iterated; O(log n) to start, a record O(1), through an index O(log n).
+        Raises `EncodeError` for a bound of another type, ValueError for a negative *limit*.
+        """
+        if start is None and stop is None and through is None and prefix is None and startswith is None:
+            return self._chosen(None, reverse, limit)
+        return self._chosen((start, stop, through, prefix, startswith), reverse, limit)
+
+    def _chosen(self, bounds: Optional[Bounds], reverse: bool, limit: Optional[int]) -> Selection[K, V]:
+        """The selection of the range *bounds*, None for all of it."""
+        raise NotImplementedError

@@ -1,0 +1,322 @@
+"""One iteration over the records of a table: fast while nothing changes, and exact when something does.
+
+It begins with iterators of the engine, which read on without a function of Python for a record. Before anything is
+written to the same key space, and where a savepoint begins or ends, the scan is paused: it notes its position, closes
+the engine's cursors, and goes on in blocks of keys, each record looked up when its turn comes. What is written
+meanwhile is noted in a journal, so that the scan knows what it must not visit: records inserted since it began, and
+records that it has visited and that moved ahead of it in an index. The journal takes memory for what is inserted or
+moved only, and nothing where no scan is going on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import islice, repeat, takewhile, tee
+from operator import is_not, itemgetter
+from typing import TYPE_CHECKING, Any, Optional
+
+from .. import errors
+from ..handlers import let_through
+from ..store.ranges import keys_from, pairs_from, seek, seek_behind, values_from
+from ..store.scans import Written
+from .indexstorage import BoundIndex
+
+if TYPE_CHECKING:
+    from .table import Table
+
+_FIRST_BLOCK, _BLOCK = 8, 1000
+
+_is_there: Callable[[Any], bool] = partial(is_not, None)
+_value_of = itemgetter(1)
+
+
+class Scan:
+    """The records of *table* with ``lower <= key < upper`` in the engine, in order, backwards with *reverse*.
+
+    It begins where *cursor* is, if one is given. One of `keys`, `values`, `pairs` and `both` is used, once, if there
+    are *any*; it begins with the `current` record. When it raises and `is_paused`, the remaining records are those of
+    `rest`. `close` is called in the end.
+    """
+
+    __slots__ = (
+        "_all",
+        "_keys",
+        "_lower",
+        "_mark",
+        "_position",
+        "_reverse",
+        "_scans",
+        "_skipped",
+        "_table",
+        "_upper",
+        "_values",
+        "any",
+        "paused",
+        "space",
+    )  # fmt: skip
+
+    def __init__(
+        self, table: Table[Any, Any], space: Optional[bytes], handle: Any, lower: bytes, upper: bytes, reverse: bool,
+        cursor: Any = None,
+    ) -> None:  # fmt: skip
+        self._table, self.space = table, space
+        self._lower, self._upper, self._reverse = lower, upper, reverse
+        self.paused = False
+        self._position: Optional[bytes] = None
+        self._values: Any = None
+        self._all: Optional[list[Any]] = None
+        txn = table._txn
+        self.any = True
+        if cursor is None:
+            cursor = table._cursor(handle)
+            self.any = seek(cursor, lower, upper, reverse)
+        self._keys = cursor
+        scans = self._scans = txn._open_scans() if txn._scans is None else txn._scans
+        scans.running.add(self)
+        if txn._write:
+            self._skipped: set[bytes] = set()  # what must not be visited
+            self._mark = scans.watch(space, txn)
+            if self.any and space in scans.streams:  # what is written just now is in no journal
+                self._all = list(self._block(cursor))
+                self.pause()
+
+    # -- its life ---------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Nothing more is asked of it."""
+        scans = self._scans
+        scans.running.discard(self)
+        if scans and scans.ended is None:
+            scans.unwatch(self.space, self._table._txn)
+
+    def pause(self) -> None:
+        """Something is about to be written: what is left is read by `rest`."""
+        if not self.paused:
+            self.paused = True
+            self._position = bytes(self._keys.key())
+            self._keys.close()
+            if self._values is not None:
+                self._values.close()
+
+    def is_paused(self, error: Exception) -> bool:
+        """Whether *error* came since the scan was paused. Raises when the transaction has ended."""
+        let_through(error)
+        self._scans.check()
+        return self.paused and isinstance(self._table._txn._translate(error), errors.TransactionClosed)
+
+    # -- while nothing changes --------------------------------------------------------------------------------------
+
+    def keys(self) -> Iterator[bytes]:
+        """The engine's keys of the records."""
+        return keys_from(self._keys, self._lower, self._upper, self._reverse, self._table._txn.buffers)
+
+    def values(self) -> Iterator[Any]:
+        """The stored bytes of the records."""
+        return values_from(self._keys, self._lower, self._upper, self._reverse, self._table._txn.buffers)
+
+    def pairs(self) -> Iterator[tuple[bytes, Any]]:
+        """The engine's pairs of key and value."""
+        return pairs_from(self._keys, self._lower, self._upper, self._reverse, self._table._txn.buffers)
+
+    def both(self) -> tuple[Iterator[bytes], Iterator[Any]]:
+        """`keys`, and the values of the same records, for ``zip``: each by a cursor of its own."""
+        keys, values = self.keys(), self._cursor()
+        self._values = values
+        values.set_range(bytes(self._keys.key()))  # PyPy has a buffer type of cffi's there
+        rows = values.iterprev(False, True) if self._reverse else values.iternext(False, True)
+        return keys, map(memoryview, rows) if self._table._txn.buffers else rows
+
+    def step(self) -> bool:
+        """Go to the next record; False when there is none."""
+        return bool(self._keys.prev() if self._reverse else self._keys.next())
+
+    def current(self) -> tuple[Optional[bytes], Any]:
+        """The engine's key and value of the record at which the iteration is; (None, None) past the last one."""
+        key = self._keys.key()
+        if self._table._txn.buffers:
+            key = bytes(key)
+        if not key or (key < self._lower if self._reverse else key >= self._upper):
+            return None, None
+        return self._record(key)
+
+    def _record(self, key: bytes) -> tuple[bytes, Any]:
+        """The record at which the cursor stands, at *key*."""
+        return key, self._keys.value()
+
+    # -- when something has changed ---------------------------------------------------------------------------------
+
+    def rest(self) -> Iterator[tuple[bytes, Any]]:
+        """The engine's pairs of key and value that are left, as they are when their turn comes."""
+        for key in self._ahead():
+            data = self._get(key)
+            if data is not None:
+                yield key, data
+                self._scans.check()
+
+    def _get(self, key: bytes) -> Any:
+        get, handle = self._table._engine_getter()
+        return get(key, None, handle)
+
+    def _ahead(self) -> Iterator[bytes]:
+        """What is left to visit, read in blocks: few at first, since the caller may want no more."""
+        size = _FIRST_BLOCK
+        if self._all is not None:
+            yield from self._chosen(self._all)
+            return
+        while True:
+            self._catch_up()
+            cursor = self._cursor()
+            at, lower, upper, reverse = self._position, self._lower, self._upper, self._reverse
+            found = seek(cursor, lower, upper, reverse) if at is None else seek_behind(cursor, at, reverse)
+            block = list(islice(self._block(cursor), size)) if found else []
+            if not block:
+                return
+            yield from self._chosen(block)
+            size = min(2 * size, _BLOCK)
+
+    def _block(self, cursor: Any) -> Iterator[Any]:
+        return keys_from(cursor, self._lower, self._upper, self._reverse, self._table._txn.buffers)
+
+    def _chosen(self, block: list[bytes]) -> Iterator[bytes]:
+        """Those of *block* that are to be visited; they then lie behind the position."""
+        self._position = block[-1]
+        return iter([key for key in block if key not in self._skipped] if self._skipped else block)
+
+    def _catch_up(self) -> None:
+        """Note what was inserted since the last block was read."""
+        for written in self._news():
+            if written.old is None and written.new is not None:
+                self._skipped.add(written.new)
+
+    def _news(self) -> Iterable[Written]:
+        """What was written to the key space since this was asked last."""
+        journal = self._scans.journal
+        mark, self._mark = self._mark, len(journal)
+        return [written for written in journal[mark:] if written.space == self.space]
+
+    def _cursor(self) -> Any:
+        return self._table._cursor()
+
+
+class IndexScan(Scan):
+    """The records of *table* in the order of the entries of *index* with ``lower <= entry < upper``."""
+
+    __slots__ = ("_index", "_strays")
+
+    def __init__(
+        self, table: Table[Any, Any], lower: bytes, upper: bytes, reverse: bool, index: BoundIndex, cursor: Any = None
+    ) -> None:  # fmt: skip
+        self._index = index
+        self._strays: dict[bytes, None] = {}  # not visited yet, and moved to where the scan has been
+        super().__init__(table, index.storage.storage.space, index.handle, lower, upper, reverse, cursor)
+
+    def keys(self) -> Iterator[bytes]:
+        prefix = self._table._storage.prefix
+        return map(prefix.__add__, self._primaries()) if prefix else self._primaries()
+
+    def values(self) -> Iterator[Any]:
+        return self._values_of(self.keys())
+
+    def pairs(self) -> Iterator[tuple[bytes, Any]]:
+        return zip(*self.both())
+
+    def both(self) -> tuple[Iterator[bytes], Iterator[Any]]:
+        keys, again = tee(self.keys())
+        return keys, self._values_of(again)
+
+    def _primaries(self) -> Iterator[bytes]:
+        """The encoded primary keys, in the order of the entries."""
+        tail = self._index.storage.tail
+        if tail:
+            return map(itemgetter(slice(tail, None)), super().keys())
+        owners = super().values()
+        return map(bytes, owners) if self._table._txn.buffers else owners
+
+    def _values_of(self, keys: Iterator[bytes]) -> Iterator[Any]:
+        """The stored bytes of the records *keys*, until one is not there: its entry is left over."""
+        get, handle = self._table._engine_getter()
+        return takewhile(_is_there, map(get, keys, repeat(None), repeat(handle)))
+
+    def _record(self, key: bytes) -> tuple[bytes, Any]:
+        primary = self._primary(key, self._keys.value())
+        key = self._table._storage.prefix + primary
+        data = self._get(key)
+        if data is None:
+            self._table._owned(primary, self._index.storage)  # raises
+        return key, data
+
+    def _primary(self, entry: bytes, owner: Any) -> bytes:
+        tail = self._index.storage.tail
+        return entry[tail:] if tail else bytes(owner)
+
+    def rest(self) -> Iterator[tuple[bytes, Any]]:
+        table, index = self._table, self._index
+        prefix = table._storage.prefix
+        for entry, primary in self._ahead():
+            if primary in self._skipped:  # a savepoint that was undone has put it back into the block
+                continue
+            key = prefix + primary
+            data = self._get(key)
+            if entry is not None and self._is_entry(entry, primary):
+                if data is None:
+                    table._owned(primary, index.storage)  # raises
+                yield key, data
+                self._scans.check()
+            elif data is not None and self._is_within(primary, data):  # it has moved within the range
+                self._skipped.add(primary)
+                yield key, data
+                self._scans.check()
+
+    def _is_entry(self, entry: bytes, primary: bytes) -> bool:
+        """Whether *entry* still is one of the record *primary*."""
+        owner = self._table._engine_get(entry, None, self._index.handle)
+        return owner is not None and self._primary(entry, owner) == primary
+
+    def _is_within(self, primary: bytes, data: Any) -> bool:
+        storage = self._table._storage
+        value = storage.decode_value(data, storage.key.decode(primary))
+        entry = self._index.storage.entry(value, primary, stored=True)
+        return entry is not None and self._lower <= entry < self._upper
+
+    def _block(self, cursor: Any) -> Iterator[Any]:
+        return pairs_from(cursor, self._lower, self._upper, self._reverse, self._table._txn.buffers)
+
+    def _chosen(self, block: list[Any]) -> Iterator[Any]:
+        """The entries of *block*, and the records that have moved behind them, with None."""
+        self._position = block[-1][0]
+        skipped = self._skipped
+        found = [(entry, self._primary(entry, owner)) for entry, owner in block]
+        return iter([pair for pair in found if pair[1] not in skipped] if skipped else found)
+
+    def _ahead(self) -> Iterator[Any]:
+        for pair in super()._ahead():
+            yield from self._stray()
+            yield pair
+        yield from self._stray()
+        self._catch_up()
+        yield from self._stray()
+
+    def _stray(self) -> Iterator[tuple[None, bytes]]:
+        while self._strays:
+            yield None, self._strays.popitem()[0]
+
+    def _catch_up(self) -> None:
+        """Note which records moved, as seen from the last entry that was read."""
+        position, reverse, strays, skipped = self._position, self._reverse, self._strays, self._skipped
+
+        def is_ahead(entry: Optional[bytes]) -> bool:
+            if entry is None or not self._lower <= entry < self._upper:
+                return False
+            return position is None or (entry < position if reverse else entry > position)
+
+        for _, primary, old, new in self._news():
+            if primary in strays or (is_ahead(old) and primary not in skipped):  # not visited yet
+                strays.pop(primary, None)
+                if new is not None and not is_ahead(new):
+                    strays[primary] = None
+            elif is_ahead(new):
+                skipped.add(primary)
+
+    def _cursor(self) -> Any:
+        return self._table._cursor(self._index.handle)

@@ -1,0 +1,219 @@
+"""Where and how one table is kept in one open store: its key space, its codecs, and the errors that name it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Generic, NamedTuple, NoReturn, Optional, TypeVar
+
+from .. import errors
+from ..keys import KeyCodec
+from ..shown import shortened
+from ..store.ranges import TOP, after, prefixed_keys
+from ..values.base import Serializer
+from .keyfield import KeyField
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class FileIndexes(NamedTuple):
+    """What the file says of a table's indexes, beside what the program knows of them.
+
+    *gone*: known ones that another program dropped or changed. *unknown*: those that the program does not know.
+    *adopted*: the tables of zlmdb <= 26 that some are, by the name of the index. *older*: the file once had what the
+    program declares, and has a later declaration now.
+
+    And of the shape of its records: why the program cannot read them, and why it may not write any; None if it may.
+    """
+
+    gone: frozenset[str] = frozenset()
+    unknown: tuple[str, ...] = ()
+    adopted: Mapping[str, Optional[str]] = MappingProxyType({})
+    older: bool = False
+    unreadable: Optional[str] = None
+    unwritable: Optional[str] = None
+
+
+class Storage(Generic[K, V]):
+    """A table's key space (*space*, or None for the main one, and the *prefix* of its keys there) and codecs.
+
+    *name* names the table in errors. *indexes* are kept in step with the records, and *followers* are told of every
+    change, too (see `upkeep`). *file_indexes* are those of the file when it was opened; *find_indexes* takes an
+    engine's transaction and its era, and finds out which indexes the file has in it. *number* is the slot.
+    *alone*: the space holds nothing else. What is made on first use belongs to the tables and to `query`.
+    """
+
+    def __init__(
+        self, name: str, space: Optional[bytes], prefix: bytes, key: KeyCodec[K], value: Serializer[V], max_key_size:
+        int
+    ) -> None:  # fmt: skip
+        self.name = name
+        self.space = space
+        self.prefix = prefix
+        self.key = key
+        self.value = value
+        self.max_key_size = max_key_size
+        self.number = 0
+        self.alone = False
+        self.lookup: Callable[[Any], bytes] = key.lookup(prefix)
+        self.load: Callable[[Any], V] = value.raw_decode
+        self.dump: Callable[[V], bytes] = value.raw_encode
+        self.indexes: list[Any] = []
+        self.followers: Sequence[Any] = ()
+        self.file_indexes = FileIndexes()
+        self.snapshot = -1  # in which *file_indexes* are what the file says
+        self.find_indexes: Optional[Callable[[Any, Optional[int]], FileIndexes]] = None
+        self.kinds: dict[type, tuple[list[Any], type]] = {}  # table classes, and the indexes that they are made for
+        self.stream: Any = None  # made by `points` on first use, as the kinds are
+        self.rows: Any = None  # made by `bulkwrites` on first use
+        self.model: Any = None  # the values' type and the names that it may use, for `query`
+        self.programs: Any = None  # made by `query` on first use
+        self.key_field: Optional[KeyField] = None
+        self.lower = prefix
+        self.upper = after(prefix)
+        skip = len(prefix)
+        raw_decode = key.raw_decode
+        self.load_key: Callable[[Any], K] = raw_decode if skip == 0 else lambda data: raw_decode(data[skip:])
+
+    @property
+    def spaces(self) -> list[Optional[bytes]]:
+        """The key spaces that a write to the table may change."""
+        return [self.space, *(index.storage.space for index in self.indexes)]
+
+    def encode_key(self, key: K) -> bytes:
+        """The engine's key of *key*. Raises `EncodeError` naming the table."""
+        try:
+            encoded = self.prefix + self.key.encode(key)
+        except errors.EncodeError as error:
+            raise self.named(error, key) from error.__cause__
+        if not 0 < len(encoded) <= self.max_key_size:
+            self.bad_size(key, len(encoded))
+        return encoded
+
+    def bound(self, key: Any, *, through: bool = False) -> bytes:
+        """Where a range begins or ends: at *key*, or with *through* after it. Raises `EncodeError`."""
+        try:
+            return self.prefix + self.key.bound(key, through=through)
+        except errors.EncodeError as error:
+            raise self.named(error, key) from error.__cause__
+
+    def span(self, prefix: Any, startswith: Any) -> tuple[bytes, bytes]:
+        """The range of the keys that `KeyCodec.span` asks for. Raises `EncodeError`."""
+        try:
+            lower, upper = self.key.span(prefix, startswith)
+        except errors.EncodeError as error:
+            raise self.named(error, startswith if prefix is None else prefix) from error.__cause__
+        return self.prefix + lower, self.upper if upper is TOP else self.prefix + upper
+
+    def encode_value(self, value: V, key: Any = None) -> bytes:
+        """The bytes of *value*. Raises `EncodeError` naming the table and *key*."""
+        try:
+            return self.value.encode(value)
+        except errors.EncodeError as error:
+            raise self.named(error, key) from error.__cause__
+
+    def check_key(self, key: Any, value: V) -> None:
+        """Raise `EncodeError` where the class of the table names the field that is the key, and it is another one."""
+        if self.key_field is not None:
+            self.key_field.check(self.name, key, value)
+
+    def encode_record(self, value: V, key: Any) -> bytes:
+        """The bytes of *value*, the record of *key*. Raises `EncodeError` naming the table and *key*."""
+        self.check_key(key, value)
+        return self.encode_value(value, key)
+
+    def decode_key(self, data: Any) -> K:
+        """The key of the engine's key *data*. Raises `DecodeError` naming the table."""
+        try:
+            return self.key.decode(data[len(self.prefix) :])
+        except errors.DecodeError as error:
+            raise self.named(error, bytes(data)) from error.__cause__
+
+    def decode_value(self, data: Any, key: Any) -> V:
+        """The value of the stored *data*. Raises `DecodeError` naming the table and *key*."""
+        try:
+            return self.value.decode(data)
+        except errors.DecodeError as error:
+            raise self.named(error, key) from error.__cause__
+
+    def bad_size(self, key: Any, size: int) -> NoReturn:
+        """Raise `EncodeError` for a *key* of *size* bytes in the engine."""
+        if size == 0:
+            text = "the key is empty, and this engine has no empty keys: give it at least one byte"
+        else:
+            text = (
+                f"the key {shortened(key)} takes {size} bytes, at most {self.max_key_size} fit"
+                f"{'' if self.max_key_size > 511 else ' (1978 in a database made with lib_version=1.0)'}: shorten it"
+            )
+        raise errors.EncodeError(
+            f"table {self.name!r}: {text}", table=self.name, key=key, size=size, limit=self.max_key_size
+        )
+
+    def not_ascending(self, key: Any, last: bytes) -> NoReturn:
+        """Raise `EncodeError` for a *key* to be appended that is not greater than the one of the bytes *last*."""
+        raise errors.EncodeError(
+            f"table {self.name!r}: append=True needs ascending keys past the last one, "
+            f"{shortened(key)} does not come after {shortened(self.decode_key(last))}",
+            table=self.name,
+            key=key,
+        )
+
+    def any(self, cursor: Any) -> bool:
+        """Whether there is a record, by a *cursor* over the key space."""
+        return next(prefixed_keys(cursor, self.prefix), None) is not None
+
+    def check_sorts(self) -> None:
+        """Raise unless ranges over the keys mean something in this layout."""
+        if not self.key.sorts:
+            raise errors.EncodeError(
+                f"table {self.name!r}: zlmdb <= 26 stored the keys {self.key.name} little-endian, so a "
+                "range over them "
+                f"has no meaning: read the whole table, or migrate the file to the tables layout",
+                table=self.name,
+            )
+
+    def named(self, error: errors.Error, key: Any) -> errors.Error:
+        """*error*, naming the table and *key*."""
+        details = {**error.__dict__, "table": self.name, "key": key}
+        return type(error)(f"table {self.name!r}, key {shortened(key)}: {error}", **details)
+
+
+class Nothing:
+    """Reads as an empty key space: what a table is that the file does not have."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def get(self, key: bytes, default: Any = None, db: Any = None) -> Any:
+        """*default*."""
+        return default
+
+    def cursor(self, db: Any = None) -> Nothing:
+        """A cursor over no records."""
+        return self
+
+    def first(self, *args: Any) -> bool:
+        """False: there is no record."""
+        return False
+
+    last = set_range = prev = next = first
+
+    def iternext(self, *args: Any) -> Iterator[Any]:
+        """No records."""
+        return iter(())
+
+    iterprev = iternext
+
+    def stat(self, db: Any = None) -> dict[str, int]:
+        """No entries."""
+        return {"entries": 0}
+
+    def put(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Raise: there is nowhere to store."""
+        raise errors.SchemaMismatch(
+            f"table {self._name!r} is not in the file: open the database with a schema that declares it",
+            table=self._name,
+        )
+
+    delete = drop = put

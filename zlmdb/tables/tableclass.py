@@ -1,0 +1,61 @@
+"""What a table class is as a class: what may be said where it is declared, and what is found out about it there."""
+
+from __future__ import annotations
+
+import sys
+from abc import ABCMeta
+from collections.abc import Iterable
+from types import FunctionType, ModuleType
+from typing import TYPE_CHECKING, Any, Optional, TypeVar
+
+from ..typeargs import words_of
+from .index import DeclaredIndex
+
+if TYPE_CHECKING:
+    TableType = ABCMeta
+else:
+
+    class TableType(ABCMeta):
+        """Lets a table class say ``name=``: before Python 3.11 `ABCMeta` takes that for a parameter of its own."""
+
+        def __new__(mcls, class_name, bases, namespace, /, **kwargs):
+            if "name" in kwargs:
+                namespace["_table_name"] = kwargs.pop("name")
+            return super().__new__(mcls, class_name, bases, namespace, **kwargs)
+
+        def __init__(cls, class_name, bases, namespace, /, **kwargs):
+            super().__init__(class_name, bases, namespace)
+
+
+def declared_indexes(cls: type) -> dict[str, DeclaredIndex[Any]]:
+    """The indexes that a table class declares or inherits, by name, in the order of declaration."""
+    found: dict[str, DeclaredIndex[Any]] = {}
+    for base in reversed(cls.__mro__):
+        for name, value in vars(base).items():
+            if isinstance(value, DeclaredIndex):
+                found[name] = value
+    return found
+
+
+def calling_locals(mentioned: Iterable[Any] = ()) -> Optional[dict[str, Any]]:
+    """The local names where a class is being made, for annotations that name them; None at module level.
+
+    Only types and modules, and what the annotations *mentioned* name: everything else would live as long as the class.
+    """
+    frame: Any = sys._getframe(1)  # documented, and on PyPy too
+    while frame is not None and frame.f_code.co_name in ("__init_subclass__", "calling_locals", "__new__"):
+        frame = frame.f_back
+    if frame is None or frame.f_locals is frame.f_globals:
+        return None
+    words = words_of(mentioned)
+    return {name: value for name, value in frame.f_locals.items() if name in words or _is_type(value)}
+
+
+def _is_type(value: Any) -> bool:
+    """Whether *value* can stand in an annotation: a class, an alias, a TypeVar or NewType, or a module of them."""
+    cls: Any = value.__class__
+    return (
+        isinstance(value, (type, ModuleType, TypeVar))
+        or cls.__module__ in ("typing", "types", "typing_extensions", "_typing")
+        or (cls is FunctionType and hasattr(value, "__supertype__"))  # a NewType before Python 3.10
+    )

@@ -1,0 +1,140 @@
+"""What must be kept in step with the records of a table: its indexes, and whatever else follows it.
+
+Here, and nowhere else, it is said that a record changes: once before anything is written, when a follower may refuse,
+and once when the record is written. A generated function says it for the indexes alone, in code of its own, which is
+compared with this; a table with other followers is written to by the general form only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Protocol
+
+from ..engines import Handle
+from ..engines import Transaction as EngineTransaction
+from .indexstorage import BoundIndex, IndexStorage
+from .storage import Storage
+
+if TYPE_CHECKING:
+    from ..store.transaction import Transaction
+
+Written = tuple[int, int]
+"""How many records a follower put, and how many it deleted."""
+
+
+class Change(NamedTuple):
+    """A change of the record *key*, encoded *primary*: its value before and after as 1-tuples, None without one."""
+
+    table: Storage[Any, Any]
+    key: Any
+    primary: bytes
+    old: Optional[tuple[Any]]
+    new: Optional[tuple[Any]]
+
+
+class Follower(Protocol):
+    """Follows the records of a table, by writes to the same transaction."""
+
+    def plan(self, txn: Transaction, change: Change, /) -> Optional[Callable[[], Written]]:
+        """What to do once the record is written, None for nothing. Raises to refuse the change; writes nothing."""
+        ...
+
+    def cleared(self, txn: Transaction, table: Storage[Any, Any], /) -> Written:
+        """All records of *table* are deleted: delete what belonged to them."""
+        ...
+
+
+def plan(indexes: Iterable[BoundIndex], txn: Transaction, change: Change) -> list[Callable[[], Written]]:
+    """What a change does to *indexes* and the other followers of its table. Nothing is written.
+
+    Raises `DuplicateKey`, `NullValueConstraint` or `EncodeError` where an index refuses it, and what a follower raises.
+    """
+    steps: list[Callable[[], Written]] = []
+    for bound in indexes:
+        found = _entries(bound, txn._engine_txn, change)
+        if found is not None:
+            steps.append(found)
+    for follower in change.table.followers:
+        step = follower.plan(txn, change)
+        if step is not None:
+            steps.append(step)
+    return steps
+
+
+def carry_out(steps: Iterable[Callable[[], Written]]) -> Written:
+    """Do what was planned; how many records and entries were written, and how many deleted."""
+    puts = dels = 0
+    for step in steps:
+        written, deleted = step()
+        puts, dels = puts + written, dels + deleted
+    return puts, dels
+
+
+class Entries:
+    """What a change does to one index: the entry to delete and the one to write, each possibly None."""
+
+    __slots__ = ("_change", "_raw", "bound", "new", "old")
+
+    def __init__(
+        self, bound: BoundIndex, old: Optional[bytes], new: Optional[bytes], raw: Any, change: Change
+    ) -> None:  # fmt: skip
+        self.bound, self.old, self.new = bound, old, new
+        self._raw, self._change = raw, change
+
+    def __call__(self) -> Written:
+        (index, handle), old, new, raw = self.bound, self.old, self.new, self._raw
+        key, primary = self._change.key, self._change.primary
+        dels = 0 if old is None else _delete_entry(self.bound, old, raw, key, primary)
+        if new is not None:
+            raw.put(new, index.owned(key, primary), db=handle)
+        return int(new is not None), dels
+
+
+def _entries(bound: BoundIndex, raw: Any, change: Change) -> Optional[Entries]:
+    """What a change does to the entries of one index: the differences only."""
+    index, (_, key, primary, old, new) = bound.storage, change
+    new_entry = None if new is None else index.entry(new[0], primary)
+    old_entry = None if old is None else index.entry(old[0], primary, stored=True)
+    claims = new_entry is not None and index.joined is None and (new_entry != old_entry or not index.enforced)
+    if claims and new is not None and new_entry is not None:
+        owner = raw.get(new_entry, None, bound.handle)
+        if owner is None:  # also where an old file lost the entry together with another record of the same key
+            old_entry = None if new_entry == old_entry else old_entry
+        elif not index.belongs(owner, key, primary):
+            raise index.conflict(index.get_key(new[0]), index.owner_of(owner, change.table))
+    return None if new_entry == old_entry else Entries(bound, old_entry, new_entry, raw, change)
+
+
+def _delete_entry(bound: BoundIndex, entry: bytes, raw: Any, key: Any, primary: bytes) -> int:
+    """Delete an entry of the record *key*, unless it is another record's; how many, 0 or 1."""
+    index, handle = bound
+    if not index.sole:
+        owner = raw.get(entry, None, handle)
+        if owner is None or not index.belongs(owner, key, primary):
+            return 0
+    return int(raw.delete(entry, db=handle))
+
+
+def build(
+    rows: Iterator[tuple[bytes, bytes]],
+    table: Storage[Any, Any],
+    index: IndexStorage,
+    txn: EngineTransaction,
+    handle: Handle,
+) -> int:
+    """Write the entries of *index* for the engine's *rows* of *table*; the number of entries.
+
+    Raises `DuplicateKey` when two records have one key of a unique index.
+    """
+    entries = 0
+    skip = len(table.prefix)
+    for raw_key, data in rows:
+        primary = bytes(raw_key[skip:])
+        key = table.decode_key(raw_key)
+        value = table.decode_value(data, key)
+        entry = index.entry(value, primary)
+        if entry is not None:
+            if not txn.put(entry, index.owned(key, primary), overwrite=not index.unique, db=handle):
+                raise index.conflict(index.get_key(value), index.owner_of(txn.get(entry, None, handle), table))
+            entries += 1
+    return entries

@@ -1,0 +1,95 @@
+"""What a file records of the type of its values: the fields of the model classes in it, as plain data.
+
+A description is a map of the ``type`` of the values and the ``models`` in it. A type is a text (``"str"``) or a list of
+what it is made of (``["list", "str"]``); ``["model", 0]`` is the first of the models. A model has a ``kind`` and
+``fields``, in order, each with its ``name`` when stored, its ``type``, and where it has one its ``default``; ``made``
+says that there is one which is no plain data, ``absent`` that records may lack the field.
+
+Kinds: a ``map`` has its fields by name, a ``list`` by position, ``ids`` are the numbers of FlatBuffers, and a
+``struct`` of theirs never changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Optional, Union
+
+from .base import is_a
+
+Type = Union[str, list[Any]]
+"""A type as it is recorded."""
+
+Description = dict[str, Any]
+
+_FORMATS = ("msgpack", "json", "cbor", "pickle", "flatbuffers")
+_KINDS = ("map", "list", "ids", "struct")
+_DEEPEST = 100  # levels of a recorded type
+
+
+def format_of(codec: str) -> Optional[str]:
+    """The format inside the name of a codec: ``"json"`` of ``"zlib(json)"``; None for one that is not ours."""
+    inner = codec.rpartition("(")[2].rstrip(")")
+    return inner if inner in _FORMATS else None
+
+
+def spelled(kind: Type, models: list[dict[str, Any]], depth: int = 0) -> str:
+    """A recorded type as a program would write it.
+
+    >>> spelled(["union", ["list", "int"], "none"], [])
+    'list[int] | none'
+    """
+    if isinstance(kind, str):
+        return kind
+    name, parts = str(kind[0]), kind[1:]
+    if name == "model":
+        fields: list[dict[str, Any]] = models[int(parts[0])]["fields"]
+        return "{...}" if depth else "{" + ", ".join(spelled_field(field, models, 1) for field in fields) + "}"
+    if name == "one of":
+        return f"one of {', '.join(map(repr, parts))}"
+    if name == "stored as":
+        return f"{spelled(parts[0], models, depth)} stored as {parts[1]}"
+    texts = [spelled(part, models, depth) for part in parts]
+    return " | ".join(texts) if name == "union" else f"{name}[{', '.join(texts)}]"
+
+
+def spelled_field(field: Mapping[str, Any], models: list[dict[str, Any]], depth: int = 0) -> str:
+    """A recorded field as a program would write it: ``age: int = 0``."""
+    default = f" = {field['default']!r}" if "default" in field else " = ..." if "made" in field else ""
+    return f"{field['name']}: {spelled(field['type'], models, depth)}{default}"
+
+
+def checked_description(found: Any) -> Description:
+    """*found*, if it is a description. Raises ValueError: a file may hold anything."""
+    if found.__class__ is not dict or found.get("models").__class__ is not list:  # so written for checkers
+        raise ValueError("its fields are no description")
+    models: list[Any] = found["models"]
+    for model in models:
+        if model.__class__ is not dict or model.get("kind") not in _KINDS or model.get("fields").__class__ is not list:
+            raise ValueError("a model of its fields is no description")
+        for field in model["fields"]:
+            if field.__class__ is not dict or field.get("name").__class__ is not str:
+                raise ValueError("a field without a name")
+            if field.get("type").__class__ is not str:
+                _check_type(field.get("type"), len(models), 0)
+    if not models or found.get("type") != ["model", 0]:
+        _check_type(found.get("type"), len(models), 0)
+    description: Description = found
+    return description
+
+
+def _check_type(kind: Any, models: int, depth: int) -> None:
+    if is_a(kind, str):
+        return
+    if not is_a(kind, list) or not kind or not is_a(kind[0], str) or depth > _DEEPEST:
+        raise ValueError("a type of its fields is none")
+    name, *parts = kind
+    if name == "model":
+        if len(parts) != 1 or type(parts[0]) is not int or not 0 <= parts[0] < models:
+            raise ValueError("a type of its fields is none of its models")
+    elif name == "stored as":
+        if len(parts) != 2 or not is_a(parts[1], str):
+            raise ValueError("a type of its fields is none")
+        _check_type(parts[0], models, depth + 1)
+    elif name != "one of":
+        for part in parts:
+            _check_type(part, models, depth + 1)

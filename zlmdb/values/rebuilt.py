@@ -1,0 +1,91 @@
+"""A model class made of what a file records: it reads records whose own class is not there any more."""
+
+from __future__ import annotations
+
+import dataclasses
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Annotated, Any, Literal, Union
+from uuid import UUID
+
+from .description import Description, Type
+from .flat.markers import FLOATS, INTEGERS, InStruct
+
+_SCALARS: dict[str, Any] = {
+    "none": None, "any": Any, "bool": bool, "int": int, "float": float, "str": str, "bytes": bytes, "uuid": UUID,
+    "datetime": datetime, "date": date, "time": time, "timedelta": timedelta, "decimal": Decimal, "complex": complex,
+}  # fmt: skip
+_WIDTHS = {width.fbs: width for width in (*INTEGERS, *FLOATS)}
+
+
+def rebuilt(description: Description) -> Any:
+    """The type that *description* describes, of dataclasses made for it.
+
+    Raises TypeError for what cannot be made again: a class of which the file says nothing, one that holds itself.
+    """
+    return _Builder(description["models"]).type(description["type"])
+
+
+class _Builder:
+    """Makes the models of one description, each once."""
+
+    def __init__(self, models: list[dict[str, Any]]) -> None:
+        self._models = models
+        self._made: dict[int, Any] = {}
+
+    def type(self, kind: Type) -> Any:
+        """The annotation for a recorded type."""
+        special: Any = {"list": list, "set": set, "dict": dict, "tuple": tuple}
+        if isinstance(kind, str):
+            if kind not in _SCALARS:
+                raise TypeError(f"the file does not say what {kind!r} was")
+            return _SCALARS[kind]
+        word, *parts = kind
+        if word == "model":
+            return self.model(parts[0])
+        if word == "one of":
+            return _literal(tuple(parts))
+        if word == "stored as":
+            marked: Any = Annotated
+            return marked[self.type(parts[0]), _WIDTHS[parts[1]]]
+        inner = tuple([self.type(part) for part in parts])
+        if word == "union":
+            joined: Any = Union
+            return joined[inner]
+        return special[word][inner[0] if word in ("list", "set") else inner]
+
+    def model(self, number: int) -> Any:
+        """The class of a recorded model."""
+        model = self._models[number]
+        if number in self._made:
+            if self._made[number] is None:
+                raise TypeError("a model that holds itself cannot be made again")
+            return self._made[number]
+        self._made[number] = None
+        fields = [(field["name"], self.type(field["type"]), _field(field)) for field in model["fields"]]
+        made: Any = dataclasses.make_dataclass(f"Model{number}", _ordered(fields))
+        if model["kind"] == "struct":
+            marked: Any = Annotated
+            made = marked[made, InStruct]
+        self._made[number] = made
+        return made
+
+
+def _literal(values: tuple[Any, ...]) -> Any:
+    special: Any = Literal
+    return special[values]
+
+
+def _field(field: dict[str, Any]) -> Any:
+    options: dict[str, Any] = {}
+    if "id" in field:
+        options["metadata"] = {"id": field["id"]}
+    if "default" in field:
+        default = field["default"]
+        options["default_factory"] = lambda: default
+    return dataclasses.field(**options)
+
+
+def _ordered(fields: list[tuple[str, Any, Any]]) -> list[tuple[str, Any, Any]]:
+    """Fields with defaults come last, as `dataclasses` wants it; FlatBuffers have numbers, pickles names."""
+    return sorted(fields, key=lambda one: one[2].default_factory is not dataclasses.MISSING)
