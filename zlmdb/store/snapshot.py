@@ -26,7 +26,7 @@ class Snapshot(Transaction):
     __slots__ = ()
 
     def _begin(self) -> None:
-        store: Any = self._store  # without an environment the fast way fails, and the other one is gone
+        store: Any = self._store  # without an environment the fast way fails, and the other way is gone
         self._in_with = False
         self._since = now = _clock()
         self._thread = _get_ident()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import os
 import threading
+import time
 import weakref
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -112,6 +113,7 @@ class Store:
         self.gate = (self.gate or Gate()) if self.engine.moves else None
         self.env = env
         self.contents = None
+        self.look_at = time.monotonic() + _LOOK_AGAIN
         self._era = (-1, self._era[1])  # the file may be another
 
     def fail(self, error: Exception, **details: Any) -> NoReturn:
