@@ -36,8 +36,10 @@ class Recorded(FunctionSerializer[Any]):
         )
 
     def from_json(self, text: str) -> Any:
-        """The value that a JSON *text* is. Raises `DecodeError` for one that does not fit, `EncodeError` where a value
-        is missing that only the program can make, ValueError for a field that the file does not record.
+        """The value that a JSON *text* is.
+
+        Raises `DecodeError` for one that does not fit, `EncodeError` where a value is missing that only the program can
+        make, ValueError for a field that the file does not record.
         """
         by_json: Serializer[Any] = JsonSerializer(self._model)
         given = text.encode()
