@@ -7,7 +7,7 @@ from typing import Any, Optional
 from .base import FunctionSerializer, Serializer, is_a
 from .description import Description, format_of, spelled
 from .json import JsonSerializer
-from .rebuilt import rebuilt
+from .makemodel import make_model
 from .resolve import from_name
 
 
@@ -24,7 +24,7 @@ class Recorded(FunctionSerializer[Any]):
             raise TypeError(f"values of type {name} are read and written by programs only")
         if any("tag" in model for model in fields["models"]):
             raise TypeError("records with a tag are read and written by programs only")
-        self._model = rebuilt(fields, lenient=True)
+        self._model = make_model(fields, lenient=True)
         self.shown = spelled(fields["type"], fields["models"])
         inner = _typed(form, self._model)
         outer = from_name(name.replace(form, "pickle"))  # what is around it, with bytes inside
