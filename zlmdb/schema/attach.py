@@ -21,7 +21,7 @@ from ..values.base import Serializer
 from ..values.resolve import from_name as value_from_name
 from .declaration import Declaration
 from .evolution import Relation, renamed_path
-from .rewriting import rewrite
+from .rewrite import rewrite
 from .verdict import FITS, Verdict, of_plain_data, record, verdict
 
 EMPTY_KEY_PREFIX = b"k"
@@ -331,7 +331,7 @@ def _reading(store: Store, slot: Slot, declared: Declaration, found: Verdict) ->
     relation = found.relation
     if relation is None or not relation.rewritten or slot.fields is None or not relation.readable:
         return None
-    from ..values.renaming import renamed_serializer  # late: it is needed once for a name
+    from ..values.renamedfields import renamed_serializer  # late: it is needed once for a name
 
     return renamed_serializer(_stored_value(store, declared), slot.fields, relation.renames)
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Optional
 from .. import errors
 from ..handlers import let_through
 from ..log import log
-from .blocks import BlockExit, Leave, clear_frames, is_over
+from .blocks import BlockExit, Leave, is_over
 from .catalogue import catalogue_of
 from .pool import IN_LOOP, is_free, references
 from .scans import Scans, Written
@@ -412,7 +412,6 @@ class Transaction:
         over = is_over(self) if not self._write or self._in_with else False
         unit = self._unit
         if not over and unit is not None and self._block is None:
-            clear_frames(unit.view)
             over = unit.is_unheld()
         if over:
             self._clear()

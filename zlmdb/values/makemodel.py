@@ -1,4 +1,4 @@
-"""A model class made of what a file records: it reads records whose own class is not there any more."""
+"""A model class made from the description in a file, to read records whose own class no longer exists."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _SCALARS: dict[str, Any] = {
 _WIDTHS = {width.fbs: width for width in (*INTEGERS, *FLOATS)}
 
 
-def rebuilt(description: Description) -> Any:
-    """The type that *description* describes, of dataclasses made for it.
+def make_model(description: Description) -> Any:
+    """The type that *description* describes, made of new dataclasses.
 
-    Raises TypeError for what cannot be made again: a class of which the file says nothing, one that holds itself.
+    Raises TypeError where that is not possible: for a class that the file does not describe, or that contains itself.
     """
     return _Builder(description["models"]).type(description["type"])
 
 
 class _Builder:
-    """Makes the models of one description, each once."""
+    """Creates the models of one description, each once."""
 
     def __init__(self, models: list[dict[str, Any]]) -> None:
         self._models = models
@@ -38,7 +38,7 @@ class _Builder:
         special: Any = {"list": list, "set": set, "dict": dict, "tuple": tuple}
         if isinstance(kind, str):
             if kind not in _SCALARS:
-                raise TypeError(f"the file does not say what {kind!r} was")
+                raise TypeError(f"the file does not describe the type {kind!r}")
             return _SCALARS[kind]
         word, *parts = kind
         if word == "model":
@@ -59,7 +59,7 @@ class _Builder:
         model = self._models[number]
         if number in self._made:
             if self._made[number] is None:
-                raise TypeError("a model that holds itself cannot be made again")
+                raise TypeError("a model that contains itself cannot be made from its description")
             return self._made[number]
         self._made[number] = None
         fields = [(field["name"], self.type(field["type"]), _field(field)) for field in model["fields"]]
@@ -87,5 +87,5 @@ def _field(field: dict[str, Any]) -> Any:
 
 
 def _ordered(fields: list[tuple[str, Any, Any]]) -> list[tuple[str, Any, Any]]:
-    """Fields with defaults come last, as `dataclasses` wants it; FlatBuffers have numbers, pickles names."""
+    """Fields with defaults come last, as `dataclasses` requires; FlatBuffers and pickles do not depend on the order."""
     return sorted(fields, key=lambda one: one[2].default_factory is not dataclasses.MISSING)
