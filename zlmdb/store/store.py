@@ -82,6 +82,7 @@ class Store:
         self.engine = engine
         self.layout: Layout = layout
         self.readonly = engine.options.readonly
+        self.limited = engine.limited
         self.users = 0
         self.sequence = 0
         self.env: Optional[Environment] = None
@@ -222,6 +223,8 @@ class Store:
             txn = writing.txn = self.begin(write=True, who=writing)
             try:
                 result = work(txn, open_space)
+                if self.limited:
+                    self.require_room(txn, self.sequence, opened)
                 txn.commit()
                 if (
                     self.engine.options.durability == "commit"
@@ -474,6 +477,11 @@ class Store:
                 size=len(key),
                 limit=limit,
             )
+
+    def require_room(self, txn: Transaction, sequence: int, opened: Mapping[bytes, Handle]) -> None:
+        """Raise `DatabaseFull` where *txn*, which began at *sequence* and has *opened* spaces, stores too much."""
+        spaces = {name: space.handle for name, space in list(self.spaces.items()) if space.since <= sequence}
+        self.engine.require_room(self.environment, txn, {**spaces, **opened}.values())
 
     @property
     def can_nest(self) -> bool:

@@ -235,6 +235,8 @@ class Transaction:
                 f"{error!r}"
             ) from error
         try:
+            if self._puts and self._store.limited:
+                self._store.require_room(raw, self._sequence, {})
             raw.commit()
         except BaseException as error:  # also what a signal raises when it came while the disk was at work
             self._commit_failed(raw, error)
@@ -252,6 +254,8 @@ class Transaction:
             self._forget()
             ours = self._store.engine.translate(error)
             self._store.full = _needs_room(ours)
+            with suppress(Exception):  # it has ended, unless the error is ours
+                raw.abort()
             self._end()
             errors.raise_as(ours, error)
         self._hooks.clear()
