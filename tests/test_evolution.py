@@ -496,6 +496,8 @@ def test_commands_show_the_fields_and_drop_an_index(path: Path) -> None:
     command = [sys.executable, "-m", "zlmdb"]
     shown = subprocess.run([*command, "tables", str(path), "--json"], check=True, capture_output=True, text=True).stdout
     assert "city: str = 'Rome'" in shown
+    shown = subprocess.run([*command, "tables", str(path)], check=True, capture_output=True, text=True).stdout
+    assert "city: str = 'Rome'" in shown
     dropped = [*command, "drop-index", str(path), "users", "by_city"]
     assert subprocess.run(dropped, check=True, capture_output=True, text=True).stdout == "users.by_city dropped\n"
     assert subprocess.run(dropped, check=False, capture_output=True, text=True).returncode != 0

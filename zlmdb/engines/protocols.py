@@ -338,6 +338,11 @@ class Engine(Protocol):
         ...
 
     @property
+    def limited(self) -> bool:
+        """Whether `require_room` is to be asked before commits."""
+        ...
+
+    @property
     def moves(self) -> bool:
         """Whether growing needs a moment without transactions."""
         ...
@@ -425,6 +430,10 @@ class Engine(Protocol):
 
     def grow(self, env: Any) -> None:
         """Make room, if the user set no limit. No transaction is open."""
+        ...
+
+    def require_room(self, env: Any, txn: Any, handles: Iterable[Handle]) -> None:
+        """Raise `DatabaseFull` where what *txn* stores leaves no room to delete. *handles*: of all spaces but main."""
         ...
 
     def adopt_size(self, env: Any) -> None:

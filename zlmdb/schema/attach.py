@@ -94,8 +94,11 @@ def _waiting(store: Store, declared: Declaration, reason: str) -> Storage[Any, A
     return storage
 
 
-def undeclared(store: Store, name: str) -> Optional[Storage[Any, Any]]:
-    """The storage of a table that no schema declares, read as plain data; None when the file has no such table."""
+def undeclared(store: Store, name: str, *, by_fields: bool = False) -> Optional[Storage[Any, Any]]:
+    """The storage of a table that no schema declares, read as plain data; None when the file has no such table.
+
+    With *by_fields*, values are objects that have the fields which the file records, where it does, and may be written.
+    """
     catalogue = catalogue_of(store)
     slots = _read(store, catalogue).slots
     slot = slots.get(name)
@@ -114,8 +117,14 @@ def undeclared(store: Store, name: str) -> Optional[Storage[Any, Any]]:
         raise errors.SchemaMismatch(f"table {name!r}: {error}", table=name) from error
     store.open_spaces(_spaces(catalogue, {slot.name: slot}))
     keyspace = catalogue.keyspace(slot)
+    unwritable = of_plain_data(slot)
+    if by_fields and slot.unsettled is None:
+        from ..values.recorded import recorded  # late: commands need it
+
+        found = recorded(slot.value, slot.fields)
+        value, unwritable = (value, unwritable) if found is None else (found, None)
     storage = Storage(slot.name, keyspace.space, keyspace.prefix, key, value, store.environment.max_key_size())
-    storage.file_indexes = FileIndexes(unknown=(*slot.indexes, *slot.attached), unwritable=of_plain_data(slot))
+    storage.file_indexes = FileIndexes(unknown=(*slot.indexes, *slot.attached), unwritable=unwritable)
     return storage
 
 

@@ -20,7 +20,7 @@ from .. import errors
 from ..engines import Engine, Environment, Handle, Told, Transaction
 from ..log import log
 from . import layout
-from .blocks import COUNTS_REFERENCES, BlockExit, Leave, is_over
+from .blocks import COUNTS_REFERENCES, BlockExit, Leave, clear_frames, is_over
 from .gate import Gate
 from .layout import TRAITS, Layout, Traits
 from .readers import Ages
@@ -71,6 +71,7 @@ OpenSpace = Callable[[bytes], Handle]
 """Gives the handle of a space, which is made where it is missing."""
 
 _LOOK_AGAIN = 1.0  # seconds between two looks at an open file
+_SHOWN = 5  # of the transactions that keep a store from being closed, in the error
 _ATTEMPTS = 100  # to begin, each time after another process has made the file larger
 
 
@@ -81,6 +82,7 @@ class Store:
         self.engine = engine
         self.layout: Layout = layout
         self.readonly = engine.options.readonly
+        self.limited = engine.limited
         self.users = 0
         self.sequence = 0
         self.env: Optional[Environment] = None
@@ -221,6 +223,8 @@ class Store:
             txn = writing.txn = self.begin(write=True, who=writing)
             try:
                 result = work(txn, open_space)
+                if self.limited:
+                    self.require_room(txn, self.sequence, opened)
                 txn.commit()
                 if (
                     self.engine.options.durability == "commit"
@@ -370,9 +374,21 @@ class Store:
     def end_leftovers(self) -> None:
         """End what blocks that are over have left open, since an interrupt came at their end."""
         self.writer.end_leftovers()
+        # Once for all of them, since each time the whole heap is searched.
+        parts = [part for unit in self._units_in_use() for part in (unit.txn, unit.view)]
+        if parts and COUNTS_REFERENCES:
+            clear_frames(*parts)
+        collect = bool(parts) and not COUNTS_REFERENCES
+        del parts  # which would be counted, and kept
+        if collect:
+            gc.collect()
         self._end_blocks()
-        for unit in [one._unit for one in self._alive() if one.active and one._unit is not None]:
+        for unit in self._units_in_use():
             unit.end_if_over()
+
+    def _units_in_use(self) -> list[Any]:
+        """Of the transactions that are open."""
+        return [one._unit for one in self._alive() if one.active and one._unit is not None]
 
     def look_at_reads(self, now: float) -> None:
         """From time to time as a transaction begins: see which reads are open, for too long or for nobody."""
@@ -461,6 +477,11 @@ class Store:
                 size=len(key),
                 limit=limit,
             )
+
+    def require_room(self, txn: Transaction, sequence: int, opened: Mapping[bytes, Handle]) -> None:
+        """Raise `DatabaseFull` where *txn*, which began at *sequence* and has *opened* spaces, stores too much."""
+        spaces = {name: space.handle for name, space in list(self.spaces.items()) if space.since <= sequence}
+        self.engine.require_room(self.environment, txn, {**spaces, **opened}.values())
 
     @property
     def can_nest(self) -> bool:
@@ -615,12 +636,11 @@ class Store:
     def close(self) -> None:
         """Close the environment. Raises `DatabaseInUse` when transactions are open."""
         self.end_leftovers()
-        open_transactions = [
-            repr(live) for live in self._alive() if live.active
-        ]  # texts: whoever has one keeps it open
-        if open_transactions:
+        in_use = [repr(live) for live in self._alive() if live.active]  # texts: whoever has one keeps it open
+        if in_use:
+            shown = ", ".join(in_use[:_SHOWN]) + (", ..." if len(in_use) > _SHOWN else "")
             raise errors.DatabaseInUse(
-                f"the database {self.engine.path!r} has open transactions: [{', '.join(open_transactions)}]; "
+                f"the database {self.engine.path!r} has open transactions ({len(in_use)}): [{shown}]; "
                 "end them before close()"
             )
         env, self.env = self.env, None

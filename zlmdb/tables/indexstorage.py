@@ -53,6 +53,7 @@ class IndexStorage:
         self.not_null = not_null
         self.view: Any = None  # the class of a table's views, made by `indexview` on first use
         self.enforced = enforced
+        self.adopted = adopted
         self._trusted = enforced and owner is None and not adopted
         self.table = storage.name.rpartition(".")[0] if table is None else table
         self.full_name = f"{self.table}.{name}"

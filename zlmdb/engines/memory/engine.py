@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from typing import Any, NoReturn, Optional
 
@@ -18,7 +19,7 @@ class MemoryEngine:
     """
 
     path = file = directory = lock_file = writer_lock = None
-    names_in_main = can_grow = moves = False
+    names_in_main = can_grow = limited = moves = False
     nests = True
     key_limit = 511
 
@@ -119,6 +120,9 @@ class MemoryEngine:
         """Nothing to do: memory grows by itself."""
 
     adopt_size = grow
+
+    def require_room(self, env: MemoryEnvironment, txn: MemoryTransaction, handles: Iterable[Handle]) -> None:
+        """Nothing to do: deleting needs no room."""
 
     def fatal(self, error: Exception) -> bool:
         """False: no error breaks it."""
