@@ -165,7 +165,7 @@ class TablesCatalogue:
         return Keyspace(layout.SLOTS, slot_prefix(number))
 
     def registered(self, txn: Transaction, number: int) -> Optional[str]:
-        """None: slots given by hand have a key space of their own here."""
+        """None: slots given by hand have a keyspace of their own here."""
         return None
 
     def index_keyspace(self, slot: Slot, name: str) -> Keyspace:

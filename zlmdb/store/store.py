@@ -1,6 +1,6 @@
-"""An open environment of this process, shared by every handle of one file: key spaces, transactions, fork.
+"""An open environment of this process, shared by every handle of one file: keyspaces, transactions, fork.
 
-A *space* is a named key space of the engine; the main one is named None. Handles of spaces are opened here and nowhere
+A *space* is a named keyspace of the engine; the main one is named None. Handles of spaces are opened here and nowhere
 else, never inside a user's transaction: LMDB gives the number of a handle that was opened in an aborted transaction to
 the next one, and a later write would land in another table.
 """
@@ -59,7 +59,7 @@ class Live(Protocol):
 
 
 class Space(NamedTuple):
-    """A key space ready for use: the engine's handle, and the store's count of handles when it was published."""
+    """A keyspace ready for use: the engine's handle, and the store's count of handles when it was published."""
 
     handle: Handle
     since: int
