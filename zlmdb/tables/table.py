@@ -27,7 +27,7 @@ from .keyfield import KeyField
 from .ranged import Bounds, Ranged, limits
 from .selection import Selection
 from .storage import FileIndexes, Nothing, Storage
-from .tableclass import TableType, calling_locals
+from .tableclass import TableType, calling_locals, check_index_types
 from .upkeep import Change
 
 if TYPE_CHECKING:
@@ -142,6 +142,7 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
             cls._key_source = key if isinstance(key, str) else staticmethod(key)
         if "_plain" not in vars(cls):  # else it was made by `specialised`, of a class that has these
             cls._locals_seen = calling_locals(mentioned=vars(cls).get("__orig_bases__", ()))
+            check_index_types(cls, Table)
             cls._plain = cls.__setitem__ is Table.__setitem__
 
     def __init__(self) -> None:
