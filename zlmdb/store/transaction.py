@@ -191,7 +191,7 @@ class Transaction:
         self._error, self._puts, self._dels = None, 0, 0  # those of the transaction before
         if self._hooks:
             self._hooks = []
-        if store.wanted:
+        if store.wanted or store.pending:
             store.open_wanted(self._timeout)
         store.writer.acquire(self._timeout, self._hold)
         self._since = now = _clock()  # it may have waited
