@@ -454,7 +454,7 @@ def test_count_of_leading_parts_drops_what_is_none(txn: zlmdb.Transaction) -> No
         ((U[5], None), 0),
     ]
     assert [table.count(txn, prefix) for prefix, _ in prefixes] == [count for _, count in prefixes]
-    with pytest.raises(zlmdb.EncodeError, match="None in front"):
+    with pytest.raises(zlmdb.EncodeError, match="None before"):
         table.count(txn, (None, U[1]))
 
 
