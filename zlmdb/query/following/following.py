@@ -35,10 +35,11 @@ _CHECKED = 8
 class Reading:
     """What following a function gave, for all functions of the same code that captured alike."""
 
-    __slots__ = ("condition", "guards", "node", "steps", "to_check", "trusted", "ways")
+    __slots__ = ("condition", "guards", "keyed", "node", "steps", "to_check", "trusted", "ways")
 
-    def __init__(self, node: Node, session: Session, ways: int, condition: bool) -> None:
+    def __init__(self, node: Node, session: Session, ways: int, condition: bool, keyed: bool) -> None:
         self.node = node
+        self.keyed = keyed
         self.steps: tuple[Step, ...] = tuple(session.captured.steps)
         self.guards = tuple([(guard, *expected) for guard, expected in session.guards.items()])
         self.ways = ways
@@ -82,7 +83,12 @@ class Followed:
     def node(self) -> Node:
         """The expression."""
         reading = self.reading
-        return reading.node if reading.trusted else Called((_DISTRUSTED,))
+        return reading.node if reading.trusted else _DISTRUSTED
+
+    @property
+    def keyed(self) -> bool:
+        """Whether the function takes the key of a record, too."""
+        return self.reading.keyed
 
     @property
     def ways(self) -> int:
@@ -142,7 +148,7 @@ class Followed:
         return spelled(self.node)
 
 
-_DISTRUSTED = "the expression found gave another answer than the function"
+_DISTRUSTED = Called(("the expression found gave another answer than the function",))
 
 
 def same(one: Any, other: Any) -> bool:
@@ -185,6 +191,11 @@ class Following:
         self._kept = {True: ByCode(_KEPT), False: ByCode(_KEPT)}
         self._lock = threading.Lock()
 
+    @property
+    def value_type(self) -> Known:
+        """What is known of the value of a record."""
+        return self._types.value
+
     def condition(self, function: Function) -> Followed:
         """*function* as a condition: only whether its result is true counts.
 
@@ -224,7 +235,7 @@ class Following:
         finally:
             values = list(session.values)
             session.forget()
-        return Followed(Reading(node, session, ways, condition), function, values)
+        return Followed(Reading(node, session, ways, condition, takes_key(function)), function, values)
 
     def _explored(self, session: Session, function: Function, condition: bool) -> tuple[Node, int]:
         if not understood():
