@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Callable, NamedTuple, Optional
 
 from .arity import takes_key
-from .captured import Step, read_again
+from .captured import Step, frozen, read_again
 from .code import ByCode, understood
 from .fields import static
 from .folding import Changed, Folding
@@ -35,7 +35,7 @@ _CHECKED = 8
 class Reading:
     """What following a function gave, for all functions of the same code that captured alike."""
 
-    __slots__ = ("condition", "guards", "keyed", "node", "steps", "to_check", "trusted", "ways")
+    __slots__ = ("calls", "condition", "guards", "keyed", "node", "steps", "to_check", "trusted", "ways")
 
     def __init__(self, node: Node, session: Session, ways: int, condition: bool, keyed: bool) -> None:
         self.node = node
@@ -45,6 +45,7 @@ class Reading:
         self.ways = ways
         self.condition = condition
         self.to_check = _CHECKED
+        self.calls = bool(calls(node))
         self.trusted = True
 
     def values(self, function: Function) -> Optional[list[Any]]:
@@ -77,7 +78,8 @@ class Followed:
     __slots__ = ("function", "parameters", "reading")
 
     def __init__(self, reading: Reading, function: Function, parameters: Sequence[Any]) -> None:
-        self.reading, self.function, self.parameters = reading, function, parameters
+        self.reading, self.parameters = reading, parameters
+        self.function = frozen(function) if reading.calls or reading.to_check > 0 else function
 
     @property
     def node(self) -> Node:
