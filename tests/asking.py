@@ -86,7 +86,9 @@ def path_source(path: Iterable[str]) -> str:
     """The expression of the field at *path* of ``v``; None where a holder is."""
     source = "v"
     for number, name in enumerate(path):
-        step = f"{source}.{name}" if name.isidentifier() and name not in ("from", "in") else f"getattr({source}, {name!r})"
+        step = (
+            f"{source}.{name}" if name.isidentifier() and name not in ("from", "in") else f"getattr({source}, {name!r})"
+        )
         source = step if number == 0 else f"(None if {source} is None else {step})"
     return source
 
@@ -100,5 +102,7 @@ def ask(expression: Expression) -> Callable[[Any], bool]:
 def give(*paths: str) -> Callable[[Any], Any]:
     """The function that gives the fields *paths*, bare where there is one."""
     sources = [path_source(path.split(".")) for path in paths]
-    function: Callable[[Any], Any] = eval(f"lambda v: {sources[0] if len(paths) == 1 else f'({chr(44).join(sources)})'}")
+    function: Callable[[Any], Any] = eval(
+        f"lambda v: {sources[0] if len(paths) == 1 else f'({chr(44).join(sources)})'}"
+    )
     return function

@@ -179,7 +179,11 @@ def filter_rows() -> None:
     with table() as rows:
         rows.put_many((row.id, row) for row in ROWS)
         assert list(rows.where(lambda row: row.name == "name 3").keys()) == [3]
-        assert list(rows.where(lambda row: row.city == "Bonn" or row.main.price > 18).fields(lambda row: row.id)) == [
+        assert list(
+            rows.where(lambda row: row.city == "Bonn" or (row.main is not None and row.main.price > 18)).fields(
+                lambda row: row.id
+            )
+        ) == [
             *range(0, 20, 2),
             19,
         ]

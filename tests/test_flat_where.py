@@ -99,12 +99,12 @@ def test_filters_find_what_a_comprehension_finds(seed: int, values: Any) -> None
             wanted = [key for key, one in rows.items() if holds(one)]
             projected = rng.sample(names, rng.randrange(1, len(names) + 1))
             fields = [tuple(getattr(rows[key], name) for name in projected) for key in wanted]
-            found = [
-                one if len(projected) > 1 else (one,) for one in t.rows.where(question).fields(give(*projected))
-            ]
+            found = [one if len(projected) > 1 else (one,) for one in t.rows.where(question).fields(give(*projected))]
             assert found == fields
             backwards = t.rows.select(reverse=True)
-            found = [one if len(projected) > 1 else (one,) for one in backwards.where(question).fields(give(*projected))]
+            found = [
+                one if len(projected) > 1 else (one,) for one in backwards.where(question).fields(give(*projected))
+            ]
             assert found == fields[::-1]
             assert list(backwards.where(question).keys()) == wanted[::-1]
             assert t.rows.where(question).count() == len(wanted)

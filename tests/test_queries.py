@@ -79,7 +79,7 @@ def db() -> Iterator[zlmdb.Database[Store]]:
         yield opened
 
 
-# -- random queries -----------------------------------------------------------------------------------------------------
+# -- random queries --------------------------------------------------------------------------------------------------
 
 LEAVES: list[Callable[[random.Random], str]] = [
     lambda r: f"u.age {r.choice(['<', '<=', '>', '>=', '==', '!='])} {r.randrange(-1, 21)}",
@@ -207,7 +207,9 @@ def test_an_index_that_lacks_records_without_a_part_is_used_only_where_that_part
         for name in ("indexed", "pickled"):
             rows = list(t[name].items())
             three = t[name].where(lambda u: u.country == "N" and u.city == "a" and u.age > 3)
-            assert list(three) == [pair for pair in rows if pair[1].country == "N" and pair[1].city == "a" and pair[1].age > 3]
+            assert list(three) == [
+                pair for pair in rows if pair[1].country == "N" and pair[1].city == "a" and pair[1].age > 3
+            ]
             assert "by_three" in three.explain().indexes or "by_three" in str(three.explain().rejected)
             two = t[name].where(lambda u: u.country == "X" and u.city is None)
             assert "by_three" not in str(two.explain())
@@ -257,7 +259,7 @@ def test_an_index_is_a_selection_in_its_own_order(db: Any, name: str) -> None:
         assert table.by_age.explain().read == (f"index by_age of {name}",)
 
 
-# -- aggregates, groups, pages --------------------------------------------------------------------------------------------
+# -- aggregates, groups, pages ---------------------------------------------------------------------------------------
 
 
 def test_aggregates_are_those_of_python(db: Any) -> None:
@@ -332,7 +334,7 @@ def test_pages_are_slices_of_the_rows(db: Any, name: str, backwards: bool, order
         queries = [table.select(reverse=backwards), table.where(lambda u: u.active), table.by_place.select()]
         for query in queries:
             if order is not None:
-                query = query.order_by(function(order), reverse=backwards)  # noqa: PLW2901
+                query = query.order_by(function(order), reverse=backwards)
             expected, found, after = query.fields(lambda u: u.name).all(), [], None
             while True:
                 page = query.fields(lambda u: u.name).page(17, after)
@@ -346,10 +348,10 @@ def test_pages_are_slices_of_the_rows(db: Any, name: str, backwards: bool, order
 
 def test_a_cursor_belongs_to_its_query(db: Any) -> None:
     with db.read() as t:
-        limits = [3, 4]
-        pages = [t.indexed.where(lambda u: u.age > low).page(5) for low in limits]
+        pages = [t.indexed.where(lambda u, low=low: u.age > low).page(5) for low in (3, 4)]
         with pytest.raises(ValueError, match="no cursor of this query"):
-            t.indexed.where(lambda u: u.age > 3).page(5, pages[1].next)
+            t.indexed.where(lambda u, low=3: u.age > low).page(5, pages[1].next)
+        assert t.indexed.where(lambda u, low=3: u.age > low).page(5).rows
         for wrong in ("", "x", "bm8", pages[0].next[:-3]):
             with pytest.raises(ValueError, match="no cursor of this query"):
                 t.indexed.where(lambda u: u.age > 3).page(5, wrong)
@@ -371,7 +373,7 @@ def test_rows_inserted_before_a_cursor_are_not_shown() -> None:
         assert t.indexed.order_by(lambda u: u.age).keys().page(3, first.next).rows == [7, 8, 10]
 
 
-# -- what is refused ------------------------------------------------------------------------------------------------------
+# -- what is refused -------------------------------------------------------------------------------------------------
 
 
 def test_where_and_order_by_after_a_limit_are_refused(db: Any) -> None:
@@ -435,7 +437,7 @@ def test_what_a_function_raises_comes_out_as_it_is(db: Any) -> None:
                 t[name].where(lambda u: 1 // (u.age - 3) == 7 and u.age == 3).all()
 
 
-# -- changing -------------------------------------------------------------------------------------------------------------
+# -- changing --------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -490,7 +492,7 @@ def test_the_last_object_edited_is_stored_after_break_and_not_after_an_error(fre
             if number == 2:
                 break
     assert fresh.indexed.where(lambda u: u.age == 77).keys().all() == [0, 1, 2]
-    with pytest.raises(LookupError), fresh.indexed.select().edit() as users:
+    with pytest.raises(LookupError), fresh.indexed.select().edit() as users:  # noqa: PT012 - the block is the test
         for number, one in enumerate(users):
             one.age = 78
             if number == 2:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import operator
 import random
 from array import array
@@ -249,7 +248,9 @@ def test_fields_come_as_the_function_gives_them(tables: Any) -> None:
         table = tables[name]
         prices = [one.price for one in ROWS.values()]
         assert list(array("d", table.fields(lambda v: v.price))) == prices
-        assert list(table.fields(lambda v: (v.id, v.address.city))) == [(n, one.address.city) for n, one in ROWS.items()]
+        assert list(table.fields(lambda v: (v.id, v.address.city))) == [
+            (n, one.address.city) for n, one in ROWS.items()
+        ]
         assert table.where(lambda v: v.active and v.kind != 3).count() == sum(
             one.active and one.kind != 3 for one in ROWS.values()
         )

@@ -17,6 +17,7 @@ from uuid import UUID
 
 from .ordering import Descending
 
+
 class Position(NamedTuple):
     """Where a row stands: its sort key, None without an order, and its key in the engine or in an index."""
 
@@ -74,12 +75,20 @@ def _read(written: Any) -> Any:
     return Descending(_read(value)) if kind == "d" else _READ[kind](value)
 
 
+def _parts_of(value: timedelta) -> list[int]:
+    return [value.days, value.seconds, value.microseconds]
+
+
+def _of_parts(parts: list[int]) -> timedelta:
+    return timedelta(*parts)
+
+
 _WRITE: dict[Any, Any] = {
     float: float.hex, bytes: bytes.hex, Decimal: str, UUID: str, datetime: datetime.isoformat, date: date.isoformat,
-    time: time.isoformat, timedelta: lambda value: [value.days, value.seconds, value.microseconds],
+    time: time.isoformat, timedelta: _parts_of,
 }  # fmt: skip
 _READ: dict[str, Any] = {
     "float": float.fromhex, "bytes": bytes.fromhex, "Decimal": Decimal, "UUID": UUID,
     "datetime": datetime.fromisoformat, "date": date.fromisoformat, "time": time.fromisoformat,
-    "timedelta": lambda value: timedelta(*value),
+    "timedelta": _of_parts,
 }  # fmt: skip

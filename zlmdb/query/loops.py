@@ -21,8 +21,8 @@ from ..values.base import is_a, is_free
 from ..values.flatbuffers import FlatBuffersViewSerializer
 from .asked import Asked
 from .expressions import Compare, Condition
-from .following import Following
 from .fieldtypes import Model, without_none
+from .following import Following
 from .scanned import Scanned
 from .want import Want
 
@@ -43,7 +43,9 @@ class Programs:
         self.load = storage.load
         self.name = storage.name
         self.columns = storage.value.columns()
-        self.following = Following(annotation, storage.key_type, names)
+        # A view of a dict has attributes.
+        readable = Any if self.model._listed and hasattr(annotation, "__total__") else annotation
+        self.following = Following(readable, storage.key_type, names)
         self.facts: dict[Any, Any] = {}  # of the table's indexes, as the planner wants them
         self._made: dict[Any, Callable[..., Iterator[Any]]] = {}
 

@@ -50,13 +50,16 @@ def checked(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
     """*rows*, which begin with what they are sorted by. Raises ValueError for what has no order: NaN."""
     for row in rows:
         if not _has_order(row[0]):
-            raise ValueError(f"order_by: {row[0]!r} has no order: leave such records out by where(), or give another key")
+            raise ValueError(
+                f"order_by: {row[0]!r} has no order: leave such records out by where(), or give another key"
+            )
         yield row
 
 
 def _has_order(key: Any) -> bool:
     if type(key) is tuple:
-        return all([_has_order(part) for part in key])
+        parts: tuple[Any, ...] = key
+        return all([_has_order(part) for part in parts])
     if type(key) is Descending:
         return _has_order(key.value)
     return bool(key == key)

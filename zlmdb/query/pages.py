@@ -13,7 +13,7 @@ class Page(Generic[R_co]):
 
     __slots__ = ("next", "rows")
 
-    def __init__(self, rows: list[R_co], next: Optional[str]) -> None:  # noqa: A002 - the name of the attribute
+    def __init__(self, rows: list[R_co], next: Optional[str]) -> None:
         self.rows = rows
         self.next = next
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Optional, Union
 
+from ..handlers import let_through
 from .following import Given, Node, calls
 from .following.known import Known
 from .following.nodes import Argument, Constant, spelled
@@ -66,12 +67,14 @@ class Bound(NamedTuple):
 
 
 class Access(NamedTuple):
-    """Ranges of an index: its first parts *equal* to values, the next one among *members*, or within bounds.
+    """Ranges of an index of which *facts* are known.
+
+    Its first parts are *equal* to values, the next one is among *members*, begins with a text, or is within bounds.
 
     *rank* says how few records this will be: less is better.
     """
 
-    index: IndexFacts
+    facts: IndexFacts
     equal: tuple[Any, ...] = ()
     members: Optional[tuple[Any, ...]] = None
     begins: Optional[Any] = None
@@ -83,10 +86,10 @@ class Access(NamedTuple):
     @property
     def exact(self) -> bool:
         """Whether it is one whole key of the index."""
-        return len(self.equal) == len(self.index.parts)
+        return len(self.equal) == len(self.facts.parts)
 
     def __str__(self) -> str:
-        name = "the key" if self.index.name == KEY else f"index {self.index.name}"
+        name = "the key" if self.facts.name == KEY else f"index {self.facts.name}"
         return f"{name}: {self.text}" if self.text else name
 
 
@@ -114,7 +117,7 @@ Measure = Callable[[Access, int], Optional[int]]
 """How many entries an access has, counted up to a number; None where its values cannot be in the index."""
 
 
-# -- conditions ---------------------------------------------------------------------------------------------------------
+# -- conditions ------------------------------------------------------------------------------------------------------
 
 
 def conjuncts(node: Node) -> Iterator[Node]:
@@ -189,11 +192,12 @@ def _value(node: Node, asking: Asking) -> Any:
         return _NOTHING
     try:
         return node.evaluate(Given((), asking.parameters))
-    except Exception:  # it raises for each record, then
+    except Exception as error:  # it raises for each record, then
+        let_through(error)
         return _NOTHING
 
 
-# -- indexes ------------------------------------------------------------------------------------------------------------
+# -- indexes ---------------------------------------------------------------------------------------------------------
 
 
 def accesses(askings: Iterable[Asking], indexes: Sequence[IndexFacts]) -> list[Access]:
@@ -261,7 +265,7 @@ _NUMBERS = (int, float)
 
 def _is_of(value: Any, part: Part) -> bool:
     """Whether *value* compares with the part of the key as with what the record holds."""
-    kind = type(value)
+    kind: Any = type(value)
     return kind is part.kind or (kind in _NUMBERS and part.kind in _NUMBERS)
 
 
@@ -327,14 +331,14 @@ def _order(question: Question, found: tuple[Access, ...], measure: Measure) -> O
         access = order_access(index, question.order, question.askings)
         if access is None or measure(access, 0) is None:
             continue
-        alike = len(found) == 1 and found[0].index.name == index.name and found[0].equal == access.equal
+        alike = len(found) == 1 and found[0].facts.name == index.name and found[0].equal == access.equal
         if not found or (alike and found[0].members is None):
             if found and alike:  # the bounds of the filter hold, too
                 access = found[0]._replace(begins=None) if found[0].begins is None else access
             return access
-        if question.limit is not None and all([one.rank > 1 for one in found]):
-            if sum([measure(one, CAP) or 0 for one in found]) >= CAP:
-                return access
+        many = question.limit is not None and all([one.rank > 1 for one in found])
+        if many and sum([measure(one, CAP) or 0 for one in found]) >= CAP:
+            return access
     return None
 
 
@@ -368,7 +372,9 @@ def _best(parts: Sequence[Asking], question: Question, measure: Measure) -> Opti
         if entries is None:
             question.rejected.append(f"{access}: it cannot hold such a value")
         elif entries >= most and question.total > SMALL:
-            question.rejected.append(f"{access}: {entries:,} or more of {question.total:,} records, all are read faster")
+            question.rejected.append(
+                f"{access}: {entries:,} or more of {question.total:,} records, all are read faster"
+            )
         else:
             counted.append((entries, number, access))
     if not counted:

@@ -159,7 +159,9 @@ class Distinct(Reads[R_co]):
 
     def page(self, size: int, after: Optional[str] = None) -> Page[R_co]:
         """Refused: a page would have to know all rows of the pages before."""
-        raise TypeError("page() of distinct rows would read all of them for each page: use all() and slices of the list")
+        raise TypeError(
+            "page() of distinct rows would read all of them for each page: use all() and slices of the list"
+        )
 
     def _plan(self) -> Plan:
         plan = self._reads._plan()

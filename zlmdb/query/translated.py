@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Optional, Union
 
+from ..handlers import let_through
 from .asked import Asked
 from .expressions import Compare, Condition, Joined, Negated
 from .following import Followed, Given, Node
@@ -113,7 +114,8 @@ class _Translation:
                 return None
             try:
                 value = frozenset(value)
-            except TypeError:
+            except TypeError as error:
+                let_through(error)
                 return None
         return self._compare(field, operator, value)
 
@@ -122,7 +124,8 @@ class _Translation:
             return node.value
         try:
             return node.evaluate(Given((), self.followed.parameters))
-        except Exception:  # it raises for each record, then
+        except Exception as error:  # it raises for each record, then
+            let_through(error)
             return _NOTHING
 
     def _compare(self, field: Node, operator: str, value: Any) -> Optional[Condition]:
@@ -134,7 +137,8 @@ class _Translation:
             if value is not None:
                 self.programs.model.check(compare)
             self.programs.constants(compare)
-        except (TypeError, ValueError, ArithmeticError):  # Python compares them, or raises, for each record
+        except (TypeError, ValueError, ArithmeticError) as error:  # Python compares, or raises, for each record
+            let_through(error)
             return None
         return compare
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple, Union
+from typing import TYPE_CHECKING, Any, NamedTuple, Union, cast
 
 if TYPE_CHECKING:
     from .asked import Asked
@@ -66,7 +66,7 @@ class Want(NamedTuple):
             return part.source(of_path, of_asked)
         if isinstance(part, str):
             return _SOURCES[part]
-        return of_path(part) if isinstance(part, tuple) else of_asked(part)
+        return of_path(cast("Path", part)) if isinstance(part, tuple) else of_asked(part)
 
 
 _KEYS = ("key", "engine key")

@@ -38,7 +38,7 @@ def change(selection: Selection[Any, V], how: Callable[[V], V]) -> int:
     if keys:
         with table._txn._statement():
             for key in keys:
-                value = table.get(key, _GONE)
+                value: Any = table.get(key, _GONE)
                 if value is not _GONE:
                     table[key] = how(value)
                     changed += 1

@@ -42,7 +42,7 @@ class Group(Selection[K, V]):
         self._rows = rows
 
     def _copy(self) -> Selection[K, V]:
-        made = Group.__new__(Group)
+        made: Group[K, V] = Group.__new__(Group)
         made._rows = self._rows
         return made
 

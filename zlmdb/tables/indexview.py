@@ -192,7 +192,7 @@ class IndexSelection(Selection[K, V]):
         self._index = index
 
     def _copy(self) -> Selection[K, V]:
-        made = IndexSelection.__new__(IndexSelection)
+        made: IndexSelection[K, V] = IndexSelection.__new__(IndexSelection)
         made._index = self._index
         return made
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Optional
 
@@ -10,7 +10,7 @@ from ..query.cursors import Position, cursor_of, fingerprint, position_of
 from ..query.following import Followed, spelled
 from ..query.following.nodes import shown as show
 from ..query.pages import Page
-from ..query.want import ENGINE_KEYS, KEYS, VALUES
+from ..query.want import ENGINE_KEYS, VALUES
 from .indexview import IndexSelection
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def page(selection: Selection[Any, Any], give: Give, shown: str, size: int, after: Optional[str]) -> Page[Any]:
     """At most *size* rows of *selection*, behind the cursor *after* if there is one."""
-    if type(size) is not int or size < 1:  # pyright: ignore[reportUnnecessaryComparison]  # not everybody uses a checker
+    if type(size) is not int or size < 1:
         raise ValueError(f"page(size={size!r}): give the number of rows of a page, 1 or more")
     name = _fingerprint(selection)
     begin = None if after is None else position_of(after, name)
@@ -38,20 +38,20 @@ def _rows(
     if order is None:
         if begin is not None:
             selection = _behind(selection, begin.place)
-        for key, value, engine_key, row in selection._running().rows(KEYS, VALUES, ENGINE_KEYS, give, one=False):
-            yield Position(None, place(key, value, engine_key)), row
+        for value, engine_key, row in selection._running().rows(VALUES, ENGINE_KEYS, give, one=False):
+            yield Position(None, place(value, engine_key)), row
         return
     backwards = selection._query.backwards
     down = bool(selection._reverse) is not backwards
 
     def is_behind(pair: tuple[Any, Any]) -> bool:
-        sort_key, (key, value, engine_key, _) = pair
-        position = Position(sort_key, place(key, value, engine_key))
+        sort_key, (value, engine_key, _) = pair
+        position = Position(sort_key, place(value, engine_key))
         return begin is None or _is_behind(position, begin, backwards=backwards, down=down)
 
-    gives = KEYS, VALUES, ENGINE_KEYS, give
-    for sort_key, (key, value, engine_key, row) in selection.limit(most)._running().rows_behind(gives, is_behind):
-        yield Position(sort_key, place(key, value, engine_key)), row
+    gives = VALUES, ENGINE_KEYS, give
+    for sort_key, (value, engine_key, row) in selection.limit(most)._running().rows_behind(gives, is_behind):
+        yield Position(sort_key, place(value, engine_key)), row
 
 
 def _is_behind(position: Position, begin: Position, *, backwards: bool, down: bool) -> bool:
@@ -63,12 +63,15 @@ def _is_behind(position: Position, begin: Position, *, backwards: bool, down: bo
     return position.place < begin.place if down else position.place > begin.place
 
 
-def _place(selection: Selection[Any, Any]) -> Any:
-    """The function of key, value and the engine's key of a record that says where it stands without an order."""
-    if not isinstance(selection, IndexSelection):
-        return lambda key, value, engine_key: engine_key
-    index, prefix = selection._index.storage, len(selection._table._storage.prefix)
-    return lambda key, value, engine_key: index.entry(value, engine_key[prefix:], stored=True)
+def _place(selection: Selection[Any, Any]) -> Callable[[Any, bytes], bytes]:
+    """The function of the value and the engine's key of a record that says where it stands without an order."""
+    index = selection._index.storage if isinstance(selection, IndexSelection) else None
+    prefix = len(selection._table._storage.prefix)
+
+    def place(value: Any, key: bytes) -> bytes:
+        return key if index is None else index.entry(value, key[prefix:], stored=True) or b""
+
+    return place
 
 
 def _behind(selection: Selection[Any, Any], place: bytes) -> Selection[Any, Any]:

@@ -87,8 +87,8 @@ class Running:
                     followed(*((key, value) if followed.keyed else (value,)))
                 except Exception as error:  # the query may never come to this record
                     let_through(error)
-        except errors.Error:  # a record that is broken: who reads it is told
-            pass
+        except errors.Error as error:  # a record that is broken: who reads it is told
+            let_through(error)
 
     # -- rows ---------------------------------------------------------------------------------------------------------
 
@@ -163,10 +163,11 @@ class Running:
         try:
             selection._failed(error, key, data)
         except errors.Error as ours:
+            let_through(ours)
             if ours.table is not None:
                 raise
-        except _broken():  # the record decodes, as a view at least
-            pass
+        except _broken() as own:  # the record decodes, as a view at least
+            let_through(own)
         text = str(error) or type(error).__name__
         decoded = self.storage.decode_key(key)
         raise self.storage.named(errors.DecodeError(text, size=len(data)), decoded) from error
@@ -177,7 +178,8 @@ class Running:
         try:
             decoded = storage.decode_key(key)
             value = storage.decode_value(data, decoded)
-        except errors.Error:
+        except errors.Error as unread:
+            let_through(unread)
             return False
         for followed in functions:
             try:
@@ -203,8 +205,7 @@ class Running:
             return Choice()
         askings = [Asking(one.node, one.parameters, one.keyed) for one in query.where]
         limit = None if selection._limit is None else selection._limit + query.skip
-        found = choose(Question(askings, indexes, self._total(), order, limit), self._measure)
-        return found
+        return choose(Question(askings, indexes, self._total(), order, limit), self._measure)
 
     def _is_whole(self) -> bool:
         selection, storage = self.selection, self.storage
@@ -250,12 +251,14 @@ class Running:
                 return None
             parts.append(Part(tuple(name.split(".")), kind, is_present(known)))
         if not _vouches(self.storage.value.name):
-            parts = [part._replace(present=False) for part in parts]  # there may be None where the class says there is not
+            parts = [
+                part._replace(present=False) for part in parts
+            ]  # there may be None where the class says there is not
         return IndexFacts(index.name, tuple(parts), index.unique)
 
     def _known(self, path: str) -> Optional[Known]:
         """What is known of the field at *path* of the values."""
-        known = self.programs.following.value_type
+        known: Optional[Known] = self.programs.following.value_type
         for name in path.split("."):
             if known is None or known.optional:
                 return None
@@ -266,7 +269,7 @@ class Running:
 
     def _bound(self, access: Access) -> Optional[BoundIndex]:
         """The index that *access* reads; None if it is the key."""
-        name = access.index.name
+        name = access.facts.name
         return None if name == KEY else next(bound for bound in self.table._indexes if bound.storage.name == name)
 
     def _ranges(self, access: Access) -> list[Range]:
@@ -278,7 +281,7 @@ class Running:
         if access.exact:
             return [_exactly(spans, equal if tuples else equal[0])]
         if access.members is not None:
-            if len(equal) + 1 == len(access.index.parts):
+            if len(equal) + 1 == len(access.facts.parts):
                 return [_exactly(spans, (*equal, one) if tuples else one) for one in access.members]
             return [limits(spans, (None, None, None, (*equal, one), None)) for one in access.members]
         prefix = equal if tuples and equal else None
@@ -296,7 +299,8 @@ class Running:
         """How many entries *access* has, counted up to *most*; None where its values cannot be in the index."""
         try:
             ranges = self._ranges(access)
-        except _UNFIT:
+        except _UNFIT as error:
+            let_through(error)
             return None
         found = 0
         for lower, upper in ranges:
@@ -354,16 +358,14 @@ class Running:
             return self.selection._with(lower=lower, upper=upper, reverse=self.query.backwards)._scan
         return partial(IndexScan, self.table, lower, upper, self.query.backwards, bound)
 
-    # -- explaining -----------------------------------------------------------------------------------------------------
+    # -- explaining ---------------------------------------------------------------------------------------------------
 
     def plan(self, give: Give, shown: str) -> Plan:
         """What `Selection.explain` gives."""
         selection, query = self.selection, self.query
         choice = self.choice()
-        read = tuple([str(one) for one in choice.accesses])
-        if choice.order is not None:
-            read = (str(choice.order),)
-        used = (choice.order,) if choice.order is not None else choice.accesses
+        used = choice.accesses if choice.order is None else (choice.order,)
+        read = tuple([str(one) for one in used])
         functions = [*query.where, *filter(None, [self.order]), *([give] if isinstance(give, Followed) else [])]
         nodes = [one.node for one in functions]
         return Plan(
@@ -374,7 +376,7 @@ class Running:
             give=shown or None,
             called=reasons(nodes),
             rejected=choice.rejected,
-            indexes=tuple([one.index.name for one in used if one is not None]),
+            indexes=tuple([one.facts.name for one in used]),
             ordered=choice.order is not None,
         )
 
@@ -423,7 +425,8 @@ def _vouches(serializer: str) -> bool:
 def _exactly(spans: Any, key: Any) -> Range:
     """The range of the entries of one key."""
     if isinstance(spans, Storage):
-        encoded = spans.encode_key(key)
+        table: Storage[Any, Any] = spans
+        encoded = table.encode_key(key)
         return encoded, encoded + b"\0"
     found: Range = spans.exactly(key)
     return found
@@ -433,4 +436,3 @@ def _take(skip: int, limit: Optional[int]) -> Optional[str]:
     if limit is None:
         return f"all after {skip:,}" if skip else None
     return f"{limit:,} after {skip:,}" if skip else f"{limit:,}"
-

@@ -184,8 +184,8 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
     def _check_unlimited(self, method: str) -> None:
         if self._limit is not None or self._query.skip:
             raise TypeError(
-                f"{method}() after a limit can be meant in two ways: ask for it before limit(), or filter the rows that "
-                f"come out"
+                f"{method}() after a limit can be meant in two ways: ask for it before limit(), or go on with the rows "
+                f"that come out, in Python"
             )
 
     def _following(self) -> Following:
@@ -213,7 +213,8 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
         return made
 
     def _copy(self) -> Selection[K, V]:
-        return Selection.__new__(Selection)
+        made: Selection[K, V] = Selection.__new__(Selection)
+        return made
 
     # -- reading --------------------------------------------------------------------------------------------------
 

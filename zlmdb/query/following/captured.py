@@ -14,6 +14,7 @@ import types
 from collections.abc import Mapping, Sequence
 from typing import Any, Callable, NamedTuple, Optional
 
+from ...handlers import let_through
 from .code import assigned
 from .known import CONTAINERS, PLAIN, kind_of, names_of
 from .sight import is_constant
@@ -183,7 +184,8 @@ def read_again(function: Any, steps: Sequence[Step]) -> Optional[list[Any]]:
             elif not _holds(value, step, values):
                 return None
             values.append(value)
-    except (AttributeError, LookupError, TypeError):
+    except (AttributeError, LookupError, TypeError) as error:
+        let_through(error)
         return None
     return values
 

@@ -8,6 +8,7 @@ import types
 from collections.abc import Mapping, Sequence
 from typing import Any, Callable, NamedTuple, Optional
 
+from ...handlers import let_through
 from .arity import takes_key
 from .captured import Step, frozen, read_again
 from .code import ByCode, understood
@@ -56,7 +57,8 @@ class Reading:
         given = Given((), values)
         try:
             return values if all([_holds(guard, given) for guard in self.guards]) else None
-        except Exception:
+        except Exception as error:
+            let_through(error)
             return None
 
 
@@ -125,12 +127,14 @@ class Followed:
         try:
             answer = self.evaluated(*arguments)
         except Exception as error:
+            let_through(error)
             return self._compared_error(reading, arguments, error)
         if isinstance(reading.node, Called):
             return answer
         try:
             found = self._called(arguments)
-        except Exception:
+        except Exception as error:
+            let_through(error)
             reading.trusted = False
             raise
         if not same(answer, found):
@@ -141,6 +145,7 @@ class Followed:
         try:
             found = self._called(arguments)
         except Exception as own:
+            let_through(own)
             reading.trusted = type(own) is type(error)
             raise
         reading.trusted = False
@@ -161,7 +166,8 @@ def same(one: Any, other: Any) -> bool:
         return False
     try:
         return bool(one == other) or (one != one and other != other) or repr(one) == repr(other)
-    except Exception:
+    except Exception as error:
+        let_through(error)
         return True
 
 
