@@ -11,7 +11,9 @@ from collections.abc import Callable, Sequence
 from keyword import iskeyword
 from typing import Any
 
+from ..codegen import parses
 from .following import Followed, Given, Node, walk
+from .following.known import kind_of
 from .following.nodes import Argument, Called, Constant, Parameter, Variable, spelled
 from .following.operations import Attribute, Not
 
@@ -52,9 +54,7 @@ class Asked:
         """The expression, of ``value`` and ``key``. It adds to *names* what it needs."""
         records = ("load_key(key)", "value") if self.followed.keyed else ("value",)
         source = _Writing(f"asked{number}", records, names).spell(self.node)
-        try:
-            compile(f"{'(' * _ROOM}{source}{')' * _ROOM}", "<expression>", "eval")
-        except (SyntaxError, RecursionError, MemoryError):  # too deep for Python's parser
+        if not parses(f"{'(' * _ROOM}{source}{')' * _ROOM}"):
             name = f"interpreted{len(names)}"
             names[name] = interpreted(self.node, self.numbers)
             return f"{name}([{', '.join(self.names(number))}], [{', '.join(records)}])"
@@ -107,7 +107,7 @@ class _Writing:
 
     def constant(self, value: Any) -> str:
         """A constant, spelled out where it is short: Python folds and caches such ones."""
-        kind = type(value)
+        kind = kind_of(value)
         if value is None or kind is bool:
             return repr(value)
         plain = kind in (int, str, bytes) or (kind is float and math.isfinite(value))

@@ -15,6 +15,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from .following.known import kind_of
 from .ordering import Descending
 
 
@@ -50,7 +51,7 @@ def position_of(cursor: str, query: str) -> Position:
 
 
 def _written(value: Any) -> Any:
-    kind = type(value)
+    kind = kind_of(value)
     if value is None or kind in (bool, int, str):
         return value
     if kind is tuple:
@@ -71,7 +72,7 @@ def _read(written: Any) -> Any:
         return written
     kind, value = written  # pyright: ignore[reportUnknownVariableType]  # what json gives
     if kind == "t":
-        return tuple([_read(part) for part in value])  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        return tuple([_read(part) for part in value])  # pyright: ignore[reportUnknownVariableType]
     return Descending(_read(value)) if kind == "d" else _READ[kind](value)
 
 

@@ -58,8 +58,7 @@ def checked(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
 
 def _has_order(key: Any) -> bool:
     if type(key) is tuple:
-        parts: tuple[Any, ...] = key
-        return all([_has_order(part) for part in parts])
+        return all(map(_has_order, key))  # pyright: ignore[reportUnknownArgumentType]
     if type(key) is Descending:
         return _has_order(key.value)
     return bool(key == key)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Optional, Union
 
 from ..handlers import let_through
 from .following import Given, Node, calls
-from .following.known import Known
+from .following.known import Known, kind_of
 from .following.nodes import Argument, Constant, spelled
 from .following.operations import Attribute, Compare, Display, Item, Joined, Method, Not
 
@@ -265,7 +265,7 @@ _NUMBERS = (int, float)
 
 def _is_of(value: Any, part: Part) -> bool:
     """Whether *value* compares with the part of the key as with what the record holds."""
-    kind: Any = type(value)
+    kind = kind_of(value)
     return kind is part.kind or (kind in _NUMBERS and part.kind in _NUMBERS)
 
 

@@ -42,7 +42,8 @@ class Group(Selection[K, V]):
         self._rows = rows
 
     def _copy(self) -> Selection[K, V]:
-        made: Group[K, V] = Group.__new__(Group)
+        cls: Any = Group
+        made: Group[K, V] = cls.__new__(cls)
         made._rows = self._rows
         return made
 

@@ -192,7 +192,8 @@ class IndexSelection(Selection[K, V]):
         self._index = index
 
     def _copy(self) -> Selection[K, V]:
-        made: IndexSelection[K, V] = IndexSelection.__new__(IndexSelection)
+        cls: Any = IndexSelection
+        made: IndexSelection[K, V] = cls.__new__(cls)
         made._index = self._index
         return made
 

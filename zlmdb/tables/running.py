@@ -39,6 +39,7 @@ from ..query.scanned import Scanned
 from ..query.translated import Give, translated, want_of
 from ..query.want import Want
 from ..store.ranges import keys_from, pairs_from, seek
+from ..values.base import is_a
 from .indexstorage import BoundIndex, IndexStorage
 from .picked import PickedScan
 from .ranged import limits
@@ -424,9 +425,8 @@ def _vouches(serializer: str) -> bool:
 
 def _exactly(spans: Any, key: Any) -> Range:
     """The range of the entries of one key."""
-    if isinstance(spans, Storage):
-        table: Storage[Any, Any] = spans
-        encoded = table.encode_key(key)
+    if is_a(spans, Storage):
+        encoded: bytes = spans.encode_key(key)
         return encoded, encoded + b"\0"
     found: Range = spans.exactly(key)
     return found

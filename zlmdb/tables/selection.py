@@ -213,7 +213,8 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
         return made
 
     def _copy(self) -> Selection[K, V]:
-        made: Selection[K, V] = Selection.__new__(Selection)
+        cls: Any = Selection
+        made: Selection[K, V] = cls.__new__(cls)
         return made
 
     # -- reading --------------------------------------------------------------------------------------------------
