@@ -451,6 +451,19 @@ def test_after_a_signal_in_a_read_the_database_closes(tmp_path: Path) -> None:
     assert kept
 
 
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_closing_searches_the_heap_once_however_many_reads_are_open(db: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    searches: list[int] = []
+    search = gc.get_referrers
+    monkeypatch.setattr(gc, "get_referrers", lambda *parts: searches.append(len(parts)) or search(*parts))
+    held = [db.read() for _ in range(20)]
+    with pytest.raises(zlmdb.DatabaseInUse, match=r"open transactions \(20\): \[(<[^>]*>, ){5}\.\.\.\]"):
+        db.close()
+    assert len(searches) <= 1
+    del held
+    db.close()
+
+
 @pytest.mark.skipif(not COUNTS_REFERENCES, reason="a function of CPython")
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

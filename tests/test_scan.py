@@ -221,7 +221,7 @@ def test_writes_to_another_table_leave_a_scan_as_fast_as_it_is(t: Any) -> None:
     rows = t.numbers.select()._scan()
     keys = iter(rows.keys())
     next(keys)
-    shared = t.other._storage.space == t.numbers._storage.space  # in a classic file all tables are in one key space
+    shared = t.other._storage.space == t.numbers._storage.space  # in a classic file all tables are in one keyspace
     t.other[5] = 5
     assert rows.paused == shared
     t.numbers[5] = 5

@@ -93,16 +93,16 @@ def open(
     With a *schema* the tables and indexes that it declares and the file lacks are made before this returns, under the
     write lock, so that several processes may open at once. Without one the file must exist, and reads as plain data.
 
-    *maxsize*: bytes, a hard limit beyond which writes raise `DatabaseFull`; None: grows by itself. *durability*:
-    ``"full"`` (a commit survives a power loss), ``"commit"`` (the last ones may be lost, never consistency), ``"none"``
-    (a power loss may cost everything, consistency too; the end of the process nothing). *layout* is that of a new file;
-    an existing one keeps its own. *timeout*: seconds to wait for another writer; None waits for ever, and logs so after
-    a second. *readonly*: nothing can be written and nothing is made; a declared table that the file lacks reads as
-    empty. *create* False: the file must exist, and what it lacks is not made. *lock* False, with *readonly*: reads
-    without LMDB's locks, as this does by itself where nobody can write; if somebody writes meanwhile, what is read is
-    wrong. *verify*: all pages are looked at before LMDB reads any of them, as `Database.verify` does, some seconds a
-    GB; for a file that others may have written. *drop_indexes*: the indexes are dropped that the file has and a table
-    class does not declare; else they stay, and such a table can only be read.
+    *maxsize*: bytes, a hard limit beyond which writes raise `DatabaseFull`, except those that make room; None: grows by
+    itself. *durability*: ``"full"`` (a commit survives a power loss), ``"commit"`` (the last ones may be lost, never
+    consistency), ``"none"`` (a power loss may cost everything, consistency too; the end of the process nothing).
+    *layout* is that of a new file; an existing one keeps its own. *timeout*: seconds to wait for another writer; None
+    waits for ever, and logs so after a second. *readonly*: nothing can be written and nothing is made; a declared table
+    that the file lacks reads as empty. *create* False: the file must exist, and what it lacks is not made. *lock*
+    False, with *readonly*: reads without LMDB's locks, as this does by itself where nobody can write; if somebody
+    writes meanwhile, what is read is wrong. *verify*: all pages are looked at before LMDB reads any of them, as
+    `Database.verify` does, some seconds a GB; for a file that others may have written. *drop_indexes*: the indexes are
+    dropped that the file has and a table class does not declare; else they stay, and such a table can only be read.
 
     The same file opened again with the same options shares one environment. Raises `DatabaseInUse` when the options
     differ, FileNotFoundError, `InvalidDatabase`, `CorruptDatabase`, `SchemaMismatch`, `WriterTimeout`; where an index

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, Optional, TypeVar, get_args
+from typing import Annotated, Any, Optional, TypeVar, get_args, get_origin
 
 from ..errors import EncodeError
 from ..handlers import let_through
 from ..keys import KeyCodec, key_codec
 from ..typeargs import type_arguments
 from ..values import serializer
-from ..values.base import Serializer
+from ..values.base import Serializer, is_free
+from ..values.description import format_of
 
 Callables = Mapping[str, Callable[..., Any]]
 
@@ -33,7 +34,18 @@ def map_codecs(
     callables.update(named)
     # With callables these, and not the format, have to know the model.
     made = _format(value).configured(**callables) if callables else serializer(value, localns=localns)
+    if not callables and format_of(made.name) in ("json", "cbor") and _is_plain(value):
+        made = made.unchecked()  # documents are what the library holds, as in zlmdb <= 26
     return key_codec(key), made
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether the type *value* is that of documents, of whatever their library holds."""
+    inner = get_args(value)[0] if hasattr(value, "__metadata__") else value
+    if get_origin(inner) not in (dict, list):
+        return is_free(inner) or inner in (dict, list)
+    *keys, items = get_args(inner)
+    return is_free(items) and all(key is str or is_free(key) for key in keys)
 
 
 class OwnKeys(KeyCodec[Any]):

@@ -18,6 +18,7 @@ import zlmdb
 from ..engines import registry
 from ..operations.keytext import from_plain, is_bytes, parse
 from ..values.base import is_a
+from ..values.recorded import Recorded
 from .output import to_json
 
 COMPRESSION = {"zlib": 1, "snappy": 2}
@@ -93,7 +94,13 @@ class Contents(NamedTuple):
         return text
 
     def parsed(self, text: str) -> Any:
-        """The value that *text* means: JSON for documents and numbers, itself for texts, hexadecimal for bytes."""
+        """The value that *text* means: JSON for documents and numbers, itself for texts, hexadecimal for bytes.
+
+        Where the file records the fields of the values, it has these. Raises ValueError for one that does not fit.
+        """
+        codec = self.table._storage.value
+        if isinstance(codec, Recorded):
+            return self._by_fields(codec, text)
         kind = innermost(self.value)
         if kind == "string":
             return text
@@ -105,6 +112,14 @@ class Contents(NamedTuple):
             return json.loads(text)
         except ValueError as error:
             raise click.UsageError(f"{text!r} is not JSON: {error}") from error
+
+    def _by_fields(self, codec: Recorded, text: str) -> Any:
+        try:
+            return codec.from_json(text)
+        except (zlmdb.Error, ValueError) as error:
+            raise zlmdb.EncodeError(
+                f"{text} does not fit the fields that the file records, {codec.shown}: {error.__cause__ or error}"
+            ) from error
 
 
 def _scalar(kind: str, text: str) -> Any:
@@ -143,7 +158,7 @@ def opened(
     with zlmdb.open(path, readonly=not write) as db:
         infos = db.tables()
         with db.write() if write else db.read() as t:
-            table = t[name]
+            table = t._undeclared(name, by_fields=True) if write else t[name]
             yield Contents(table, infos[table._name].value or "bytes", unpickle)
 
 

@@ -64,7 +64,7 @@ def _namespace() -> dict[str, str]:
 @command
 @click.argument("path", type=click.Path(path_type=Path))
 def tables(path: Path, as_json: bool) -> None:
-    """List the tables of the database at PATH: types, records, bytes and indexes; with --json the fields, too.
+    """List the tables of the database at PATH: types, records, bytes, indexes, and the fields of model classes.
 
     The types are missing where zlmdb 26 made the table, which does not store them.
     """
@@ -72,7 +72,7 @@ def tables(path: Path, as_json: bool) -> None:
         rows = [
             {
                 "table": one.name, "key": one.key, "value": one.value, "records": one.count, "bytes": one.bytes,
-                "indexes": one.indexes, **({"fields": one.fields} if as_json else {}),
+                "indexes": one.indexes, "fields": one.fields,
             }
             for one in db.tables().values()
         ]  # fmt: skip

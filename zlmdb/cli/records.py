@@ -63,12 +63,14 @@ def _write_raw(value: Any, kind: str) -> None:
 def put(path: Path, table: str, key: str, value: str, as_map: Optional[str], as_json: bool) -> None:
     """Store VALUE under KEY in TABLE of the database at PATH, in place of what is there.
 
-    VALUE is JSON for documents and numbers, the text itself for texts, hexadecimal for bytes; pickles, FlatBuffers and
-    arrays are written by programs. The file does not hold your model class: a document that does not fit it is an error
-    when your program reads it. A table with indexes is refused, because only your program knows all of them.
+    VALUE is JSON for documents and numbers, the text itself for texts, hexadecimal for bytes; pickles and arrays are
+    written by programs. Of a model class the file holds the fields: VALUE must have these, with their types. What the
+    class itself checks beyond that is not known here. A table with indexes is refused, because only your program knows
+    how their keys are made.
     A KEY or VALUE that begins with a dash and is no number comes after --.
     """
     with opened(path, table, write=True, as_map=as_map) as contents:
+        contents.table._check_write()  # before the value is looked at
         contents.table[contents.key(key)] = contents.parsed(value)
     if as_json:
         output.line({"stored": 1})

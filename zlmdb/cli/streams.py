@@ -17,8 +17,8 @@ import zlmdb
 from ..engines import registry
 from ..operations.backup import as_private_as, file_of, replacing
 from ..operations.filling import Like, new_file
+from ..operations.loading import load as load_stream
 from ..operations.stream import MAX_LINE
-from ..operations.stream import load as load_stream
 from . import output
 from .group import command
 
@@ -95,14 +95,17 @@ def _is_stream(file: str) -> bool:
     "--max-line", type=click.IntRange(min=1), default=MAX_LINE, metavar="BYTES", show_default=True,
     help="The longest line to read. A value of a GiB takes one of 1.5 GiB.",
 )  # fmt: skip
-def load(file: IO[bytes], path: Path, layout: Any, lmdb: Optional[str], max_line: int, as_json: bool) -> None:
+@click.option("--no-check", is_flag=True, help="Do not read the values: faster, and for damaged ones.")
+def load(
+    file: IO[bytes], path: Path, layout: Any, lmdb: Optional[str], max_line: int, no_check: bool, as_json: bool
+) -> None:
     """Make a new database at PATH of the stream FILE that dump wrote; - is standard input.
 
-    The whole stream is checked first. Those may read the database who may read FILE. Indexes are built when a program
-    that declares them opens the database.
+    The whole stream is checked first, and each value read by its type and its recorded fields. Indexes come with it.
+    Those may read the database who may read FILE.
     """
     with output.progress(as_json) as told, new_file(path, layout, lmdb, like=_like(file)) as store:
-        streamed = load_stream(store, file, told, new=True, max_line=max_line)
+        streamed = load_stream(store, file, told, new=True, max_line=max_line, check=not no_check)
     output.fields({"tables": streamed.tables, "records": streamed.records}, as_json)
 
 

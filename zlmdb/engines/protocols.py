@@ -20,7 +20,7 @@ Data = Union[bytes, memoryview]
 """What an engine reads: bytes, or with ``buffers=True`` a memoryview that is valid inside its transaction only."""
 
 Handle = Any
-"""What an engine gives for a key space, opaque to everything above; None is the main one."""
+"""What an engine gives for a keyspace, opaque to everything above; None is the main one."""
 
 Durability = Literal["full", "commit", "none"]
 
@@ -69,7 +69,7 @@ def known_options(given: dict[str, Any], known: Sequence[str]) -> dict[str, Any]
 
 
 class Cursor(Protocol):
-    """A position in one key space of one transaction. New cursors stand nowhere: `key` is then ``b""``.
+    """A position in one keyspace of one transaction. New cursors stand nowhere: `key` is then ``b""``.
 
     When the current record is deleted, `next` goes to the following one and `prev` to the preceding one. What they do
     is undefined when a record was put into that gap since (LMDB skips or repeats records), after a move that failed,
@@ -185,7 +185,7 @@ class Transaction(Protocol):
 
 
 class Environment(Protocol):
-    """An open store: key spaces (the main one is handle None), a single writer, snapshots for readers."""
+    """An open store: keyspaces (the main one is handle None), a single writer, snapshots for readers."""
 
     def begin(
         self, db: Handle = None, parent: Optional[Any] = None, write: bool = False, buffers: Any = False
@@ -194,7 +194,7 @@ class Environment(Protocol):
         ...
 
     def open_db(self, key: Optional[bytes] = None, txn: Optional[Any] = None, *, create: bool = True) -> Handle:
-        """The handle of the key space named *key*. Raises when it does not exist and *create* is false."""
+        """The handle of the keyspace named *key*. Raises when it does not exist and *create* is false."""
         ...
 
     def max_key_size(self) -> int:
@@ -206,7 +206,7 @@ class Environment(Protocol):
         ...
 
     def stat(self) -> Any:
-        """Statistics of the main key space, a dict of ints."""
+        """Statistics of the main keyspace, a dict of ints."""
         ...
 
     def info(self) -> Any:
@@ -236,7 +236,7 @@ class State(Protocol):
         ...
 
     def main(self) -> Iterable[Record]:
-        """The records of the main key space, in order."""
+        """The records of the main keyspace, in order."""
         ...
 
     def records(self, name: str, tree: Any) -> Iterable[Record]:
@@ -245,7 +245,7 @@ class State(Protocol):
 
 
 class Tree(Protocol):
-    """A key space of a damaged file."""
+    """A keyspace of a damaged file."""
 
     @property
     def entries(self) -> int:
@@ -268,7 +268,7 @@ class Record(Protocol):
 
     @property
     def tree(self) -> Optional[Any]:
-        """The key space that it names, a `Tree`, if it names one."""
+        """The keyspace that it names, a `Tree`, if it names one."""
         ...
 
 
@@ -324,7 +324,7 @@ class Engine(Protocol):
 
     @property
     def names_in_main(self) -> bool:
-        """Whether the names of key spaces are keys of the main one, where other programs may write, too."""
+        """Whether the names of keyspaces are keys of the main one, where other programs may write, too."""
         ...
 
     @property
@@ -335,6 +335,11 @@ class Engine(Protocol):
     @property
     def can_grow(self) -> bool:
         """Whether the user set no limit, and making room is left to `grow`."""
+        ...
+
+    @property
+    def limited(self) -> bool:
+        """Whether `require_room` is to be asked before commits."""
         ...
 
     @property
@@ -402,7 +407,7 @@ class Engine(Protocol):
         ...
 
     def holds_spaces(self, env: Any, txn: Any) -> bool:
-        """Whether there is any key space but the main one."""
+        """Whether there is any keyspace but the main one."""
         ...
 
     def closed(self) -> None:
@@ -425,6 +430,10 @@ class Engine(Protocol):
 
     def grow(self, env: Any) -> None:
         """Make room, if the user set no limit. No transaction is open."""
+        ...
+
+    def require_room(self, env: Any, txn: Any, handles: Iterable[Handle]) -> None:
+        """Raise `DatabaseFull` where what *txn* stores leaves no room to delete. *handles*: of all spaces but main."""
         ...
 
     def adopt_size(self, env: Any) -> None:

@@ -112,20 +112,27 @@ class Operations:
         return dump(self._open_store, file, tables, progress)
 
     def load(
-        self, file: IO[bytes], *, max_line: Optional[int] = None, progress: Optional[Told] = None
-    ) -> Streamed:  # fmt: skip
-        """Store the tables of a stream that `dump` wrote, none of which this database has yet.
+        self,
+        file: IO[bytes],
+        *,
+        check: bool = True,
+        max_line: Optional[int] = None,
+        progress: Optional[Told] = None,
+    ) -> Streamed:
+        """Store the tables of a stream that `dump` wrote, none of which this database has yet, with their indexes.
 
-        The whole stream is checked first, and then stored in one transaction: all of it, or nothing. Declared indexes
-        are built when a program that declares them opens the database. A line may have *max_line* bytes, 512 MiB by
-        default, which is one of a value of 384 MiB. Raises `DecodeError` when a line is longer, the stream was cut off
-        or has changed, `ConstraintError` when a table or slot is there already, `SchemaMismatch` for a table
+        The whole stream is checked first, and then stored in one transaction: all of it, or nothing. With *check* each
+        value is read by its type, and by the fields that the stream records of it. A line may have *max_line* bytes,
+        512 MiB by default, which is one of a value of 384 MiB. Raises `DecodeError` when a line is longer, the stream
+        was cut off or has changed, or a value cannot be read; `ConstraintError` when a table or slot is there already,
+        `SchemaMismatch` for a table
         without types from the other layout, and where both have migrations, which differ; `ReadonlyDatabase`,
         `NestedTransaction`.
         """
-        from .stream import MAX_LINE, load
+        from .loading import load
+        from .stream import MAX_LINE
 
-        return load(self._open_store, file, progress, max_line=MAX_LINE if max_line is None else max_line)
+        return load(self._open_store, file, progress, max_line=MAX_LINE if max_line is None else max_line, check=check)
 
     @staticmethod
     def convert(

@@ -17,8 +17,8 @@ from ..engines import Handle, Transaction
 from ..keys import from_name as key_from_name
 from ..schema.attach import mismatch, storage_of
 from ..schema.declaration import Declaration
-from ..schema.rewriting import blocks
-from ..schema.settling import Plain, plain_of, reader_of
+from ..schema.plaindata import Plain, plain_of, reader_of
+from ..schema.rewrite import blocks
 from ..store.catalogue import Catalogue, Keyspace, Slot, catalogue_of
 from ..store.ranges import pairs_from, prefixed, seek
 from ..store.store import Store

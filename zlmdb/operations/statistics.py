@@ -60,16 +60,16 @@ def sizes(store: Store) -> dict[str, Any]:
     engine, env = store.engine, store.environment
     measured = {**found[0], **summed, **env.info()}
     pages = sum(measured[name] for name in _PAGES)
-    used = pages * measured["psize"]
+    used, capacity = pages * measured["psize"], engine.capacity(env)
     return {
         "num_slots": len(_slots(store)),
         "current_size": 0 if engine.file is None else os.path.getsize(engine.file),
-        "max_size": measured["map_size"],
+        "max_size": capacity,
         "page_size": measured["psize"],
         "pages": pages,
         "used": used,
         "reclaimable": max(0, engine.data_pages(env) - pages) * measured["psize"],
-        "free": 1.0 - used / measured["map_size"] if measured["map_size"] else 1.0,
+        "free": max(0.0, 1.0 - used / capacity) if capacity else 1.0,
         "lib_version": engine.file_version(env),
         "lmdb_version": engine.library_version(env),
         **measured,

@@ -319,7 +319,8 @@ def choose(question: Question, measure: Measure) -> Choice:
     found = _filters(question, measure)
     order = _order(question, found, measure)
     if order is not None:
-        return Choice((), order, tuple(question.rejected))
+        rejected = [one for one in question.rejected if not one.startswith(str(order))]
+        return Choice((), order, tuple(rejected))
     return Choice(found, None, tuple(question.rejected))
 
 

@@ -129,10 +129,16 @@ class Schema:
             return table
         if name in unit.storages:
             return bound(unit, name)
-        storage = undeclared(unit.txn._store, name)
+        return self._undeclared(name)
+
+    def _undeclared(self, name: str, *, by_fields: bool = False) -> Table[Any, Any]:
+        """The table *name* that the schema does not declare, as `attach.undeclared` has it."""
+        unit = self._unit
+        storage = undeclared(unit.txn._store, name, by_fields=by_fields)
         if storage is None:
             raise KeyError(f"no table {name!r} in the file; {_nearest(name, list(self))}")
-        table = unit.txn._tables[name] = Table._bound(unit.txn, storage)
+        table: Table[Any, Any] = Table._bound(unit.txn, storage)
+        unit.txn._tables[name] = table
         unit.txn._mixed = True
         return table
 

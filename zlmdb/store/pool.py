@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any, Callable, Generic, Optional, TypeVar
 
-from .blocks import COUNTS_REFERENCES, clear_frames
+from .blocks import COUNTS_REFERENCES
 
 T = TypeVar("T")
 
@@ -50,8 +50,6 @@ class Unit(Generic[T]):
 
         Whoever asks must not have the transaction in a variable.
         """
-        if not self._is_left():
-            clear_frames(self.txn, self.view)
         if self._is_left():
             self.txn._clear()
 

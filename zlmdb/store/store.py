@@ -1,6 +1,6 @@
-"""An open environment of this process, shared by every handle of one file: key spaces, transactions, fork.
+"""An open environment of this process, shared by every handle of one file: keyspaces, transactions, fork.
 
-A *space* is a named key space of the engine; the main one is named None. Handles of spaces are opened here and nowhere
+A *space* is a named keyspace of the engine; the main one is named None. Handles of spaces are opened here and nowhere
 else, never inside a user's transaction: LMDB gives the number of a handle that was opened in an aborted transaction to
 the next one, and a later write would land in another table.
 """
@@ -20,7 +20,7 @@ from .. import errors
 from ..engines import Engine, Environment, Handle, Told, Transaction
 from ..log import log
 from . import layout
-from .blocks import COUNTS_REFERENCES, BlockExit, Leave, is_over
+from .blocks import COUNTS_REFERENCES, BlockExit, Leave, clear_frames, is_over
 from .gate import Gate
 from .layout import TRAITS, Layout, Traits
 from .readers import Ages
@@ -59,7 +59,7 @@ class Live(Protocol):
 
 
 class Space(NamedTuple):
-    """A key space ready for use: the engine's handle, and the store's count of handles when it was published."""
+    """A keyspace ready for use: the engine's handle, and the store's count of handles when it was published."""
 
     handle: Handle
     since: int
@@ -71,6 +71,7 @@ OpenSpace = Callable[[bytes], Handle]
 """Gives the handle of a space, which is made where it is missing."""
 
 _LOOK_AGAIN = 1.0  # seconds between two looks at an open file
+_SHOWN = 5  # of the transactions that keep a store from being closed, in the error
 _ATTEMPTS = 100  # to begin, each time after another process has made the file larger
 
 
@@ -81,6 +82,7 @@ class Store:
         self.engine = engine
         self.layout: Layout = layout
         self.readonly = engine.options.readonly
+        self.limited = engine.limited
         self.users = 0
         self.sequence = 0
         self.env: Optional[Environment] = None
@@ -98,6 +100,7 @@ class Store:
         self._era = (-1, 0)  # the latest snapshot that is of it, and its number
         self.guarded: tuple[Optional[int], Mapping[bytes, str]] = None, {}  # an era, and what raw writes would break
         self.wanted: set[bytes] = set()
+        self.pending: list[Callable[[Optional[float]], object]] = []
         self.at_rest: Optional[Callable[[], None]] = None
         self._reset_locks()
         self._opened(engine.open())
@@ -181,10 +184,19 @@ class Store:
                 self._publish(self._retried(lambda env: self._existing(env, missing)))
 
     def open_wanted(self, timeout: Optional[float]) -> None:
-        """Before a write transaction begins: open what one before it could not."""
+        """Before a write transaction begins: open what one before it could not, and do what waits for a writer.
+
+        *pending* are changes of the catalogue, each called with the timeout, that a program which only reads must not
+        make. One that raises is called again by the next writer.
+        """
         if self.wanted:
             wanted, self.wanted = self.wanted, set()
             self.open_spaces(wanted, timeout=timeout)
+        while self.pending:
+            change = self.pending[0]
+            change(timeout)
+            with suppress(ValueError):  # another thread has made it, too
+                self.pending.remove(change)
 
     def change(
         self, work: Callable[[Transaction, OpenSpace], R], *, timeout: Optional[float] = None
@@ -221,6 +233,8 @@ class Store:
             txn = writing.txn = self.begin(write=True, who=writing)
             try:
                 result = work(txn, open_space)
+                if self.limited:
+                    self.require_room(txn, self.sequence, opened)
                 txn.commit()
                 if (
                     self.engine.options.durability == "commit"
@@ -370,9 +384,21 @@ class Store:
     def end_leftovers(self) -> None:
         """End what blocks that are over have left open, since an interrupt came at their end."""
         self.writer.end_leftovers()
+        # Once for all of them, since each time the whole heap is searched.
+        parts = [part for unit in self._units_in_use() for part in (unit.txn, unit.view)]
+        if parts and COUNTS_REFERENCES:
+            clear_frames(*parts)
+        collect = bool(parts) and not COUNTS_REFERENCES
+        del parts  # which would be counted, and kept
+        if collect:
+            gc.collect()
         self._end_blocks()
-        for unit in [one._unit for one in self._alive() if one.active and one._unit is not None]:
+        for unit in self._units_in_use():
             unit.end_if_over()
+
+    def _units_in_use(self) -> list[Any]:
+        """Of the transactions that are open."""
+        return [one._unit for one in self._alive() if one.active and one._unit is not None]
 
     def look_at_reads(self, now: float) -> None:
         """From time to time as a transaction begins: see which reads are open, for too long or for nobody."""
@@ -461,6 +487,11 @@ class Store:
                 size=len(key),
                 limit=limit,
             )
+
+    def require_room(self, txn: Transaction, sequence: int, opened: Mapping[bytes, Handle]) -> None:
+        """Raise `DatabaseFull` where *txn*, which began at *sequence* and has *opened* spaces, stores too much."""
+        spaces = {name: space.handle for name, space in list(self.spaces.items()) if space.since <= sequence}
+        self.engine.require_room(self.environment, txn, {**spaces, **opened}.values())
 
     @property
     def can_nest(self) -> bool:
@@ -615,12 +646,11 @@ class Store:
     def close(self) -> None:
         """Close the environment. Raises `DatabaseInUse` when transactions are open."""
         self.end_leftovers()
-        open_transactions = [
-            repr(live) for live in self._alive() if live.active
-        ]  # texts: whoever has one keeps it open
-        if open_transactions:
+        in_use = [repr(live) for live in self._alive() if live.active]  # texts: whoever has one keeps it open
+        if in_use:
+            shown = ", ".join(in_use[:_SHOWN]) + (", ..." if len(in_use) > _SHOWN else "")
             raise errors.DatabaseInUse(
-                f"the database {self.engine.path!r} has open transactions: [{', '.join(open_transactions)}]; "
+                f"the database {self.engine.path!r} has open transactions ({len(in_use)}): [{shown}]; "
                 "end them before close()"
             )
         env, self.env = self.env, None

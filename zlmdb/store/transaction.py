@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Optional
 from .. import errors
 from ..handlers import let_through
 from ..log import log
-from .blocks import BlockExit, Leave, clear_frames, is_over
+from .blocks import BlockExit, Leave, is_over
 from .catalogue import catalogue_of
 from .pool import IN_LOOP, is_free, references
 from .scans import Scans, Written
@@ -191,7 +191,7 @@ class Transaction:
         self._error, self._puts, self._dels = None, 0, 0  # those of the transaction before
         if self._hooks:
             self._hooks = []
-        if store.wanted:
+        if store.wanted or store.pending:
             store.open_wanted(self._timeout)
         store.writer.acquire(self._timeout, self._hold)
         self._since = now = _clock()  # it may have waited
@@ -235,6 +235,8 @@ class Transaction:
                 f"{error!r}"
             ) from error
         try:
+            if self._puts and self._store.limited:
+                self._store.require_room(raw, self._sequence, {})
             raw.commit()
         except BaseException as error:  # also what a signal raises when it came while the disk was at work
             self._commit_failed(raw, error)
@@ -252,6 +254,8 @@ class Transaction:
             self._forget()
             ours = self._store.engine.translate(error)
             self._store.full = _needs_room(ours)
+            with suppress(Exception):  # it has ended, unless the error is ours
+                raw.abort()
             self._end()
             errors.raise_as(ours, error)
         self._hooks.clear()
@@ -408,7 +412,6 @@ class Transaction:
         over = is_over(self) if not self._write or self._in_with else False
         unit = self._unit
         if not over and unit is not None and self._block is None:
-            clear_frames(unit.view)
             over = unit.is_unheld()
         if over:
             self._clear()

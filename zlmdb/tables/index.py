@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, Optional, TypeVar, Un
 from uuid import UUID
 
 from ..keys import KeyCodec, key_codec
-from ..typeargs import field_types
+from ..typeargs import UNIONS, field_types
 from ..values.base import is_a
 from .indexview import IndexView, UniqueIndexView
 
@@ -73,17 +73,41 @@ class DeclaredIndex(Generic[I]):
     def _declared(self, model: Any) -> Any:
         """The type of the index key."""
         self._check_fields(get_origin(model) or model)
-        if self._key_type is not None:
-            return self._key_type
-        alias = getattr(self, "__orig_class__", None)
-        if alias is not None and not isinstance(alias.__args__[0], TypeVar):
-            return alias.__args__[0]
+        given = self._given
+        if given is not None:
+            return given
         if not self._fields:
             raise TypeError(
                 f"the index {self._name!r} of a function needs its key type: {type(self).__name__}[str](...)"
             )
         parts = tuple(self._field_type(model, field) for field in self._fields)
         return parts[0] if len(parts) == 1 else GenericAlias(tuple, parts)
+
+    @property
+    def _given(self) -> Any:
+        """The type of the index key where the program gives it, None where not."""
+        if self._key_type is not None:
+            return self._key_type
+        alias = getattr(self, "__orig_class__", None)
+        return None if alias is None or isinstance(alias.__args__[0], TypeVar) else alias.__args__[0]
+
+    def _check_types(self, model: Any) -> None:
+        """Raise `TypeError` where the given key type cannot be that of the fields of *model*."""
+        given = self._given
+        if given is None or not self._fields:
+            return
+        try:
+            types = field_types(model, getattr(self._owner, "_locals_seen", None))
+        except (NameError, TypeError):  # not defined yet
+            return
+        parts = (given,) if len(self._fields) == 1 else get_args(given)
+        if len(parts) == len(self._fields):
+            for field, part in zip(self._fields, parts):
+                if not _may_be(types.get(field), part):
+                    raise TypeError(
+                        f"index {self._name!r}: the field {field!r} is {_shown(types[field])}, and the index is "
+                        f"declared with the key type {_shown(part)}: give it the type of the field, or leave it out"
+                    )
 
     def _check_fields(self, cls: Any) -> None:
         """Raise `TypeError` for a field that *cls* does not list: the first record would fail."""
@@ -223,6 +247,22 @@ def _changes_fields(cls: Any) -> bool:
         return written or not all(field.init for field in fields.values())
     attributes = getattr(cls, "__attrs_attrs__", ())
     return any(one.converter is not None or one.validator is not None or not one.init for one in attributes)
+
+
+def _may_be(field: Any, key: Any) -> bool:
+    """Whether a field of the type *field* may have keys of the type *key*; what is not known here may."""
+    origin = get_origin(field)
+    if origin in UNIONS:
+        return any(_may_be(one, key) for one in get_args(field) if one is not type(None))
+    if origin is Annotated:
+        return _may_be(get_args(field)[0], key)
+    if get_origin(key) is Annotated:
+        return _may_be(field, get_args(key)[0])
+    return field not in _EXACT or key not in _EXACT or field is key or (field is int and key is float)
+
+
+def _shown(annotation: Any) -> str:
+    return annotation.__name__ if isinstance(annotation, type) else str(annotation).replace("typing.", "")
 
 
 _EXACT = (int, str, bytes, bool, float, UUID, datetime, date, time, timedelta)

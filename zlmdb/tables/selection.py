@@ -311,7 +311,7 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
         return cursor, None, None
 
     def count(self) -> int:
-        """The number of records. O(1) for a whole table with a key space of its own, else it reads every key.
+        """The number of records. O(1) for a whole table with a keyspace of its own, else it reads every key.
 
         With `where` it reads what the conditions name of every record that an index does not leave out.
         """
@@ -433,7 +433,7 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
     # -- the loop -------------------------------------------------------------------------------------------------
 
     def _read(self, kind: Callable[[Storage[Any, Any], Scan], Iterator[Any]]) -> Iterator[Any]:
-        """What *kind* gives of each record: in one loop of C, until something is written to the key space."""
+        """What *kind* gives of each record: in one loop of C, until something is written to the keyspace."""
         storage, txn = self._table._storage, self._table._txn
         load_key, load = storage.load_key, storage.load
         scan: Optional[Scan] = None
@@ -507,7 +507,7 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
             table._storage.decode_value(data, decoded)
         raise error
 
-    # -- the engine's records, while nothing is written to the key space --------------------------------------------
+    # -- the engine's records, while nothing is written to the keyspace --------------------------------------------
 
     def _engine_keys(self) -> Iterator[bytes]:
         """The engine's keys of the range, whatever the limit."""
@@ -541,6 +541,6 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
         return self._table._entries()
 
     def _is_whole(self, storage: Optional[Storage[Any, Any]] = None) -> bool:
-        """Whether these are all records of a key space that holds nothing else."""
+        """Whether these are all records of a keyspace that holds nothing else."""
         storage = storage or self._table._storage
         return storage.alone and self._lower == storage.lower and self._upper == storage.upper

@@ -1,4 +1,4 @@
-"""Where and how one table is kept in one open store: its key space, its codecs, and the errors that name it."""
+"""Where and how one table is kept in one open store: its keyspace, its codecs, and the errors that name it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class FileIndexes(NamedTuple):
 
 
 class Storage(Generic[K, V]):
-    """A table's key space (*space*, or None for the main one, and the *prefix* of its keys there) and codecs.
+    """A table's keyspace (*space*, or None for the main one, and the *prefix* of its keys there) and codecs.
 
     *name* names the table in errors. *indexes* are kept in step with the records, and *followers* are told of every
     change, too (see `upkeep`). *file_indexes* are those of the file when it was opened; *find_indexes* takes an
@@ -79,7 +79,7 @@ class Storage(Generic[K, V]):
 
     @property
     def spaces(self) -> list[Optional[bytes]]:
-        """The key spaces that a write to the table may change."""
+        """The keyspaces that a write to the table may change."""
         return [self.space, *(index.storage.space for index in self.indexes)]
 
     def encode_key(self, key: K) -> bytes:
@@ -161,7 +161,7 @@ class Storage(Generic[K, V]):
         )
 
     def any(self, cursor: Any) -> bool:
-        """Whether there is a record, by a *cursor* over the key space."""
+        """Whether there is a record, by a *cursor* over the keyspace."""
         return next(prefixed_keys(cursor, self.prefix), None) is not None
 
     def check_sorts(self) -> None:
@@ -181,7 +181,7 @@ class Storage(Generic[K, V]):
 
 
 class Nothing:
-    """Reads as an empty key space: what a table is that the file does not have."""
+    """Reads as an empty keyspace: what a table is that the file does not have."""
 
     def __init__(self, name: str) -> None:
         self._name = name

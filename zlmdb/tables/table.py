@@ -27,7 +27,7 @@ from .keyfield import KeyField
 from .ranged import Bounds, Ranged, limits
 from .selection import Selection
 from .storage import FileIndexes, Nothing, Storage
-from .tableclass import TableType, calling_locals
+from .tableclass import TableType, calling_locals, check_index_types
 from .upkeep import Change
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
     _lookup: Callable[[Any], bytes]
     _load: Callable[[Any], V]
     _views: dict[str, Any]
-    _absent: Optional[Nothing]  # stands in for the key space where the file does not have it
+    _absent: Optional[Nothing]  # stands in for the keyspace where the file does not have it
     _steady: bool  # the engine's own functions serve it
     _checked: bool  # another program may have changed what the file says of the table
     _era: Optional[int]  # the latest one that they were looked for in
@@ -142,6 +142,7 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
             cls._key_source = key if isinstance(key, str) else staticmethod(key)
         if "_plain" not in vars(cls):  # else it was made by `specialised`, of a class that has these
             cls._locals_seen = calling_locals(mentioned=vars(cls).get("__orig_bases__", ()))
+            check_index_types(cls, Table)
             cls._plain = cls.__setitem__ is Table.__setitem__
 
     def __init__(self) -> None:
@@ -563,7 +564,7 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
             self._txn._fail(error, table=self._name)
 
     def _entries(self, handle: Any = None) -> int:
-        """The engine's count of records of the whole key space, in O(1)."""
+        """The engine's count of records of the whole keyspace, in O(1)."""
         try:
             count: int = self._raw.stat(self._db if handle is None else handle)["entries"]
         except Exception as error:
@@ -673,7 +674,7 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
         return deleted
 
     def _drop(self, storage: Storage[Any, Any], handle: Any) -> int:
-        """Delete every record of a key space, or of the prefix that *storage* has in it; how many."""
+        """Delete every record of a keyspace, or of the prefix that *storage* has in it; how many."""
         raw, deleted = self._raw, 0
         try:
             if storage.alone:

@@ -1,7 +1,8 @@
 """Values as CBOR (RFC 8949), by cbor2.
 
 Without a type, and without callables, values are what cbor2 holds, as far as it is data: no patterns, no MIME messages,
-nothing that refers to itself. Tuples come back as lists. The bytes are those of zlmdb <= 26. A value of a model class
+nothing that refers to itself. What would come back as something else, such as a tuple, is refused, except in classic
+maps and where it is unchecked. The bytes are those of zlmdb <= 26. A value of a model class
 is a map of its fields by name, in the order of `cborwriter`, or in that of the class where the type has no fixed depth;
 what is not CBOR's own (without tags) is text, as in JSON, but bytes are bytes.
 """
@@ -15,7 +16,7 @@ from typing import Any, TypeVar
 
 from .base import Data, Decode, Encode
 from .depth import TOO_DEEP, shallow
-from .documents import DocumentSerializer
+from .documents import DocumentSerializer, plain_data_of
 from .models import Model
 
 T = TypeVar("T")
@@ -39,6 +40,24 @@ class CborSerializer(DocumentSerializer[T]):
         encode, decode = super().typed_codec(model)
         write = writer(model.shape, self.codec()[0])
         return (encode, decode) if write is None else (write, reader(model, decode))
+
+    @classmethod
+    def faithful(cls) -> Encode:
+        """An encoder that looks at most documents once."""
+        import cbor2
+
+        library: Any = cbor2
+        is_plain, general = plain_data_of("cbor"), super().faithful()
+
+        def encode(value: Any) -> bytes:
+            if not is_plain(value):
+                return general(value)
+            data: bytes = library.dumps(value)
+            if _MAY_BE_TAGS.search(data) is not None:
+                refuse_tags(data)
+            return data
+
+        return encode
 
     @classmethod
     def codec(cls) -> tuple[Encode, Decode]:

@@ -1,7 +1,8 @@
 """Values as JSON (RFC 8259), UTF-8 and compact.
 
-Without a type, and without callables, values are what the standard library's json holds, with its ways: tuples come
-back as lists, keys that are int, float, bool or None as text. The bytes are those of zlmdb <= 26. NaN and the
+Without a type, and without callables, values are what the standard library's json holds and gives back as it was. What
+it would change is refused, tuples and keys that are no text, except in classic maps and where it is unchecked. The
+bytes are those of zlmdb <= 26. NaN and the
 infinities, which are no JSON, are read and never written. A value of a model class is an object of its fields by name,
 in the order of the class; bytes are base64 text, other types text as in `scalars`. Equal values are read on CPython and
 PyPy; that they write the same bytes is not promised.
@@ -10,7 +11,7 @@ PyPy; that they write the same bytes is not promised.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, TypeVar
 
 from .base import Data, Decode, Encode
 from .depth import limited, text_may_be_deep
@@ -48,6 +49,25 @@ class JsonSerializer(DocumentSerializer[T]):
         msgspec = find_msgspec()
         return (dumps, loads) if msgspec is None else _with_msgspec(msgspec)
 
+    @classmethod
+    def faithful(cls) -> Encode:
+        """An encoder that looks at most documents once."""
+        msgspec = find_msgspec()
+        if msgspec is None:
+            return super().faithful()
+        is_alike, to_bytes, general = _is_alike(), msgspec.json.Encoder().encode, super().faithful()
+
+        def encode(value: Any) -> bytes:
+            try:
+                if is_alike(value):
+                    data: bytes = to_bytes(value)
+                    return data
+            except (OverflowError, RecursionError, UnicodeError):
+                pass
+            return general(value)
+
+        return encode
+
     def typed_codec(self, model: Model) -> tuple[Encode, Decode]:
         """msgspec's encoder and decoder, where there is msgspec."""
         msgspec = find_msgspec()
@@ -66,10 +86,8 @@ class JsonSerializer(DocumentSerializer[T]):
 
 def _with_msgspec(msgspec: ModuleType) -> tuple[Encode, Decode]:
     """`dumps` and `loads` by msgspec, in half and a third of the time, for all that it writes and reads as they do."""
-    from .scalars import plain_data
-
     to_bytes, from_bytes, refusal = msgspec.json.Encoder().encode, msgspec.json.Decoder().decode, msgspec.DecodeError
-    is_alike = plain_data(frozenset({type(None), bool, int, str}), frozenset({str}), _is_short)
+    is_alike = _is_alike()
 
     def encode(value: Any) -> bytes:
         try:
@@ -87,6 +105,13 @@ def _with_msgspec(msgspec: ModuleType) -> tuple[Encode, Decode]:
             return loads(data)
 
     return encode, decode
+
+
+def _is_alike() -> Callable[[Any], bool]:
+    """The test whether msgspec writes plain data as the standard library does. They come back as they were."""
+    from .scalars import plain_data
+
+    return plain_data(frozenset({type(None), bool, int, str}), frozenset({str}), _is_short)
 
 
 def _is_short(value: Any) -> bool:

@@ -10,7 +10,7 @@ import mmap
 import os
 import sys
 import time
-from collections.abc import Callable, Generator, Hashable
+from collections.abc import Callable, Generator, Hashable, Iterable
 from contextlib import contextmanager, suppress
 from typing import Any, Optional
 
@@ -19,7 +19,7 @@ import lmdb
 from ... import errors
 from ...log import log
 from ..protocols import Handle, Told, known_options
-from . import mapsize, structure
+from . import mapsize, room, structure
 from .access import require_reader, require_regular, require_same
 from .copying import copy_compact, copy_whole
 from .errors import MAX_READERS, MAX_TABLES, NO_SPACE, translate
@@ -36,7 +36,6 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _looked_at: set[str] = set()  # paths that were warned of, if need be
 
 _KEY_SIZES = {"0.9": 511, "1.0": 1978}  # of a file of either format, as py-lmdb builds LMDB
-_META_PAGES = 2  # at the beginning of every file
 _SAMPLE = 1024  # a file of named sub-databases has fewer entries than this in its main database
 
 SPARE_READERS = 8
@@ -79,6 +78,7 @@ class LmdbEngine:
         self.options = options
         self.create = create
         self.can_grow = options.maxsize is None and not options.readonly
+        self.limited = (options.maxsize is not None or options.writemap) and not options.readonly
         self.nests = not options.writemap  # LMDB cannot do both
         self.file = _data_file(path)
         self._env_path, self._subdir = _env_path(self.file)
@@ -165,7 +165,10 @@ class LmdbEngine:
         keywords = self._keywords(new, options)
         if options.writemap and options.maxsize is None:  # the file is allocated in full, so it needs a size
             options = self.options = self.options._replace(maxsize=max(WRITEMAP_SIZE, mapsize.used(self.file)))
-        self._size, self._reserved = mapsize.map_size(self.file, options.maxsize)
+        if options.maxsize is None:
+            self._size, self._reserved = mapsize.map_size(self.file)
+        else:
+            self._size, self._reserved = self._limited_size(options.maxsize), 0
         try:
             env = self._open(keywords)
         except BaseException:
@@ -250,7 +253,8 @@ class LmdbEngine:
                 return self._patient(keywords)
             except lmdb.MapResizedError:  # another process made the file larger in just this moment
                 self.closed()
-                self._size = max(self.options.maxsize or mapsize.growable(self.file), mapsize.used(self.file))
+                limit = self.options.maxsize
+                self._size = mapsize.growable(self.file) if limit is None else self._limited_size(limit)
             except lmdb.MemoryError:
                 size = self._size
                 if self.options.maxsize is not None or size <= least:
@@ -296,9 +300,9 @@ class LmdbEngine:
 
     def capacity(self, env: Optional[lmdb.Environment]) -> int:
         """The map size; of a file that is not open, what the user set or would be reserved."""
-        if env is not None:
-            return env.info()["map_size"]
-        return mapsize.RESERVATION if self.options.maxsize is None else self.options.maxsize
+        if self.options.maxsize is not None:
+            return self.options.maxsize
+        return mapsize.RESERVATION if env is None else env.info()["map_size"]
 
     def used(self, env: lmdb.Environment) -> int:
         """The bytes of all pages, of those too that are free."""
@@ -306,7 +310,7 @@ class LmdbEngine:
 
     def data_pages(self, env: lmdb.Environment) -> int:
         """The pages of the file without its meta pages."""
-        return env.info()["last_pgno"] + 1 - _META_PAGES
+        return env.info()["last_pgno"] + 1 - room.META_PAGES
 
     def copy_to(self, env: lmdb.Environment, target: int, *, compact: bool, told: Told) -> None:
         """Write a copy into the new file *target*: by LMDB, without unused pages, or page by page."""
@@ -353,7 +357,24 @@ class LmdbEngine:
         """Follow another process that made the file larger. No transaction of this process may be open."""
         limit, used = self.options.maxsize, mapsize.used(self.file)
         self._require_space(used - env.info()["map_size"])
-        _set_size(env, 0 if limit is None else max(limit, used))
+        _set_size(env, 0 if limit is None else self._limited_size(limit))
+
+    def _limited_size(self, limit: int) -> int:
+        """The map size for a file of at most *limit* bytes, with room for deletions, or for what it takes already."""
+        size = max(limit, mapsize.used(self.file))
+        return size if self.options.writemap else size + mapsize.room_to_delete(limit)  # that is allocated as it is
+
+    def require_room(self, env: lmdb.Environment, txn: lmdb.Transaction[Any], handles: Iterable[Handle]) -> None:
+        """Raise `DatabaseFull` where *txn* stores what leaves no room for deletions."""
+        limit = self.options.maxsize
+        if limit is not None:
+            spare = mapsize.room_to_delete(limit)
+            if self.options.writemap:
+                spare = min(spare, limit // 4)
+                limit -= spare
+            reason = room.excess(env, txn, handles, limit, spare)
+            if reason is not None:
+                raise self._full({}, reason)
 
     def _require_space(self, size: int) -> None:
         """Raise `DatabaseFull` where the address space has no room for *size* bytes more.
@@ -386,12 +407,15 @@ class LmdbEngine:
         ours = translate(error, path=self.path, **details)
         return self._full(details) if isinstance(error, lmdb.MapFullError) else ours
 
-    def _full(self, details: dict[str, Any]) -> errors.DatabaseFull:
+    def _full(self, details: dict[str, Any], reason: str = "") -> errors.DatabaseFull:
         limit, size = self.options.maxsize, mapsize.used(self.file)
         if limit is None:
             text = f"the memory map of {self.path!r} is full: it grows before the next transaction, run this one again"
         else:
-            text = f"{self.path!r} takes {size} bytes and has a maxsize of {limit}: open it with a larger one"
+            text = (
+                f"{self.path!r} takes {size} bytes and has a maxsize of {limit}{reason and ', '}{reason}: delete "
+                f"records, for which there is room kept, or open it with a larger one"
+            )
         return errors.DatabaseFull(text, **{**details, "path": self.path, "size": size, "limit": limit})
 
     def before_fork(self, env: lmdb.Environment) -> list[Any]:

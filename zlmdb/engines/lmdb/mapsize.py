@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import sys
-from typing import Optional
 
 TIB = 1 << 40
 RESERVATION = TIB
@@ -19,16 +19,22 @@ FIRST_SIZE = 64 << 20
 _reserved = 0
 
 
-def map_size(file: str, maxsize: Optional[int]) -> tuple[int, int]:
-    """The map size to open *file* with: *maxsize* (at least what is used), or a reservation; and what is reserved."""
+def map_size(file: str) -> tuple[int, int]:
+    """The map size to open *file* with where the user set none; and how much of it is reserved, or nothing."""
     global _reserved
-    if maxsize is not None:
-        return max(maxsize, used(file)), 0
     least, wanted = growable(file), _reservation()
     if wanted < least or _reserved + wanted > BUDGET:
         return least, 0
     _reserved += wanted
     return wanted, wanted
+
+
+def room_to_delete(maxsize: int) -> int:
+    """Bytes beyond *maxsize* that only deletions need: they write pages anew before they free the old ones.
+
+    The list of the free pages has 8 bytes for each, so that a table which takes the whole file can be emptied at once.
+    """
+    return 64 * mmap.PAGESIZE + maxsize // 32
 
 
 def growable(file: str) -> int:

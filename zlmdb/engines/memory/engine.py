@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from typing import Any, NoReturn, Optional
 
@@ -18,7 +19,7 @@ class MemoryEngine:
     """
 
     path = file = directory = lock_file = writer_lock = None
-    names_in_main = can_grow = moves = False
+    names_in_main = can_grow = limited = moves = False
     nests = True
     key_limit = 511
 
@@ -77,7 +78,7 @@ class MemoryEngine:
             return None
 
     def holds_spaces(self, env: MemoryEnvironment, txn: MemoryTransaction) -> bool:
-        """Whether there is any key space but the main one."""
+        """Whether there is any keyspace but the main one."""
         return len(txn.spaces) > 1
 
     def closed(self) -> None:
@@ -119,6 +120,9 @@ class MemoryEngine:
         """Nothing to do: memory grows by itself."""
 
     adopt_size = grow
+
+    def require_room(self, env: MemoryEnvironment, txn: MemoryTransaction, handles: Iterable[Handle]) -> None:
+        """Nothing to do: deleting needs no room."""
 
     def fatal(self, error: Exception) -> bool:
         """False: no error breaks it."""

@@ -1,4 +1,4 @@
-"""Records stored anew, under the write lock, because the names of their fields have changed."""
+"""Stores all records of a table again, under the write lock, because the names of their fields have changed."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ _PROGRESS = 100_000
 
 
 def rewrite(txn: Transaction, handle: Handle, storage: Storage[Any, Any], reading: Serializer[Any]) -> int:
-    """Store every record of *storage* again, as its serializer writes what *reading* reads; how many.
+    """Read every record of *storage* with *reading*, and store it with the table's serializer.
 
-    Raises `DecodeError` or `EncodeError` naming the record that stops it.
+    Returns the number of records. Raises `DecodeError` or `EncodeError`, naming the first record that fails.
     """
     count = 0
     for block in blocks(txn, handle, storage):
         for key, data in block:
-            txn.put(key, _anew(storage, reading, key, data), db=handle)
+            txn.put(key, _converted(storage, reading, key, data), db=handle)
             count += 1
             if count % _PROGRESS == 0:
                 log.info("storing the records of %s with new names: %d", storage.name, count)
     return count
 
 
-def _anew(storage: Storage[Any, Any], reading: Serializer[Any], key: bytes, data: bytes) -> bytes:
+def _converted(storage: Storage[Any, Any], reading: Serializer[Any], key: bytes, data: bytes) -> bytes:
     try:
         return storage.value.encode(reading.decode(data))
     except errors.Error as error:

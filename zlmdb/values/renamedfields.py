@@ -1,4 +1,4 @@
-"""Records with the former names of fields, read as if they had the new ones."""
+"""Reads records that have former names of fields as if they had the new names."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ Rename = Callable[[Any], Any]
 def renamed_serializer(
     serializer: Serializer[T], stored: Description, renames: Mapping[int, Mapping[str, str]]
 ) -> Serializer[T]:  # fmt: skip
-    """*serializer*, reading also records of the shape *stored*, whose fields have been renamed since.
+    """A serializer that writes as *serializer* does, and also reads records of the shape *stored* with former names.
 
-    *renames* are the new names by the old ones, for each model of *stored*.
+    *renames* maps, for each model of *stored*, the former names to the new ones.
     """
-    if format_of(serializer.name) == "pickle":  # which knows the former names by itself
+    if format_of(serializer.name) == "pickle":  # the pickle serializer itself knows the former names
         return serializer
     return _RenamedSerializer(serializer, from_name(serializer.name).unchecked(), renaming(stored, renames))
 
 
 class _RenamedSerializer(FunctionSerializer[T]):
-    """Changes the names in plain data, between the bytes as they are stored and those that the class reads."""
+    """Decodes to plain data, changes the names, encodes, and lets the class read the result."""
 
     def __init__(self, inner: Serializer[T], plain: Serializer[Any], rename: Rename) -> None:
         decode, to_plain, to_bytes = inner.raw_decode, plain.raw_decode, plain.raw_encode
@@ -42,12 +42,12 @@ class _RenamedSerializer(FunctionSerializer[T]):
 
 
 def renaming(stored: Description, renames: Mapping[int, Mapping[str, str]]) -> Rename:
-    """A function of plain data of the shape *stored*, which gives them with the new names."""
+    """A function that takes plain data of the shape *stored* and returns it with the new names."""
     return _Renaming(stored, renames).of(stored["type"])
 
 
 class _Renaming:
-    """Makes functions that walk through plain data, one for each model, since a model may hold itself."""
+    """Makes functions that walk through plain data, one for each model, because a model may contain itself."""
 
     def __init__(self, stored: Description, renames: Mapping[int, Mapping[str, str]]) -> None:
         self._models: list[dict[str, Any]] = stored["models"]
@@ -75,12 +75,10 @@ class _Renaming:
         return self.of(parts[0]) if word == "stored as" else _same
 
     def _union(self, members: list[Type]) -> Rename:
-        """A member is found by what the value is: no two of them look the same when they are stored."""
+        """Chooses the member by the kind of value: no two members look the same when they are stored."""
         tagged = {self._tag(member): self.of(member) for member in members if self._tag(member) is not None}
-        mapped = next((self.of(member) for member in members if self._is(member, "map", "dict")), _same)
-        listed = next(
-            (self.of(member) for member in members if self._is(member, "list", "list", "set", "tuple")), _same
-        )
+        mapped = self._first(members, "map", "dict")
+        listed = self._first(members, "list", "list", "set", "tuple")
 
         def of_union(value: Any) -> Any:
             if is_a(value, dict):
@@ -93,7 +91,7 @@ class _Renaming:
         return of_union
 
     def _tag(self, kind: Type) -> Any:
-        """Field and value that tell a model from others in a union."""
+        """The field and the value that distinguish a model from the others in a union."""
         if isinstance(kind, str) or kind[0] != "model":
             return None
         tag: Any = self._models[int(kind[1])].get("tag")
@@ -141,6 +139,6 @@ def _applied(function: Rename, value: Any) -> Any:
 
 
 def _name(name: str, new: Mapping[str, str], value: Mapping[str, Any]) -> str:
-    """The new name of a field, unless the record has that already."""
+    """The new name of a field, unless the record already has a field of the new name."""
     other: Optional[str] = new.get(name)
     return name if other is None or other in value else other

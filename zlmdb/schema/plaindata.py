@@ -1,4 +1,4 @@
-"""The records of a table while its shape changes: as plain data of the old shape, and made to fit the new one."""
+"""The records of a table as plain data, while the shape of the table changes."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ..values.resolve import from_name
 from .declaration import Declaration
 
 _BY_OBJECT = ("pickle", "flatbuffers")
-"""Formats whose plain data are made of an object: nothing else says which fields there are."""
+"""Formats that are first decoded to an object: their bytes alone do not name the fields."""
 
 
 class Plain(NamedTuple):
-    """How values are read as plain data, and stored as such: under *name*, the codec of what *encode* writes."""
+    """How values are read and stored as plain data. *name* is the codec of the bytes that *encode* writes."""
 
     decode: Callable[[Any], Any]
     encode: Callable[[Any], bytes]
@@ -26,10 +26,11 @@ class Plain(NamedTuple):
 
 
 def plain_of(slot: Slot, declared: Optional[Declaration], *, unpickle: bool = False) -> Plain:
-    """Plain data of the table *slot*: what the format holds, and of pickles and FlatBuffers what MessagePack would.
+    """How the values of the table *slot* are read and stored as plain data.
 
-    Pickles are loaded only where the program declares that the table has them, or says so: *unpickle*. Raises
-    `SchemaMismatch` where the file does not say what there is.
+    Plain data are what the format stores; for pickles and FlatBuffers, what MessagePack would store. Pickles are loaded
+    only if the program declares a type with Pickle for the table, or if *unpickle* is true. Raises `SchemaMismatch` if
+    the file does not describe the values.
     """
     name = str(slot.value)
     form = format_of(name)
@@ -38,19 +39,19 @@ def plain_of(slot: Slot, declared: Optional[Declaration], *, unpickle: bool = Fa
         return Plain(_with_defaults(codec.decode, slot.fields), codec.encode, name)
     if slot.fields is None:
         raise errors.SchemaMismatch(
-            f"table {slot.name!r} has values of type {name}, and the file records no fields of them: read them with "
-            f"their class, as a table of the schema",
+            f"table {slot.name!r} has values of type {name}, and the file does not record their fields: declare the "
+            f"table in the schema, so that the class reads them",
             table=slot.name,
         )
     if form == "pickle" and not unpickle and not _declares_pickles(declared):
         raise errors.SchemaMismatch(
-            f"table {slot.name!r} has pickles, which the schema does not declare, and loading them can run code: call "
-            f"old.unpickled({slot.name!r}) first if the file is to be trusted",
+            f"table {slot.name!r} contains pickles, which the schema does not declare, and loading them can run code: "
+            f"if you trust the file, call old.unpickled({slot.name!r}) first",
             table=slot.name,
         )
-    from ..values.rebuilt import rebuilt  # late: few files need it
+    from ..values.makemodel import make_model  # late: few files need it
 
-    model = rebuilt(slot.fields)
+    model = make_model(slot.fields)
     outer, inner = from_name(name.replace(str(form), "pickle")), _of_model(str(form), model)
     plain: Serializer[Any] = MsgpackSerializer()
     to_plain: Serializer[Any] = MsgpackSerializer(model, checked=False)
@@ -76,7 +77,7 @@ def _of_model(form: str, model: Any) -> Serializer[Any]:
 
 
 def _with_defaults(decode: Callable[[Any], Any], fields: Optional[Description]) -> Callable[[Any], Any]:
-    """*decode*, giving records that lack a field the default that the file has of it."""
+    """A decoder as *decode* that gives a record the recorded default of each field that it lacks."""
     defaults = _defaults(fields)
     if not defaults:
         return decode
@@ -96,7 +97,7 @@ def _defaults(fields: Optional[Description]) -> dict[str, Any]:
 
 
 def reader_of(name: str, declared: Declaration) -> Callable[[Any], Any]:
-    """What reads bytes stored as plain data by the codec *name* as values of the class of *declared*."""
+    """A function that reads plain data, stored by the codec *name*, as values of the class of *declared*."""
     form = format_of(name)
     if form is None or declared.fields is None or form in _BY_OBJECT:
         return declared.value.decode

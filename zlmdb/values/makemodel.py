@@ -1,0 +1,122 @@
+"""A model class made from the description in a file, to read records whose own class no longer exists."""
+
+from __future__ import annotations
+
+import dataclasses
+from copy import copy as copied
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Annotated, Any, Literal, NamedTuple, Union
+from uuid import UUID
+
+from .description import Description, Type
+from .flat.markers import FLOATS, INTEGERS, InStruct
+
+_SCALARS: dict[str, Any] = {
+    "none": None, "any": Any, "bool": bool, "int": int, "float": float, "str": str, "bytes": bytes, "uuid": UUID,
+    "datetime": datetime, "date": date, "time": time, "timedelta": timedelta, "decimal": Decimal, "complex": complex,
+}  # fmt: skip
+_WIDTHS = {width.fbs: width for width in (*INTEGERS, *FLOATS)}
+
+
+def make_model(description: Description, *, lenient: bool = False) -> Any:
+    """The type that *description* describes, made of new dataclasses and named tuples.
+
+    *lenient*: a record may lack a field whose default the file does not hold, and has `UNKNOWN` there. Raises TypeError
+    where that is not possible: for a class that the file does not describe, or that contains itself.
+    """
+    return _Builder(description["models"], lenient).type(description["type"])
+
+
+class Unknown:
+    """Stands for a value that the file does not hold."""
+
+    def __repr__(self) -> str:
+        return "nothing, and only the program knows the default"
+
+
+UNKNOWN: Any = Unknown()
+
+
+class _Builder:
+    """Creates the models of one description, each once."""
+
+    def __init__(self, models: list[dict[str, Any]], lenient: bool) -> None:
+        self._models = models
+        self._lenient = lenient
+        self._made: dict[int, Any] = {}
+
+    def type(self, kind: Type) -> Any:
+        """The annotation for a recorded type."""
+        special: Any = {"list": list, "set": set, "dict": dict, "tuple": tuple}
+        if isinstance(kind, str):
+            if kind not in _SCALARS:
+                raise TypeError(f"the file does not describe the type {kind!r}")
+            return _SCALARS[kind]
+        word, *parts = kind
+        if word == "model":
+            return self.model(parts[0])
+        if word == "one of":
+            return _literal(tuple(parts))
+        if word == "stored as":
+            marked: Any = Annotated
+            return marked[self.type(parts[0]), _WIDTHS[parts[1]]]
+        inner = tuple([self.type(part) for part in parts])
+        if word == "union":
+            joined: Any = Union
+            return joined[inner]
+        return special[word][inner[0] if word in ("list", "set") else inner]
+
+    def model(self, number: int) -> Any:
+        """The class of a recorded model."""
+        model = self._models[number]
+        if number in self._made:
+            if self._made[number] is None:
+                raise TypeError("a model that contains itself cannot be made from its description")
+            return self._made[number]
+        self._made[number] = None
+        fields = [(field["name"], self.type(field["type"]), _field(field, self._lenient)) for field in model["fields"]]
+        name = f"Model{number}"
+        made: Any = (
+            _named_tuple(name, fields)
+            if model["kind"] == "list"
+            else dataclasses.make_dataclass(name, _ordered(fields))
+        )  # fmt: skip
+        if model["kind"] == "struct":
+            marked: Any = Annotated
+            made = marked[made, InStruct]
+        self._made[number] = made
+        return made
+
+
+def _literal(values: tuple[Any, ...]) -> Any:
+    special: Any = Literal
+    return special[values]
+
+
+def _named_tuple(name: str, fields: list[tuple[str, Any, Any]]) -> Any:
+    """A class of records that are stored as lists."""
+    typed: Any = NamedTuple  # checkers want to know the fields
+    made: Any = typed(name, [(field, kind) for field, kind, _ in fields])
+    defaults = [one.default_factory for _, _, one in fields if one.default_factory is not dataclasses.MISSING]
+    values = tuple([make() for make in defaults])
+    made.__new__.__defaults__ = values
+    made._field_defaults = dict(zip(made._fields[len(fields) - len(values) :], values))
+    return made
+
+
+def _field(field: dict[str, Any], lenient: bool) -> Any:
+    options: dict[str, Any] = {}
+    if "id" in field:
+        options["metadata"] = {"id": field["id"]}
+    if "default" in field:
+        default = set(field["default"]) if field["type"][0] == "set" else field["default"]
+        options["default_factory"] = lambda: copied(default)
+    elif lenient and ("made" in field or "absent" in field):
+        options["default_factory"] = lambda: UNKNOWN
+    return dataclasses.field(**options)
+
+
+def _ordered(fields: list[tuple[str, Any, Any]]) -> list[tuple[str, Any, Any]]:
+    """Fields with defaults come last, as `dataclasses` requires; FlatBuffers and pickles do not depend on the order."""
+    return sorted(fields, key=lambda one: one[2].default_factory is not dataclasses.MISSING)
