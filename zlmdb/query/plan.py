@@ -313,6 +313,10 @@ class Question:
         self.askings, self.indexes, self.total, self.order, self.limit = askings, indexes, total, order, limit
         self.rejected: list[str] = []
 
+    def parts(self) -> list[Asking]:
+        """Conditions that all have to hold."""
+        return [asking.of(node) for asking in self.askings for node in conjuncts(asking.node)]
+
 
 def choose(question: Question, measure: Measure) -> Choice:
     """The plan for *question*; *measure* counts entries."""
@@ -328,16 +332,17 @@ def _order(question: Question, found: tuple[Access, ...], measure: Measure) -> O
     """The index that gives the order, where that is better than to read *found* and sort."""
     if question.order is None:
         return None
+    parts = question.parts()
     for index in question.indexes:
-        access = order_access(index, question.order, question.askings)
+        access = order_access(index, question.order, parts)
         if access is None or measure(access, 0) is None:
             continue
         alike = len(found) == 1 and found[0].facts.name == index.name and found[0].equal == access.equal
-        if not found or (alike and found[0].members is None):
-            if found and alike:  # the bounds of the filter hold, too
-                access = found[0]._replace(begins=None) if found[0].begins is None else access
+        if not found:
             return access
-        many = question.limit is not None and all([one.rank > 1 for one in found])
+        if alike and found[0].members is None:
+            return found[0]  # with its bounds
+        many = question.limit is not None and all([one.rank > 0 for one in found])
         if many and sum([measure(one, CAP) or 0 for one in found]) >= CAP:
             return access
     return None
@@ -345,7 +350,7 @@ def _order(question: Question, found: tuple[Access, ...], measure: Measure) -> O
 
 def _filters(question: Question, measure: Measure) -> tuple[Access, ...]:
     """The ranges to read for the conditions; none to read all records."""
-    parts = [asking.of(node) for asking in question.askings for node in conjuncts(asking.node)]
+    parts = question.parts()
     one = _best(parts, question, measure)
     if one is not None:
         return (one,)
