@@ -231,8 +231,8 @@ class Transaction:
             error = self._error
             self.abort()
             raise errors.TransactionPoisoned(
-                f"an error in the middle of a write broke the transaction, which can only be aborted; nothing was stored: "
-                f"{error!r}"
+                f"an error in the middle of a write broke the transaction, which can only be aborted, nothing was "
+                f"stored: {error!r}"
             ) from error
         try:
             if self._puts and self._store.limited:

@@ -65,7 +65,7 @@ def checked_description(found: Any) -> Description:
     models: list[Any] = found["models"]
     for model in models:
         if model.__class__ is not dict or model.get("kind") not in _KINDS or model.get("fields").__class__ is not list:
-            raise ValueError("the description of one of its models is not valid")
+            raise ValueError("the description of the fields of a model is not valid")
         for field in model["fields"]:
             if field.__class__ is not dict or field.get("name").__class__ is not str:
                 raise ValueError("a field without a name")
