@@ -30,11 +30,14 @@ from .tables.storage import Storage
 from .tables.table import Table
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from typing_extensions import Self
     from typing_extensions import TypeVar as DefaultTypeVar
 
     from .classic.pmap import PersistentMap
     from .operations.statistics import TableInfo
+    from .store.groups import Groups
 
     # A function of a plain Database takes one of any schema.
     S_co = DefaultTypeVar("S_co", bound=Schema, default=Schema, covariant=True)
@@ -156,6 +159,8 @@ class Database(Operations, Generic[S_co]):
 
     Raises `DatabaseInUse`, a RuntimeError, when the file is open in this process already; see `Database.open`.
     """
+
+    _groups: Optional[Groups] = None
 
     _schema: type[S_co]
     _context: Any
@@ -310,12 +315,15 @@ class Database(Operations, Generic[S_co]):
 
     def _close(self) -> None:
         """`close`, also in a class whose own method of this name leaves the block in turn."""
+        if self._groups is not None and not self._entered:
+            self._groups.finish()
         with openstores.lock:  # in which `Database.open` counts
             if self._entered > 0:
                 self._entered -= 1
             elif self._store is not None:
                 openstores.release(self._store)
                 self._store = None
+                self.__dict__.pop("_groups", None)
                 self._readers, self._writers = Pool(), Pool()
 
     def __enter__(self) -> Self:
@@ -408,11 +416,55 @@ class Database(Operations, Generic[S_co]):
         return unit_of(self._writers, Transaction(self._open_store, write=True), self._schema, self._storages)
 
     def run(self, fn: Callable[[S_co], R], /, *, write: bool = True) -> R:
-        """The result of ``fn(tables)`` in a transaction of its own; run again where the engine asks for it.
+        """The result of ``fn(tables)`` in a transaction; what it wrote is stored when this returns.
 
-        The engine does so when the map had to grow, or another transaction was first to change what this one works
-        with, so *fn* must not have effects outside the transaction.
+        Functions of several threads that wait for the writer at the same time are stored by one commit, which costs
+        as much as that of a single one: each runs in a savepoint, so that an exception undoes its own writes only. It
+        may run in another of these threads, in the context (`contextvars`) of its caller. Its result or exception comes
+        after the commit.
+
+        *fn* is run again where the engine asks for it, as when the map had to grow or another transaction was first to
+        change what this one works with, so it must not have effects outside the transaction. Raises what *fn* raises,
+        and as `write` does.
         """
+        if not write or (self._groups is None and self._open_store.writer.owner is None):
+            return self._run_alone(fn, write)
+        result: R = self._group_commit().run(self, fn, self._opening.timeout)
+        return result
+
+    def submit(self, fn: Callable[[S_co], R], /) -> Future[R]:
+        """As `run`, without waiting: the future has the result of ``fn(tables)`` once it is stored.
+
+        All that is submitted while a commit is at work is stored by the next one. Functions run in the order in which
+        they were submitted, in a thread of the database, which ends when there is nothing to do. A future that is
+        cancelled before its turn never runs. `close` waits for what was submitted. Raises `ReadonlyDatabase`.
+        """
+        store = self._open_store
+        if store.readonly:
+            store.refuse_write()
+        future: Future[R] = self._group_commit().submit(self, fn)
+        return future
+
+    async def arun(self, fn: Callable[[S_co], R], /) -> R:
+        """As `run`, for asyncio: the event loop goes on meanwhile.
+
+        A task that is cancelled before the turn of *fn* writes nothing; later, what *fn* wrote is stored all the same.
+        """
+        from asyncio import wrap_future  # late: not every program uses it
+
+        return await wrap_future(self.submit(fn))
+
+    def _group_commit(self) -> Groups:
+        """What lets several writers commit together; made when there are several for the first time."""
+        if self._groups is None:
+            from .store.groups import Groups  # late: a program with one writer does not need it
+
+            groups: Groups = self.__dict__.setdefault("_groups", Groups(self._open_store))
+            return groups
+        return self._groups
+
+    def _run_alone(self, fn: Callable[[S_co], R], write: bool) -> R:
+        """`run` in a transaction of its own."""
         while True:
             stored: list[bool] = []
             grown = self._open_store.grown
