@@ -65,9 +65,12 @@ def attach(
     create = create and not store.readonly
     if create and any(_lacking(slots.get(one.name), one, drop_indexes) for one in fitting):
         work = partial(_create, store, catalogue, fitting, drop_indexes=drop_indexes)
-        slots = store.change(work, timeout=timeout)
-        snapshot = -1
-        names = _spaces(catalogue, slots)
+        if any(_urgent(slots.get(one.name), one, drop_indexes) for one in fitting):
+            slots = store.change(work, timeout=timeout)
+            snapshot = -1
+            names = _spaces(catalogue, slots)
+        else:  # only a shape to record: a program that does not write changes nothing
+            store.pending.append(lambda timeout: store.change(work, timeout=timeout))
     store.open_spaces(names, timeout=timeout)
     absent = [space for space in names if space not in store.spaces]
     if absent and create and any(_lost(store, catalogue, slots, one) for one in fitting):
@@ -220,6 +223,16 @@ def _lacking(slot: Optional[Slot], declared: Declaration, drop_indexes: bool) ->
     if found.changes or (drop_indexes and _unwanted(slot, declared)):
         return True
     return bool(_to_build(slot, declared, found, drop_indexes))
+
+
+def _urgent(slot: Optional[Slot], declared: Declaration, drop_indexes: bool) -> bool:
+    """Whether the table cannot be used before the file is changed; it can where only a shape has to be recorded."""
+    if slot is None or slot.key is None or slot.value is None:
+        return True
+    found = verdict(slot, declared, opening=True)
+    if found.relation is not None and found.relation.renames:
+        return True
+    return bool((drop_indexes and _unwanted(slot, declared)) or _to_build(slot, declared, found, drop_indexes))
 
 
 def _unwanted(slot: Slot, declared: Declaration) -> list[str]:

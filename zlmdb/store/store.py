@@ -100,6 +100,7 @@ class Store:
         self._era = (-1, 0)  # the latest snapshot that is of it, and its number
         self.guarded: tuple[Optional[int], Mapping[bytes, str]] = None, {}  # an era, and what raw writes would break
         self.wanted: set[bytes] = set()
+        self.pending: list[Callable[[Optional[float]], object]] = []
         self.at_rest: Optional[Callable[[], None]] = None
         self._reset_locks()
         self._opened(engine.open())
@@ -183,10 +184,19 @@ class Store:
                 self._publish(self._retried(lambda env: self._existing(env, missing)))
 
     def open_wanted(self, timeout: Optional[float]) -> None:
-        """Before a write transaction begins: open what one before it could not."""
+        """Before a write transaction begins: open what one before it could not, and do what waits for a writer.
+
+        *pending* are changes of the catalogue, each called with the timeout, that a program which only reads must not
+        make. One that raises is called again by the next writer.
+        """
         if self.wanted:
             wanted, self.wanted = self.wanted, set()
             self.open_spaces(wanted, timeout=timeout)
+        while self.pending:
+            change = self.pending[0]
+            change(timeout)
+            with suppress(ValueError):  # another thread has made it, too
+                self.pending.remove(change)
 
     def change(
         self, work: Callable[[Transaction, OpenSpace], R], *, timeout: Optional[float] = None

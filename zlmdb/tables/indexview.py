@@ -1,4 +1,4 @@
-"""A table read through one of its indexes: what an index gives as an attribute of a table in a transaction."""
+"""A table read through one of its indexes: an index as an attribute of a table in a transaction."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def __getitem__(self, key):
 
 
 def view_of(table: Table[Any, Any], name: str, kind: Any, bound: Optional[BoundIndex]) -> Any:
-    """The view of *kind* of the index *bound*, None where the file lacks it, of *table*."""
+    """The view of *kind* of *table*, through the index *bound*; *bound* is None if the file lacks it."""
     plain: Any = UniqueIndexView
     if bound is None or kind is not plain or table._txn.buffers:
         return kind(table, name, bound)
@@ -62,7 +62,7 @@ def _finding(kind: Any, table: type, storage: Storage[Any, Any], index: IndexSto
 
 
 class _View(Ranged[I, K, V], Generic[I, K, V]):
-    """What both kinds of views share: an index of a table in a transaction."""
+    """The common part of both kinds of views: an index of a table in a transaction."""
 
     __slots__ = ("_bound", "_handle", "_name", "_storage", "_table")
 
@@ -158,7 +158,7 @@ class UniqueIndexView(_View[I, K, V]):
         return primary
 
     def _again(self, key: Any) -> Optional[bytes]:
-        """After a failure: with the key as it is encoded where it need not be fast, and with our errors."""
+        """Repeat a failed read by the general form of the key, and raise errors of zlmdb."""
         entry = self._storage.storage.encode_key(key)
         try:
             primary: Optional[bytes] = self._table._engine_get(entry, None, self._handle)
