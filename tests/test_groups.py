@@ -487,9 +487,8 @@ def test_an_interrupt_of_the_leader_at_any_instruction_loses_and_doubles_nothing
         at += 7 if rounds else 1
         rounds += 1
         mates: list[Caller] = []
-        with interrupting(at) as count:
-            returned = led(disk, 10 * rounds, mates)
-        ended = count[0] < at
+        returned, count = led(disk, 10 * rounds, mates, at)
+        ended = count < at
         for mate in mates:
             mate.ended()
             assert mate.raised is None, (at, mate.raised)
@@ -525,22 +524,24 @@ def interrupting(at: int) -> Iterator[list[int]]:
         sys.settrace(before)
 
 
-def led(db: Any, first: int, mates: list[Caller]) -> bool:
-    """Lead two *mates*, who come meanwhile; whether the call returned."""
+def led(db: Any, first: int, mates: list[Caller], at: int) -> tuple[bool, int]:
+    """Lead two *mates*, who come meanwhile. Whether the call returned, and how many instructions there were."""
 
     def lead(t: Any) -> None:
         put(first)(t)
         if not mates:  # where the interrupt became a SystemError, it is not the first time
             mates.extend(Caller(db, put(first + n)) for n in (1, 2))
-        wait_until(lambda: len(db._groups._queue) >= 2 or not all(mate.is_alive() for mate in mates))
+        until = time.monotonic() + 0.1  # if it runs again, they wait elsewhere
+        while len(db._groups._queue) < 2 and time.monotonic() < until:
+            time.sleep(0.0005)
 
     db._group_commit()._recent = 2  # as if there had been others
     db._groups._commit = 0.0
-    try:
+    returned = False
+    with suppress(Interrupt, SystemError), interrupting(at) as count:
         db.run(lead)
-    except (Interrupt, SystemError):
-        return False
-    return True
+        returned = True
+    return returned, count[0]
 
 
 PROGRAM = """
