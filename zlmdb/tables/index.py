@@ -1,4 +1,4 @@
-"""Indexes as they are declared on a table class: their kinds, key types, and how a key is taken from a value."""
+"""Indexes as a table class declares them: their kinds, their key types, and how a key is taken from a value."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ V = TypeVar("V")
 
 
 class DeclaredIndex(Generic[I]):
-    """What `Index` and `UniqueIndex` share: the declaration of an index on a table class."""
+    """The common part of `Index` and `UniqueIndex`: the declaration of an index on a table class."""
 
     _unique = False
 
@@ -85,14 +85,14 @@ class DeclaredIndex(Generic[I]):
 
     @property
     def _given(self) -> Any:
-        """The type of the index key where the program gives it, None where not."""
+        """The type of the index key if the program gives it, otherwise None."""
         if self._key_type is not None:
             return self._key_type
         alias = getattr(self, "__orig_class__", None)
         return None if alias is None or isinstance(alias.__args__[0], TypeVar) else alias.__args__[0]
 
     def _check_types(self, model: Any) -> None:
-        """Raise `TypeError` where the given key type cannot be that of the fields of *model*."""
+        """Raise `TypeError` if the fields of *model* cannot have the given key type."""
         given = self._given
         if given is None or not self._fields:
             return
@@ -152,7 +152,7 @@ class DeclaredIndex(Generic[I]):
         return name if name.isidentifier() and not iskeyword(name) else None
 
     def _comes_back(self, model: Any) -> bool:
-        """Whether a record that is read has for sure the index key of the object that was stored."""
+        """Whether a record that is read certainly has the index key of the object that was stored."""
         if self._function is not None or not _has_attributes(model) or _changes_fields(get_origin(model) or model):
             return False
         try:
@@ -162,7 +162,7 @@ class DeclaredIndex(Generic[I]):
         return all(_comes_back(types.get(field)) for field in self._fields)
 
     def _definition(self, model: Any) -> dict[str, Any]:
-        """What the catalogue records: a change of it rebuilds the index."""
+        """The definition that the catalogue records; if it changes, the index is rebuilt."""
         source: dict[str, Any] = (
             {"fields": list(self._fields)} if self._function is None else {"version": self._version}
         )
@@ -172,11 +172,12 @@ class DeclaredIndex(Generic[I]):
 class Index(DeclaredIndex[I]):
     """An index declared on a table class: several records may have one index key.
 
-    ``by_age = Index[int]("age")`` takes the key from a field, several fields make a tuple. A function of the value
-    takes a *version*: a changed function needs a new one, which rebuilds the index at the next opening. It is asked of
-    the record as it is read, as is a field that may come back as another value. *table* is the UUID of the index table
-    of zlmdb <= 26 to adopt. A record whose index key is None, or a tuple with a None, is not in the index. The key type
-    is the type argument, or *key*, or else read from the model's annotations.
+    ``by_age = Index[int]("age")`` takes the key from a field; several fields make a tuple. A function of the value
+    needs a *version*: change the version when you change the function, which rebuilds the index at the next opening.
+    The function is called with the record as it will be read, and so is a field that may be read back as another value.
+    *table* is the UUID of an index table of zlmdb 26, which this index then uses. A record whose index key is None, or
+    a tuple with a None, is not in the index. The key type is the type argument, or *key*, or else follows from the
+    model's annotations.
 
     On a table the attribute is an `IndexView`.
     """
@@ -190,7 +191,7 @@ class Index(DeclaredIndex[I]):
 
 
 class UniqueIndex(DeclaredIndex[I]):
-    """An index declared on a table class: at most one record has an index key; a second one raises `DuplicateKey`.
+    """An index declared on a table class: only one record may have an index key, a second raises `DuplicateKey`.
 
     Arguments as for `Index`. On a table the attribute is a `UniqueIndexView`.
     """
@@ -211,7 +212,7 @@ def _has_attributes(model: Any) -> bool:
 
 
 def _member(value: Any, path: str) -> Any:
-    """A field of a dict, or of a model where the declared type allows both; None if it, or a holder, is not there."""
+    """A field of a dict, or of a model if the declared type allows both; None if it or its holder is absent."""
     if is_a(value, Mapping) and path in value:
         return value[path]
     holder: Any = value
@@ -221,7 +222,7 @@ def _member(value: Any, path: str) -> Any:
 
 
 def _attribute(value: Any, path: str) -> Any:
-    """The attribute at *path*, ``address.city``; None where a holder is."""
+    """The attribute at *path*, ``address.city``; None if an object on the path is None."""
     holder = value
     for name in path.split("."):
         if holder is None:
@@ -231,9 +232,9 @@ def _attribute(value: Any, path: str) -> Any:
 
 
 def _changes_fields(cls: Any) -> bool:
-    """Whether *cls* may have a say in what its fields are, each time that an object of it is made.
+    """Whether *cls* may change its fields each time that an object of it is created.
 
-    It sees the changes that were made to the object since, so that what is read can differ from what was stored.
+    Such a class sees changes of the object since, so a record that is read can differ from what was stored.
     """
     if any(
         hasattr(cls, hook)
@@ -253,7 +254,7 @@ def _changes_fields(cls: Any) -> bool:
 
 
 def _may_be(field: Any, key: Any) -> bool:
-    """Whether a field of the type *field* may have keys of the type *key*; what is not known here may."""
+    """Whether a field of the type *field* may have keys of the type *key*; true for types that are not known here."""
     origin = get_origin(field)
     if origin in UNIONS:
         return any(_may_be(one, key) for one in get_args(field) if one is not type(None))
@@ -272,7 +273,7 @@ _EXACT = (int, str, bytes, bool, float, UUID, datetime, date, time, timedelta)
 
 
 def _comes_back(annotation: Any) -> bool:
-    """Whether a field of this type comes back with the same key: not a float of 4 bytes, nor what may be anything."""
+    """Whether a field of this type is read back with the same key: false for a float of 4 bytes, or for any type."""
     origin: Any = get_origin(annotation)
     if origin is Annotated:
         inner = get_args(annotation)[0]

@@ -1,10 +1,10 @@
 """Values as CBOR (RFC 8949), by cbor2.
 
-Without a type, and without callables, values are what cbor2 holds, as far as it is data: no patterns, no MIME messages,
-nothing that refers to itself. What would come back as something else, such as a tuple, is refused, except in classic
-maps and where it is unchecked. The bytes are those of zlmdb <= 26. A value of a model class
-is a map of its fields by name, in the order of `cborwriter`, or in that of the class where the type has no fixed depth;
-what is not CBOR's own (without tags) is text, as in JSON, but bytes are bytes.
+Without a type, and without callables, values are the plain data of cbor2: no patterns, no MIME messages, nothing that
+refers to itself. Values that would be read back as another type, such as tuples, are refused, except in classic maps
+and unchecked. The bytes are those of zlmdb 26. A value of a model class is a map of its fields by name, in the order of
+`cborwriter`, or in that of the class if the type has no fixed depth; types that CBOR does not have (without tags) are
+text, as in JSON, but bytes are bytes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class CborSerializer(DocumentSerializer[T]):
     form = "cbor"
 
     def typed_codec(self, model: Model) -> tuple[Encode, Decode]:
-        """A generated encoder for records and what reads it best, cbor2's and a converter for others."""
+        """A generated encoder for records and the fastest decoder; for other types cbor2 and a converter."""
         from .cborreader import reader  # model classes only
         from .cborwriter import writer
 
@@ -43,7 +43,7 @@ class CborSerializer(DocumentSerializer[T]):
 
     @classmethod
     def faithful(cls) -> Encode:
-        """An encoder that looks at most documents once."""
+        """An encoder that checks most documents in one pass."""
         import cbor2
 
         library: Any = cbor2
@@ -95,7 +95,7 @@ _NOTHING = object()
 
 
 def refuse_tags(data: Data) -> None:
-    """Raise ValueError if the CBOR item *data* has one of the tags that are not read. What is no CBOR passes."""
+    """Raise ValueError if the CBOR item *data* has a tag that is not allowed. Invalid CBOR passes."""
     at, size = 0, len(data)
     while at < size:  # one head after the other, whatever holds what: only texts and bytes are stepped over
         first = data[at]

@@ -1,4 +1,4 @@
-"""What JSON and CBOR have in common as formats of values: plain data, `marshal` callables, or a model class."""
+"""The common part of JSON and CBOR as formats of values: plain data, `marshal` callables, or a model class."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ T = TypeVar("T")
 
 
 class DocumentSerializer(FunctionSerializer[T]):
-    """Values of *annotation* in one format; without one, or with callables, whatever the format's library holds.
+    """Values of *annotation* in one format; without one, or with callables, the plain data of the format's library.
 
-    *marshal* turns a value into plain data before it is written, *unmarshal* the plain data into a value.
+    *marshal* converts a value to plain data before it is written, *unmarshal* converts plain data to a value.
     """
 
     form: ClassVar[Form]
@@ -67,7 +67,7 @@ class DocumentSerializer(FunctionSerializer[T]):
 
     @classmethod
     def faithful(cls) -> Encode:
-        """The encoder of plain data that refuses what would come back as something else."""
+        """The encoder of plain data that refuses values that would be read back as another type."""
         from .faithful import refuse_changed
 
         pack, unpack = cls.codec()

@@ -1,8 +1,8 @@
-"""How an object of a model class is made of plain data where there is no msgspec (PyPy).
+"""Creates objects of model classes from plain data where there is no msgspec (PyPy).
 
-cattrs makes objects of all classes. For dataclasses a generated function does the same without it, in half of the
-time: fields that are stored as they are need no call. What is not common (a missing field, one of another type) goes
-to cattrs, or to ``load`` of the field's shape.
+cattrs creates objects of all classes. For dataclasses a generated function does the same in half of the time: fields
+that are stored unchanged need no call. Uncommon cases (a missing field, a field of another type) are left to cattrs, or
+to ``load`` of the field's shape.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _when_needed(record: Record) -> Load:
 
 
 def by_cattrs(record: Record) -> Load:
-    """How a dataclass or attrs class is made of a map by cattrs, with our field types."""
+    """The function by which cattrs creates a dataclass or attrs class from a map, with zlmdb's field types."""
     if importlib.util.find_spec("cattrs") is None:
         return by_name(record)
     gen = library("cattrs.gen", "cattrs")
@@ -89,7 +89,7 @@ def by_name(record: Record) -> Load:
 
 
 def _is_common(record: Record) -> bool:
-    """Whether objects are made by calling the class with each field: those of a dataclass that sets none itself."""
+    """Whether objects are created by calling the class with each field: a dataclass that sets none itself."""
     given: Mapping[str, Any] = getattr(record.cls, "__dataclass_fields__", {})
     return bool(given) and all(given[field.name].init for field in record.fields)
 

@@ -1,7 +1,7 @@
-"""Model classes as values: what the formats JSON, CBOR and MessagePack share in storing them.
+"""Model classes as values: the common part of the formats JSON, CBOR and MessagePack.
 
-On CPython msgspec converts, in C. PyPy has no msgspec; there cattrs makes the objects and `shapes` does the rest. The
-bytes of MessagePack and CBOR are the same on both, golden vectors in the tests pin them.
+On CPython msgspec converts, in C. PyPy has no msgspec; there cattrs creates the objects and `shapes` does the rest. The
+bytes of MessagePack and CBOR are the same on both; golden vectors in the tests check this.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ BINARY = (bytes, bytearray, memoryview)
 
 
 class Model:
-    """How values of one type are checked and converted for one format."""
+    """Checks and converts values of one type for one format."""
 
     def __init__(
         self, annotation: Any, form: Form, pack: Callable[[Any], bytes], localns: Optional[Mapping[str, Any]] = None
     ) -> None:
-        """*pack* gives the bytes of plain data. Raises TypeError for a type that cannot be stored and read back."""
+        """*pack* returns the bytes of plain data. Raises TypeError for a type that cannot be stored and read back."""
         # Here and not above: programs without model classes need not load dataclasses, decimal and the like.
         from .describe import describe
         from .shapes import walk
@@ -46,7 +46,7 @@ class Model:
         """Whether there may be bytes in a value."""
 
     def checked(self, encode: Encode, decode: Decode) -> Encode:
-        """*encode*, refusing the values that *decode* would not give back."""
+        """*encode*, but refuses values that *decode* would not return unchanged."""
         from .depth import TOO_DEEP, too_deep
         from .shapes import is_plain_container
 
@@ -73,7 +73,7 @@ class Model:
         return encode_reread
 
     def shallow(self, encode: Encode) -> Encode:
-        """*encode*, refusing what is nested too deeply, where the type does not say how deep values are."""
+        """*encode*, but refuses values that are nested too deeply, if the type does not limit the depth."""
         from .depth import MAYBE, limited, may_be_deep
         from .scalars import PlainData
 
@@ -101,7 +101,7 @@ class Model:
 
 
 def find_msgspec() -> Optional[ModuleType]:
-    """msgspec, or None where it does not install (PyPy)."""
+    """msgspec, or None if it is not available (PyPy)."""
     try:
         import msgspec
     except ImportError:
