@@ -426,7 +426,7 @@ def test_keys_and_values_have_first_count_truth_and_no_length(db: Any) -> None:
             assert (reads.first(), reads.count(), bool(reads)) == (next(iter(reads)), 2, True)
             assert list(reads) == list(iter(reads))
         assert (none.keys().first(), none.values().count(), bool(none.keys())) == (None, 0, False)
-        for reads in (chosen, chosen.keys(), chosen.values(), t.people.select().where(zlmdb.F.age > 1)):
+        for reads in (chosen, chosen.keys(), chosen.values(), t.people.where(lambda person: person.age > 1)):
             with pytest.raises(TypeError, match=r"write \.count\(\)"):
                 len(reads)
 

@@ -454,6 +454,7 @@ def storage_of(
     storage.number = 0 if absent else slot.number
     storage.alone = not keyspace.prefix
     storage.model = declared.model, declared.names
+    storage.key_type = declared.key_type
     for name, index in declared.indexes.items():
         if name not in known:
             continue
@@ -476,6 +477,7 @@ def storage_of(
                 enforced=index.adopts is None,
                 field=index.field,
                 as_stored=index.as_stored,
+                fields=tuple(index.definition.get("fields", ())),
             )
         )
     storage.find_indexes = _IndexFinder(store, catalogue, slot, known, declared)

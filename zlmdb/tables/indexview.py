@@ -108,6 +108,16 @@ class IndexView(_View[I, K, V]):
 
     def groups(self) -> Iterator[tuple[I, Selection[K, V]]]:
         """Each index key with the selection of its records, in the order of the index. O(log n) a group."""
+        if self._table._txn._write:  # the body may write groups ahead, for ever
+            for key in list(self._keys()):
+                if group := self._only(key):
+                    yield key, group
+        else:
+            for key in self._keys():
+                yield key, self._only(key)
+
+    def _keys(self) -> Iterator[I]:
+        """Each index key once."""
         table, storage = self._table, self._storage
         lower, upper = storage.lower, storage.upper
         while True:
@@ -116,8 +126,8 @@ class IndexView(_View[I, K, V]):
             entry = bytes(cursor.key()) if found else upper
             if entry >= upper:
                 return
-            key = storage.load_key(entry)
-            yield key, self._only(key)
+            key: I = storage.load_key(entry)
+            yield key
             lower = storage.exactly(key)[1]
 
 
@@ -172,6 +182,8 @@ class IndexSelection(Selection[K, V]):
 
     __slots__ = ("_index",)
 
+    _plain = False
+
     def __init__(
         self, table: Table[K, V], lower: bytes, upper: bytes, reverse: bool = False, limit: Optional[int] = None, *,
         index: BoundIndex,
@@ -179,7 +191,20 @@ class IndexSelection(Selection[K, V]):
         super().__init__(table, lower, upper, reverse, limit)
         self._index = index
 
-    def __getitem__(self, key: K) -> V:
+    def _copy(self) -> Selection[K, V]:
+        cls: Any = IndexSelection
+        made: IndexSelection[K, V] = cls.__new__(cls)
+        made._index = self._index
+        return made
+
+    def _described(self) -> str:
+        index = self._index.storage
+        backwards = ", backwards" if self._reverse else ""
+        if self._lower == index.lower and self._upper == index.upper:
+            return f"index {index.name} of {self._table._name}{backwards}"
+        return f"a range of index {index.name} of {self._table._name}{backwards}"
+
+    def _within(self, key: K) -> V:
         try:
             value = self._table[key]
         except errors.EncodeError as error:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, Optional, Protocol, TypeVar, Union, overload
 
 if TYPE_CHECKING:
+    from ..query import Ordered, Plan, Reads
     from .selection import Selection
 
 A = TypeVar("A")
@@ -15,6 +17,8 @@ E = TypeVar("E")
 I = TypeVar("I")  # noqa: E741 - the key that the order is of, as in IndexView[I, K, V]
 K = TypeVar("K")
 V = TypeVar("V")
+R = TypeVar("R")
+G = TypeVar("G")
 
 Two = Union[tuple[A], tuple[A, B]]
 Three = Union[tuple[A], tuple[A, B], tuple[A, B, C]]
@@ -180,6 +184,60 @@ class Ranged(Generic[I, K, V]):
         if start is None and stop is None and through is None and prefix is None and startswith is None:
             return self._chosen(None, reverse, limit)
         return self._chosen((start, stop, through, prefix, startswith), reverse, limit)
+
+    # What a selection of all of them has, for short.
+
+    @overload
+    def where(self, matches: Callable[[V], bool], /) -> Selection[K, V]: ...
+    @overload
+    def where(self, matches: Callable[[K, V], bool], /) -> Selection[K, V]: ...
+    def where(self, matches: Any, /) -> Selection[K, V]:
+        """``select().where(...)``, see `Selection.where`."""
+        return self._chosen(None, False, None).where(matches)
+
+    @overload
+    def order_by(self, by: Callable[[V], Ordered], /, *, reverse: bool = False) -> Selection[K, V]: ...
+    @overload
+    def order_by(self, by: Callable[[K, V], Ordered], /, *, reverse: bool = False) -> Selection[K, V]: ...
+    def order_by(self, by: Any, /, *, reverse: bool = False) -> Selection[K, V]:
+        """``select().order_by(...)``, see `Selection.order_by`."""
+        return self._chosen(None, False, None).order_by(by, reverse=reverse)
+
+    def limit(self, count: int, skip: int = 0) -> Selection[K, V]:
+        """``select().limit(...)``, see `Selection.limit`."""
+        return self._chosen(None, False, None).limit(count, skip)
+
+    @overload
+    def fields(self, give: Callable[[V], R], /) -> Reads[R]: ...
+    @overload
+    def fields(self, give: Callable[[K, V], R], /) -> Reads[R]: ...
+    def fields(self, give: Any, /) -> Reads[Any]:
+        """``select().fields(...)``, see `Selection.fields`."""
+        return self._chosen(None, False, None).fields(give)
+
+    @overload
+    def group_by(self, by: Callable[[V], G], into: Callable[[Selection[K, V]], R], /) -> dict[G, R]: ...
+    @overload
+    def group_by(self, by: Callable[[K, V], G], into: Callable[[Selection[K, V]], R], /) -> dict[G, R]: ...
+    def group_by(self, by: Any, into: Any, /) -> dict[Any, Any]:
+        """``select().group_by(...)``, see `Selection.group_by`."""
+        return self._chosen(None, False, None).group_by(by, into)
+
+    def first(self) -> Optional[tuple[K, V]]:
+        """The first pair of key and value; None when there is none."""
+        return self._chosen(None, False, None).first()
+
+    def last(self) -> Optional[tuple[K, V]]:
+        """The last pair of key and value; None when there is none."""
+        return self._chosen(None, False, None).last()
+
+    def count(self) -> int:
+        """The number of records."""
+        return self._chosen(None, False, None).count()
+
+    def explain(self) -> Plan:
+        """``select().explain()``, see `Selection.explain`."""
+        return self._chosen(None, False, None).explain()
 
     def _chosen(self, bounds: Optional[Bounds], reverse: bool, limit: Optional[int]) -> Selection[K, V]:
         """The selection of the range *bounds*, None for all of it."""

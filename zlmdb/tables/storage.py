@@ -68,6 +68,7 @@ class Storage(Generic[K, V]):
         self.stream: Any = None  # made by `points` on first use, as the kinds are
         self.rows: Any = None  # made by `bulkwrites` on first use
         self.model: Any = None  # the values' type and the names that it may use, for `query`
+        self.key_type: Any = Any
         self.programs: Any = None  # made by `query` on first use
         self.key_field: Optional[KeyField] = None
         self.lower = prefix
