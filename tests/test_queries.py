@@ -500,6 +500,10 @@ def test_the_last_object_edited_is_stored_after_break_and_not_after_an_error(fre
     assert fresh.indexed.where(lambda u: u.age == 78).keys().all() == [0, 1]
     with fresh.indexed.edit(2) as one:  # nothing is left open
         one.age = 5
+    with fresh.indexed.select().edit() as users:
+        pass
+    with pytest.raises(RuntimeError, match="is over"):
+        next(users)
 
 
 @pytest.mark.parametrize("name", TABLES)
