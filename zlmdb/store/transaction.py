@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from operator import methodcaller
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Optional
 
@@ -28,6 +29,7 @@ _POISON = (errors.DatabaseFull, errors.DiskError, errors.CorruptDatabase, errors
 _get_ident = threading.get_ident
 _clock = time.monotonic
 _NONE, _WRITE = (None,), (True,)
+_COMMIT = methodcaller("commit")
 MOST_KEPT = 2
 """So many tables, bound in one transaction of a schema object, are aimed at the start of the next one."""
 _getframe = sys._getframe  # it has no other name
@@ -74,6 +76,7 @@ class Transaction:
         "_tables",
         "_thread",
         "_timeout",
+        "_told",
         "_unit",
         "_views",
         "_write",
@@ -92,6 +95,7 @@ class Transaction:
         self._raw: Any = None
         self._held: list[Any] = []  # that of a write, from the moment when it begins
         self._error: Optional[BaseException] = None
+        self._told: Optional[list[Any]] = None  # gets an item in the very call that commits
         self._outer: list[Any] = []  # the engine's transactions around the present savepoint
         self._write = write
         self._tables: dict[Any, Any] = {}
@@ -188,7 +192,7 @@ class Transaction:
     def _begin_write(self, store: Store) -> None:
         if store.readonly or self._hold is None:
             store.refuse_write()
-        self._error, self._puts, self._dels = None, 0, 0  # those of the transaction before
+        self._error, self._puts, self._dels, self._told = None, 0, 0, None  # those of the transaction before
         if self._hooks:
             self._hooks = []
         if store.wanted or store.pending:
@@ -237,7 +241,10 @@ class Transaction:
         try:
             if self._puts and self._store.limited:
                 self._store.require_room(raw, self._sequence, {})
-            raw.commit()
+            if self._told is None:
+                raw.commit()
+            else:
+                self._told.extend(map(_COMMIT, (raw,)))
         except BaseException as error:  # also what a signal raises when it came while the disk was at work
             self._commit_failed(raw, error)
         if (self._puts or self._dels) and self._era is not None:
@@ -247,7 +254,7 @@ class Transaction:
             self._hooks = []
         self._end()
         if hooks:
-            _committed(hooks)
+            committed(hooks)
 
     def _commit_failed(self, raw: Any, error: BaseException) -> NoReturn:
         if isinstance(error, Exception):
@@ -796,7 +803,7 @@ class Transaction:
         return None if handle is None else handle[0]
 
 
-def _committed(hooks: Sequence[Callable[[bool], object]]) -> None:
+def committed(hooks: Sequence[Callable[[bool], object]]) -> None:
     """Call the *hooks* of a stored transaction; all of them, even if one raises."""
     failed: Optional[Exception] = None
     for hook in hooks:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from .table import Table
 
-_FIELD_LISTS = ("__dataclass_fields__", "__attrs_attrs__", "__struct_fields__", "_fields")
+_FIELD_LISTS = ("__dataclass_fields__", "__attrs_attrs__", "__struct_fields__", "__pydantic_fields__", "_fields")
 
 I = TypeVar("I")  # noqa: E741 - the index key, as in IndexView[I, K, V]
 K = TypeVar("K")
@@ -236,7 +236,10 @@ def _changes_fields(cls: Any) -> bool:
 
     Such a class sees changes of the object since, so a record that is read can differ from what was stored.
     """
-    if any(hasattr(cls, hook) for hook in ("__post_init__", "__attrs_post_init__", "__attrs_init__")):
+    if any(
+        hasattr(cls, hook)
+        for hook in ("__post_init__", "__attrs_post_init__", "__attrs_init__", "__pydantic_validator__")
+    ):
         return True
     unpickled: Any = getattr(cls, "__setstate__", None)
     if unpickled is not None and getattr(unpickled, "__module__", "") not in ("dataclasses", "attr._make"):

@@ -37,6 +37,9 @@ class ArraySerializer(Serializer[Any]):
     imported on first use.
     """
 
+    makes_arrays = True
+    """Tells it from other serializers where it is not imported."""
+
     def __init__(self, dtype: Any = None, *, shape: Optional[Sequence[Optional[int]]] = None) -> None:
         self.dtype: Any = None if dtype is None else _storable(library("numpy", "zlmdb[numpy]").dtype(dtype))
         self.shape = None if shape is None else tuple(shape)
@@ -100,6 +103,17 @@ class ArraySerializer(Serializer[Any]):
             return array.copy(order="K")
         array.flags.writeable = False  # on PyPy the views of records claim that they can be written to, and crash
         return array
+
+    def takes(self, value: Any) -> bool:
+        """Whether *value* is an array that this serializer stores."""
+        if type(value) is not library("numpy", "zlmdb[numpy]").ndarray:
+            return False
+        try:
+            self._check(value.dtype, value.shape)
+            _storable(value.dtype)
+        except (TypeError, ValueError):
+            return False
+        return True
 
     def _check(self, dtype: Any, shape: tuple[int, ...]) -> None:
         if self.dtype is not None and dtype != self.dtype:

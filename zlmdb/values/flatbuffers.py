@@ -216,7 +216,10 @@ def _is_storable(annotation: Any) -> bool:
         return False
     if not isinstance(annotation, type):
         return True
-    marks = ("__dataclass_fields__", "__attrs_attrs__", "__struct_config__", "_fields", "__total__", "__members__")
+    marks = (
+        "__dataclass_fields__", "__attrs_attrs__", "__struct_config__", "__pydantic_fields__", "_fields", "__total__",
+        "__members__",
+    )  # fmt: skip
     return annotation.__module__ in _STANDARD or any(hasattr(annotation, mark) for mark in marks)
 
 

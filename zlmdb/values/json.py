@@ -75,6 +75,8 @@ class JsonSerializer(DocumentSerializer[T]):
 
             encode, load = super().typed_codec(model)
             return writer(model.shape, _to_text) or encode, load
+        if model.foreign:
+            return super().typed_codec(model)
         decode: Decode = msgspec.json.Decoder(model.annotation).decode
         if not model.native:
             dump = model.shape.dump

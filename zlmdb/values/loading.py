@@ -7,6 +7,7 @@ to ``load`` of the field's shape.
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Iterable, Mapping
 from typing import Any, Callable, Optional
 from uuid import UUID
@@ -39,6 +40,8 @@ def _when_needed(record: Record) -> Load:
 
 def by_cattrs(record: Record) -> Load:
     """The function by which cattrs creates a dataclass or attrs class from a map, with zlmdb's field types."""
+    if importlib.util.find_spec("cattrs") is None:
+        return by_name(record)
     gen = library("cattrs.gen", "cattrs")
     converter = library("cattrs", "cattrs").Converter(detailed_validation=False)
 
@@ -58,6 +61,29 @@ def by_cattrs(record: Record) -> Load:
             return make(expect(dict, data, record.label), record.cls)
         except KeyError as missing:
             raise ValueError(f"{record.label} without {missing}") from missing
+
+    return load
+
+
+def by_name(record: Record) -> Load:
+    """How an object is made of a map by a call of its class with the fields by name.
+
+    That is where there is no cattrs: CPython has msgspec, but for models with what that does not know.
+    """
+    given: Any = getattr(record.cls, "__attrs_attrs__", ())
+    arguments = {field.name: field.alias or field.name.lstrip("_") for field in given if field.init}
+
+    def load(data: Any) -> Any:
+        stored = expect(dict, data, record.label)
+        values = {
+            arguments.get(field.name, field.name): field.shape.load(stored[field.stored])
+            for field in record.fields
+            if field.stored in stored and (not arguments or field.name in arguments)
+        }
+        try:
+            return record.cls(**values)
+        except TypeError as error:
+            raise ValueError(f"{record.label}: {error}") from error
 
     return load
 

@@ -38,6 +38,8 @@ class Model:
         parts = list(walk(self.shape))
         self.native = all(part.native for part in parts)
         """Whether msgspec's encoder writes the right bytes by itself."""
+        self.foreign = any(part.foreign for part in parts)
+        """Whether msgspec cannot make a value, so that the shape has to."""
         self.recheck = any(part.recheck for part in parts)
         self.form = form
         self.binary = any(part.kind == "any" or bytes in part.sure for part in parts)
@@ -90,7 +92,7 @@ class Model:
     def from_plain(self) -> Callable[[Any], Any]:
         """The function from plain data to a value; raises for what does not fit."""
         msgspec = find_msgspec()
-        if msgspec is None:
+        if msgspec is None or self.foreign:
             return self.shape.load
         convert, annotation = msgspec.convert, self.annotation
         if not self.binary:  # a sixth of the time goes into looking at these types

@@ -77,10 +77,13 @@ def _packer(msgspec: Optional[ModuleType]) -> Encode:
 def _with_msgspec(model: Model, msgspec: ModuleType) -> tuple[Encode, Decode]:
     pack: Encode = msgspec.msgpack.Encoder().encode
     # The bound methods themselves: nothing of ours runs in reading, nor in unchecked writing.
-    decode: Decode = msgspec.msgpack.Decoder(model.annotation).decode
+    decode: Decode = msgspec.msgpack.Decoder(Any if model.foreign else model.annotation).decode
     if model.native:
         return pack, decode
     dump = model.shape.dump
+    if model.foreign:
+        plain, load = msgspec.msgpack.Decoder().decode, model.shape.load
+        return lambda value: pack(dump(value)), lambda data: load(plain(data))
     return lambda value: pack(dump(value)), decode
 
 
