@@ -127,7 +127,7 @@ def open(
     if path is not None and not os.fspath(path):
         raise ValueError("the path is empty: give the directory of the database, or None for one in memory")
     if timeout is not None and timeout < 0:
-        raise ValueError(f"timeout={timeout!r}: expected seconds, 0 or more, or None to wait for ever")
+        raise ValueError(f"timeout={timeout!r}: expected seconds, 0 or more, or None to wait forever")
     location = None if path is None else os.fspath(path)
     options = openstores.checked_options(
         location, readonly=readonly, maxsize=maxsize, durability=durability, **({} if lock else {"lock": False})

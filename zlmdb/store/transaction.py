@@ -142,8 +142,8 @@ class Transaction:
         self._check_forked()
         if self._write and not self._thread:
             raise errors.TransactionClosed(
-                "a write transaction begins with its block, and this one was used outside of one, where nobody would "
-                "commit it: write `with db.write() as t:`"
+                "a write transaction begins with its block, and this one was used without a block, so nothing "
+                "would commit it: write `with db.write() as t:`"
             )
         raise errors.TransactionClosed("the transaction has ended: use its tables inside its with block")
 
@@ -235,8 +235,8 @@ class Transaction:
             error = self._error
             self.abort()
             raise errors.TransactionPoisoned(
-                f"the transaction met an error in the midst of a write and can only be aborted, nothing was stored: "
-                f"{error!r}"
+                f"an error in the middle of a write broke the transaction, which can only be aborted, nothing was "
+                f"stored: {error!r}"
             ) from error
         try:
             if self._puts and self._store.limited:
@@ -493,7 +493,7 @@ class Transaction:
         self._check_write()
         if not self._store.can_nest:
             raise errors.NestedTransaction(
-                "there are no savepoints with writemap=True, as LMDB has no transactions inside of others there: use a "
+                "there are no savepoints with writemap=True, because LMDB has no nested transactions there: use a "
                 "transaction of its own, or open the database without writemap",
                 path=self._store.engine.path,
             )
@@ -785,7 +785,7 @@ class Transaction:
         if key[:2] in guarded:
             raise errors.IndexNotAttached(
                 f"the raw key {key[:40]!r} is in slot {int.from_bytes(key[:2], 'big')}, and the file records "
-                f"{guarded[key[:2]]}, which a raw write would leave wrong: write through the table or map that has them"
+                f"{guarded[key[:2]]}, which a raw write would not update: write through the table or map"
             )
 
     def _tell(self, key: bytes) -> None:

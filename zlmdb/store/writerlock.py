@@ -167,7 +167,7 @@ class WriterLock:
                 return
             if other.thread == hold.thread:
                 raise errors.NestedTransaction(
-                    "this thread has a write transaction open already, and would wait for itself for ever: "
+                    "this thread has a write transaction open already, and would wait for itself forever: "
                     "use txn.savepoint() inside it"
                 )
             left = PATIENCE if deadline is None else deadline - time.monotonic()
@@ -219,7 +219,7 @@ class WriterLock:
             ours = errors.ReadonlyDatabase if error.errno in _READ_ONLY else errors.DiskError
             raise ours(
                 f"the lock file {path!r} of the writers cannot be opened ({error.strerror}): make its directory "
-                f"writable, give the disk some room, or open the database with readonly=True",
+                f"writable, free some disk space, or open the database with readonly=True",
                 path=path,
             ) from error
 
