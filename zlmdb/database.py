@@ -97,12 +97,13 @@ def open(
     itself. *durability*: ``"full"`` (a commit survives a power loss), ``"commit"`` (the last ones may be lost, never
     consistency), ``"none"`` (a power loss may cost everything, consistency too; the end of the process nothing).
     *layout* is that of a new file; an existing one keeps its own. *timeout*: seconds to wait for another writer; None
-    waits for ever, and logs so after a second. *readonly*: nothing can be written and nothing is made; a declared table
-    that the file lacks reads as empty. *create* False: the file must exist, and what it lacks is not made. *lock*
-    False, with *readonly*: reads without LMDB's locks, as this does by itself where nobody can write; if somebody
-    writes meanwhile, what is read is wrong. *verify*: all pages are looked at before LMDB reads any of them, as
-    `Database.verify` does, some seconds a GB; for a file that others may have written. *drop_indexes*: the indexes are
-    dropped that the file has and a table class does not declare; else they stay, and such a table can only be read.
+    waits for ever, and logs so after a second; what needs nothing made does not wait. *readonly*: nothing can be
+    written and nothing is made; a declared table that the file lacks reads as empty. *create* False: the file must
+    exist, and what it lacks is not made. *lock* False, with *readonly*: reads without LMDB's locks, as this does by
+    itself where nobody can write; if somebody writes meanwhile, what is read is wrong. *verify*: all pages are looked
+    at before LMDB reads any of them, as `Database.verify` does, some seconds a GB; for a file that others may have
+    written. *drop_indexes*: the indexes are dropped that the file has and a table class does not declare; else they
+    stay, and such a table can only be read.
 
     The same file opened again with the same options shares one environment. Raises `DatabaseInUse` when the options
     differ, FileNotFoundError, `InvalidDatabase`, `CorruptDatabase`, `SchemaMismatch`, `WriterTimeout`; where an index
@@ -592,10 +593,12 @@ class Database(Operations, Generic[S_co]):
 
     def sync(self, force: bool = False) -> None:
         """Flush committed data to the disk; with *force* although ``sync=False`` was given."""
+        store = self._open_store
         try:
-            self._open_store.environment.sync(force)
+            if not store.provisional:  # else nothing was written
+                store.environment.sync(force)
         except Exception as error:
-            self._open_store.fail(error)
+            store.fail(error)
 
     def config(self) -> dict[str, Any]:
         """The options that the database was opened with, *context* as text: plain data, for a log or a page."""
