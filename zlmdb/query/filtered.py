@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
+from types import GeneratorType
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, TypeVar, Union
 
 from .. import errors
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 K = TypeVar("K")
 V = TypeVar("V")
 R = TypeVar("R")
+D = TypeVar("D")
 
 _BROKEN = (ValueError, LookupError, ArithmeticError, struct.error)
 """What reading a field that is not what it should be raises."""
@@ -43,14 +45,14 @@ class Reads(Iterable[R]):
 
     def first(self) -> Optional[R]:
         """The first of them; None when there is none."""
-        return next(self._read(), None)
+        return _next(self._read(), None)
 
     def count(self) -> int:
         """How many there are. Reads all of them."""
         return sum(1 for _ in self._read())
 
     def __bool__(self) -> bool:
-        return next(self._read(), self) is not self
+        return _next(self._read(), self) is not self
 
     if not TYPE_CHECKING:  # checkers report it by themselves
         __len__ = no_length
@@ -105,7 +107,7 @@ class Filtered(Iterable[tuple[K, V]], Generic[K, V]):
 
     def first(self) -> Optional[tuple[K, V]]:
         """The first pair of key and value; None when nothing matches."""
-        return next(self._read(Want("pairs")), None)
+        return _next(self._read(Want("pairs")), None)
 
     if not TYPE_CHECKING:
         __len__ = no_length
@@ -115,7 +117,7 @@ class Filtered(Iterable[tuple[K, V]], Generic[K, V]):
         return sum(1 for _ in self._read(Want("hits")))
 
     def __bool__(self) -> bool:
-        return next(self._read(Want("hits")), self) is None
+        return _next(self._read(Want("hits")), self) is None
 
     def delete(self) -> int:
         """Delete the records, index entries too; the number of records deleted."""
@@ -177,7 +179,15 @@ def read(selection: Selection[Any, Any], want: Want, condition: Optional[Conditi
         _failed(selection, programs, error, key, data, scan)
 
     rows = loop(selection._scan, storage.load, storage.load_key, failed, *given, *values)
-    return islice(rows, limit)
+    return rows if limit is None else islice(rows, limit)  # a generator can be closed
+
+
+def _next(rows: Iterator[R], default: D) -> Union[R, D]:
+    """The first of *rows*, whose cursor is closed then."""
+    found = next(rows, default)
+    if isinstance(rows, GeneratorType):
+        rows.close()
+    return found
 
 
 def preview(read: Callable[[], Iterator[Any]]) -> str:
