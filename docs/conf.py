@@ -27,6 +27,8 @@ def setup(app: Sphinx) -> None:
 
 html_theme = "furo"
 html_title = f"zlmdb {release}"
+html_static_path = ["_static"]
+html_css_files = ["page.css"]
 exclude_patterns = ["_build", "_charts/*.rst"]
 
 # `name` in single backticks is code, in docstrings and pages alike; links are spelled out as roles.

@@ -84,35 +84,37 @@ def cell(rows: Rows, label: str, step: str) -> str:
     return f"{duration(median(each))}{times}{plus_minus(found or each).replace(' ± ', ', ±')}{with_it}{cpu}"
 
 
-IN_C = "in C; zlmdb's default codec makes every object first, a table of FlatBuffers reads the field only"
+IN_C = "in C; zlmdb's default codec creates every object first, a table of FlatBuffers reads only the field"
 FILTERS = ("no hit", "Charlie", "project")
 FEW = ("Q3", "Q6", "Q7", "Q8", "Q9", "count")
 READS = ("get", "random,", "query", "scan", "read all", "Q1 ", *FEW, *FILTERS)
-BEGUN = "of few records or none: beginning, binding the table and ending are some forty calls of Python"
-IN_PLACE = (
-    "on PyPy: fields of FlatBuffers are read at their places, as zlmdb FlatBuffers does, too; MessagePack byte by byte"
-)
-ONE_FIELD = "reads this field only, as zlmdb FlatBuffers does; zlmdb's default codec makes the object first"
+BEGUN = "the step reads few records or none: beginning and ending a zlmdb transaction takes some forty Python calls"
+IN_PLACE = "on PyPy, FlatBuffers are read at fixed offsets, as in zlmdb FlatBuffers; MessagePack is read byte by byte"
+ONE_FIELD = "it reads only this field, as zlmdb FlatBuffers does; zlmdb's default codec creates the object first"
 ON_SQLITE = ("sqlite3", "SQLAlchemy", "peewee", "diskcache")
-ONE_LOG = "SQLite appends to one log; LMDB writes the pages it copied"
-LATER = "SQLite syncs here when it copies its log, zlmdb with each commit"
+ONE_LOG = "SQLite appends to one log; LMDB writes the pages that it copied"
+LATER = "here SQLite syncs when it copies its log, zlmdb with each commit"
 REASONS: tuple[tuple[str, tuple[str, ...], str], ...] = (
-    ("", ("new process",), "opening zlmdb makes its codecs inside the clock; on PyPy nothing is compiled yet"),
-    ("msgspec MessagePack", ("encode",), "it does not check what it encodes; zlmdb's MessagePack, Unchecked, is it"),
-    ("official FlatBuffers, six fields only", ("",), "six of the 11 fields"),
+    (
+        "",
+        ("new process",),
+        "the measured time includes the creation of zlmdb's codecs; on PyPy nothing is compiled yet",
+    ),
+    ("msgspec MessagePack", ("encode",), "it does not check values; zlmdb's MessagePack, Unchecked, is the same code"),
+    ("official FlatBuffers, six fields only", ("",), "it writes six of the 11 fields"),
     *((who, ("one field",), ONE_FIELD) for who in ("sqlite3", "zlmdb 26 FlatBuffers")),
     *((who, ("decode",), IN_PLACE) for who in ("official FlatBuffers", "flatc's code")),
     (
         "sqlite3, JSON text",
         ("read all",),
-        "on PyPy, whose json is compiled with it: MessagePack is read by Python there",
+        "on PyPy, json is part of the compiled interpreter, while Python code reads MessagePack",
     ),
-    ("ZODB", ("delete all",), "it lets go of the root of the tree: the records go when the file is packed"),
-    ("dict + lock", ("",), "in memory: no file, no encoding, no transaction, and the object itself comes back"),
+    ("ZODB", ("delete all",), "it drops the root of the tree; the records are removed when the file is packed"),
+    ("dict + lock", ("",), "in memory: no file, no encoding, no transaction; it returns the object itself"),
     *((who, FEW, BEGUN) for who in ("sqlite3", "ObjectBox", "diskcache", "zlmdb 26", "RocksDB", "LevelDB")),
-    ("ZODB", READS, "its cache holds the objects alive: what is read again is not decoded again"),
+    ("ZODB", READS, "its cache keeps the objects, so it does not decode them again"),
     ("pandas", ("read all, open",), "the open handle is a copy in memory, as columns"),
-    ("pandas", ("",), "CSV is one text, read by C in one go; nothing can be changed in place"),
+    ("pandas", ("",), "CSV is one text, which C code reads at once; nothing can be changed in place"),
     ("Hugging Face", ("write",), "Arrow columns are written in bulk by C++"),
     ("sqlite3", FILTERS, f"SQLite filters and projects {IN_C}"),
     ("SQLAlchemy", FILTERS, f"SQLite filters and projects {IN_C}"),
@@ -121,32 +123,32 @@ REASONS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     (
         "raw lmdb",
         (*READS, "delete"),
-        "the same engine with nothing around it: no transaction object, no types, no translated errors",
+        "the same engine without a layer: no transaction object, no types, no translated errors",
     ),
-    ("raw lmdb", ("",), "the same engine with nothing around it: what is stored is not checked, errors not translated"),
-    ("RocksDB", ("thread",), "a put appends to a log and a table in memory, and no transaction is begun for a read"),
-    ("LevelDB", ("thread",), "a put appends to a log and a table in memory, and no transaction is begun for a read"),
-    ("RocksDB", ("query", "seed-faithful query"), "a read is one call of C++: no transaction is begun for it"),
-    ("LevelDB", ("query", "seed-faithful query"), "a read is one call of C++: no transaction is begun for it"),
+    ("raw lmdb", ("",), "the same engine without a layer: values are not checked, errors are not translated"),
+    ("RocksDB", ("thread",), "a put appends to a log and a table in memory, and a read begins no transaction"),
+    ("LevelDB", ("thread",), "a put appends to a log and a table in memory, and a read begins no transaction"),
+    ("RocksDB", ("query", "seed-faithful query"), "a read is one C++ call and begins no transaction"),
+    ("LevelDB", ("query", "seed-faithful query"), "a read is one C++ call and begins no transaction"),
     (
         "RocksDB",
         READS,
-        "not known: it reads from tables and caches in memory, with no layer around, as the raw loop of lmdb has none",
+        "not known: like the raw loop of lmdb it has no layer, and it reads from tables and caches in memory",
     ),
     (
         "LevelDB",
         READS,
-        "not known: it reads from tables and caches in memory, with no layer around, as the raw loop of lmdb has none",
+        "not known: like the raw loop of lmdb it has no layer, and it reads from tables and caches in memory",
     ),
     (
         "RocksDB",
         ("",),
-        "an LSM tree appends to a log and sorts later; a B+tree finds its page, and copies it to commit",
+        "an LSM tree appends to a log and sorts later; a B+tree finds the page and copies it for the commit",
     ),
     (
         "LevelDB",
         ("",),
-        "an LSM tree appends to a log and sorts later; a B+tree finds its page, and copies it to commit",
+        "an LSM tree appends to a log and sorts later; a B+tree finds the page and copies it for the commit",
     ),
     *((who, ("go_persist_commit",), LATER) for who in ON_SQLITE),
     *((who, ("insert", "update", "delete", "thread"), ONE_LOG) for who in ON_SQLITE),
@@ -155,14 +157,14 @@ REASONS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     (
         "zlmdb 26",
         ("processes",),
-        "it waits in LMDB's own lock, which wakes it but knows no time limit; here a file lock is looked at again",
+        "it waits in LMDB's own lock, which wakes it but has no time limit; zlmdb polls a file lock",
     ),
-    ("zlmdb 26", ("fill", "populate", "insert", "write"), "the maps of the predecessor check nothing"),
+    ("zlmdb 26", ("fill", "populate", "insert", "write"), "the maps of zlmdb 26 check nothing"),
 )
 
 
 UNKNOWN = "not known"
-CHANCE = "; perhaps chance: one round or two, and two of the same differ by as much at times"
+CHANCE = "; perhaps chance: there are only one or two rounds, and equal code can differ by as much"
 SWING = 1.5
 """Rounds of the same code were seen to differ by 1.4, so a ratio of two may by more."""
 FEW_ROUNDS = 3
@@ -183,24 +185,26 @@ COMPETED = (
 
 
 def losses(saved: Saved) -> Iterator[str]:
-    """Every step in which a contender is faster than a table of zlmdb with its default codec, by more than a tie."""
-    found = []
+    """Every step in which a contender is faster than a table of zlmdb with its default codec, grouped by the reason."""
+    by_reason: dict[str, dict[str, list[str]]] = {}
     for kind in ("cpython", "pypy"):
         for workload in COMPETED:
             for size, measured in saved.sizes(workload, kind).items():
                 rows = measured["rows"]
+                run = f"{workload}, {size:,}" + (", PyPy" if kind == "pypy" else "")
                 for step in steps_of(rows):
                     if not step.startswith(LEFT_OUT_STEPS):
-                        place = f"{workload}, {size:,}" + (", PyPy" if kind == "pypy" else "")
-                        found += faster(rows, step, workload, place)
-    if found:
-        yield table(
-            ["workload, records: step", "faster, and how many times", "why, as far as known"], found, "28 36 36"
-        )
+                        for who, why in faster(rows, step, workload):
+                            by_reason.setdefault(why, {}).setdefault(run, []).append(
+                                f"**{escape(step)}**: {escape(who)}"
+                            )
+    for why, runs in sorted(by_reason.items(), key=lambda item: -sum(map(len, item[1].values()))):
+        yield f"{escape(why[0].upper() + why[1:])}:\n\n"
+        yield "".join(f"* {escape(run)}. {'; '.join(steps)}\n" for run, steps in runs.items()) + "\n"
 
 
-def faster(rows: Rows, step: str, workload: str, place: str) -> list[list[str]]:
-    """A row of the table for those with one reason."""
+def faster(rows: Rows, step: str, workload: str) -> list[tuple[str, str]]:
+    """The contenders that are faster in *step*, with their ratios: for each reason, those who share it."""
     own = "zlmdb" if "zlmdb" in rows else "zlmdb default (MessagePack)"
     if step not in rows.get(own, {"steps": {}})["steps"]:
         return []
@@ -213,7 +217,7 @@ def faster(rows: Rows, step: str, workload: str, place: str) -> list[list[str]]:
             if why.startswith(UNKNOWN) and median(times) <= SWING and len(times) < FEW_ROUNDS:
                 why += CHANCE
             by_reason.setdefault(why, []).append(f"{label} ×{factor(median(times))}")
-    return [[f"{place}: {step}", ", ".join(who), why] for why, who in by_reason.items()]
+    return [(", ".join(who), why) for why, who in by_reason.items()]
 
 
 def commands(saved: Saved) -> Iterator[str]:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any, Callable, Optional
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -29,6 +29,17 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 def pytest_collection_finish() -> None:
     """What is imported and collected stays to the end: no later collection of garbage has to look through it."""
+    _freeze()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: Optional[pytest.Item]) -> None:
+    """Nor through the reports and caches that the tests of a file leave: some tests collect hundreds of times."""
+    if nextitem is not None and nextitem.path != item.path:
+        _freeze()
+
+
+def _freeze() -> None:
     if hasattr(gc, "freeze"):  # not on PyPy
         gc.collect()
         gc.freeze()

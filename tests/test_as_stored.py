@@ -36,7 +36,7 @@ class Events(zlmdb.Table[int, Event]):
     by_day = zlmdb.UniqueIndex[date](lambda event: event.when.date(), version=1)
 
 
-class Documents(zlmdb.Table[int, zlmdb.Json[Any]]):
+class Documents(zlmdb.Table[int, zlmdb.Unchecked[zlmdb.Json[Any]]]):
     """Plain data, where a tuple comes back as a list."""
 
     by_kind = zlmdb.Index[str](lambda document: type(document["at"]).__name__, version=1)

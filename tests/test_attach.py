@@ -238,7 +238,7 @@ def test_a_reader_older_than_a_table_is_told_to_begin_again(make_db: Callable[..
             pmap[reader, 1]
         with pytest.raises(zlmdb.TransactionStale):
             pmap.bind(declared.txn)
-    else:  # there all tables are in one key space, and the old snapshot has none of its records
+    else:  # there all tables are in one keyspace, and the old snapshot has none of its records
         assert pmap[reader, 1] is None
         assert dict(pmap.bind(declared.txn)) == {}
     reader.abort()

@@ -11,8 +11,10 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import click
@@ -131,6 +133,76 @@ def test_put_refuses_what_only_a_program_can_write(db: Path) -> None:
     assert run("put", db, "logins", "a", "not json").exit_code == 2
     assert run("put", db, "logins", "a", '"text"').exit_code == 1
     assert run("put", db, "users", "one", "{}").exit_code == 1
+
+
+def test_put_checks_the_fields_that_the_file_records(tmp_path: Path) -> None:
+    @dataclass
+    class Address:
+        city: str
+        tags: set[str] = field(default_factory=set)
+
+    @dataclass
+    class Person:
+        name: str
+        born: date
+        address: Address
+        age: int = 5
+        made: dict[str, int] = field(default_factory=lambda: {"a": 1})
+
+    class Point(NamedTuple):
+        x: int
+        y: int = 7
+
+    class People(zlmdb.Schema):
+        people: zlmdb.Table[int, Person]
+        cbor: zlmdb.Table[int, zlmdb.Zlib[zlmdb.Cbor[Person]]]
+        flat: zlmdb.Table[int, zlmdb.FlatBuffers[Person]]
+        points: zlmdb.Table[int, Point]
+
+    path = tmp_path / "people"
+    zlmdb.open(path, People).close()
+    given: dict[str, Any] = {"name": "Ann", "born": "2001-02-03", "address": {"city": "Rome"}, "made": {}}
+    for table in ("people", "cbor", "flat"):
+        ok("put", path, table, 1, json.dumps(given))
+        for wrong in (
+            {**given, "born": "soon"},
+            {**given, "mame": 1},
+            {**given, "address": {"city": "Rome", "zip": 1}},
+            {**given, "age": "old"},
+            {name: value for name, value in given.items() if name != "name"},
+            {name: value for name, value in given.items() if name != "made"},  # whose default only the program knows
+        ):
+            found = run("put", path, table, 2, json.dumps(wrong))
+            assert found.exit_code == 1
+            assert "does not fit the fields that the file records, {name: str" in found.output
+    ok("put", path, "points", 1, "[3]")
+    assert run("put", path, "points", 2, '[3, "x"]').exit_code == 1
+    with zlmdb.open(path, People, create=False) as db, db.read() as t:
+        ann = Person("Ann", date(2001, 2, 3), Address("Rome"), made={})
+        assert [dict(table) for table in (t.people, t.cbor, t.flat)] == [{1: ann}] * 3
+        assert dict(t.points) == {1: Point(3)}
+    ok("delete", path, "people", 1)
+    assert rows("select", path, "people") == []
+
+
+def test_no_put_locks_a_program_out_after_a_load(tmp_path: Path) -> None:
+    @dataclass
+    class Person:
+        mail: str
+
+    class Persons(zlmdb.Table[int, Person]):
+        by_mail = zlmdb.UniqueIndex[str](lambda person: person.mail.upper(), version=1)
+
+    class People(zlmdb.Schema):
+        people: Persons
+
+    with zlmdb.open(tmp_path / "db", People) as db, db.write() as t:
+        t.people[1] = Person("a@x")
+    ok("dump", tmp_path / "db", tmp_path / "stream")
+    ok("load", tmp_path / "stream", tmp_path / "new")
+    assert "indexes by_mail" in run("put", tmp_path / "new", "people", 2, '{"nothing": 1}').output
+    with zlmdb.open(tmp_path / "new", People) as db, db.read() as t:
+        assert t.people.by_mail["A@X"] == Person("a@x")
 
 
 def test_readers_lists_other_processes(db: Path) -> None:

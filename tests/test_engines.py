@@ -65,7 +65,7 @@ def env(engine: Engine, tmp_path: Path) -> Iterator[Any]:
 
 @pytest.fixture
 def db(env: Any) -> Any:
-    """A key space of it."""
+    """A keyspace of it."""
     return env.open_db(b"test")
 
 
@@ -197,7 +197,7 @@ def test_putmulti_takes_pairs_only(txn: Any, wrong: Any) -> None:
         txn.cursor().putmulti([wrong])
 
 
-# -- key spaces -------------------------------------------------------------------------------------------------------
+# -- keyspaces -------------------------------------------------------------------------------------------------------
 
 
 def test_key_spaces_are_separate(env: Any) -> None:
@@ -630,7 +630,7 @@ EDITS = {
     "insert past both ends": ("+A+z", "abdfz", "fdbaA"),
     "replace the current": ("+d", "abdf", "fdba"),
     "delete and insert elsewhere": ("-d+g+A", "abdfg", "fdbaA"),
-    "empty the key space": ("!", "abd", "fd"),
+    "empty the keyspace": ("!", "abd", "fd"),
 }
 
 

@@ -441,11 +441,11 @@ with zlmdb.open({str(path)!r}, zlmdb.Schema) as db, db.write() as t:
 
 
 @LAYOUTS
-def test_a_file_of_27_0_0_gets_its_record_at_the_first_opening_to_write(path: Path, layout: Any) -> None:
+def test_a_file_of_27_0_0_gets_its_record_with_the_first_write(path: Path, layout: Any) -> None:
     start(path, User, ANN, layout=layout)
     forget_fields(path)
     before = snapshot(path)
-    for options in ({"readonly": True}, {"create": False}):
+    for options in ({"readonly": True}, {"create": False}, {}):
         with zlmdb.open(path, schema(User), **options) as db, db.read() as t:  # type: ignore[call-overload]
             assert t.users[1] == ANN
             assert db.tables()["users"].fields is None
@@ -456,6 +456,71 @@ def test_a_file_of_27_0_0_gets_its_record_at_the_first_opening_to_write(path: Pa
     assert "lacks age" in refused(path, model(name=str, mail=(str, "")))
     # whose records may have been stored by a class that had no age yet
     assert "age has no default any more" in refused(path, model(age=int, name=str, mail=(str, "")))
+
+
+@LAYOUTS
+def test_a_program_that_only_reads_changes_nothing_and_refuses_no_older_writer(path: Path, layout: Any) -> None:
+    start(path, User, ANN, layout=layout)
+    Wider = model(name=str, mail=(str, ""), age=(int, 0), city=(str, "Rome"))
+    before = snapshot(path)
+    with zlmdb.open(path, schema(Wider)) as newer, newer.read() as t:
+        assert t.users[1].city == "Rome"
+    assert snapshot(path) == before
+    with zlmdb.open(path, schema(Wider)) as newer:
+        with newer.read() as t:
+            assert t.users[1].city == "Rome"
+        assert newer.tables()["users"].fields == "{name: str, mail: str = '', age: int = 0}"
+        program = f"""
+import zlmdb
+from dataclasses import dataclass
+@dataclass
+class User:
+    name: str
+    mail: str = ""
+    age: int = 0
+class Store(zlmdb.Schema):
+    users: zlmdb.Table[int, User]
+with zlmdb.open({str(path)!r}, Store) as db, db.write() as t:
+    t.users[2] = User("Bob")
+"""
+        run = [sys.executable, "-c", program]
+        subprocess.run(run, check=True)  # an older program, beside the newer one that reads
+        assert "city" not in str(newer.tables()["users"].fields)
+        with pytest.raises(KeyError), newer.write() as t:
+            raise KeyError
+        assert newer.tables()["users"].fields == "{name: str, mail: str = '', age: int = 0, city: str = 'Rome'}"
+        with newer.write() as t:
+            assert (t.users[2].city, len(t.users)) == ("Rome", 2)
+            t.users[3] = Wider("Cid", city="Bonn")
+        failed = subprocess.run(run, check=False, capture_output=True, text=True)
+        assert "the file is newer than this program" in failed.stderr
+    with zlmdb.open(path, schema(Wider)) as db, db.read() as t:
+        assert t.users[3].city == "Bonn"
+
+
+def test_what_was_changed_between_opening_and_the_first_write_is_compared_again(path: Path) -> None:
+    start(path, User, ANN)
+    Wider = model(name=str, mail=(str, ""), age=(int, 0), city=(str, "Rome"))
+    with zlmdb.open(path, schema(Wider)) as newer:
+        program = f"""
+import zlmdb
+from dataclasses import dataclass
+@dataclass
+class User:
+    name: str
+    mail: str = ""
+    age: int = 0
+    city: int = 1
+class Store(zlmdb.Schema):
+    users: zlmdb.Table[int, User]
+with zlmdb.open({str(path)!r}, Store) as db, db.write() as t:
+    t.users[2] = User("Bob")
+"""
+        subprocess.run([sys.executable, "-c", program], check=True)
+        for _ in range(2):  # nothing is forgotten by having been refused once
+            expected = pytest.raises(zlmdb.SchemaMismatch, match="city is int in the file and str in the class")
+            with expected, newer.write():
+                pass
 
 
 def test_a_copy_of_a_file_has_the_record(path: Path, tmp_path: Path) -> None:
@@ -495,6 +560,8 @@ def test_commands_show_the_fields_and_drop_an_index(path: Path) -> None:
     subprocess.run([sys.executable, "-c", INDEXED, str(path)], check=True)
     command = [sys.executable, "-m", "zlmdb"]
     shown = subprocess.run([*command, "tables", str(path), "--json"], check=True, capture_output=True, text=True).stdout
+    assert "city: str = 'Rome'" in shown
+    shown = subprocess.run([*command, "tables", str(path)], check=True, capture_output=True, text=True).stdout
     assert "city: str = 'Rome'" in shown
     dropped = [*command, "drop-index", str(path), "users", "by_city"]
     assert subprocess.run(dropped, check=True, capture_output=True, text=True).stdout == "users.by_city dropped\n"

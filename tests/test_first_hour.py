@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, Optional
 
 import pytest
 
@@ -426,7 +426,7 @@ def test_keys_and_values_have_first_count_truth_and_no_length(db: Any) -> None:
             assert (reads.first(), reads.count(), bool(reads)) == (next(iter(reads)), 2, True)
             assert list(reads) == list(iter(reads))
         assert (none.keys().first(), none.values().count(), bool(none.keys())) == (None, 0, False)
-        for reads in (chosen, chosen.keys(), chosen.values(), t.people.select().where(zlmdb.F.age > 1)):
+        for reads in (chosen, chosen.keys(), chosen.values(), t.people.where(lambda person: person.age > 1)):
             with pytest.raises(TypeError, match=r"write \.count\(\)"):
                 len(reads)
 
@@ -484,3 +484,51 @@ def test_enums_decimals_durations_times_and_literals_are_keys_and_index_types(tm
     keys = command("select", path, "orders", "--keys", "--prefix", '["red"]').stdout.splitlines()
     assert [json.loads(line)["key"] for line in keys] == [["red", "-1.25"], ["red", "9.5"]]
     assert json.loads(command("get", path, "orders", '["blue", "10"]').stdout)["size"] == "s"
+
+
+# -- 10: types that do not fit ----------------------------------------------------------------------------------------
+
+
+@dataclass
+class Visit:
+    name: str
+    age: Optional[int]
+    at: dt.datetime
+    rate: Annotated[float, "of interest"]
+
+
+@pytest.mark.parametrize(
+    ("index", "field", "key"),
+    [
+        (lambda: zlmdb.Index[int]("name"), "name", "int"),
+        (lambda: zlmdb.UniqueIndex[str]("age"), "age", "str"),
+        (lambda: zlmdb.Index("rate", key=int), "rate", "int"),
+        (lambda: zlmdb.Index[tuple[str, dt.datetime]]("at", "name"), "at", "str"),
+    ],
+)
+def test_an_index_of_another_type_than_its_field_is_refused_when_the_class_is_made(
+    index: Any, field: str, key: str
+) -> None:
+    with pytest.raises(TypeError, match=rf"the field '{field}' is .*key type {key}"):
+
+        class Visits(zlmdb.Table[int, Visit]):
+            by = index()
+
+
+def test_an_index_of_the_type_of_its_field_is_taken() -> None:
+    class Visits(zlmdb.Table[int, zlmdb.Json[Visit]]):
+        by_name = zlmdb.Index[str]("name")
+        by_age = zlmdb.Index[float]("age")
+        by_both = zlmdb.Index[tuple[dt.datetime, str]]("at", "name")
+
+    class Late(zlmdb.Table[int, "NotYet"]):
+        by_name = zlmdb.Index[str]("name")
+
+    assert Visits.by_age is not Late.by_name
+
+
+def test_a_naive_datetime_is_told_what_it_lacks() -> None:
+    from zlmdb.values import serializer
+
+    with pytest.raises(zlmdb.EncodeError, match=r"at: expected datetime with a time zone, such as datetime\.now"):
+        serializer(zlmdb.FlatBuffers[Visit]).encode(Visit("a", 1, dt.datetime(2020, 1, 1), 1.0))

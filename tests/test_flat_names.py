@@ -130,9 +130,10 @@ def test_keys_of_a_typed_dict_need_not_be_identifiers() -> None:
         t.odds[1] = t.views[1] = odd
         assert getattr(t.views[1], "my-key") is None
         assert getattr(t.views[1], "from") == 1
-        assert list(t.odds.select().where(zlmdb.F["from"] == 1).fields("$ref")) == ["#/a"]
-        assert list(t.views.select().where(zlmdb.F["$ref"] == "#/a").fields("from", "my-key")) == [(1, None)]
-        assert t.odds.select().where((zlmdb.F["from"] == 1) & (zlmdb.F["$"] == [1, 2])).count() == 1
+        assert list(t.odds.where(lambda odd: odd["from"] == 1).fields(lambda odd: odd["$ref"])) == ["#/a"]
+        views = t.views.where(lambda odd: getattr(odd, "$ref") == "#/a")
+        assert list(views.fields(lambda odd: (getattr(odd, "from"), getattr(odd, "my-key")))) == [(1, None)]
+        assert t.odds.where(lambda odd: odd["from"] == 1 and odd["$"] == [1, 2]).count() == 1
 
 
 def test_a_struct_with_a_keyword_as_a_field_is_refused_when_it_is_declared() -> None:

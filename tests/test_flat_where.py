@@ -14,8 +14,9 @@ from uuid import UUID
 import pytest
 
 import zlmdb
-from zlmdb import F
 from zlmdb.values import FlatBuffers, FlatBuffersView, InStruct
+
+from .asking import F, ask, give
 
 
 @dataclass
@@ -63,11 +64,12 @@ def test_a_uuid_field_leaves_the_other_constants_alone() -> None:
     with zlmdb.open(None, Users) as db, db.write() as t:
         for number in range(40):
             t.users[number] = User(UUID(int=number), number)
-        assert t.users.select().where(F.oid == UUID(int=3)).count() == 1
-        assert list(t.users.select().where((F.age == 3) & (F.oid != UUID(int=4))).keys()) == [3]
-        between = t.users.select().where((F.age >= 3) & (F.age < 5))
-        assert list(between.fields("oid", "age")) == [(UUID(int=3), 3), (UUID(int=4), 4)]
-        assert t.users.select().where(F.oid != UUID(int=3)).delete() == 39
+        third, fourth = UUID(int=3), UUID(int=4)
+        assert t.users.where(lambda u: u.oid == third).count() == 1
+        assert list(t.users.where(lambda u: u.age == 3 and u.oid != fourth).keys()) == [3]
+        between = t.users.where(lambda u: 3 <= u.age < 5)
+        assert list(between.fields(lambda u: (u.oid, u.age))) == [(UUID(int=3), 3), (UUID(int=4), 4)]
+        assert t.users.where(lambda u: u.oid != third).delete() == 39
         assert list(t.users) == [3]
 
 
@@ -93,19 +95,20 @@ def test_filters_find_what_a_comprehension_finds(seed: int, values: Any) -> None
         t.rows.update(rows)
         for _ in range(12):
             condition, holds = _condition(rng, names, chosen, value, rng.randrange(1, 6))
+            question = ask(condition)
             wanted = [key for key, one in rows.items() if holds(one)]
             projected = rng.sample(names, rng.randrange(1, len(names) + 1))
             fields = [tuple(getattr(rows[key], name) for name in projected) for key in wanted]
-            found = [
-                one if len(projected) > 1 else (one,) for one in t.rows.select().where(condition).fields(*projected)
-            ]
+            found = [one if len(projected) > 1 else (one,) for one in t.rows.where(question).fields(give(*projected))]
             assert found == fields
             backwards = t.rows.select(reverse=True)
-            found = [one if len(projected) > 1 else (one,) for one in backwards.where(condition).fields(*projected)]
+            found = [
+                one if len(projected) > 1 else (one,) for one in backwards.where(question).fields(give(*projected))
+            ]
             assert found == fields[::-1]
-            assert list(backwards.where(condition).keys()) == wanted[::-1]
-            assert t.rows.select().where(condition).count() == len(wanted)
-        assert t.rows.select().where(condition).delete() == len(wanted)
+            assert list(backwards.where(question).keys()) == wanted[::-1]
+            assert t.rows.where(question).count() == len(wanted)
+        assert t.rows.where(question).delete() == len(wanted)
         assert list(t.rows) == [key for key in rows if key not in wanted]
 
 

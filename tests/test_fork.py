@@ -352,7 +352,7 @@ def uses(t, write):
     begun = {
         "scan": iter(t.rows.items()), "index": iter(t.persons.by_age.select()),
         "backwards": iter(t.rows.select(reverse=True)),
-        "condition": iter(t.persons.select().where(zlmdb.F.age > 2)), "fields": iter(t.rows.values()),
+        "condition": iter(t.persons.where(lambda p: p["age"] > 2)), "fields": iter(t.rows.values()),
     }
     for iterator in begun.values():
         next(iterator), next(iterator)

@@ -165,7 +165,7 @@ def scan_of_an_index_that_writes(t: Any) -> None:
 
 
 def condition(t: Any) -> None:
-    list(t.persons.select().where(zlmdb.F.age > 2))
+    list(t.persons.where(lambda person: person.age > 2))
 
 
 def savepoint(t: Any) -> None:

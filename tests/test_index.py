@@ -237,7 +237,7 @@ def test_groups_are_the_keys_with_their_records(t: Any) -> None:
     assert next(groups)[0] == 0
     t.users[6] = User("Eve", age=7)
     t.users.by_age[31].delete()
-    assert [age for age, _ in groups] == [7, 25, 40]
+    assert [age for age, _ in groups] == [25, 40]  # of those that were there when it began
     t.users.clear()
     assert list(t.users.by_age.groups()) == []
 

@@ -65,7 +65,7 @@ def stored(table: Any) -> list[Any]:
 
 
 def rows_of(table: Any, place: Any, handle: Any) -> list[Any]:
-    """The engine's rows in the key space *place*."""
+    """The engine's rows in the keyspace *place*."""
     cursor = table._cursor(handle)
     found = cursor.iternext() if cursor.set_range(place.lower or b"\0") else ()
     return [row for row in found if bytes(row[0]) < place.upper]

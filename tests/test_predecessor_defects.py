@@ -123,7 +123,7 @@ def test_a_slot_given_by_hand_and_an_attached_table_never_share_rows(db: zlmdb.D
 
 @pytest.mark.parametrize("engine", ["memory", "lmdb"])
 def test_a_slot_given_by_hand_that_is_a_registered_table_is_refused(tmp_path: Path, engine: str) -> None:
-    """B4: in a classic file both live in one key space."""
+    """B4: in a classic file both live in one keyspace."""
     path = tmp_path / "db" if engine == "lmdb" else None
     with zlmdb.open(path, zlmdb.Schema, layout="classic") as db:
         attached = db.attach_table(decorated(1, zlmdb.MapOidString))

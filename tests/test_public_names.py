@@ -22,7 +22,7 @@ LISTED = {
     for name, names in re.findall(r"autoclass:: zlmdb\.(\w+)\n   :members: ((?:.+\n(?:      .+\n)*))", API)
 }
 CLASSES = [
-    "Database", "Schema", "Transaction", "TransactionStats", "Table", "Selection", "Field", "Condition", "Filtered",
+    "Database", "Schema", "Transaction", "TransactionStats", "Table", "Selection", "Reads", "Page", "Plan",
     "Index", "UniqueIndex", "IndexView", "UniqueIndexView", "PersistentMap", "CheckReport",
 ]  # fmt: skip
 FIELDS = {"CheckReport": {"bytes", "found", "layout", "seconds"}}

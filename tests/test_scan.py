@@ -12,7 +12,6 @@ from typing import Any, Callable
 import pytest
 
 import zlmdb
-from zlmdb import F
 from zlmdb.store.blocks import COUNTS_REFERENCES
 
 
@@ -100,11 +99,11 @@ def test_put_many_of_what_is_read_from_the_same_table_ends(t: Any) -> None:
 
 def test_a_filter_visits_a_record_once_although_the_body_moves_it_ahead(t: Any) -> None:
     seen = []
-    for key, user in t.users.by_age.select().where(F.age < 1000):
+    for key, user in t.users.by_age.where(lambda user: user.age < 1000):
         seen.append(key)
         t.users[key] = replace(user, age=user.age + 7)
     assert sorted(seen) == list(range(100))
-    for key, user in t.users.select().where(F.age < 1000):
+    for key, user in t.users.where(lambda user: user.age < 1000):
         t.users[key + 1000] = User(f"new {user.name}", 3)
     assert len(t.users) == 200
 
@@ -184,7 +183,7 @@ def test_whatever_the_body_does_each_record_is_visited_once(t: Any, what: str, r
         body = Body(t, getattr(t, what.split()[0]), random.Random(f"{what} {reverse} {seed}"), within)
         rows = select(t, reverse=reverse)
         seen = []
-        for key, user in rows.where(F.age >= 0) if filtered else rows:
+        for key, user in rows.where(lambda user: user.age >= 0) if filtered else rows:
             assert within(key, user)
             assert body.table[key] == user  # as it is when its turn comes
             seen.append(key)
@@ -222,7 +221,7 @@ def test_writes_to_another_table_leave_a_scan_as_fast_as_it_is(t: Any) -> None:
     rows = t.numbers.select()._scan()
     keys = iter(rows.keys())
     next(keys)
-    shared = t.other._storage.space == t.numbers._storage.space  # in a classic file all tables are in one key space
+    shared = t.other._storage.space == t.numbers._storage.space  # in a classic file all tables are in one keyspace
     t.other[5] = 5
     assert rows.paused == shared
     t.numbers[5] = 5
@@ -238,8 +237,8 @@ READS: dict[str, Callable[[Any], Iterator[Any]]] = {
     "keys": lambda t: iter(t.users.keys()),
     "values": lambda t: iter(t.users.values()),
     "index": lambda t: iter(t.users.by_age.select()),
-    "filter": lambda t: iter(t.users.select().where(F.age >= 0)),
-    "index filter": lambda t: iter(t.users.by_name.select().where(F.age >= 0).keys()),
+    "filter": lambda t: iter(t.users.where(lambda user: user.age >= 0)),
+    "index filter": lambda t: iter(t.users.by_name.where(lambda user: user.age >= 0).keys()),
 }
 
 

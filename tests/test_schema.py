@@ -239,9 +239,9 @@ def test_types_defined_in_the_body_of_a_schema_or_model_are_known(make_db: Calla
         assert t.pets[1].friend == People.Pet("tom")
         t.people[1] = t.flat[1] = Person(Person.Address("Bonn"), 7)
         for table in (t.people, t.flat):
-            assert list(table.select().where(zlmdb.F.address.city == "Bonn").keys()) == [1]
+            assert list(table.where(lambda person: person.address.city == "Bonn").keys()) == [1]
             with pytest.raises(TypeError, match="no field 'town', it has city"):
-                table.select().where(zlmdb.F.address.town == "Bonn")
+                table.where(lambda person: person.address.town == "Bonn")
 
 
 def test_a_field_whose_type_is_defined_in_the_model_is_an_index_key(make_db: Callable[..., Any]) -> None:

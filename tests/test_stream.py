@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import io
 import itertools
 import json
@@ -393,3 +395,76 @@ def test_a_line_without_an_end_does_not_fill_the_memory(tmp_path: Path) -> None:
 def test_a_line_that_is_nested_too_deeply_is_a_decode_error() -> None:
     with zlmdb.open(None, zlmdb.Schema) as db, pytest.raises(zlmdb.DecodeError, match="not JSON"):
         db.load(io.BytesIO(b'{"zlmdb": "dump", "version": 1}\n{"table": ' + b"[" * 100_000))
+
+
+# -- indexes and values -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("to", LAYOUTS)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_indexes_come_with_the_stream(layout: Any, to: Any, tmp_path: Path) -> None:
+    make(tmp_path / "db", 50, layout=layout)
+    stream = dumped(tmp_path / "db")
+    with loaded(stream, tmp_path / "new", to) as new:
+        assert len(new.tables()["users"].indexes) == 6
+    with zlmdb.open(tmp_path / "new", zlmdb.Schema) as db, db.write() as t, pytest.raises(zlmdb.IndexNotAttached):
+        t["users"].pop(UUID(int=1))
+    before = (tmp_path / "new" / "data.mdb").read_bytes()
+    with zlmdb.open(tmp_path / "new", Store, readonly=True) as db:  # which builds nothing
+        assert db.check().ok
+        with db.read() as t:
+            assert [key for key, _ in t.users.by_age.select(3, 4)] == [UUID(int=3)]
+            assert t.users.by_initial.select("u", "v").count() == 50
+    assert (tmp_path / "new" / "data.mdb").read_bytes() == before
+
+
+def changed_stream(stream: bytes, change: Any) -> bytes:
+    """*stream* with the lines that *change* makes of its own, and the checksums that these have."""
+    lines: list[bytes] = []
+    digest = hashlib.sha256()
+    for line in stream.splitlines(keepends=True):
+        content = change(json.loads(line))
+        line = json.dumps(content).encode() + b"\n"
+        if "table" in content:
+            digest = hashlib.sha256()
+        elif content.get("end") is None:
+            digest.update(line)
+        else:
+            line = json.dumps({**content, "sha256": digest.hexdigest()}).encode() + b"\n"
+        lines.append(line)
+    return b"".join(lines)
+
+
+def test_a_value_without_its_fields_is_not_loaded_unless_asked(tmp_path: Path) -> None:
+    make(tmp_path / "db", 5)
+    codec = zlmdb.values.MsgpackSerializer[Any]()
+
+    def without_email(line: dict[str, Any]) -> dict[str, Any]:
+        if line.get("k") != str(UUID(int=3)) or "i" in line:
+            return line
+        fields = codec.decode(base64.b64decode(line["v"]))
+        del fields["email"]
+        return {**line, "v": base64.b64encode(codec.encode(fields)).decode()}
+
+    stream = changed_stream(dumped(tmp_path / "db"), without_email)
+    with zlmdb.Database(tmp_path / "new") as db:
+        with pytest.raises(zlmdb.DecodeError, match=r"00000003.*--no-check"):
+            db.load(io.BytesIO(stream))
+        assert db.tables() == {}
+        db.load(io.BytesIO(stream), check=False)
+        assert db.tables()["users"].count == 5
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"p": str(UUID(int=99))}, "no such record"),
+        ({"i": "by_nothing"}, "no index 'by_nothing'"),
+        ({"k": []}, "by_"),
+    ],
+)
+def test_an_entry_that_does_not_fit_is_not_loaded(change: Any, text: str, tmp_path: Path) -> None:
+    make(tmp_path / "db", 2)
+    stream = changed_stream(dumped(tmp_path / "db"), lambda line: {**line, **change} if "i" in line else line)
+    with zlmdb.Database(tmp_path / "new") as db, pytest.raises(zlmdb.DecodeError, match=text):
+        db.load(io.BytesIO(stream))

@@ -148,7 +148,7 @@ def test_raw_writes_in_a_read_transaction_are_refused(db: Any) -> None:
 
 def test_raw_records_are_apart_from_tables_with_names(make_db: Callable[..., Any], combo: str) -> None:
     if combo.endswith("classic"):
-        pytest.skip("there all records are in one key space")
+        pytest.skip("there all records are in one keyspace")
     db = make_db(Store)
     with db.begin(write=True) as txn:
         txn.put(b"\x00\x01a", b"v")

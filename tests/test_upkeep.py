@@ -181,7 +181,7 @@ class ListenedTables(test_model.TableMachine):
         doomed = sorted(key for key, person in self.model["people"].items() if person.age == age)
         expected = [self.changed(key, None) for key in doomed]
         with self.tells(self.people, expected):
-            for key in list(self.t.people.select().where(zlmdb.F.age == age).keys()):
+            for key in list(self.t.people.where(lambda person: person.age == age).keys()):
                 del self.t.people[key]
 
     @rule()

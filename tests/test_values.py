@@ -11,8 +11,9 @@ import threading
 import typing
 import uuid
 import zlib
+from collections import OrderedDict
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timezone
 from typing import Annotated, Any, Optional, TypeVar
 from uuid import UUID
 
@@ -20,6 +21,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import zlmdb
 from zlmdb import values
 from zlmdb.errors import DecodeError, EncodeError
 from zlmdb.values import Serializer, from_name, serializer
@@ -436,14 +438,54 @@ def test_values_that_hold_themselves_are_refused(annotation: Any) -> None:
         serializer(annotation).encode(value)
 
 
-def test_json_has_the_ways_of_json() -> None:
-    codec = serializer(values.Json)
+def test_json_has_the_ways_of_json_where_it_is_unchecked() -> None:
+    codec = serializer(values.Unchecked[values.Json])
     assert codec.decode(codec.encode({1: (2, 3)})) == {"1": [2, 3]}
     assert codec.decode(b"NaN") != codec.decode(b"NaN")  # zlmdb <= 26 wrote it
 
 
 class Word(str):
     pass
+
+
+CHANGED: list[Any] = [
+    (1, 2), {"a": (1, 2)}, {"a": [{"b": (1,)}]}, {"a": frozenset([1])}, {"a": bytearray(b"x")}, [OrderedDict(a=1)],
+    {"a": Word("b")},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", CHANGED, ids=repr)
+@pytest.mark.parametrize("wrap", [lambda one: one, lambda one: values.Zlib[values.Checked[one]]], ids=["bare", "in"])
+@pytest.mark.parametrize("form", [values.Json, values.Cbor, values.Msgpack])
+def test_plain_data_that_would_come_back_as_something_else_are_refused(form: Any, wrap: Any, value: Any) -> None:
+    for annotation in (Any, dict[str, Any]) if isinstance(value, dict) else (Any,):
+        with pytest.raises(EncodeError):
+            serializer(wrap(form[annotation])).encode(value)
+
+
+def test_what_is_refused_says_where_and_what_it_would_become() -> None:
+    with pytest.raises(
+        EncodeError, match=r"the value\['a'\]\[1\] is \(1, 2\) \(tuple\), and json .* \[1, 2\] \(list\)"
+    ):
+        serializer(values.Json).encode({"a": [0, (1, 2)]})
+    with pytest.raises(EncodeError, match=r"a key of the value\['a'\] is 1 \(int\), and json .* as '1' \(str\)"):
+        serializer(values.Json[dict[str, Any]]).encode({"a": {1: 2}})
+
+
+DATED = {"a": [datetime(2020, 1, 1, tzinfo=timezone.utc), {1}, float("nan")], (1, 2): UUID1, "b": 1e300, 3: 1 << 70}
+
+
+def test_cbor_takes_what_comes_back() -> None:
+    codec = serializer(values.Cbor)
+    assert repr(codec.decode(codec.encode(DATED))) == repr(DATED)
+
+
+def test_classic_maps_store_what_the_library_holds() -> None:
+    found: dict[Any, Any] = {zlmdb.MapOidJson: {"1": [2]}, zlmdb.MapOidCbor: {1: [2]}}
+    for cls, back in found.items():
+        for compress in (None, 1):
+            codec = cls(1, compress)._both_codecs()[1]
+            assert codec.decode(codec.encode({1: (2,)})) == back
 
 
 def by_json(value: Any) -> bytes:
@@ -464,7 +506,7 @@ JSON_DATA = st.recursive(
 
 @given(JSON_DATA)
 def test_json_keeps_its_bytes(value: Any) -> None:
-    codec = serializer(values.Json)
+    codec = serializer(values.Unchecked[values.Json])
     data = codec.encode(value)
     assert data == by_json(value)
     assert repr(codec.decode(data)) == repr(json.loads(data))

@@ -9,7 +9,7 @@ from .database import Database
 from .database import open as open
 from .errors import *
 from .names import *
-from .query import Condition, F, Field, Filtered
+from .query import Page, Plan, Reads, desc
 from .schema.schema import Schema
 from .store.readers import Reader
 from .store.transaction import Transaction
@@ -23,12 +23,12 @@ from .tables.table import Table
 # fmt: off
 __all__ = [
     "TABLES_BY_UUID", "Array", "ArraySerializer", "Cbor", "CborSerializer", "CheckReport", "Checked", "Compressed",
-    "Compression", "Condition", "Conflict", "ConstraintError", "CorruptDatabase", "Database", "DatabaseClosed",
-    "DatabaseFull", "DatabaseInUse", "DecodeError", "DecompressionLimit", "DiskError", "DuplicateKey", "EncodeError",
-    "Error", "F", "Field", "FileRequired", "Filtered", "FlatBuffers", "FlatBuffersSerializer", "ForkedTransaction",
-    "Index", "IndexNotAttached", "IndexNotBuilt", "IndexView", "InvalidDatabase", "Json", "JsonSerializer",
-    "MapBytes16FlatBuffers", "MapBytes16TimestampUuid", "MapBytes16TimestampUuidFlatBuffers", "MapBytes20Bytes16",
-    "MapBytes20Bytes20", "MapBytes20Bytes20FlatBuffers", "MapBytes20Bytes20Timestamp", "MapBytes20FlatBuffers",
+    "Compression", "Conflict", "ConstraintError", "CorruptDatabase", "Database", "DatabaseClosed", "DatabaseFull",
+    "DatabaseInUse", "DecodeError", "DecompressionLimit", "DiskError", "DuplicateKey", "EncodeError", "Error",
+    "FileRequired", "FlatBuffers", "FlatBuffersSerializer", "ForkedTransaction", "Index", "IndexNotAttached",
+    "IndexNotBuilt", "IndexView", "InvalidDatabase", "Json", "JsonSerializer", "MapBytes16FlatBuffers",
+    "MapBytes16TimestampUuid", "MapBytes16TimestampUuidFlatBuffers", "MapBytes20Bytes16", "MapBytes20Bytes20",
+    "MapBytes20Bytes20FlatBuffers", "MapBytes20Bytes20Timestamp", "MapBytes20FlatBuffers",
     "MapBytes20StringFlatBuffers", "MapBytes20TimestampBytes20", "MapBytes20TimestampUuid", "MapBytes20Uuid",
     "MapBytes32Bytes32", "MapBytes32Bytes32FlatBuffers", "MapBytes32FlatBuffers", "MapBytes32StringFlatBuffers",
     "MapBytes32Timestamp", "MapBytes32Uuid", "MapBytes32UuidFlatBuffers", "MapOid3FlatBuffers", "MapOidCbor",
@@ -47,10 +47,10 @@ __all__ = [
     "MapUuidUuid", "MapUuidUuidCbor", "MapUuidUuidFlatBuffers", "MapUuidUuidSet", "MapUuidUuidStringFlatBuffers",
     "MapUuidUuidStringUuid", "MapUuidUuidUuid", "MapUuidUuidUuidStringUuid", "MapUuidUuidUuidUuid",
     "MapUuidUuidUuidUuidUuid", "Migration", "Msgpack", "MsgpackSerializer", "NestedTransaction", "NullValueConstraint",
-    "OldTables",
-    "PersistentMap", "Pickle", "PickleSerializer", "Progress", "Reader", "ReadonlyDatabase", "Schema", "SchemaMismatch",
-    "Selection", "Snappy", "Table", "TableInfo", "Transaction", "TransactionClosed", "TransactionPoisoned",
-    "TransactionStale", "TransactionStats", "Unchecked", "UniqueIndex", "UniqueIndexView", "Was", "WriterTimeout",
-    "WrongThread", "Zlib", "Zstd", "__version__", "check_autobahn_flatbuffers_version_in_sync", "errors", "keys",
-    "lmdb", "setup_flatbuffers_import", "table", "values",
+    "OldTables", "Page", "PersistentMap", "Pickle", "PickleSerializer", "Plan", "Progress", "Reader",
+    "ReadonlyDatabase", "Reads", "Schema", "SchemaMismatch", "Selection", "Snappy", "Table", "TableInfo", "Transaction",
+    "TransactionClosed", "TransactionPoisoned", "TransactionStale", "TransactionStats", "Unchecked", "UniqueIndex",
+    "UniqueIndexView", "Was", "WriterTimeout", "WrongThread", "Zlib", "Zstd", "__version__",
+    "check_autobahn_flatbuffers_version_in_sync", "desc", "errors", "keys", "lmdb", "setup_flatbuffers_import", "table",
+    "values",
 ]

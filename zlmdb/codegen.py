@@ -94,6 +94,15 @@ def value_of(expression: str, names: Mapping[str, Any], value: Any) -> Any:
     return eval(_expression(expression), dict(names), {"value": value})
 
 
+def parses(expression: str) -> bool:
+    """Whether Python's parser takes *expression*: what is too deep it does not."""
+    try:
+        compile(expression, "<zlmdb expression>", "eval")
+    except (SyntaxError, RecursionError, MemoryError):
+        return False
+    return True
+
+
 @lru_cache(maxsize=128)
 def _expression(source: str) -> CodeType:
     return compile(source, "<zlmdb expression>", "eval")

@@ -1,4 +1,4 @@
-"""An open database, and the ways to open one."""
+"""An open database, and the functions that open one."""
 
 from __future__ import annotations
 
@@ -88,27 +88,27 @@ def open(
     verify: bool = False,
     drop_indexes: bool = False,
 ) -> Database[Any]:
-    """Open the database at *path*, a directory or the data file itself; None is one in memory, gone on close.
+    """Open the database at *path*, a directory or the data file itself; None creates one in memory.
 
-    With a *schema* the tables and indexes that it declares and the file lacks are made before this returns, under the
-    write lock, so that several processes may open at once. Without one the file must exist, and reads as plain data.
+    With a *schema*, this function creates the declared tables and indexes that the file lacks, under the write lock, so
+    several processes may open the database at once. Without a schema the file must exist, and its records are read as
+    plain data.
 
-    *maxsize*: bytes, a hard limit beyond which writes raise `DatabaseFull`, except those that make room; None: grows by
-    itself. *durability*: ``"full"`` (a commit survives a power loss), ``"commit"`` (the last ones may be lost, never
-    consistency), ``"none"`` (a power loss may cost everything, consistency too; the end of the process nothing).
-    *layout* is that of a new file; an existing one keeps its own. *timeout*: seconds to wait for another writer; None
-    waits for ever, and logs so after a second; what needs nothing made does not wait. *readonly*: nothing can be
-    written and nothing is made; a declared table that the file lacks reads as empty. *create* False: the file must
-    exist, and what it lacks is not made. *lock* False, with *readonly*: reads without LMDB's locks, as this does by
-    itself where nobody can write; if somebody writes meanwhile, what is read is wrong. *verify*: all pages are looked
-    at before LMDB reads any of them, as `Database.verify` does, some seconds a GB; for a file that others may have
-    written. *drop_indexes*: the indexes are dropped that the file has and a table class does not declare; else they
-    stay, and such a table can only be read.
+    *maxsize*: a hard limit in bytes; a write beyond it raises `DatabaseFull`, unless it makes room. With None the file
+    grows by itself. *durability*: ``"full"``: every commit survives a power cut. ``"commit"``: a power cut may lose the
+    last commits, and the file stays consistent. ``"none"``: a power cut may destroy the file; the end of the process
+    loses nothing. *layout*: the layout of a new file; an existing file keeps its own. *timeout*: seconds to wait for
+    another writer; with None it waits forever, and logs this after a second. *readonly*: nothing can be written and
+    nothing is created; a declared table that the file lacks is empty. *create* False: the file must exist, and nothing
+    is created in it. *lock* False, with *readonly*: read without LMDB's locks, as zlmdb does by itself if nobody can
+    write; if a program does write, the reader gets wrong data. *verify*: check all pages before LMDB reads any of them,
+    as `Database.verify` does, for files that others may have written; it takes some seconds per GB. *drop_indexes*:
+    drop the indexes of the file that no table class declares; otherwise they stay, and their tables can only be read.
 
-    The same file opened again with the same options shares one environment. Raises `DatabaseInUse` when the options
-    differ, FileNotFoundError, `InvalidDatabase`, `CorruptDatabase`, `SchemaMismatch`, `WriterTimeout`; where an index
-    is built and a record does not fit, `DuplicateKey`, `EncodeError` or `DecodeError`: the file stays as it was. An
-    empty *path* is a ValueError.
+    Opening the same file again with the same options shares one environment. Raises `DatabaseInUse` if the options
+    differ, FileNotFoundError, `InvalidDatabase`, `CorruptDatabase`, `SchemaMismatch` and `WriterTimeout`. If a new
+    index does not fit a record, raises `DuplicateKey`, `EncodeError` or `DecodeError`, and the file does not change. An
+    empty *path* raises ValueError.
     """
     if not lock and not readonly:
         raise ValueError("lock=False is for reading: add readonly=True, or leave it out")
@@ -145,17 +145,17 @@ def open(
 
 
 class Database(Operations, Generic[S_co]):
-    """An open database. `zlmdb.open` makes one of a schema; the constructor is that of zlmdb <= 26.
+    """An open database. `zlmdb.open` creates one from a schema; the constructor is that of zlmdb 26.
 
-    *dbpath*: a directory, made if needed; None, or empty, is a private temporary one. *maxsize*: bytes, a hard limit;
-    None (the default) grows by itself. *readonly*: nothing can be written. *lock*: False leaves LMDB's locks out; no
-    other process may write then. *sync*: False leaves flushing to the system, so that a power loss may cost everything.
-    *create*: False for a directory that must exist. *open_now*: False to open it on entering the block. *writemap*:
-    write through the map, which needs *maxsize* and has no savepoints. *lib_version*: the LMDB format of a new file,
-    ``"0.9"`` (the default) or ``"1.0"``. *context* and *log* are kept for the caller. *layout*: of a new file,
-    ``"classic"`` for one that zlmdb <= 26 must read.
+    *dbpath*: a directory, created if needed; None, or an empty text, means a private temporary one. *maxsize*: a hard
+    limit in bytes; with None (the default) the file grows by itself. *readonly*: nothing can be written. *lock*: False
+    means that LMDB takes no locks; no other process may write then. *sync*: False means that commits are not flushed,
+    so a power cut may destroy the file. *create*: False if the directory must exist. *open_now*: False to open the
+    database at the beginning of the ``with`` block. *writemap*: write through the memory map, which needs *maxsize* and
+    has no savepoints. *lib_version*: the LMDB format of a new file, ``"0.9"`` (the default) or ``"1.0"``. *context* and
+    *log* are stored for the caller. *layout*: the layout of a new file; ``"classic"`` if zlmdb 26 must read it.
 
-    Raises `DatabaseInUse`, a RuntimeError, when the file is open in this process already; see `Database.open`.
+    Raises `DatabaseInUse`, a RuntimeError, if this process already has the file open; see `Database.open`.
     """
 
     _schema: type[S_co]
@@ -233,7 +233,7 @@ class Database(Operations, Generic[S_co]):
             raise
 
     def _attach_tables(self, *, create: bool, migrating: bool) -> None:
-        """Bring the schema and the file together. *migrating*: tables that do not fit wait for the migrations."""
+        """Compare schema and file, and create what is missing. *migrating*: tables that differ wait for migrations."""
         declared = declarations(self._schema)
         store = self._store
         found = attach(
@@ -247,7 +247,7 @@ class Database(Operations, Generic[S_co]):
         self._storages = {name: (cls, storage) for (name, (cls, _)), storage in zip(declared.items(), found)}
 
     def _attach_again(self) -> None:
-        """The shape of tables has changed: transactions from now on have the new one."""
+        """Use the new shape of tables in all transactions from now on."""
         self._attach_tables(create=True, migrating=False)
         self._readers, self._writers = Pool(), Pool()
 
@@ -274,7 +274,7 @@ class Database(Operations, Generic[S_co]):
     ) -> Database[Schema]:
         """The instance that has *dbpath* open in this process, or a new one.
 
-        Every call is matched by a `close` or the end of a ``with`` block. Raises `DatabaseInUse` when it is open with
+        Each call needs its own `close` or end of a ``with`` block. Raises `DatabaseInUse` if the database is open with
         other options.
         """
         db: Database[Schema] = Database(
@@ -294,7 +294,7 @@ class Database(Operations, Generic[S_co]):
 
     @staticmethod
     def scratch(dbpath: StrPath) -> None:
-        """Delete the database at *dbpath*, a directory or a file, with all that is in it; nothing when it is absent."""
+        """Delete the database at *dbpath*, a directory or a file, with its content; do nothing if it does not exist."""
         import shutil  # late, like tempfile
 
         if os.path.isdir(dbpath):
@@ -303,14 +303,14 @@ class Database(Operations, Generic[S_co]):
             os.remove(dbpath)
 
     def close(self) -> None:
-        """Close the database; the last handle of a file closes its environment. A closed one stays so.
+        """Close the database; closing the last one of a file closes its environment. Closing twice does nothing.
 
-        Raises `DatabaseInUse` when transactions are open.
+        Raises `DatabaseInUse` if it has open transactions.
         """
         self._close()
 
     def _close(self) -> None:
-        """`close`, also in a class whose own method of this name leaves the block in turn."""
+        """Close as `close` does, even if a subclass has a method of that name that leaves the block."""
         with openstores.lock:  # in which `Database.open` counts
             if self._entered > 0:
                 self._entered -= 1
@@ -373,7 +373,7 @@ class Database(Operations, Generic[S_co]):
     # -- transactions ---------------------------------------------------------------------------------------------
 
     def read(self) -> S_co:
-        """The tables in a read transaction: a snapshot, untouched by later writes. Never waits."""
+        """The tables in a read transaction: a snapshot that never changes. Never waits."""
         unit: Unit[S_co] = self._readers.take() or self._reader()
         txn = unit.txn
         caller = _getframe(1)
@@ -382,7 +382,7 @@ class Database(Operations, Generic[S_co]):
         return unit.view
 
     def write(self, *, timeout: Optional[float] = None) -> S_co:
-        """The tables in a write transaction: committed at the end of the ``with`` block, aborted by an exception.
+        """The tables in a write transaction: the end of the ``with`` block commits it, an exception aborts it.
 
         There is one writer at a time; *timeout* is the time to wait for it, in seconds, by default that given to
         `open`. Raises `WriterTimeout`, `ReadonlyDatabase`, `NestedTransaction`.
@@ -399,7 +399,7 @@ class Database(Operations, Generic[S_co]):
         return unit.view
 
     def _reader(self) -> Unit[Any]:
-        """A new read transaction and its tables; that of a read that was interrupted is missing in the pool."""
+        """A new read transaction and its tables, if the pool has none."""
         store = self._open_store
         store.end_dropped()
         return unit_of(self._readers, Snapshot(store), self._schema, self._storages)
@@ -409,10 +409,10 @@ class Database(Operations, Generic[S_co]):
         return unit_of(self._writers, Transaction(self._open_store, write=True), self._schema, self._storages)
 
     def run(self, fn: Callable[[S_co], R], /, *, write: bool = True) -> R:
-        """The result of ``fn(tables)`` in a transaction of its own; run again where the engine asks for it.
+        """The result of ``fn(tables)`` in a transaction of its own; runs it again if the engine requires it.
 
-        The engine does so when the map had to grow, or another transaction was first to change what this one works
-        with, so *fn* must not have effects outside the transaction.
+        The engine requires this if the map had to grow, or if another transaction first changed what this one uses. So
+        *fn* must not change anything outside the transaction.
         """
         while True:
             stored: list[bool] = []
@@ -428,7 +428,7 @@ class Database(Operations, Generic[S_co]):
                     raise
 
     def _to_run_again(self, error: BaseException, write: bool, grown: int) -> bool:
-        """Whether a transaction that failed with *error*, begun when the map had *grown* so often, is to run again."""
+        """Whether to run a transaction again that failed with *error*; the map had *grown* so often when it began."""
         if isinstance(error, errors.DatabaseFull):
             return write and self._open_store.grow(self._opening.timeout, grown)
         if isinstance(error, errors.TransactionPoisoned) and error.__cause__ is not None:
@@ -438,30 +438,31 @@ class Database(Operations, Generic[S_co]):
     def begin(
         self, write: bool = False, buffers: bool = False, stats: Optional[TransactionStats] = None
     ) -> Transaction:  # fmt: skip
-        """A transaction for ``with``; nothing begins before the block.
+        """A transaction for a ``with`` statement; it begins with the block.
 
-        *buffers*: reads give memoryviews, valid inside the block only; slices taken of them are not protected after it.
-        *stats* counts what is written.
+        *buffers*: reads return memoryviews, which are valid inside the block only; slices of them are not protected
+        after it. *stats* counts the writes.
         """
         return Transaction(self._open_store, write, buffers, stats)
 
     # -- tables ---------------------------------------------------------------------------------------------------
 
     def tables(self) -> dict[str, TableInfo]:
-        """What the file holds, declared or not: by name (or UUID), with the number and bytes of the records."""
+        """The tables of the file, declared or not, by name (or UUID), with number and bytes of their records."""
         from .operations import statistics
 
         return statistics.table_infos(self._open_store)
 
     def attach_table(self, klass: type[P]) -> P:
-        """The map of *klass*, a class decorated by `table`: in its slot, which is allocated when it has none yet.
+        """The map of *klass*, a class decorated by `table`; it gets a slot if it has none.
 
-        Must not be called inside a transaction of this thread. Raises `SchemaMismatch` when the file has other types.
+        Must not be called while this thread has an open transaction. Raises `SchemaMismatch` if the table in the file
+        has other types.
         """
         return self._attach(klass, record=True)
 
     def _attach(self, klass: type[P], *, record: bool) -> P:
-        """As `attach_table`; unless *record*, in a slot that the file has, and without storing the types there."""
+        """As `attach_table`; without *record* only in a slot that the file has, and without storing the types there."""
         from .classic.pmap import PersistentMap  # late, as below, what not every program uses
 
         given: Any = klass
@@ -497,23 +498,23 @@ class Database(Operations, Generic[S_co]):
     # -- readers --------------------------------------------------------------------------------------------------
 
     def readers(self) -> list[Reader]:
-        """Who reads the file now, in all processes; of this process also for how long, and where it began."""
+        """The readers of the file in all processes; those of this process also have their age and origin."""
         store = self._open_store
         return readers(store.engine.readers(store.environment), store.live)
 
     def clear_readers(self) -> int:
-        """Free the slots of readers that were killed, and with them the pages they held back; how many.
+        """Free the slots of killed readers, and with them the pages that they kept; returns their number.
 
-        This is also done by every opening, every 1,000 write transactions, and when the table of readers is full.
+        Opening does this too, as do every 1,000th write transaction and a full table of readers.
         """
         return self._open_store.clear_readers()
 
     @property
     def long_read(self) -> float:
-        """Seconds after which a read transaction that is still open is logged as a warning, once: 60.
+        """Seconds after which an open read transaction is logged as a warning, once: 60.
 
-        The warning names the line that began it. It comes with the next transaction that begins in this process, up to
-        a quarter of the time late, or else when the long one ends. ``math.inf`` turns it off.
+        The warning names the line that began it. It is logged when the next transaction begins in this process, at most
+        a quarter of the time late, or else when the long transaction ends. ``math.inf`` turns it off.
         """
         return self._open_store.ages.limit
 
@@ -530,7 +531,7 @@ class Database(Operations, Generic[S_co]):
 
     @property
     def maxsize(self) -> int:
-        """The size in bytes to which the database may grow; while it is closed, what was given or would be reserved."""
+        """The size in bytes to which the database may grow; while it is closed, the given or the default size."""
         given = self._opening.options.maxsize
         if given is not None:
             return given
@@ -540,12 +541,12 @@ class Database(Operations, Generic[S_co]):
 
     @property
     def context(self) -> Any:
-        """What the caller gave to keep."""
+        """The object that the caller gave as *context*."""
         return self._context
 
     @property
     def log(self) -> Any:
-        """The logger given, or that of zlmdb. It is kept for the caller, who may set another one."""
+        """The given logger, or that of zlmdb. It is stored for the caller, who may set another one."""
         import logging  # late, as in `log`
 
         return logging.getLogger("zlmdb") if self._log is None else self._log
@@ -556,7 +557,7 @@ class Database(Operations, Generic[S_co]):
 
     @property
     def is_open(self) -> bool:
-        """Whether it is open."""
+        """Whether the database is open."""
         return self._store is not None
 
     @property
@@ -566,7 +567,7 @@ class Database(Operations, Generic[S_co]):
 
     @property
     def is_readonly(self) -> bool:
-        """Whether it was opened read-only."""
+        """Whether the database was opened read-only."""
         return self._opening.options.readonly
 
     def _option(self, name: str, default: Any) -> Any:
@@ -575,12 +576,12 @@ class Database(Operations, Generic[S_co]):
 
     @property
     def is_writemap(self) -> bool:
-        """Whether it writes through the memory map."""
+        """Whether the database writes through the memory map."""
         return bool(self._option("writemap", False))
 
     @property
     def lib_version(self) -> Optional[str]:
-        """The LMDB format of the open file, "0.9" or "1.0"; None in memory; while closed, what was asked for."""
+        """The LMDB format of the open file, "0.9" or "1.0"; None in memory; while closed, the requested format."""
         if self._store is None:
             found: Optional[str] = self._option("lib_version", None)
             return found
@@ -592,7 +593,7 @@ class Database(Operations, Generic[S_co]):
         return self._open_store.layout
 
     def sync(self, force: bool = False) -> None:
-        """Flush committed data to the disk; with *force* although ``sync=False`` was given."""
+        """Flush committed data to the disk; with *force* even if ``sync=False`` was given."""
         store = self._open_store
         try:
             if not store.provisional:  # else nothing was written
@@ -619,8 +620,8 @@ class Database(Operations, Generic[S_co]):
     def stats(self, include_slots: bool = False) -> dict[str, Any]:
         """Sizes in bytes and pages, LMDB's own statistics, and with *include_slots* a list of the attached tables.
 
-        ``used`` are the bytes of pages that hold something, in all tables and indexes that this process has open;
-        ``reclaimable`` those of the pages that nothing uses any more, which are written again before the file grows.
+        ``used`` are the bytes of the pages in use, in all tables and indexes that this process has open;
+        ``reclaimable`` those of the unused pages, which are written again before the file grows.
         """
         from .operations import statistics
 
@@ -632,12 +633,12 @@ class Database(Operations, Generic[S_co]):
 
 
 def _unusual(**given: tuple[Any, Any]) -> dict[str, Any]:
-    """Of values and their defaults, the values that are others: an engine need not know the options."""
+    """Those of the values that differ from their defaults: an engine need not know the options."""
     return {name: value for name, (value, usual) in given.items() if value != usual}
 
 
 def _remove(directory: str, process: int) -> None:
-    """Delete a temporary directory, unless this is a child of the process that made it."""
+    """Delete a temporary directory, except in a child of the process that created it."""
     if os.getpid() == process:
         import shutil
 
@@ -653,7 +654,7 @@ def _opened(opening: Opening, schema: type[Any]) -> Database[Any]:
 
 
 def _opened_again(opening: Opening, schema: type[Any]) -> Database[Any]:
-    """What a pickled database comes back as: a handle of the file that it was. Raises FileNotFoundError."""
+    """The database of a pickle: opens the file again. Raises FileNotFoundError."""
     if not opening.engine.exists():
         raise FileNotFoundError(f"the database that was pickled is not at {opening.path!r} any more: check the path")
     return _opened(opening, schema)

@@ -1,4 +1,4 @@
-"""Every error that zlmdb raises: one base, and each also the builtin that a caller would catch.
+"""All errors that zlmdb raises. They have one base, and each is also a built-in exception that fits.
 
 A missing key is a plain `KeyError`, a wrong argument of a call a plain `TypeError` or `ValueError`.
 """
@@ -39,8 +39,9 @@ __all__ = [
 class Error(Exception):
     """The base of all errors of zlmdb.
 
-    The details are attributes: *table*, *index*, *key*, *owner* (the key of the record in the way), *size* and *limit*
-    in bytes, *path*; those that do not apply are None. The text says what was given, what was expected, what to do.
+    The details are attributes: *table*, *index*, *key*, *owner* (the key of the record that is in the way), *size* and
+    *limit* in bytes, *path*. Attributes that do not apply are None. The text says what was given, what was expected and
+    what to do.
     """
 
     table: Optional[str] = None
@@ -64,15 +65,15 @@ class Error(Exception):
 
 
 class EncodeError(Error, ValueError):
-    """A key or value does not fit its type: the caller's fault. Nothing was written."""
+    """A key or value does not fit its type: an error of the caller. Nothing was written."""
 
 
 class DecodeError(Error, ValueError):
-    """Stored bytes are not what the declared type writes: the file's fault, or another type wrote them."""
+    """Stored bytes do not fit the declared type: the file is damaged, or was written with another type."""
 
 
 class ConstraintError(Error, ValueError):
-    """A statement would break a rule of the table. It changed nothing, the transaction goes on."""
+    """A statement would break a rule of the table. It changed nothing, and the transaction continues."""
 
 
 class DuplicateKey(ConstraintError):
@@ -80,11 +81,11 @@ class DuplicateKey(ConstraintError):
 
 
 class NullValueConstraint(ConstraintError, RuntimeError):
-    """The index function gave None for an index attached with ``nullable=False``."""
+    """The index function returned None for an index attached with ``nullable=False``."""
 
 
 class SchemaMismatch(Error, TypeError):
-    """The file's table or index was made with other types than the program declares."""
+    """The table or index in the file has other types than the program declares."""
 
 
 class IndexNotAttached(Error, RuntimeError):
@@ -92,15 +93,15 @@ class IndexNotAttached(Error, RuntimeError):
 
 
 class IndexNotBuilt(Error, RuntimeError):
-    """An index has not been built yet over the records of its table."""
+    """An index does not yet contain the records of its table."""
 
 
 class InvalidDatabase(Error, OSError):
-    """The path holds no database of ours, or one written by a newer version."""
+    """The path is not a zlmdb database, or a newer version wrote it."""
 
 
 class FileRequired(Error, TypeError):
-    """The operation is one on a file, and the database is in memory."""
+    """The operation needs a file, and the database is in memory."""
 
 
 class DatabaseFull(Error, OSError):
@@ -116,7 +117,7 @@ class CorruptDatabase(Error, OSError):
 
 
 class ReadonlyDatabase(Error, PermissionError):
-    """A write to a database opened read-only, or in a read transaction; files that this user may not write or lock."""
+    """A write to a database opened read-only, or in a read transaction; or files that the user cannot write or lock."""
 
 
 class DatabaseClosed(Error, RuntimeError):
@@ -124,11 +125,11 @@ class DatabaseClosed(Error, RuntimeError):
 
 
 class DatabaseInUse(Error, RuntimeError):
-    """The database is open already with other options, or still has open transactions."""
+    """The database is already open with other options, or still has open transactions."""
 
 
 class TransactionClosed(Error, RuntimeError):
-    """A transaction, or a table, view or selection of it, was used after its end."""
+    """A transaction, or one of its tables, views or selections, was used after its end."""
 
 
 class ForkedTransaction(TransactionClosed):
@@ -136,7 +137,7 @@ class ForkedTransaction(TransactionClosed):
 
 
 class TransactionStale(Error, RuntimeError):
-    """The transaction began before the table was attached; begin again."""
+    """The transaction began before the table was attached: begin a new one."""
 
 
 class TransactionPoisoned(Error, RuntimeError):
@@ -144,7 +145,7 @@ class TransactionPoisoned(Error, RuntimeError):
 
 
 class Conflict(Error, RuntimeError):
-    """Another transaction was first to change what this one reads or writes. Nothing was stored; run it again.
+    """Another transaction first changed what this one reads or writes. Nothing was stored; run it again.
 
     LMDB has one writer at a time and never raises it.
     """
@@ -159,20 +160,20 @@ class Conflict(Error, RuntimeError):
 
 
 class NestedTransaction(Error, RuntimeError):
-    """A second write transaction on one thread would wait for ever; use a savepoint. There are none with writemap."""
+    """A second write transaction on one thread would wait forever; use a savepoint. With writemap there are none."""
 
 
 class WrongThread(Error, RuntimeError):
-    """A write transaction was used from a thread other than the one that began it."""
+    """A thread used a write transaction that another thread began."""
 
 
 class WriterTimeout(Error, TimeoutError):
-    """Another writer held the database for longer than the *timeout* given."""
+    """Another writer did not finish within *timeout*."""
 
 
 def raise_as(ours: Exception, error: Exception) -> NoReturn:
-    """Raise *ours* from *error* of the engine, which it was made of.
+    """Raise *ours*, the translation of the engine's *error*, from *error*.
 
-    One that nothing was made of is itself raised again, and keeps the cause that it has.
+    An error without a translation is raised itself, with the cause that it has.
     """
     raise ours from (error.__cause__ if ours is error else error)

@@ -7,10 +7,10 @@ program which works today keeps working. Names that begin with an underscore are
 from __future__ import annotations
 
 _MAPPING = "clear get items keys pop popitem setdefault update values"
-_OF_ALL = "first last count fields where select delete"
+_OF_ALL = "first last count explain fields group_by limit order_by where select delete"
 _LATER = (
-    "all auto change changes distinct edit expires explain feed group_by increment limit links max mean min order_by "
-    "page put_new replace submit sum sweep watch"
+    "all auto change changes distinct edit expires feed increment links max mean min page put_new replace submit sum "
+    "sweep watch"
 )
 
 INDEXES = frozenset(f"{_MAPPING} {_OF_ALL} {_LATER} add get_many put_many truncate".split())

@@ -140,10 +140,11 @@ def words_of(annotations: Iterable[Any]) -> set[str]:
 
 
 def _without_none(hint: Any) -> Any:
-    if get_origin(hint) in _UNIONS:
+    if get_origin(hint) in UNIONS:
         others = tuple(part for part in get_args(hint) if part is not type(None))
         return others[0] if len(others) == 1 else Union[others]
     return hint
 
 
-_UNIONS = (Union, getattr(types, "UnionType", Union))
+UNIONS = (Union, getattr(types, "UnionType", Union))
+"""The origins of ``Union[A, B]`` and of ``A | B``."""

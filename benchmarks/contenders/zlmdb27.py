@@ -107,14 +107,14 @@ class Zlmdb(Store):
                 pass
 
     def where(self, field: str, value: Any) -> list[Any]:
-        from zlmdb import F
-
         with self.db.read() as t:
-            return list(t.records.select().where(getattr(F, field) == value).values())
+            return list(t.records.where(lambda record: getattr(record, field) == value).values())
 
     def project(self, *fields: str) -> list[Any]:
+        source = ", ".join([f"record.{field}" for field in fields])
+        give = eval(f"lambda record: {source if len(fields) == 1 else f'({source})'}")
         with self.db.read() as t:
-            return list(t.records.select().fields(*fields))
+            return list(t.records.fields(give))
 
     def first(self) -> Any:
         with self.db.read() as t:

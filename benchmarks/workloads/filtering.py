@@ -27,9 +27,7 @@ def raw_values(rows: Any) -> None:
 
 
 def numbers_where(rows: Any) -> None:
-    from zlmdb import F
-
-    drain(rows.select().where(F.count < LEAST).fields("id", "price"))
+    drain(rows.where(lambda row: row.count < LEAST).fields(lambda row: (row.id, row.price)))
 
 
 def numbers_by_hand(rows: Any) -> None:
@@ -37,9 +35,8 @@ def numbers_by_hand(rows: Any) -> None:
 
 
 def texts_where(rows: Any) -> None:
-    from zlmdb import F
-
-    drain(rows.select().where((F.count < LEAST) & (F.city == "Gothenburg")).fields("id", "name"))
+    found = rows.where(lambda row: row.count < LEAST and row.city == "Gothenburg")
+    drain(found.fields(lambda row: (row.id, row.name)))
 
 
 def texts_by_hand(rows: Any) -> None:
@@ -48,9 +45,7 @@ def texts_by_hand(rows: Any) -> None:
 
 
 def text_where(rows: Any) -> None:
-    from zlmdb import F
-
-    drain(rows.select().where(F.name == "record 10").fields("id", "price"))
+    drain(rows.where(lambda row: row.name == "record 10").fields(lambda row: (row.id, row.price)))
 
 
 def text_by_hand(rows: Any) -> None:
@@ -58,7 +53,7 @@ def text_by_hand(rows: Any) -> None:
 
 
 def column_where(rows: Any) -> None:
-    drain(rows.select().fields("price"))
+    drain(rows.fields(lambda row: row.price))
 
 
 def column_by_hand(rows: Any) -> None:

@@ -24,4 +24,5 @@ with zlmdb.open("data", Store) as db:
         t.logins["ann"] = t.logins.get("ann", 0) + 1
     with db.read() as t:                                  # a snapshot, which waits for nobody
         print(t.users.by_email["ann@example.com"])
-        print(t.users.by_age.select(30, 40).count(), "in their thirties,", t.logins["ann"], "logins of Ann")
+        thirties = t.users.where(lambda user: 30 <= user.age < 40).order_by(lambda user: user.name)
+        print(thirties.count(), "in their thirties,", t.logins["ann"], "logins of Ann")

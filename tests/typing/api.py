@@ -170,18 +170,32 @@ def a_classic_map_gives_the_value_or_none(txn: zlmdb.Transaction, key: UUID, whe
     assert_type(users.rebuild_indexes(txn), tuple[int, int])
 
 
-def conditions_on_fields(t: Store) -> None:
-    F = zlmdb.F
-    assert_type(F.age, zlmdb.Field)
-    assert_type(F.age == 1, zlmdb.Condition)
-    assert_type(F.age != None, zlmdb.Condition)  # noqa: E711
-    assert_type((F.age > 1) & ~(F.name.in_({"Ann"}) | F["email"].is_none()), zlmdb.Condition)
-    found = t.users.select(limit=3).where((F.age > 30) & F.active)
-    assert_type(found, zlmdb.Filtered[UUID, User])
+def queries_are_functions_of_a_record(t: Store) -> None:
+    found = t.users.where(lambda u: u.age > 30)
+    assert_type(found, zlmdb.Selection[UUID, User])
     assert_type(list(found), list[tuple[UUID, User]])
+    assert_type(found.all(), list[tuple[UUID, User]])
     assert_type(list(found.keys()), list[UUID])
-    assert_type(list(found.values()), list[User])
+    assert_type(found.values().all(), list[User])
     assert_type(found.first(), Optional[tuple[UUID, User]])
     assert_type(found.count(), int)
-    assert_type(list(found.fields("age")), list[Any])
-    assert_type(t.users.by_age[3].where(F.age == 1).where(F.active).delete(), int)
+    assert_type(found.fields(lambda u: (u.name, u.age)), zlmdb.Reads[tuple[str, int]])
+    assert_type(found.fields(lambda k, u: (k, u.name)), zlmdb.Reads[tuple[UUID, str]])
+    assert_type(found.fields(lambda u: u.age).sum(), int)
+    assert_type(found.fields(lambda u: u.age).mean(), Optional[float])
+    assert_type(found.fields(lambda u: u.name).min(), Optional[str])
+    assert_type(found.fields(lambda u: u.name).distinct(), zlmdb.Reads[str])
+    assert_type(found.group_by(lambda u: u.age, lambda g: g.count()), dict[int, int])
+    assert_type(found.order_by(lambda u: (zlmdb.desc(u.age), u.name)).limit(10), zlmdb.Selection[UUID, User])
+    assert_type(found.values().page(20).rows, list[User])
+    assert_type(found.page(20, None).next, Optional[str])
+    assert_type(found.explain(), zlmdb.Plan)
+    assert_type(t.users.by_age[3].where(lambda k, u: u.name > "a").delete(), int)
+    assert_type(t.users.by_age.where(lambda u: u.name > "a"), zlmdb.Selection[UUID, User])
+    assert_type(t.users.by_email.order_by(lambda u: u.name, reverse=True), zlmdb.Selection[UUID, User])
+    assert_type(t.users.order_by(lambda u: u.name).last(), Optional[tuple[UUID, User]])
+    assert_type(t.users.group_by(lambda u: u.name, lambda g: g.fields(lambda u: u.age).max()), dict[str, Optional[int]])
+    assert_type(t.users.where(lambda u: u.age > 3).change(lambda u: u), int)
+    with t.users.where(lambda u: u.age > 3).edit() as users:
+        for user in users:
+            assert_type(user, User)

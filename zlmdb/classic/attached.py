@@ -1,7 +1,7 @@
-"""The indexes attached to a classic map: kept in step by the programs that attach them.
+"""The indexes attached to a classic map: the programs that attach them maintain them.
 
-In the tables layout the catalogue records them, so that a writer which does not attach one is refused. A classic file
-records nothing: an index that is empty beside records is taken for new, every other one is trusted.
+In the tables layout the catalogue records them, so a writer that does not attach one is refused. A classic file does
+not record them: an empty index of a table with records is considered new, any other is trusted.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ Built = dict[str, tuple[int, int]]
 class Attached(NamedTuple):
     """An index of a map: the map of its entries, and the function that takes the index key from a value.
 
-    *trusted*: this process has not let go of the entries before, so that the file is believed. *token* stands for the
-    index where that must not be kept alive.
+    *trusted*: this process has not detached the index before, so the entries in the file are trusted. *token*
+    represents the index where the index itself must not be kept alive.
     """
 
     pmap: PersistentMap[Any, Any]
@@ -44,7 +44,7 @@ class Attached(NamedTuple):
         return {"target": self.pmap._name_in(store), "unique": self.unique, "nullable": self.nullable}
 
     def is_known(self, records: Records, name: str, complete: bool) -> bool:
-        """Whether the entries are those of the records, where the file says that they are *complete*."""
+        """Whether the entries are those of the records; the file says whether they are *complete*."""
         return complete and (self.trusted or records.verified.get(name) is self.token)
 
     def is_null(self, key: Any) -> bool:
@@ -55,7 +55,7 @@ class Attached(NamedTuple):
 class Records:
     """The records of a map in one open store, and its indexes there.
 
-    *wiring* is what the map had attached when the indexes of *storage* were made, *verified* has the token of each
+    *wiring* is what the map had attached when the indexes of *storage* were created; *verified* has the token of each
     index that is known to be complete.
     """
 
@@ -67,14 +67,14 @@ class Records:
         self.wiring: object = None
 
     def rewire(self, attached: Mapping[str, Attached], store: Store, wiring: object) -> None:
-        """Have the indexes that are *attached* now."""
+        """Use the indexes that are *attached* now."""
         if self.wiring is not wiring:
             self.storage.indexes = index_storages(attached, store, self.storage.name)
             self.wiring = wiring
 
 
 def index_storages(attached: Mapping[str, Attached], store: Store, table: str) -> list[IndexStorage]:
-    """Where the entries of the indexes attached to *table* are: in the maps that are the indexes."""
+    """The storages of the indexes attached to *table*: the maps that are the indexes."""
     return [_index_storage(name, one, store, table) for name, one in attached.items()]
 
 
@@ -94,7 +94,7 @@ def _index_storage(name: str, attached: Attached, store: Store, table: str) -> I
 
 
 def prepare(pmap: PersistentMap[Any, Any], txn: Transaction, table: Table[Any, Any]) -> Built:
-    """Before *pmap* is written to: refuse writers that miss an index of the file, and build indexes that are new."""
+    """Before a write to *pmap*: refuse writers that lack an index of the file, and build new indexes."""
     store, records, attached = txn._store, pmap._records_in(txn._store), pmap._attached
     catalogue = catalogue_of(store)
     map_name = pmap._name_in(store)
@@ -133,7 +133,7 @@ def _build(txn: Transaction, table: Table[Any, Any], new: Sequence[BoundIndex]) 
 def check_built(
     owner: PersistentMap[Any, Any], pmap: PersistentMap[Any, Any], txn: Transaction, index: Table[Any, Any]
 ) -> None:
-    """Before the index *pmap* is read: raise `IndexNotBuilt` when it lacks records that *owner* has."""
+    """Before the index *pmap* is read: raise `IndexNotBuilt` if it lacks records of *owner*."""
     store = txn._store
     records = owner._records_in(store)
     name, attached = next((name, one) for name, one in owner._attached.items() if one.pmap is pmap)
@@ -156,7 +156,7 @@ def check_built(
 def _missing(
     table: Table[Any, Any], wanted: Mapping[str, Any], definitions: Mapping[str, Mapping[str, Any]]
 ) -> list[str]:
-    """The indexes that the file has, attached or declared, and this program does not keep in step."""
+    """The indexes that the file has, attached or declared, and that this program does not maintain."""
     targets = {definition["target"] for definition in definitions.values()}
     found = table._file_indexes
     declared = [name for name in found.unknown if found.adopted.get(name) not in targets]
@@ -164,7 +164,7 @@ def _missing(
 
 
 def _has_keys(table: Table[Any, Any], attached: Attached) -> bool:
-    """Whether a record belongs into the index. Reads records up to the first one that does."""
+    """Whether some record belongs into the index. Reads records up to the first one that does."""
     return any(not attached.is_null(attached.fkey(value)) for value in table.select().values())
 
 
@@ -172,7 +172,7 @@ def _ended(
     records: Records, table: Table[Any, Any], tokens: Mapping[str, object], unprepare: Callable[[], object],
     committed: bool,
 ) -> None:  # fmt: skip
-    """What `prepare` did is stored, or else undone with the savepoint that it happened in."""
+    """The changes of `prepare` are stored, or undone with the savepoint in which they were made."""
     if committed:
         records.verified = tokens
     else:

@@ -1,16 +1,17 @@
-"""The codecs of a classic map: what the type arguments of its class and the arguments of its constructor say."""
+"""The codecs of a classic map, from the type arguments of its class and the arguments of its constructor."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, Optional, TypeVar, get_args
+from typing import Annotated, Any, Optional, TypeVar, get_args, get_origin
 
 from ..errors import EncodeError
 from ..handlers import let_through
 from ..keys import KeyCodec, key_codec
 from ..typeargs import type_arguments
 from ..values import serializer
-from ..values.base import Serializer
+from ..values.base import Serializer, is_free
+from ..values.description import format_of
 
 Callables = Mapping[str, Callable[..., Any]]
 
@@ -33,11 +34,22 @@ def map_codecs(
     callables.update(named)
     # With callables these, and not the format, have to know the model.
     made = _format(value).configured(**callables) if callables else serializer(value, localns=localns)
+    if not callables and format_of(made.name) in ("json", "cbor") and _is_plain(value):
+        made = made.unchecked()  # documents are what the library holds, as in zlmdb <= 26
     return key_codec(key), made
 
 
+def _is_plain(value: Any) -> bool:
+    """Whether the type *value* is that of documents, of whatever their library holds."""
+    inner = get_args(value)[0] if hasattr(value, "__metadata__") else value
+    if get_origin(inner) not in (dict, list):
+        return is_free(inner) or inner in (dict, list)
+    *keys, items = get_args(inner)
+    return is_free(items) and all(key is str or is_free(key) for key in keys)
+
+
 class OwnKeys(KeyCodec[Any]):
-    """The keys of a map whose class has methods of its own to write and read them. They sort as their bytes do."""
+    """The keys of a map whose class has its own methods to encode and decode them. They sort as bytes."""
 
     name = "custom"
     expects = "what _serialize_key of the map takes"
@@ -73,7 +85,7 @@ class OwnKeys(KeyCodec[Any]):
 
 
 def map_types(declared: Any, base: type[Any], localns: Optional[Mapping[str, Any]]) -> tuple[Any, Any]:
-    """The types of keys and values that *declared* says. Raises `TypeError` when it says none."""
+    """The types of keys and values of *declared*. Raises `TypeError` if it declares none."""
     arguments = type_arguments(declared, base, localns)
     if len(arguments) != 2 or isinstance(arguments[0], TypeVar):
         raise TypeError(f"{declared!r} says no types: derive it from PersistentMap[KeyType, ValueType] or a named map")
@@ -81,14 +93,14 @@ def map_types(declared: Any, base: type[Any], localns: Optional[Mapping[str, Any
 
 
 def value_type(declared: Any, base: type[Any], localns: Optional[Mapping[str, Any]]) -> Any:
-    """The type of the values that *declared* says, without the format; None where it says nothing of them."""
+    """The type of the values of *declared*, without the format; None if it declares none."""
     value = map_types(declared, base, localns)[1]
     inner = get_args(value)[0] if hasattr(value, "__metadata__") else value
     return None if isinstance(inner, TypeVar) else inner
 
 
 def callable_names(value: Any) -> tuple[str, ...]:
-    """The callables that maps of values of the type *value* take, in the order of the arguments."""
+    """The names of the callables of maps with values of the type *value*, in the order of the arguments."""
     name = _format(value).name
     if "flatbuffers" in name:
         return "build", "cast"
@@ -96,7 +108,7 @@ def callable_names(value: Any) -> tuple[str, ...]:
 
 
 def _format(value: Any) -> Serializer[Any]:
-    """The serializer that the type *value* asks for, with what is put around it, for values of any class."""
+    """The serializer of the type *value*, with its wrappers, for values of any class."""
     metadata: tuple[Any, ...] = getattr(value, "__metadata__", ())
     special: Any = Annotated  # not a name that checkers take for an annotation
     return serializer(special[tuple([Any, *metadata])] if metadata else Any)

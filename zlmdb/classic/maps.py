@@ -1,7 +1,8 @@
-"""The 83 named maps of zlmdb <= 26: each name spells its parts, key types first, then the value type.
+"""The 83 named maps of zlmdb 26: each name spells its parts, key types first, then the value type.
 
-Names only; what they mean is in `zlmdb.keys` and `zlmdb.values`. The maps of JSON, CBOR, pickle and FlatBuffers values
-take the type of the values: ``MapUuidCbor[User](1, marshal=..., unmarshal=...)``; without it they hold plain data.
+This module only has the names; `zlmdb.keys` and `zlmdb.values` define their meaning. The maps of JSON, CBOR, pickle and
+FlatBuffers values take the type of the values: ``MapUuidCbor[User](1, marshal=..., unmarshal=...)``; without it they
+contain plain data.
 """
 
 from __future__ import annotations

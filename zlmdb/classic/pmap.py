@@ -1,6 +1,6 @@
-"""The classic face of a table: a map that is always handed the transaction, ``m[txn, key]``.
+"""The classic interface of a table: a map that takes the transaction as an argument, ``m[txn, key]``.
 
-One code path lies below: a map in a transaction is a `Table`, which `PersistentMap.bind` gives.
+It runs the same code as a table: a map in a transaction is a `Table`, which `PersistentMap.bind` returns.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ D = TypeVar("D")
 
 
 class PersistentMap(Generic[K, V]):
-    """A typed map of a database, handed the transaction with every use: ``users[txn, key]``.
+    """A typed map of a database that takes the transaction in each operation: ``users[txn, key]``.
 
-    *slot*, 1 to 65534, numbers a map that is made by hand; ``db.attach_table(cls)`` numbers those of classes decorated
-    by `table`. *compress* is `COMPRESS_ZLIB` or `COMPRESS_SNAPPY`. JSON and CBOR maps take *marshal* (object to plain
-    data) and *unmarshal* (back), FlatBuffers maps *build* (object and builder to offset) and *cast* (bytes to object),
-    in this order when they are not named.
+    *slot*, 1 to 65534, is the number of a map that is created by hand; ``db.attach_table(cls)`` numbers maps of classes
+    decorated by `table`. *compress* is `COMPRESS_ZLIB` or `COMPRESS_SNAPPY`. JSON and CBOR maps take *marshal* (object
+    to plain data) and *unmarshal* (back), FlatBuffers maps *build* (object and builder to offset) and *cast* (bytes to
+    object), in this order if they are positional.
 
     A class that defines ``_serialize_key``, ``_deserialize_key``, ``_serialize_value`` or ``_deserialize_value``
-    decides itself about these bytes, which the file then calls ``custom``.
+    determines these bytes itself; the file then calls them ``custom``.
 
-    ``m[txn, key]`` is None when there is no record. ``bind(txn)`` gives the `Table` of the same records, with a dict's
-    laws. A map is true, and equal to itself only.
+    ``m[txn, key]`` is None if there is no record. ``bind(txn)`` returns the `Table` of the same records, which behaves
+    as a dict. A map is always true, and equal only to itself.
     """
 
     COMPRESS_ZLIB = 1
@@ -101,7 +101,7 @@ class PersistentMap(Generic[K, V]):
     # -- codecs and storage ---------------------------------------------------------------------------------------
 
     def _both_codecs(self) -> tuple[KeyCodec[K], Serializer[V]]:
-        """The key codec and the value serializer that the type arguments and the constructor say."""
+        """The key codec and the value serializer, from the type arguments and the constructor."""
         if self._codecs is None:
             cls = type(self)
             own_keys = cls._has_own("_serialize_key", "_deserialize_key")
@@ -146,7 +146,7 @@ class PersistentMap(Generic[K, V]):
     def _configure(
         self, slot: Optional[int], compress: Optional[int] = None, **callables: Optional[Callable[..., Any]]
     ) -> None:
-        """Number this map, and give it what the constructor takes. None leaves what there is."""
+        """Set the slot and the constructor's arguments. None leaves a value unchanged."""
         if slot is not None:
             slot_prefix(slot)  # raises for numbers that are none
             self._slot = slot
@@ -175,14 +175,14 @@ class PersistentMap(Generic[K, V]):
         return self._records_in(store).storage
 
     def _records_in(self, store: Store) -> Records:
-        """The records in *store*, and what is known of their indexes."""
+        """The records in *store*, and the state of their indexes."""
         found: Optional[Records] = store.maps.get(self)
         if found is None:
             found = store.maps[self] = Records(self._slot_storage(store))
         return found
 
     def _slot_storage(self, store: Store) -> Storage[K, V]:
-        """The storage in a store that knows nothing of this map yet."""
+        """The storage in a store that does not know this map yet."""
         class_name = type(self).__name__
         if self._is_attached:
             return self._same_table(store)
@@ -212,7 +212,7 @@ class PersistentMap(Generic[K, V]):
         return storage
 
     def _declaration(self) -> Declaration:
-        """What this map, whose class has a UUID, says of its table. Raises `TypeError` without one."""
+        """The declaration of this map, whose class has a UUID. Raises `TypeError` without one."""
         cls = type(self)
         oid = cls._zlmdb_oid
         if oid is None:
@@ -234,14 +234,14 @@ class PersistentMap(Generic[K, V]):
         store.maps[self] = Records(storage)
 
     def _name_in(self, store: Store) -> str:
-        """How the catalogue calls this map: by its UUID, or by its slot."""
+        """The name of this map in the catalogue: its UUID, or its slot."""
         oid = type(self)._zlmdb_oid
         return str(oid) if self._is_attached and oid is not None else f"slot {self._storage_in(store).number}"
 
     # -- in a transaction -----------------------------------------------------------------------------------------
 
     def bind(self, txn: Transaction) -> Table[K, V]:
-        """The records of this map in *txn* as a `Table`: a lawful dict."""
+        """The records of this map in *txn* as a `Table`, which behaves as a dict."""
         return self._bound(txn)[0]
 
     def _bound(self, txn: Transaction) -> tuple[Table[K, V], Built]:
@@ -262,7 +262,7 @@ class PersistentMap(Generic[K, V]):
             raise
 
     def _check_slot(self, txn: Transaction) -> None:
-        """Raise unless a slot given by hand is free for it: the number may belong to an attached table."""
+        """Raise unless the slot given by hand is free: an attached table may have the number."""
         if not self._is_attached and self._slot is not None:
             oid = catalogue_of(txn._store).registered(txn._engine_txn, self._slot)
             if oid is not None:
@@ -273,7 +273,7 @@ class PersistentMap(Generic[K, V]):
                 )
 
     def _prepare(self, txn: Transaction, table: Table[K, V]) -> Built:
-        """Let *table* keep the attached indexes in step; those that had to be built for it."""
+        """Let *table* maintain the attached indexes; returns those that had to be built for it."""
         wiring, owner = self._wiring, self._index_attached_to
         if owner is not None and txn._write:
             owner.bind(txn)  # which builds this index where it has to
@@ -291,7 +291,7 @@ class PersistentMap(Generic[K, V]):
         return built
 
     def _unprepare(self, txn: Transaction) -> None:
-        """Find out anew, when the map is used next in *txn*, what the file has of its indexes."""
+        """Read the state of the indexes again when the map is next used in *txn*."""
         txn._tables.pop(self._wiring, None)
 
     def _indexes_changed(self, txn: Transaction, by: Table[Any, Any], names: Sequence[str]) -> None:
@@ -342,12 +342,12 @@ class PersistentMap(Generic[K, V]):
             return _absent(error, default)
 
     def setdefault(self, txn_key: tuple[Transaction, K], default: V) -> V:
-        """The value; where there is none, *default*, which is stored."""
+        """The value; if there is none, *default*, which is stored."""
         table, key = self._unpacked(txn_key)
         return table.setdefault(key, default)
 
     def pop(self, txn_key: tuple[Transaction, K], default: Any = None) -> Any:
-        """The value, whose record is deleted; *default* where there is none."""
+        """The value, whose record is deleted; *default* if there is none."""
         table, key = self._unpacked(txn_key)
         try:
             return table.pop(key, default)
@@ -364,7 +364,7 @@ class PersistentMap(Generic[K, V]):
             self[txn_key] = value
 
     def _unpacked(self, txn_key: Any) -> tuple[Table[K, V], K]:
-        """The bound table and the key; here the way that is nearly always taken."""
+        """The bound table and the key; this is the common case."""
         try:
             txn, key = txn_key
             table: Table[K, V] = txn._tables[self._wiring]
@@ -419,8 +419,9 @@ class PersistentMap(Generic[K, V]):
     ) -> ClassicSelection[K, V, Any]:
         """Records with ``from_key <= key < to_key``, in key order, or backwards with *reverse*; at most *limit*.
 
-        Iterating, or `next`, gives pairs of key and value, or only keys, or only values; None for neither. Nothing is
-        read before that. Raises `EncodeError` if a bound does not fit the key type, `ValueError` for a negative limit.
+        Iteration, or `next`, returns pairs of key and value, or only keys, or only values, or None for neither. Nothing
+        is read before that. Raises `EncodeError` if a bound does not fit the key type, `ValueError` for a negative
+        limit.
         """
         chosen = self.bind(txn).select(from_key, to_key, reverse=reverse, limit=limit)
         return ClassicSelection[K, V, Any].of(chosen, return_keys, return_values)
@@ -443,15 +444,15 @@ class PersistentMap(Generic[K, V]):
         return self.bind(txn).select(from_key, to_key).count()
 
     def truncate(self, txn: Transaction, rebuild_indexes: bool = True) -> int:
-        """Delete every record, and the entries of the indexes with them; how many of both.
+        """Delete every record and its index entries; returns the number of both.
 
-        *rebuild_indexes* is accepted for old code: an index never keeps entries of records that are gone.
+        *rebuild_indexes* is accepted for old code and has no effect: an index never keeps entries of deleted records.
         """
         return self.bind(txn).truncate()
 
     @classmethod
     def new_key(cls, secure: bool = False) -> Any:
-        """A new key: random, or for times now. *secure* is accepted for old code: all randomness is the system's."""
+        """A new key: random, or the current time. *secure* is accepted for old code: all random keys are secure."""
         return key_codec(map_types(cls, PersistentMap, cls._locals_seen)[0]).new_key()
 
     # -- indexes --------------------------------------------------------------------------------------------------
@@ -464,12 +465,13 @@ class PersistentMap(Generic[K, V]):
         nullable: bool = False,
         unique: bool = True,
     ) -> None:
-        """Keep *pmap*, a map from index keys to the keys of this one, in step with the records.
+        """Maintain *pmap*, a map from index keys to the keys of this map, as an index of the records.
 
         *fkey* takes the index key from a value. A record whose index key is None, or a tuple with a None, is left out
-        when *nullable*, else `NullValueConstraint`. An index key belongs to one record, else `DuplicateKey`; where
-        several may have one, put the primary key last into it. An index new to records that are there is built by the
-        next write transaction that uses the map. Raises `ValueError` when *name* or *pmap* is taken.
+        if *nullable* is true; otherwise it raises `NullValueConstraint`. An index key belongs to one record; a second
+        raises `DuplicateKey`. To let several records have one, put the primary key last into it. If there are records
+        when the index is new, the next write transaction that uses the map builds it. Raises `ValueError` if *name* or
+        *pmap* is in use.
         """
         if name in self._attached:
             raise ValueError(f"{self!r} has an index {name!r} already: detach it first, or choose another name")
@@ -482,7 +484,7 @@ class PersistentMap(Generic[K, V]):
         self._attach({**self._attached, name: attached}, pmap)
 
     def _no_index(self, pmap: PersistentMap[Any, Any]) -> str:
-        """Why *pmap* cannot be an index of this map, if so."""
+        """The reason why *pmap* cannot be an index of this map, if there is one."""
         if pmap is self:
             return "an index is a map of its own"
         if pmap._index_attached_to is not None:
@@ -492,9 +494,9 @@ class PersistentMap(Generic[K, V]):
         return f"it has the indexes {pmap.indexes()}, and an index has none" if pmap._attached else ""
 
     def detach_index(self, name: str) -> None:
-        """Leave the index *name* alone from now on: its entries stay as they are, and the file forgets it.
+        """Stop maintaining the index *name*: its entries stay, and the file no longer records it.
 
-        A name that is not attached is taken, too, so that a program can let go of an index that only the file knows.
+        A name that is not attached is allowed, so that a program can detach an index that only the file knows.
         """
         self._detached.add(name)
         gone = self._attached.get(name)
@@ -519,16 +521,16 @@ class PersistentMap(Generic[K, V]):
         return self._index_attached_to is not None
 
     def rebuild_index(self, txn: Transaction, name: str) -> tuple[int, int]:
-        """Delete the entries of an index and write them anew; how many were deleted and how many written.
+        """Delete the entries of an index and write them again; returns both numbers.
 
-        Raises `DuplicateKey` when two records have one index key, `NullValueConstraint`, `KeyError` for another name.
+        Raises `DuplicateKey` if two records have one index key, `NullValueConstraint`, `KeyError` for another name.
         """
         if name not in self._attached:
             raise KeyError(f"{self!r} has no index {name!r}, it has {self.indexes()}")
         return self._rebuild(txn, [name])
 
     def rebuild_indexes(self, txn: Transaction) -> tuple[int, int]:
-        """`rebuild_index` for every index; the sums."""
+        """Call `rebuild_index` for every index; returns the sums."""
         return self._rebuild(txn, self._attached)
 
     def _rebuild(self, txn: Transaction, names: Iterable[str]) -> tuple[int, int]:
@@ -546,7 +548,7 @@ class PersistentMap(Generic[K, V]):
 
 
 def _beginning(table: Table[Any, Any], prefix: Any) -> Selection[Any, Any]:
-    """The records whose key begins with *prefix*, as zlmdb <= 26 has it: the last text may be a part of the key's."""
+    """The records whose key begins with *prefix*, as in zlmdb 26: the last text may be the beginning of a text."""
     codec = table._storage.key
     if isinstance(prefix, (str, bytes)):
         return table.select(startswith=prefix)
@@ -561,7 +563,7 @@ def _beginning(table: Table[Any, Any], prefix: Any) -> Selection[Any, Any]:
 
 
 def _absent(error: errors.EncodeError, default: D) -> D:
-    """*default*, where the key has no bytes: no record has it, and programs of zlmdb <= 26 ask. Else raise *error*."""
+    """*default* for a key without bytes, which no record has, but programs of zlmdb 26 look up. Else raise *error*."""
     if error.size != 0:
         raise error
     return default

@@ -25,10 +25,11 @@ def table(
 ) -> Callable[[C], C]:
     """Class decorator: gives a map class the UUID by which ``db.attach_table`` finds its table, and its callables.
 
-    *marshal* makes plain data of an object and *parse* an object of it, for JSON and CBOR maps; *build* and *cast*
-    serve FlatBuffers maps. Decorating again with the same UUID, as a reloaded module does, replaces the class.
+    *marshal* converts an object to plain data and *parse* plain data to an object, for JSON and CBOR maps; *build* and
+    *cast* do this for FlatBuffers maps. Decorating again with the same UUID, as a reloaded module does, replaces the
+    class.
 
-    Raises `ValueError` for text that is no UUID, `TypeError` for what is no class of maps.
+    Raises `ValueError` for a text that is not a UUID, `TypeError` for a class that is not a map.
     """
     if not isinstance(oid, (UUID, str)):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers are not all checked
         raise TypeError(f"@table takes the UUID of the table, got {oid!r}")

@@ -1,4 +1,4 @@
-"""What ``select`` of a classic map gives: a selection that is an iterator, too."""
+"""The result of ``select`` of a classic map: a selection that is also an iterator."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ R = TypeVar("R")
 
 
 class ClassicSelection(Selection[K, V], Generic[K, V, R]):
-    """A `Selection` that gives pairs, keys, values, or None for each record, as `PersistentMap.select` was asked to.
+    """A `Selection` that returns pairs, keys, values, or None for each record, as `PersistentMap.select` was called.
 
-    Each ``for`` reads afresh. `next` goes on from one call to the next, from the start of the selection.
+    Each ``for`` loop reads the records again. `next` continues from one call to the next, from the start of the
+    selection.
     """
 
     __slots__ = ("_returns", "_rows")

@@ -1,4 +1,4 @@
-"""The commands of ``python -m zlmdb``, also installed as ``zlmdb``: a file each, or for a few that belong together."""
+"""The commands of ``python -m zlmdb``, also installed as ``zlmdb``: one file per command or group of commands."""
 
 from . import contents as contents
 from . import copies as copies

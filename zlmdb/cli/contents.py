@@ -1,4 +1,4 @@
-"""A table for a command: opened by its name, or as one of the named maps, with its values as JSON."""
+"""The table of a command: opened by its name, or as one of the named maps, with its values as JSON."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ import zlmdb
 from ..engines import registry
 from ..operations.keytext import from_plain, is_bytes, parse
 from ..values.base import is_a
+from ..values.recorded import Recorded
 from .output import to_json
 
 COMPRESSION = {"zlib": 1, "snappy": 2}
 
 
 class Contents(NamedTuple):
-    """A table in a transaction; *value* names the type of its values, *unpickle* whether pickles may be loaded."""
+    """A table in a transaction; *value* names the type of its values, *unpickle* says whether to load pickles."""
 
     table: Any
     value: str
     unpickle: bool
 
     def shown(self, value: Any) -> Any:
-        """A value as JSON. Pickles are their bytes, unless they may be loaded."""
+        """A value as JSON. Pickles are shown as bytes unless *unpickle* is true."""
         if self.pickled and is_a(value, (bytes, memoryview)):
             if not self.unpickle:
                 return {"$pickle": to_json(value)["$bytes"]}
@@ -47,16 +48,16 @@ class Contents(NamedTuple):
         return innermost(self.value) == "pickle"
 
     def key(self, text: str) -> Any:
-        """The key that *text* means."""
+        """The key that *text* describes."""
         return parse(self.table._storage.key, text)
 
     def bound(self, text: str) -> Any:
-        """Where a range begins or ends: a key, or a JSON list of the leading parts of one."""
+        """A bound of a range: a key, or a JSON list of the leading parts of a key."""
         codec = self.table._storage.key
         return self._leading("a bound", text) if isinstance(codec, zlmdb.keys.TupleKey) else parse(codec, text)
 
     def prefix(self, text: str) -> tuple[Any, ...]:
-        """The leading parts of keys, which *text* gives as a JSON list."""
+        """The leading parts of keys, from the JSON list *text*."""
         codec = self.table._storage.key
         if not isinstance(codec, zlmdb.keys.TupleKey):
             raise click.UsageError(
@@ -79,7 +80,7 @@ class Contents(NamedTuple):
         return tuple(from_plain(part, one) for part, one in zip(codec.parts, parts))
 
     def startswith(self, text: str, prefix: Sequence[Any]) -> Any:
-        """What the keys, or the parts behind *prefix*, begin with: text, or hexadecimal bytes."""
+        """The beginning of the keys, or of the parts after *prefix*: text, or hexadecimal bytes."""
         codec = self.table._storage.key
         if isinstance(codec, zlmdb.keys.TupleKey):
             if len(prefix) == len(codec.parts):
@@ -93,7 +94,13 @@ class Contents(NamedTuple):
         return text
 
     def parsed(self, text: str) -> Any:
-        """The value that *text* means: JSON for documents and numbers, itself for texts, hexadecimal for bytes."""
+        """The value that *text* means: JSON for documents and numbers, itself for texts, hexadecimal for bytes.
+
+        Where the file records the fields of the values, it has these. Raises ValueError for one that does not fit.
+        """
+        codec = self.table._storage.value
+        if isinstance(codec, Recorded):
+            return self._by_fields(codec, text)
         kind = innermost(self.value)
         if kind == "string":
             return text
@@ -105,6 +112,14 @@ class Contents(NamedTuple):
             return json.loads(text)
         except ValueError as error:
             raise click.UsageError(f"{text!r} is not JSON: {error}") from error
+
+    def _by_fields(self, codec: Recorded, text: str) -> Any:
+        try:
+            return codec.from_json(text)
+        except (zlmdb.Error, ValueError) as error:
+            raise zlmdb.EncodeError(
+                f"{text} does not fit the fields that the file records, {codec.shown}: {error.__cause__ or error}"
+            ) from error
 
 
 def _scalar(kind: str, text: str) -> Any:
@@ -121,7 +136,7 @@ def _scalar(kind: str, text: str) -> Any:
 
 
 def innermost(name: str) -> str:
-    """The format inside what is put around it: of ``zlib(checked(cbor))`` it is ``cbor``."""
+    """The format inside its wrappers: ``cbor`` for ``zlib(checked(cbor))``."""
     found = re.fullmatch(r"(?:\w+\()*([\w-]+)\)*", name)
     return name if found is None else found[1]
 
@@ -143,7 +158,7 @@ def opened(
     with zlmdb.open(path, readonly=not write) as db:
         infos = db.tables()
         with db.write() if write else db.read() as t:
-            table = t[name]
+            table = t._undeclared(name, by_fields=True) if write else t[name]
             yield Contents(table, infos[table._name].value or "bytes", unpickle)
 
 
@@ -174,14 +189,14 @@ def registered(as_map: str, uuid: UUID) -> Any:
 
 
 class _AsBytes(zlmdb.values.FunctionSerializer[Any]):
-    """Pickles as the bytes they are: a command loads none unless it was asked to."""
+    """Pickles as bytes: a command loads them only if it was told to."""
 
     def __init__(self) -> None:
         super().__init__("pickle", bytes, bytes)
 
 
 def _plain(cls: Any) -> Any:
-    """*cls*, or where its values are pickles a subclass that reads them as bytes."""
+    """*cls*, or for a class of pickles a subclass that reads them as bytes."""
     if not cls.__name__.endswith("Pickle"):
         return cls
 

@@ -34,7 +34,7 @@ def backup(path: Path, target: Path, no_compact: bool, overwrite: bool, as_json:
 @click.argument("path", type=click.Path(path_type=Path))
 @_OVERWRITE
 def restore(copy: Path, path: Path, overwrite: bool, as_json: bool) -> None:
-    """Put the backup COPY where the database at PATH is kept. Nobody may have that open."""
+    """Put the backup COPY at PATH, as a database. No program may have that database open."""
     with output.progress(as_json) as told:
         made = zlmdb.Database.restore(copy, path, overwrite=overwrite, progress=told)
     output.fields({"path": made.path, "bytes": made.bytes}, as_json)
@@ -43,7 +43,7 @@ def restore(copy: Path, path: Path, overwrite: bool, as_json: bool) -> None:
 @command
 @click.argument("path", type=click.Path(path_type=Path))
 def compact(path: Path, as_json: bool) -> None:
-    """Make the file of the database at PATH smaller, without its unused pages. Nobody else may have it open."""
+    """Make the file of the database at PATH smaller, without unused pages. No other program may have it open."""
     with zlmdb.open(path) as db, output.progress(as_json) as told:
         done = db.compact(progress=told)
     output.fields({"bytes_before": done.before, "bytes_after": done.after}, as_json)

@@ -16,10 +16,10 @@ from .group import main
 @click.argument("directory", type=click.Path(path_type=Path), default=Path("cities-data"))
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Load only the N largest cities.")
 def demo(directory: Path, limit: Optional[int]) -> None:
-    """Load the world's cities, ask about them, and measure each serializer.
+    """Load the world's cities, query them, and measure each serializer.
 
-    The database is made in DIRECTORY (cities-data if left out); a second run finds it there and reads it. The figures
-    are saved there, too, as the picture cities.png.
+    The database is created in DIRECTORY (by default cities-data); a second run finds it there and reads it. The figures
+    are also saved there, as the picture cities.png.
     """
     try:
         from rich.console import Console

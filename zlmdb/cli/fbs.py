@@ -19,8 +19,8 @@ from .group import main
 def fbs(model: str) -> None:
     """Print the FlatBuffers schema of a model class.
 
-    From it, flatc makes readers and writers, in other languages too, of what FlatBuffers[CLASS] stores. MODULE may be
-    a file of the current directory.
+    From it, flatc generates readers and writers of FlatBuffers[CLASS] records for other languages. MODULE may be a file
+    in the current directory.
     """
     module, _, name = model.partition(":")
     if not (module and name):

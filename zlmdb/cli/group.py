@@ -1,4 +1,4 @@
-"""The group of all commands, and what every command does alike: ``--json``, errors as one line, exit codes."""
+"""The group of all commands, and their common behaviour: ``--json``, errors as one line, exit codes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NEGATIVE = re.compile(r"-(Infinity|\d*\.?\d+([eE][+-]?\d+)?)")
 
 
 class Command(click.Command):
-    """A command whose errors are a line on standard error, in JSON if that was asked for, and an exit code."""
+    """A command that reports errors as one line on standard error, or as JSON with ``--json``, and by an exit code."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -39,7 +39,7 @@ class Command(click.Command):
 
 
 def _escaped(error: click.ClickException) -> click.ClickException:
-    """*error* with its message escaped: names in it may be those of the file."""
+    """*error* with its message escaped: names in it may come from the file."""
     text = output.escaped(error.message)
     if isinstance(error, click.UsageError):
         return click.UsageError(text, error.ctx)
@@ -56,12 +56,12 @@ def _tell(ctx: click.Context, error: Exception, text: str) -> None:
 
 
 class RecordCommand(Command):
-    """A command whose arguments may be negative numbers, which click by itself takes for options."""
+    """A command whose arguments may be negative numbers, which click would take for options."""
 
     ignore_unknown_options = True
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As click does it, but for negative numbers."""
+        """As click does it, except for negative numbers."""
         meant = args[args.index("--") + 1 :] if "--" in args else []
         rest = super().parse_args(ctx, args)
         for one in self.params:
@@ -82,7 +82,7 @@ def main() -> None:
 
 
 def command(function: Callable[..., Any], cls: type[Command] = Command) -> click.Command:
-    """A command of `main` with ``--json``, which it is handed as *as_json*."""
+    """A command of `main` with ``--json``, which it gets as *as_json*."""
     option = click.option("--json", "as_json", is_flag=True, help="Write JSON, errors included.")
     return main.command(cls=cls)(option(function))
 

@@ -1,4 +1,4 @@
-"""What is in a file: `info`, `tables` and `readers`."""
+"""The content of a file: `info`, `tables` and `readers`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .group import command
 def info(path: Path, as_json: bool) -> None:
     """Show the layout, the LMDB format, the sizes and the version of the database at PATH.
 
-    Of an LMDB file that zlmdb did not write it shows the format, the sizes and the sub-databases.
+    For an LMDB file that zlmdb did not write, show the format, the sizes and the sub-databases.
     """
     try:
         opened = zlmdb.open(path, readonly=True)
@@ -54,7 +54,7 @@ def info(path: Path, as_json: bool) -> None:
 
 
 def _namespace() -> dict[str, str]:
-    """In whose process ids readers are listed: containers that share a file must share this, too. Linux only."""
+    """The namespace of the readers' process ids: containers that share a file must share it, too. Linux only."""
     try:
         return {"pid_namespace": os.readlink("/proc/self/ns/pid")}
     except OSError:
@@ -64,15 +64,15 @@ def _namespace() -> dict[str, str]:
 @command
 @click.argument("path", type=click.Path(path_type=Path))
 def tables(path: Path, as_json: bool) -> None:
-    """List the tables of the database at PATH: types, records, bytes and indexes; with --json the fields, too.
+    """List the tables of the database at PATH: types, records, bytes, indexes, and the fields of model classes.
 
-    The types are missing where zlmdb 26 made the table, which does not store them.
+    Tables that zlmdb 26 created have no types, because it does not store them.
     """
     with zlmdb.open(path, readonly=True) as db:
         rows = [
             {
                 "table": one.name, "key": one.key, "value": one.value, "records": one.count, "bytes": one.bytes,
-                "indexes": one.indexes, **({"fields": one.fields} if as_json else {}),
+                "indexes": one.indexes, "fields": one.fields,
             }
             for one in db.tables().values()
         ]  # fmt: skip
@@ -85,7 +85,7 @@ def tables(path: Path, as_json: bool) -> None:
 def readers(path: Path, clear: bool, as_json: bool) -> None:
     """List the read transactions on the database at PATH, of all processes.
 
-    A reader that stays keeps the pages of its snapshot from being used again, so that the file grows.
+    A long read transaction keeps the pages of its snapshot from being reused, so the file grows.
     """
     with zlmdb.open(path, readonly=True) as db:
         cleared = db.clear_readers() if clear else 0

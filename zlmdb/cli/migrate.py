@@ -1,4 +1,4 @@
-"""From old to new: `migrate` from the classic layout, `upgrade` by the migrations of a schema."""
+"""Conversion and migration: `migrate` from the classic layout, `upgrade` by the migrations of a schema."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def migrate(
     source: Path, target: Path, modules: tuple[str, ...], maps: tuple[str, ...], slots: tuple[str, ...],
     lmdb: Optional[str], skip: bool, dry_run: bool, as_json: bool,
 ) -> None:  # fmt: skip
-    """Write the classic database SOURCE, of zlmdb 26 and older, as a new one of the tables layout at TARGET.
+    """Convert the classic database SOURCE, of zlmdb 26 and older, to a new database of the tables layout at TARGET.
 
-    Keys that did not sort do then, sets are whole, and every record is compared with the one it was made of. zlmdb 26
-    stores no types: name the modules of your program, or the map of each table. Nothing is unpickled, SOURCE is only
-    read.
+    In the new database all keys sort and sets are complete, and every record is compared with its original. zlmdb 26
+    stores no types: name the modules of your program, or the map of each table. Nothing is unpickled, and SOURCE is not
+    changed.
     """
     with _imports():
         for module in modules:
@@ -67,9 +67,9 @@ def migrate(
 @click.argument("schema", metavar="MODULE:SCHEMA")
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
 def upgrade(path: Path, schema: str, dry_run: bool, as_json: bool) -> None:
-    """Apply the migrations of a schema to the database at PATH, those that it lacks, in order.
+    """Apply the migrations of a schema that the database at PATH lacks, in order.
 
-    Each is one transaction, recorded in the file. MODULE may be a file of the current directory.
+    Each migration is one transaction, recorded in the file. MODULE may be a file in the current directory.
     """
     module, _, name = schema.partition(":")
     if not (module and name):
@@ -91,7 +91,7 @@ def upgrade(path: Path, schema: str, dry_run: bool, as_json: bool) -> None:
 
 @contextmanager
 def _imports() -> Generator[None, None, None]:
-    """A block in which modules of the current directory are found."""
+    """A block in which modules in the current directory can be imported."""
     here = str(Path.cwd())
     sys.path.insert(0, here)
     try:

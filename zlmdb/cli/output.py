@@ -1,4 +1,4 @@
-"""What commands write: fields, tables and JSON on standard output, progress on standard error."""
+"""The output of commands: fields, tables and JSON on standard output, progress on standard error."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def line(data: Any) -> None:
 
 
 def to_json(value: Any) -> Any:
-    """*value* as what JSON holds: bytes as ``{"$bytes": base64}``, sets as lists, times by ISO 8601, else text."""
+    """*value* as JSON: bytes as ``{"$bytes": base64}``, sets as lists, times by ISO 8601, other types as text."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):
@@ -101,7 +101,7 @@ def _text(fact: Any) -> str:
 
 @contextmanager
 def progress(as_json: bool) -> Generator[Told, None, None]:
-    """A function that shows how far long work is: a bar of rich's on a terminal, else nothing."""
+    """A function that shows the progress of long work: a bar of rich's on a terminal, otherwise nothing."""
     if as_json or not sys.stderr.isatty():
         yield silent
         return

@@ -31,9 +31,9 @@ _MAP = click.option("--map", "as_map", metavar="MAP", help="The map of a table w
 def get(path: Path, table: str, key: str, raw: bool, unpickle: bool, as_map: Optional[str], as_json: bool) -> None:
     """Show the value of KEY in TABLE of the database at PATH, as JSON.
 
-    A KEY is a text, a UUID, a date, hexadecimal bytes or a number; of a tuple it is a JSON list of its parts. TABLE
-    is the name of a table, its UUID, or slot:N for one with a slot given by hand, which needs --map. Exit code 4: no
-    such record. A KEY that begins with a dash and is no number comes after --.
+    A KEY is a text, a UUID, a date, hexadecimal bytes or a number; a tuple is a JSON list of its parts. TABLE is the
+    name of a table, its UUID, or slot:N for a table with a slot given by hand, which needs --map. Exit code 4: the
+    record does not exist. If a KEY begins with a dash and is not a number, write -- before it.
     """
     with opened(path, table, as_map=as_map, unpickle=unpickle) as contents:
         found = contents.key(key)
@@ -63,12 +63,14 @@ def _write_raw(value: Any, kind: str) -> None:
 def put(path: Path, table: str, key: str, value: str, as_map: Optional[str], as_json: bool) -> None:
     """Store VALUE under KEY in TABLE of the database at PATH, in place of what is there.
 
-    VALUE is JSON for documents and numbers, the text itself for texts, hexadecimal for bytes; pickles, FlatBuffers and
-    arrays are written by programs. The file does not hold your model class: a document that does not fit it is an error
-    when your program reads it. A table with indexes is refused, because only your program knows all of them.
+    VALUE is JSON for documents and numbers, the text itself for texts, hexadecimal for bytes; pickles and arrays are
+    written by programs. Of a model class the file holds the fields: VALUE must have these, with their types. What the
+    class itself checks beyond that is not known here. A table with indexes is refused, because only your program knows
+    how their keys are made.
     A KEY or VALUE that begins with a dash and is no number comes after --.
     """
     with opened(path, table, write=True, as_map=as_map) as contents:
+        contents.table._check_write()  # before the value is looked at
         contents.table[contents.key(key)] = contents.parsed(value)
     if as_json:
         output.line({"stored": 1})
@@ -82,7 +84,7 @@ def put(path: Path, table: str, key: str, value: str, as_map: Optional[str], as_
 def delete(path: Path, table: str, key: str, as_map: Optional[str], as_json: bool) -> None:
     """Delete the record of KEY in TABLE of the database at PATH.
 
-    A table with indexes is refused. Exit code 4: there is no such record.
+    A table with indexes is refused. Exit code 4: the record does not exist.
     """
     with opened(path, table, write=True, as_map=as_map) as contents:
         found = contents.key(key)
@@ -114,8 +116,8 @@ def select(
 ) -> None:  # fmt: skip
     """Show records of TABLE of the database at PATH in key order, one line of JSON each.
 
-    Each line is {"key": ..., "value": ...}. The range is half-open: --from is in it, --to is not. Of tuples these
-    take leading parts, too. '["s1"]' as a --prefix does not select ["s10", 5]; --startswith s1 does.
+    Each line is {"key": ..., "value": ...}. The range includes --from and excludes --to. For tuples, these may be
+    leading parts. '["s1"]' as a --prefix does not select ["s10", 5]; --startswith s1 does.
     """
     with opened(path, table, as_map=as_map, unpickle=unpickle) as contents:
         first, end, last = [None if text is None else contents.bound(text) for text in (start, stop, through)]

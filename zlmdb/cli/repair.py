@@ -1,4 +1,4 @@
-"""What is wrong, or not wanted any more: `check`, `salvage` and `drop-index`."""
+"""Checks and repairs: `check`, `salvage` and `drop-index`."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from .group import FOUND, command
 def check(path: Path, as_json: bool) -> None:
     """Check the database at PATH: pages, records, indexes, catalogue and counts.
 
-    The pages are looked at first, without LMDB, so that a file from elsewhere is safe to check. Records are read by the
-    types that the file names; nothing is unpickled. Others may write meanwhile. Exit code 3: something is wrong.
+    The pages are checked first, without LMDB, so this is safe for a file from elsewhere. Records are read by the types
+    recorded in the file; nothing is unpickled. Other programs may write meanwhile. Exit code 3: there are problems.
     """
     with output.progress(as_json) as told:
         # While somebody has it open its pages may change, and LMDB has trusted them already.
@@ -78,10 +78,10 @@ def _show(report: CheckReport) -> None:
 @click.argument("source", type=click.Path(path_type=Path))
 @click.argument("target", type=click.Path(path_type=Path))
 def salvage(source: Path, target: Path, as_json: bool) -> None:
-    """Copy all that still decodes from the damaged database SOURCE into a new one at TARGET.
+    """Copy all that can be decoded from the damaged database SOURCE into a new database at TARGET.
 
-    What did not come along is listed. SOURCE is read without LMDB, and not changed. Indexes are built again when a
-    program that declares them opens TARGET. Exit code 3: something did not come along.
+    The command lists what it could not copy. It reads SOURCE without LMDB, and does not change it. Indexes are built
+    again when a program that declares them opens TARGET. Exit code 3: something could not be copied.
     """
     with output.progress(as_json) as told:
         report = zlmdb.Database.salvage(source, target, progress=told)
@@ -106,9 +106,9 @@ def salvage(source: Path, target: Path, as_json: bool) -> None:
 @click.argument("table")
 @click.argument("index")
 def drop_index(path: Path, table: str, index: str, as_json: bool) -> None:
-    """Drop the INDEX of a TABLE in the database at PATH, for good.
+    """Drop the INDEX of a TABLE in the database at PATH permanently.
 
-    Programs that declare it build it again when they next open the database to write.
+    Programs that declare the index build it again when they next open the database to write.
     """
     with zlmdb.open(path, zlmdb.Schema, create=False) as db:
         db.drop_index(table, index)

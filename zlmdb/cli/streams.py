@@ -17,8 +17,8 @@ import zlmdb
 from ..engines import registry
 from ..operations.backup import as_private_as, file_of, replacing
 from ..operations.filling import Like, new_file
+from ..operations.loading import load as load_stream
 from ..operations.stream import MAX_LINE
-from ..operations.stream import load as load_stream
 from . import output
 from .group import command
 
@@ -31,9 +31,10 @@ from .group import command
 def dump(path: Path, file: str, tables: tuple[str, ...], overwrite: bool, as_json: bool) -> None:
     """Write the database at PATH to FILE, or standard output, as a portable stream of JSON lines.
 
-    It holds the schema, typed keys, values and checksums, and can be loaded into another layout, LMDB version or
-    engine, on another machine. Nothing is unpickled. An existing FILE is kept, unless --overwrite is given; then it is
-    replaced when all is written. Those may read FILE who may read the database. Nothing is written through a link.
+    The stream contains the schema, typed keys, values and checksums, and can be loaded into another layout, LMDB
+    version or engine, on another machine. Nothing is unpickled. An existing FILE is kept unless --overwrite is given;
+    then it is replaced after everything is written. Users who may read the database may read FILE. The command does not
+    write through links.
     """
     _refuse_itself(str(path), file)
     source = file_of(registry.engine(str(path)))
@@ -76,7 +77,7 @@ def _written(file: str, source: str, overwrite: bool) -> Generator[IO[bytes], No
 
 
 def _is_stream(file: str) -> bool:
-    """Whether *file* is a device or a pipe. Raises FileExistsError where another user may have put it there."""
+    """Whether *file* is a device or a pipe. Raises FileExistsError if another user may have put it there."""
     if not os.path.exists(file) or os.path.isfile(file):
         return False
     if os.path.dirname(file) in ("/dev", "/dev/fd", "/proc/self/fd") or not hasattr(os, "geteuid"):
@@ -95,19 +96,22 @@ def _is_stream(file: str) -> bool:
     "--max-line", type=click.IntRange(min=1), default=MAX_LINE, metavar="BYTES", show_default=True,
     help="The longest line to read. A value of a GiB takes one of 1.5 GiB.",
 )  # fmt: skip
-def load(file: IO[bytes], path: Path, layout: Any, lmdb: Optional[str], max_line: int, as_json: bool) -> None:
-    """Make a new database at PATH of the stream FILE that dump wrote; - is standard input.
+@click.option("--no-check", is_flag=True, help="Do not read the values: faster, and for damaged ones.")
+def load(
+    file: IO[bytes], path: Path, layout: Any, lmdb: Optional[str], max_line: int, no_check: bool, as_json: bool
+) -> None:
+    """Create a database at PATH from the stream FILE that dump wrote; - is standard input.
 
-    The whole stream is checked first. Those may read the database who may read FILE. Indexes are built when a program
-    that declares them opens the database.
+    The whole stream is checked first, and each value is read by its type and its recorded fields. The stream contains
+    the indexes. Users who may read FILE may read the database.
     """
     with output.progress(as_json) as told, new_file(path, layout, lmdb, like=_like(file)) as store:
-        streamed = load_stream(store, file, told, new=True, max_line=max_line)
+        streamed = load_stream(store, file, told, new=True, max_line=max_line, check=not no_check)
     output.fields({"tables": streamed.tables, "records": streamed.records}, as_json)
 
 
 def _like(file: IO[bytes]) -> Optional[Like]:
-    """Who may read what is made of *file*; None where it is no file of the file system."""
+    """The permissions for a file made from *file*; None if *file* is not a file of the file system."""
     try:
         found = os.fstat(file.fileno())
     except OSError:

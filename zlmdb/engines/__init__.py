@@ -1,7 +1,7 @@
-"""Storage engines: what zlmdb asks of one, as Protocols, and those that there are.
+"""Storage engines: the Protocols that define an engine, and the engines.
 
-`protocols` says what an engine is, `registry` which one stores what was given; each engine is a package beside them,
-which nothing but the registry imports.
+`protocols` defines an engine, `registry` chooses one; each engine is a package beside them, which only the registry
+imports.
 """
 
 from .protocols import (

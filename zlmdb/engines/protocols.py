@@ -1,8 +1,8 @@
-"""What zlmdb asks of a storage engine: ordered bytes in transactions, as Protocols, and one that opens and explains.
+"""The definition of a storage engine, as Protocols: ordered bytes in transactions, and an object that opens them.
 
-The method names are py-lmdb's, so that `lmdb.Environment`, `lmdb.Transaction` and `lmdb.Cursor` satisfy theirs
-unwrapped and the hot path calls their C methods directly. A database handle (`open_db`) is opaque to everything above.
-Keys order as unsigned bytes, a shorter key before a longer one that it begins.
+The method names are py-lmdb's, so `lmdb.Environment`, `lmdb.Transaction` and `lmdb.Cursor` satisfy these Protocols
+directly, and zlmdb calls their C methods without an adapter. A database handle (`open_db`) is opaque to all other
+modules. Keys sort as unsigned bytes; if one key begins with another, the shorter one comes first.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Data = Union[bytes, memoryview]
 """What an engine reads: bytes, or with ``buffers=True`` a memoryview that is valid inside its transaction only."""
 
 Handle = Any
-"""What an engine gives for a key space, opaque to everything above; None is the main one."""
+"""What an engine gives for a keyspace, opaque to everything above; None is the main one."""
 
 Durability = Literal["full", "commit", "none"]
 
@@ -29,9 +29,9 @@ Told = Callable[[int, int], object]
 
 
 class Options(Protocol):
-    """How a store is opened, as far as every engine knows it: a named tuple, to which an engine may add its own.
+    """The options of a store that every engine knows: a named tuple, to which an engine may add its own.
 
-    Handles of one store share it when their options are equal.
+    Databases share a store if their options are equal.
     """
 
     @property
@@ -41,7 +41,7 @@ class Options(Protocol):
 
     @property
     def maxsize(self) -> Optional[int]:
-        """Bytes, a hard limit; None: it grows."""
+        """A hard limit in bytes; None: the store grows."""
         ...
 
     @property
@@ -53,7 +53,7 @@ class Options(Protocol):
 
 
 class PlainOptions(NamedTuple):
-    """The options of an engine that has no others."""
+    """The options of an engine without options of its own."""
 
     readonly: bool = False
     maxsize: Optional[int] = None
@@ -61,7 +61,7 @@ class PlainOptions(NamedTuple):
 
 
 def known_options(given: dict[str, Any], known: Sequence[str]) -> dict[str, Any]:
-    """The options *given*. Raises TypeError for one that is not among the *known* ones of an engine."""
+    """The *given* options. Raises TypeError for one that is not among the *known* options of an engine."""
     for name, value in given.items():
         if name not in known:
             raise TypeError(f"{name}={value!r}: the engine has no such option; it has {', '.join(known)}")
@@ -69,47 +69,48 @@ def known_options(given: dict[str, Any], known: Sequence[str]) -> dict[str, Any]
 
 
 class Cursor(Protocol):
-    """A position in one key space of one transaction. New cursors stand nowhere: `key` is then ``b""``.
+    """A position in one keyspace of one transaction. A new cursor has no position: `key` is then ``b""``.
 
-    When the current record is deleted, `next` goes to the following one and `prev` to the preceding one. What they do
-    is undefined when a record was put into that gap since (LMDB skips or repeats records), after a move that failed,
-    and for `next` after `last` when records were put since: find the place again by `first`, `last` or `set_range`.
+    After the current record is deleted, `next` goes to the following record and `prev` to the preceding one. Their
+    result is undefined if a record was put into that gap since (LMDB skips or repeats records), after a move that
+    failed, and for `next` after `last` if records were put since: then find the position again by `first`, `last` or
+    `set_range`.
     """
 
     def first(self) -> bool:
-        """Go to the first record; False when there is none."""
+        """Go to the first record; False if there is none."""
         ...
 
     def last(self) -> bool:
-        """Go to the last record; False when there is none."""
+        """Go to the last record; False if there is none."""
         ...
 
     def next(self) -> bool:
-        """Go to the following record (the first one from nowhere); False past the end."""
+        """Go to the following record (without a position, to the first); False at the end."""
         ...
 
     def prev(self) -> bool:
-        """Go to the preceding record (the last one from nowhere); False before the start."""
+        """Go to the preceding record (without a position, to the last); False at the start."""
         ...
 
     def set_range(self, key: bytes, /) -> bool:
-        """Go to the first record whose key is *key* or greater; False when there is none."""
+        """Go to the first record whose key is *key* or greater; False if there is none."""
         ...
 
     def key(self) -> Any:
-        """The key here."""
+        """The key at the position."""
         ...
 
     def value(self) -> Any:
-        """The value here."""
+        """The value at the position."""
         ...
 
     def putmulti(
         self, items: Iterable[tuple[bytes, bytes]], dupdata: bool = True, overwrite: bool = True, append: bool = False
     ) -> tuple[int, int]:
-        """Store many records: how many were consumed, and how many of them added or replaced.
+        """Store many records; returns how many were consumed, and how many of them added or replaced.
 
-        With *append* those that do not come after the last key are not.
+        With *append*, a record that does not come after the last key is not stored.
         """
         ...
 
@@ -120,7 +121,7 @@ class Cursor(Protocol):
     @overload
     def iternext(self, keys: Literal[False], values: Literal[True] = True) -> Iterator[Any]: ...
     def iternext(self, keys: bool = True, values: bool = True) -> Any:
-        """Records from here on (from the first one when nowhere), in order: pairs, keys or values."""
+        """Records from here on (without a position, from the first), in order: pairs, keys or values."""
         ...
 
     @overload
@@ -130,7 +131,7 @@ class Cursor(Protocol):
     @overload
     def iterprev(self, keys: Literal[False], values: Literal[True] = True) -> Iterator[Any]: ...
     def iterprev(self, keys: bool = True, values: bool = True) -> Any:
-        """Records from here backwards (from the last one when nowhere): pairs, keys or values."""
+        """Records from here backwards (without a position, from the last): pairs, keys or values."""
         ...
 
     def close(self) -> None:
@@ -139,7 +140,7 @@ class Cursor(Protocol):
 
 
 class Transaction(Protocol):
-    """A snapshot to read, or the one writer. Ends by `commit` or `abort`; a child (``parent=``) into its parent."""
+    """A snapshot to read, or the one writer. Ends by `commit` or `abort`; a child (``parent=``) changes its parent."""
 
     def id(self) -> int:
         """The number of the snapshot read, or of the one being written."""
@@ -153,14 +154,14 @@ class Transaction(Protocol):
         self, key: bytes, value: bytes, dupdata: bool = True, overwrite: bool = True, append: bool = False,
         db: Handle = None,
     ) -> bool:  # fmt: skip
-        """Store a record; False, storing nothing, when it exists and *overwrite* is false.
+        """Store a record; False, storing nothing, if it exists and *overwrite* is false.
 
-        With *append* also False when *key* does not come after the last one.
+        With *append* also False if *key* does not come after the last one.
         """
         ...
 
     def delete(self, key: bytes, value: bytes = b"", db: Handle = None) -> bool:
-        """Delete a record; False when there was none."""
+        """Delete a record; False if there was none."""
         ...
 
     def cursor(self, db: Handle = None) -> Cursor:
@@ -176,25 +177,25 @@ class Transaction(Protocol):
         ...
 
     def commit(self) -> None:
-        """Make the changes durable and visible. The transaction has ended, though it raises."""
+        """Make the changes durable and visible. The transaction has ended, even if this raises."""
         ...
 
     def abort(self) -> None:
-        """Forget the changes. Safe to call on an ended transaction."""
+        """Undo the changes. Does nothing if the transaction has ended."""
         ...
 
 
 class Environment(Protocol):
-    """An open store: key spaces (the main one is handle None), a single writer, snapshots for readers."""
+    """An open store: keyspaces (the main one is handle None), a single writer, snapshots for readers."""
 
     def begin(
         self, db: Handle = None, parent: Optional[Any] = None, write: bool = False, buffers: Any = False
     ) -> Transaction:  # fmt: skip
-        """Start a transaction. With *write* waits for the current writer to end."""
+        """Begin a transaction. With *write* waits for the current writer to end."""
         ...
 
     def open_db(self, key: Optional[bytes] = None, txn: Optional[Any] = None, *, create: bool = True) -> Handle:
-        """The handle of the key space named *key*. Raises when it does not exist and *create* is false."""
+        """The handle of the keyspace named *key*. Raises if it does not exist and *create* is false."""
         ...
 
     def max_key_size(self) -> int:
@@ -206,11 +207,11 @@ class Environment(Protocol):
         ...
 
     def stat(self) -> Any:
-        """Statistics of the main key space, a dict of ints."""
+        """Statistics of the main keyspace, a dict of ints."""
         ...
 
     def info(self) -> Any:
-        """Facts of the store, a dict of ints: ``map_size``, ``last_pgno``, ``last_txnid``, ``num_readers``, ..."""
+        """Details of the store, a dict of ints: ``map_size``, ``last_pgno``, ``last_txnid``, ``num_readers``, ..."""
         ...
 
     def close(self) -> None:
@@ -228,28 +229,28 @@ class State(Protocol):
 
     @property
     def problems(self) -> list[str]:
-        """What was wrong with what was read so far, in words."""
+        """The problems found so far, in words."""
         ...
 
     def afresh(self) -> State:
-        """The same state, with nothing of it read yet: what is met twice is a problem."""
+        """The same state, unread: if a page is met twice, that is a problem."""
         ...
 
     def main(self) -> Iterable[Record]:
-        """The records of the main key space, in order."""
+        """The records of the main keyspace, in order."""
         ...
 
     def records(self, name: str, tree: Any) -> Iterable[Record]:
-        """The records of another one, in order; *name* is for the texts of `problems`."""
+        """The records of another keyspace, in order; *name* is for the texts of `problems`."""
         ...
 
 
 class Tree(Protocol):
-    """A key space of a damaged file."""
+    """A keyspace of a damaged file."""
 
     @property
     def entries(self) -> int:
-        """The records that it should have."""
+        """The number of records that it should have."""
         ...
 
 
@@ -263,12 +264,12 @@ class Record(Protocol):
 
     @property
     def value(self) -> Optional[bytes]:
-        """Its value; None where that cannot be read."""
+        """Its value; None if that cannot be read."""
         ...
 
     @property
     def tree(self) -> Optional[Any]:
-        """The key space that it names, a `Tree`, if it names one."""
+        """The keyspace that the record names, a `Tree`, if it names one."""
         ...
 
 
@@ -290,41 +291,41 @@ class Remains(Protocol):
 
 
 class Engine(Protocol):
-    """One store, open or not: how it is made an `Environment`, what it can do, and what its errors mean.
+    """One store, open or not: opens an `Environment`, says what the store can do, and explains its errors.
 
-    Making an engine opens nothing. Members that take an *env* are asked while it is open.
+    Creating an engine opens nothing. Members with a parameter *env* are called while it is open.
     """
 
     @property
     def path(self) -> Optional[str]:
-        """What the user gave; None where nothing outlives the process."""
+        """The path that the user gave; None if nothing outlives the process."""
         ...
 
     @property
     def options(self) -> Options:
-        """How it is opened."""
+        """The options of the store."""
         ...
 
     @property
     def file(self) -> Optional[str]:
-        """The file that holds the data; None where there is no single one: then it can be dumped, and not copied."""
+        """The file with the data; None if there is no single one: then the store can be dumped, but not copied."""
         ...
 
     @property
     def directory(self) -> Optional[str]:
-        """The directory that is the store's own, with all that is in it."""
+        """The directory that belongs to the store alone."""
         ...
 
     @property
     def lock_file(self) -> Optional[str]:
-        """The file that everyone who has the store open keeps locked."""
+        """The file that every process with the store open keeps locked."""
         ...
 
     # -- what it can do -------------------------------------------------------------------------------------------
 
     @property
     def names_in_main(self) -> bool:
-        """Whether the names of key spaces are keys of the main one, where other programs may write, too."""
+        """Whether the names of keyspaces are keys of the main one, where other programs may also write."""
         ...
 
     @property
@@ -334,12 +335,12 @@ class Engine(Protocol):
 
     @property
     def can_grow(self) -> bool:
-        """Whether the user set no limit, and making room is left to `grow`."""
+        """Whether the user set no limit, so that `grow` makes room."""
         ...
 
     @property
     def limited(self) -> bool:
-        """Whether `require_room` is to be asked before commits."""
+        """Whether to call `require_room` before commits."""
         ...
 
     @property
@@ -351,45 +352,45 @@ class Engine(Protocol):
     def writer_lock(self) -> Optional[str]:
         """The file by whose lock the writers of all processes wait for each other; None: there is only this process.
 
-        Also where the engine or the options do without.
+        None also if the engine or the options do not need it.
         """
         ...
 
     @property
     def key_limit(self) -> int:
-        """The bytes that a key may take in a new store."""
+        """The maximum size of a key in a new store, in bytes."""
         ...
 
     # -- before it is open ----------------------------------------------------------------------------------------
 
     def identity(self) -> Optional[Hashable]:
-        """What all paths that lead to this store have in common; None while it does not exist, or is private."""
+        """A value that all paths to this store have in common; None if it does not exist, or is private."""
         ...
 
     def exists(self) -> bool:
-        """Whether there is something to open."""
+        """Whether there is a store to open."""
         ...
 
     def files(self) -> tuple[str, ...]:
-        """The files of the store, those of its locks too, whether they exist or not."""
+        """The files of the store, including its lock files, whether they exist or not."""
         ...
 
     def verify(self, file: str, told: Optional[Told] = None) -> list[str]:
-        """What is wrong with the structure of *file*, one of this engine's, in words; it is read without the engine.
+        """The problems in the structure of *file*, one of this engine's, in words; reads it without the engine.
 
-        Raises `InvalidDatabase`, `CorruptDatabase`; `FileRequired` where the engine has no files.
+        Raises `InvalidDatabase`, `CorruptDatabase`; `FileRequired` if the engine has no files.
         """
         ...
 
     def check_file(self) -> None:
-        """Raise `InvalidDatabase` or `CorruptDatabase` where what is open was replaced, removed or cut off meanwhile.
+        """Raise `InvalidDatabase` or `CorruptDatabase` if the open file was replaced, removed or cut off.
 
         Called before a write begins, at most once a second.
         """
         ...
 
     def require_reader(self) -> None:
-        """Raise `ReadonlyDatabase` where this user can read the store, but not so that writers take care of it."""
+        """Raise `ReadonlyDatabase` if this user can read the store, but cannot register as a reader."""
         ...
 
     def remains(self) -> AbstractContextManager[Remains]:
@@ -399,15 +400,15 @@ class Engine(Protocol):
     # -- open and close -------------------------------------------------------------------------------------------
 
     def open(self, *, readonly: bool = ...) -> Environment:
-        """A new environment, *readonly* if only for now."""
+        """A new environment; *readonly*: for reading only, for the time being."""
         ...
 
     def open_existing(self, env: Any, name: bytes) -> Handle:
-        """The handle of the space *name*, or None where there is none."""
+        """The handle of the space *name*, or None if there is none."""
         ...
 
     def holds_spaces(self, env: Any, txn: Any) -> bool:
-        """Whether there is any key space but the main one."""
+        """Whether there is any keyspace but the main one."""
         ...
 
     def closed(self) -> None:
@@ -417,15 +418,15 @@ class Engine(Protocol):
     # -- room -----------------------------------------------------------------------------------------------------
 
     def capacity(self, env: Optional[Any]) -> int:
-        """The bytes to which the store may grow as it is open; of a closed one, as it would be opened; 0: no limit."""
+        """The bytes to which the open store may grow; of a closed one, those after opening; 0: no limit."""
         ...
 
     def used(self, env: Any) -> int:
-        """The bytes that a copy of the store takes at most."""
+        """The maximum size of a copy of the store, in bytes."""
         ...
 
     def data_pages(self, env: Any) -> int:
-        """The pages, as `Environment.info` counts them, that hold data or are free for it."""
+        """The number of pages, from `Environment.info`, that contain data or are free for it."""
         ...
 
     def grow(self, env: Any) -> None:
@@ -437,32 +438,32 @@ class Engine(Protocol):
         ...
 
     def adopt_size(self, env: Any) -> None:
-        """Follow another process that made room. No transaction is open."""
+        """Use the new size after another process has made room. No transaction is open."""
         ...
 
     # -- what it tells --------------------------------------------------------------------------------------------
 
     def copy_to(self, env: Any, target: int, *, compact: bool, told: Told) -> None:
-        """Write one snapshot to the new file of descriptor *target*; *compact*: without the pages that nothing uses.
+        """Write one snapshot to the new file of descriptor *target*; *compact*: without unused pages.
 
         Called inside a read transaction. Raises the engine's errors.
         """
         ...
 
     def readers(self, env: Any) -> list[tuple[int, Optional[int]]]:
-        """Who reads, in all processes: the process and the snapshot; None for one that reads nothing now."""
+        """The readers in all processes: the process and the snapshot; None for one that reads nothing now."""
         ...
 
     def clear_readers(self, env: Any) -> int:
-        """Forget the readers whose processes were killed; how many."""
+        """Remove the readers whose processes were killed; returns their number."""
         ...
 
     def settled(self, env: Any, options: Any) -> Options:
-        """*options* with what they leave open filled in, as it is in the open store."""
+        """*options* with the values of the open store for those that were left open."""
         ...
 
     def file_version(self, env: Any) -> Optional[str]:
-        """The format of the file, where the engine has several."""
+        """The format of the file, if the engine has several."""
         ...
 
     def library_version(self, env: Any) -> str:
@@ -472,19 +473,19 @@ class Engine(Protocol):
     # -- errors ---------------------------------------------------------------------------------------------------
 
     def translate(self, error: Exception, **details: Any) -> Exception:
-        """Our error for one of the engine, with *details* as its attributes; others come back as they are."""
+        """The error of zlmdb for an engine's error, with *details* as attributes; other errors are returned."""
         ...
 
     def retry(self, error: Exception) -> bool:
-        """Whether a transaction that met *error*, a `Conflict`, is to be run again; may wait a moment before."""
+        """Whether to run a transaction again that met *error*, a `Conflict`; may wait a moment before it returns."""
         ...
 
     def resized(self, error: Exception) -> bool:
-        """Whether *error* asks for `adopt_size`."""
+        """Whether *error* requires `adopt_size`."""
         ...
 
     def fatal(self, error: Exception) -> bool:
-        """Whether after *error* the environment is of no use, and has to be opened anew."""
+        """Whether the environment is unusable after *error*, and must be opened again."""
         ...
 
     # -- fork -----------------------------------------------------------------------------------------------------
@@ -494,12 +495,12 @@ class Engine(Protocol):
         ...
 
     def in_child(self) -> None:
-        """The process was forked; the environment must not be closed, and is opened again on its next use."""
+        """The process was forked: do not close the environment; the next use opens it again."""
         ...
 
 
 class EngineClass(Protocol):
-    """A class of engines, as the registry knows it."""
+    """A class of engines, as used by the registry."""
 
     def make_options(self, **given: Any) -> Options:
         """Its options. Raises TypeError for one that it does not have."""

@@ -1,4 +1,4 @@
-"""Which engine stores what was given: nothing (None), a path, or a URL by its scheme."""
+"""The choice of an engine: for None, for a path, or for a URL by its scheme."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _ENGINES: dict[Optional[str], str] = {
 
 
 def register(scheme: str, engine_class: str) -> None:
-    """Let URLs of *scheme* be stored by the engine that *engine_class* names, as ``module:Class``."""
+    """Use the engine class *engine_class*, given as ``module:Class``, for URLs of *scheme*."""
     _ENGINES[scheme] = engine_class
 
 
 def engine_class(path: Optional[str]) -> EngineClass:
-    """The engine that stores *path*. Raises ValueError for a URL of none."""
+    """The engine class for *path*. Raises ValueError for a URL whose scheme is not registered."""
     scheme = _scheme(path)
     if scheme not in _ENGINES:
         known = ", ".join(f"{one}://" for one in _ENGINES if one) or "none"
@@ -41,7 +41,7 @@ def engine_class(path: Optional[str]) -> EngineClass:
 
 
 def engine(path: Optional[str], options: Optional[Options] = None, *, create: bool = False) -> Engine:
-    """The engine for *path*, which is not opened; *create*: opening it makes what is not there."""
+    """The engine for *path*, which is not opened; *create*: opening it creates a missing store."""
     cls = engine_class(path)
     return cls(path, cls.make_options() if options is None else options, create=create)
 

@@ -1,4 +1,4 @@
-"""What a key codec is: order-preserving bytes for every key of one type."""
+"""The definition of a key codec: order-preserving bytes for every key of one type."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Data = Union[bytes, memoryview]
 
 
 class Inline(NamedTuple):
-    """How the generated functions of a `TupleKey` read and write one part, as Python expressions.
+    """Python expressions by which the generated functions of a `TupleKey` encode and decode one part.
 
-    ``{x}`` stands for the part, ``{codec}`` for its codec; module-level names come from *names*. Where *check* is
-    false or *pack* raises, the codec's own `encode` is asked.
+    ``{x}`` is the part, ``{codec}`` its codec; module-level names come from *names*. If *check* is false or *pack*
+    raises, the codec's own `encode` is called.
     """
 
     format: str
@@ -34,9 +34,9 @@ class Inline(NamedTuple):
 
 
 class KeyCodec(ABC, Generic[T]):
-    """Encodes keys such that ``a < b`` exactly when ``encode(a) < encode(b)``, and decodes them again.
+    """Encodes keys such that ``a < b`` exactly when ``encode(a) < encode(b)``, and decodes them.
 
-    A new key type is a subclass with a `name` and `examples`, its alias ``Annotated[T, TheCodec()]``, and a place in
+    A new key type is a subclass with a `name` and `examples`, an alias ``Annotated[T, TheCodec()]``, and an entry in
     `registry.ATOMS`, over which the tests run.
     """
 
@@ -56,28 +56,28 @@ class KeyCodec(ABC, Generic[T]):
     @property
     @abstractmethod
     def examples(self) -> Sequence[T]:
-        """Some keys in ascending order, the least and the greatest among them where there are such; for tests."""
+        """Some keys in ascending order, including the least and the greatest if they exist; for tests."""
 
     @abstractmethod
     def encode(self, key: T) -> bytes:
-        """The bytes of *key*, all of it checked.
+        """The bytes of *key*, after a full check.
 
-        Raises `EncodeError` for whatever is not a key of this type.
+        Raises `EncodeError` for anything that is not a key of this type.
         """
 
     @abstractmethod
     def decoder(self) -> Callable[[Data], T]:
-        """A new function for `raw_decode`. Called on first use, so that it can import what it needs."""
+        """A new function for `raw_decode`. Called on first use, so it can import what it needs."""
 
     @cached_property
     def raw_decode(self) -> Callable[[Data], T]:
-        """`decode` for the hot path: for bytes that no key has it raises just any exception."""
+        """`decode` for the fast path: may raise any exception for bytes that encode no key."""
         return self.decoder()
 
     def decode(self, data: Data) -> T:
-        """The key whose encoding *data* is.
+        """The key whose encoding is *data*.
 
-        Raises `DecodeError` for bytes that are the encoding of no key.
+        Raises `DecodeError` for bytes that encode no key.
         """
         try:
             return self.raw_decode(data)
@@ -90,31 +90,33 @@ class KeyCodec(ABC, Generic[T]):
             raise DecodeError(message, size=len(data)) from error
 
     def lookup(self, prefix: bytes = b"") -> Callable[[T], bytes]:
-        """The fastest callable that gives ``prefix + encode(key)``, for reading.
+        """The fastest callable that returns ``prefix + encode(key)``, for reading.
 
-        For a key that does not fit it may raise anything, or give the bytes of an equal key (of 1 for True), but never
-        those of another one. A caller that meets an exception asks `encode`, which knows None and has the message.
+        For a key that does not fit it may raise anything, or return the bytes of an equal key (of 1 for True), but
+        never those of another key. After an exception the caller calls `encode`, which accepts None and has the error
+        message.
         """
         encode = self.encode
         return (lambda key: prefix + encode(key)) if prefix else encode
 
     def lookup_source(self, prefix: bytes = b"") -> tuple[str, dict[str, Any]]:
-        """`lookup` as a Python expression of ``key``, and the names in it: for generated functions of the hot path."""
+        """`lookup` as a Python expression of ``key``, and its names: for generated functions of the fast path."""
         return "lookup(key)", {"lookup": self.lookup(prefix)}
 
     def store_source(self, prefix: bytes = b"", x: str = "key", mark: str = "") -> tuple[str, str, dict[str, Any]]:
         """Python expressions of the name *x* for writing: a check, ``prefix + encode(x)``, and the names in them.
 
-        Where the check is true, the second gives what `encode` would, or raises; otherwise `encode` is to be asked.
-        *mark* ends the names that belong to this codec alone, so that one function can have the expressions of several.
+        If the check is true, the second expression gives the result of `encode`, or raises; otherwise the caller calls
+        `encode`. *mark* ends the names that belong to this codec alone, so that one function can contain the
+        expressions of several.
         """
         return source_of(self.inline(), self, prefix, x, mark)
 
     def bound(self, key: Any, *, through: bool = False) -> bytes:
-        """The bytes at which the keys from *key* on begin, with *through* those after it.
+        """The bytes at which the keys from *key* on begin; with *through*, the keys after it.
 
-        A bound is compared and never stored: one out of the range of the type lies before or after all keys. Raises
-        `EncodeError` for what has no order among them.
+        A bound is compared and never stored: one outside the range of the type lies before or after all keys. Raises
+        `EncodeError` for a value that has no order among them.
         """
         try:
             data = self.encode(key)
@@ -123,20 +125,20 @@ class KeyCodec(ABC, Generic[T]):
         return data + b"\0" if through else data
 
     def beyond(self, key: Any, error: EncodeError) -> bytes:
-        """Bytes before or after those of all keys, for a *key* there. Raises *error*, met when it was encoded."""
+        """Bytes before or after those of all keys, if *key* lies there. Otherwise raises *error*, from its encoding."""
         side = self.side(key)
         if side == 0:
             raise error
         return b"" if side < 0 else TOP
 
     def side(self, key: Any) -> int:
-        """Where a *key* that cannot be encoded lies: -1 before all keys, 1 after all keys, 0 nowhere."""
+        """The position of a *key* that cannot be encoded: -1 before all keys, 1 after all keys, 0 neither."""
         return 0
 
     def span(self, prefix: Optional[tuple[Any, ...]] = None, startswith: Any = None) -> tuple[bytes, bytes]:
-        """Where the keys begin and end, as a half-open range, whose leading parts are *prefix*, each of them whole.
+        """The half-open range of the keys whose leading parts are *prefix*, each of them complete.
 
-        *startswith* is how the part behind those begins, or the key where it is no tuple. Raises `EncodeError`.
+        *startswith* is the beginning of the part after those, or of a key that is not a tuple. Raises `EncodeError`.
         """
         if prefix is not None:
             if isinstance(prefix, (str, bytes)):
@@ -146,27 +148,27 @@ class KeyCodec(ABC, Generic[T]):
         return begin, after(begin)
 
     def refuse_prefix(self, prefix: object, advice: str) -> NoReturn:
-        """Raise `EncodeError` for a *prefix* that is none."""
+        """Raise `EncodeError` for an invalid *prefix*."""
         shown = shortened(prefix)
         message = f"prefix={shown} gives no leading parts of keys of type {self.name}: it takes a tuple; {advice}"
         raise EncodeError(message, key=prefix)
 
     def beginning(self, start: Any) -> bytes:
-        """The bytes with which exactly those keys begin that begin with the text or the bytes *start*.
+        """The bytes with which the keys begin that begin with the text or bytes *start*, and no others.
 
-        Raises `EncodeError` where keys are neither text nor bytes.
+        Raises `EncodeError` if keys are neither text nor bytes.
         """
         message = f"startswith={shortened(start)}: keys of type {self.name} do not begin with a text or with bytes"
         raise EncodeError(message, key=start)
 
     def classic(self) -> KeyCodec[T]:
-        """The codec that the classic layout stores these keys with: itself, but for four of the old key types."""
+        """The codec of these keys in the classic layout: this one, except for four of the old key types."""
         return self
 
     def new_key(self, last: Optional[T] = None) -> T:
-        """A key that is not taken yet: after *last*, the greatest key in use, for numbers and times; else random.
+        """A new key: for numbers and times one after *last*, the greatest key in use; otherwise a random one.
 
-        Raises `TypeError` for types of which new keys cannot be made up.
+        Raises `TypeError` for types without a rule for new keys.
         """
         raise TypeError(
             f"new keys of type {self.name} cannot be made up: store with table[key] = value, or tell the class of the "
@@ -174,13 +176,13 @@ class KeyCodec(ABC, Generic[T]):
         )
 
     def inline(self) -> Inline:
-        """How a tuple writes this key as a part in place; by default by asking this codec."""
+        """The expressions by which a tuple encodes this key as a part; by default calls of this codec."""
         return Inline(
             "" if self.width is None else f"{self.width}s", "True", "{codec}.encode({x})", "{codec}.raw_decode({x})"
         )
 
     def refuse(self, key: object, why: str = "") -> NoReturn:
-        """Raise the `EncodeError` for a key that does not fit, with the present exception as its cause."""
+        """Raise the `EncodeError` for a key that does not fit, with the current exception as its cause."""
         why = f" ({why})" if why else ""
         message = f"{_repr.repr(key)} is not a key of type {self.name}{why}: expected {self.expects}"
         raise EncodeError(message, key=key)
@@ -198,7 +200,7 @@ class KeyCodec(ABC, Generic[T]):
 def source_of(
     inline: Inline, codec: KeyCodec[Any], prefix: bytes, x: str, mark: str
 ) -> tuple[str, str, dict[str, Any]]:  # fmt: skip
-    """What `KeyCodec.store_source` gives, for the expressions *inline* of *codec*."""
+    """The result of `KeyCodec.store_source` for the expressions *inline* of *codec*."""
     names: dict[str, Any] = {**inline.names, f"codec{mark}": codec}
     value = inline.pack.format(x=x, codec=f"codec{mark}")
     if inline.format and not value.startswith(f"codec{mark}.encode("):

@@ -1,4 +1,4 @@
-"""All key types: their aliases for annotations, and the ways from an annotation or a name to the codec."""
+"""All key types: their aliases for annotations, and functions that find a codec by annotation or name."""
 
 from __future__ import annotations
 

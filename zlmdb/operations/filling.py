@@ -127,6 +127,15 @@ class Writer:
         self._handle(keyspace.space)
         return keyspace
 
+    def index(self, slot: Slot, name: str, definition: dict[str, Any]) -> Keyspace:
+        """Enter an index of *slot*, which has a number, into the catalogue; where its entries go."""
+        txn = self._txn
+        self.catalogue.add_index(txn, self.catalogue.read(txn), slot, name, definition, self._reserved)
+        self.catalogue.write(txn, slot)
+        keyspace = self.catalogue.index_keyspace(slot, name)
+        self._handle(keyspace.space)
+        return keyspace
+
     def attached(self, name: str, indexes: dict[str, dict[str, Any]]) -> None:
         """Record the indexes that a classic program attached to a map."""
         self.catalogue.write_attached(self._txn, name, indexes)
@@ -137,6 +146,10 @@ class Writer:
         for record in records:
             if record["version"] not in present:
                 self.catalogue.write_migration(self._txn, record)
+
+    def has(self, keyspace: Keyspace, key: bytes) -> bool:
+        """Whether there is a record under the engine's *key*, without the prefix of *keyspace*."""
+        return self._txn.get(keyspace.prefix + key, None, self._handle(keyspace.space)) is not None
 
     def put(self, keyspace: Keyspace, key: bytes, data: bytes) -> bool:
         """Store a record under the engine's *key*, without the prefix of *keyspace*; False where there is one."""
@@ -177,6 +190,10 @@ class Filler:
         """As `Writer.table`."""
         return self._change(lambda writer: writer.table(slot))
 
+    def index(self, slot: Slot, name: str, definition: dict[str, Any]) -> Keyspace:
+        """As `Writer.index`."""
+        return self._change(lambda writer: writer.index(slot, name, definition))
+
     def attached(self, name: str, indexes: dict[str, dict[str, Any]]) -> None:
         """As `Writer.attached`."""
         self._change(lambda writer: writer.attached(name, indexes))
@@ -190,22 +207,34 @@ class Filler:
         self._commit()
         return self.store.change(lambda txn, open_space: work(Writer(self.store, txn, open_space, self._reserved)))
 
-    def put(self, keyspace: Keyspace, key: bytes, data: bytes) -> bool:
-        """Store a record under the engine's *key*, without the prefix of *keyspace*; False where there is one."""
-        if len(data) > _LARGE:
-            self._commit()
+    def has(self, keyspace: Keyspace, key: bytes) -> bool:
+        """As `Writer.has`."""
+        txn = self._begun(0)
+        return txn.get(keyspace.prefix + key, None, self._handle(keyspace)) is not None
+
+    def _handle(self, keyspace: Keyspace) -> Handle:
+        space = self.store.space(keyspace.space)
+        return None if space is None else space.handle
+
+    def _begun(self, size: int) -> Transaction:
+        """The transaction, begun if there is none; a value of *size* bytes is next."""
         if self._txn is None:
-            self._make_room(len(data))
+            self._make_room(size)
             self.store.writer.acquire(None, self._hold)
             try:
                 self._txn = self.store.begin(write=True, who=self)
             except BaseException:
                 self.store.writer.release(self._hold)
                 raise
-        space = self.store.space(keyspace.space)
-        handle = None if space is None else space.handle
+        return self._txn
+
+    def put(self, keyspace: Keyspace, key: bytes, data: bytes) -> bool:
+        """Store a record under the engine's *key*, without the prefix of *keyspace*; False where there is one."""
+        if len(data) > _LARGE:
+            self._commit()
+        txn = self._begun(len(data))
         try:
-            stored: bool = self._txn.put(keyspace.prefix + key, data, overwrite=False, db=handle)
+            stored: bool = txn.put(keyspace.prefix + key, data, overwrite=False, db=self._handle(keyspace))
         except Exception as error:
             self.store.fail(error, key=key)
         self._pending += 1

@@ -1,8 +1,8 @@
 """Steps from one version of a schema to the next, each applied once and recorded in the file.
 
-A step is a function of the tables in a write transaction. It is committed together with the record that it was
-applied, or not at all. The version of a file is that of the last step applied to it, 0 before the first. What a step
-may do with tables of another shape than the schema's is in `oldtables`.
+A step is a function of the tables in a write transaction. It is committed together with the record that it was applied,
+or not at all. The version of a file is that of the last applied step, 0 before the first. `oldtables` defines what a
+step can do with tables of another shape than the schema's.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from .progress import Progress, Told, silent
 class Migration:
     """A step to the *version* of the schema, an int above 0: *run* is called with the tables in a write transaction.
 
-    A *run* of two arguments also gets the tables as they were before it, as plain data: `OldTables`. A schema lists
-    its steps, in order, as ``migrations``::
+    A *run* with two parameters also gets the tables as they were before the step, as plain data: `OldTables`. A schema
+    lists its steps, in order, as ``migrations``::
 
         def lower_addresses(t: Store) -> None:
             for key, user in t.users.items():
@@ -48,7 +48,7 @@ class Migration:
 
 
 class Applied(NamedTuple):
-    """A step that was applied, or in a dry run would be: records and index entries written and deleted."""
+    """A step that was applied, or would be in a dry run; *puts* and *dels* count records and entries."""
 
     version: int
     name: str
@@ -90,7 +90,7 @@ def _recorded(store: Store, txn: Transaction) -> dict[int, str]:
 def check(store: Store, schema: type[Any]) -> bool:
     """Whether the file lacks steps of *schema*.
 
-    Raises `SchemaMismatch` when the file has some that *schema*, if it lists any, does not have.
+    Raises `SchemaMismatch` if the file has steps that *schema*, if it lists any, does not have.
     """
     steps = {step.version: step.name for step in declared(schema)}
     if not steps:
@@ -141,7 +141,7 @@ def migrate(db: Any, schema: type[Any], *, dry_run: bool = False, told: Optional
 
 
 class _Running(NamedTuple):
-    """The steps to apply, and what they are applied to; *tables* are those of the schema, by attribute."""
+    """The steps to apply, and the database; *tables* are those of the schema, by attribute."""
 
     db: Any
     store: Store
@@ -150,14 +150,14 @@ class _Running(NamedTuple):
     told: Told
 
     def step(self, t: Any, before: Union[Transaction, Kept], step: Migration) -> Step:
-        """What *step* works with."""
+        """The objects that *step* works with."""
         declared = {one.name: one for _, one in self.tables.values()}
         attributes = {one.name: (attribute, cls) for attribute, (cls, one) in self.tables.items()}
         return Step(self.store, t, before, declared, attributes, f"{step.version} {step.name}", self.told)
 
 
 def _prepare(running: _Running) -> None:
-    """Make the tables that the file lacks, and the sub-databases of indexes to come: no step can make one itself."""
+    """Create the tables that the file lacks, and the keyspaces of new indexes: a step cannot create one."""
     store = running.store
     if store.readonly:
         store.refuse_write()
@@ -175,7 +175,7 @@ def _prepare(running: _Running) -> None:
 
 
 def _apply(running: _Running, step: Migration, t: Any) -> Optional[Applied]:
-    """Apply a step in the transaction of *t*; None when another process has done so meanwhile."""
+    """Apply a step in the transaction of *t*; returns None if another process has applied it meanwhile."""
     if step.version in _recorded(running.store, t.txn._engine_txn):
         return None
     with running.store.reading() as before:
@@ -199,7 +199,7 @@ def _applied(running: _Running, step: Migration, t: Any, before: Union[Transacti
 
 
 def _takes_two(run: Callable[..., object]) -> bool:
-    """Whether the function of a step is to be given the old tables as well."""
+    """Whether the function of a step also takes the old tables."""
     try:
         signature = inspect.signature(run)
         signature.bind(None, None)
@@ -211,9 +211,9 @@ def _takes_two(run: Callable[..., object]) -> bool:
 
 
 def _tried(running: _Running) -> list[Applied]:
-    """What the steps would do: all of them in one transaction, which is aborted.
+    """The effects of the steps: all of them run in one transaction, which is aborted.
 
-    So the first one reads what is in the file, and those after it what they have left in this transaction.
+    So the first step reads the file, and later steps read the results of earlier ones in this transaction.
     """
     tried: list[Applied] = []
     store = running.store

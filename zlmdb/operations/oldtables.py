@@ -1,8 +1,7 @@
-"""The tables as they were when a migration began, and what it may do with them.
+"""The tables as they were when a migration began, and the operations of a migration on them.
 
-A step that changes the shape of a table works on plain data: of the old shape there is no class any more. It runs in
-one write transaction, and reads what was there before it in a snapshot of its own, so that what it writes is never
-what it reads.
+A step that changes the shape of a table works on plain data, because a class of the old shape may no longer exist. It
+runs in one write transaction, and reads the old records in a snapshot of its own, so it never reads its own writes.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ Change = Callable[[Any, Any], Any]
 
 
 class Step(NamedTuple):
-    """What a step works with: the tables *t* of the schema, in its transaction *txn*, and the *before* of it.
+    """The objects of a step: the tables *t* of the schema in its transaction *txn*, and the *before* of it.
 
     *declared* has the declarations by name and *attributes* the tables' attributes and classes. *label* names the step.
     """
@@ -50,25 +49,25 @@ class Step(NamedTuple):
 
     @property
     def txn(self) -> Transaction:
-        """The engine's transaction, that is written to."""
+        """The engine's transaction, for writing."""
         raw: Transaction = self.t.txn._engine_txn
         return raw
 
     @property
     def catalogue(self) -> Catalogue:
-        """What the file says of its tables."""
+        """The file's records about its tables."""
         return catalogue_of(self.store)
 
     def handle(self, keyspace: Keyspace) -> Optional[tuple[Handle]]:
-        """The handle of a keyspace as a 1-tuple; None where there is none."""
+        """The handle of a keyspace as a 1-tuple; None if the keyspace does not exist."""
         space = self.store.space(keyspace.space)
         return None if space is None else (space.handle,)
 
 
 class Kept:
-    """Stands for a snapshot in a dry run, whose later steps have to read what the earlier ones have not committed.
+    """Replaces the snapshot in a dry run, whose later steps must read what earlier ones have not committed.
 
-    What is asked for is kept in memory when that is first done.
+    The first access to a keyspace copies its content into memory.
     """
 
     def __init__(self, txn: Transaction) -> None:
@@ -76,7 +75,7 @@ class Kept:
         self._kept: dict[Handle, list[tuple[bytes, bytes]]] = {}
 
     def keep(self, handle: Handle) -> None:
-        """Keep all that is in a space."""
+        """Copy the content of a keyspace."""
         if handle not in self._kept:
             rows = self._txn.cursor(handle).iternext(True, True)
             self._kept[handle] = [(bytes(key), bytes(data)) for key, data in rows]
@@ -124,8 +123,8 @@ class _KeptCursor:
 class OldTables(Mapping[str, "OldTable"]):
     """The tables of the file as they were when the step began, by name; the second argument of a migration.
 
-    ``old["users"]`` is a mapping from keys to plain data: a dict of the fields by their old names, with what the format
-    holds (UUIDs, dates and decimals are text). Tables that the schema does not declare any more are there, too.
+    ``old["users"]`` is a mapping from keys to plain data: a dict of the fields with their old names and with the values
+    that the format stores (UUIDs, dates and decimals are text). It also has tables that the schema no longer declares.
     """
 
     def __init__(self, step: Step) -> None:
@@ -138,9 +137,9 @@ class OldTables(Mapping[str, "OldTable"]):
         return OldTable(self._step, self._slot(name), unpickle=name in self._unpickled)
 
     def unpickled(self, name: str, /) -> OldTable:
-        """As ``old[name]``, loading pickles of a table that the program does not declare as one of pickles.
+        """As ``old[name]``, but loads pickles of a table even if the program does not declare them.
 
-        Whoever can write the file can then run code here. `take` and `rewrite` of it follow.
+        Anyone who can write the file can then run code here. `take` and `rewrite` do the same afterwards.
         """
         self._unpickled.add(name)
         return self[name]
@@ -152,7 +151,7 @@ class OldTables(Mapping[str, "OldTable"]):
         return len(self._slots)
 
     def take(self, name: str, /) -> OldTable:
-        """The records of a table whose shape changes; the table is empty then, and takes those of the new shape.
+        """The records of a table whose shape changes; the table is then empty, and takes records of the new shape.
 
         ``for key, fields in old.take("users").items(): t.users[key] = User(...)``. Raises `KeyError`.
         """
@@ -166,10 +165,10 @@ class OldTables(Mapping[str, "OldTable"]):
         return old
 
     def rewrite(self, name: str, change: Change, /) -> int:
-        """Give the records of a table the fields that ``change(key, fields)`` returns, None to delete; how many.
+        """Give each record the fields that ``change(key, fields)`` returns, or delete it for None; returns the number.
 
-        The fields are plain data, before and after. The last step has to give all records the fields of the class;
-        they are checked against it then, and the indexes are built.
+        The fields are plain data, before and after. The last step must give all records the fields of the class: zlmdb
+        then compares them with the class and builds the indexes.
         """
         step, old = self._step, self[name]
         rows = ((key, change(step_key, value)) for key, step_key, value in old.rows())
@@ -186,7 +185,7 @@ class OldTables(Mapping[str, "OldTable"]):
         return count
 
     def drop(self, name: str, /) -> int:
-        """Drop a table that the schema does not declare any more, with its indexes; how many records it had."""
+        """Drop a table that the schema no longer declares, with its indexes; returns the number of its records."""
         if name in self._step.declared:
             raise ValueError(f"the schema declares the table {name!r}: take it out of the schema, or t.{name}.clear()")
         count = len(self[name])
@@ -195,7 +194,7 @@ class OldTables(Mapping[str, "OldTable"]):
         return count
 
     def drop_index(self, table: str, index: str, /) -> None:
-        """Drop an index that the table class does not declare any more. Raises `KeyError`."""
+        """Drop an index that the table class no longer declares. Raises `KeyError`."""
         step = self._step
         slot = self._slot(table)
         if index not in slot.indexes:
@@ -269,7 +268,7 @@ class OldTable(Mapping[Any, Any]):
         return _Items(self)
 
     def rows(self) -> Iterator[tuple[bytes, Any, Any]]:
-        """The encoded key, the key and the plain data of each record; says how far it is."""
+        """The encoded key, the key and the plain data of each record; reports the progress."""
         step, total = self._step, len(self)
         for count, (encoded, key, data) in enumerate(self._raw(), 1):
             yield encoded, key, self._decoded(key, data)
@@ -305,7 +304,7 @@ class OldTable(Mapping[Any, Any]):
 
 
 class _Items:
-    """The pairs of an old table: counted without reading them."""
+    """The pairs of an old table; counting does not read them."""
 
     def __init__(self, table: OldTable) -> None:
         self._table = table
@@ -318,7 +317,7 @@ class _Items:
 
 
 def settle(step: Step) -> None:
-    """After the last step: make the tables fit that were rewritten. Raises `SchemaMismatch` for those that do not."""
+    """After the last step: convert rewritten tables to their classes. Raises `SchemaMismatch` if one does not fit."""
     for name, declared in step.declared.items():
         slot = step.catalogue.slot(step.txn, name)
         if slot is not None and slot.unsettled is not None:
@@ -370,7 +369,7 @@ def _fitting(storage: Storage[Any, Any], read: Callable[[Any], Any], key: bytes,
 
 
 def _define(step: Step, slot: Slot, declared: Declaration) -> None:
-    """The table has the declared types, fields and indexes from now on."""
+    """Record the declared types, fields and indexes for the table."""
     catalogue, txn = step.catalogue, step.txn
     slot.key, slot.value = step.store.traits.codec(declared.key).name, declared.value.name
     slot.model, slot.unsettled = declared.value.model, None
@@ -394,7 +393,7 @@ def _storage(step: Step, slot: Slot, declared: Declaration) -> Storage[Any, Any]
 
 
 def _bind(step: Step, slot: Slot, declared: Declaration) -> None:
-    """Give the schema object the table, as it is from now on."""
+    """Give the schema object the table in its new shape."""
     attribute, cls = step.attributes[slot.name]
     txn = step.t.txn
     table = cls._bound(txn, _storage(step, slot, declared))
@@ -402,7 +401,7 @@ def _bind(step: Step, slot: Slot, declared: Declaration) -> None:
 
 
 def _clear(step: Step, keyspace: Keyspace) -> int:
-    """Delete all that is in a keyspace; how many records."""
+    """Delete the content of a keyspace; returns the number of records."""
     handle = step.handle(keyspace)
     if handle is None:
         return 0

@@ -1,4 +1,4 @@
-"""How far long work is: what `Database.backup`, `check` and their like tell a function that they are given."""
+"""The progress of long operations: what `Database.backup`, `check` and others pass to a function of the caller."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple, Optional
 
 
 class Progress(NamedTuple):
-    """*done* of *total* units (bytes, pages or records) of one *stage*; *total* is None while it is not known."""
+    """*done* of *total* units (bytes, pages or records) of one *stage*; *total* is None if it is not known."""
 
     stage: str
     done: int
@@ -19,4 +19,4 @@ Told = Callable[[Progress], object]
 
 
 def silent(progress: Progress) -> None:
-    """Told, and says nothing: what there is when no function was given."""
+    """Ignores the progress; used if the caller gave no function."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from ..errors import EncodeError
@@ -30,7 +30,7 @@ def index_storage(
     Raises ValueError for a key type that this version does not know. Asked for the entry of a record, it raises
     `NotComputable` where the plain data do not say.
     """
-    key = key_from_name(str(definition.get("key")))
+    key = store.traits.codec(key_from_name(str(definition.get("key"))))
     unique, adopted = bool(definition.get("unique")), definition.get("table") is not None
     prefix = keyspace.prefix
     if unique and key.width is None and not adopted:
@@ -45,6 +45,15 @@ def index_storage(
         primary=None if unique else table.key,
         adopted=adopted,
     )
+
+
+def entries(index: IndexStorage, primary: KeyCodec[Any], rows: Iterable[tuple[bytes, bytes]]) -> Iterator[Any]:
+    """The index key and the *primary* key of each entry of *rows*, which are without prefix. Raises `DecodeError`."""
+    for entry, data in rows:
+        if index.joined is not None:
+            yield index.joined.decode(entry)
+        else:
+            yield index.storage.key.decode(entry), primary.decode(data)
 
 
 def _getter(codec: KeyCodec[Any], fields: Any) -> Callable[[Any], Any]:

@@ -1,10 +1,16 @@
-"""Filtering and projection of selections: ``t.users.select().where(F.age > 30).fields("name", "email")``.
+"""Queries: ordinary Python functions of a record, ``t.books.where(lambda b: b.year > 1990)``.
 
-`expressions` is what a program writes; `types` checks it against the model class; `loops` makes of it the source of one
-flat loop; `filtered` is what iterating, counting and deleting then are.
+The law: compiling and indexes change the time, never the result or its order. `following` reads such a function;
+`translated` tells what single fields decide, and `asked` writes the rest out; `loops` makes of both the source of one
+flat loop over records. `plan` chooses indexes, `explained` says which. `reads` is what can be asked of rows,
+with `ordering`, `pages`, `cursors` and `sums`. The tables are not known here: `tables.running` puts it together.
 """
 
-from .expressions import Condition, F, Field
-from .filtered import Filtered, Reads, filtered, preview, projection
+from .explained import Plan
+from .ordering import Descending, Ordered, desc
+from .pages import Page
+from .reads import Given, Reads, no_length, preview
 
-__all__ = ["Condition", "F", "Field", "Filtered", "Reads", "filtered", "preview", "projection"]
+__all__ = [
+    "Descending", "Given", "Ordered", "Page", "Plan", "Reads", "desc", "no_length", "preview"
+]  # fmt: skip

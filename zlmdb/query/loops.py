@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from itertools import count
@@ -19,8 +19,10 @@ from uuid import UUID
 from ..codegen import Recipe, Source
 from ..values.base import is_a, is_free
 from ..values.flatbuffers import FlatBuffersViewSerializer
+from .asked import Asked
 from .expressions import Compare, Condition
 from .fieldtypes import Model, without_none
+from .following import Following
 from .scanned import Scanned
 from .want import Want
 
@@ -41,6 +43,10 @@ class Programs:
         self.load = storage.load
         self.name = storage.name
         self.columns = storage.value.columns()
+        # A view of a dict has attributes.
+        readable = Any if self.model._listed and hasattr(annotation, "__total__") else annotation
+        self.following = Following(readable, storage.key_type, names)
+        self.facts: dict[Any, Any] = {}  # of the table's indexes, as the planner wants them
         self._made: dict[Any, Callable[..., Iterator[Any]]] = {}
 
     def constants(self, condition: Optional[Condition]) -> tuple[list[Any], tuple[bool, ...]]:
@@ -62,21 +68,22 @@ class Programs:
         return frozenset(one if convert is None else convert(one) for one, convert in converts), True
 
     def loop(
-        self, condition: Optional[Condition], stored: tuple[bool, ...], want: Want, keyed: bool, views: bool
+        self, condition: Optional[Condition], stored: tuple[bool, ...], asked: Sequence[Asked], want: Want, keyed: bool,
+        views: bool,
     ) -> Callable[..., Iterator[Any]]:  # fmt: skip
-        """The generator function ``(scan_of, load, load_key, failed, *given, *constants)``.
+        """The generator function ``(scan_of, load, load_key, failed, *given, *constants, *asked)``.
 
         *scan_of* gives the `Scan` of the records; with *keyed* the loop reads their keys, too. *given* are the values
-        of the condition as they are, *constants* in the form that is *stored* where that is so. *views*: the records
-        are memoryviews.
+        of the condition as they are, *constants* in the form that is *stored* where that is so; *asked* are the
+        `arguments` of what is asked of whole records, and of what is wanted. *views*: the records are memoryviews.
         """
         shape = None if condition is None else condition._shape()
-        key = shape, stored, want, keyed, views
+        key = shape, stored, tuple([one.shape() for one in asked]), want.shape(), keyed, views
         made = self._made.get(key)
         if made is None:
             if len(self._made) >= KEPT:
                 self._made.clear()
-            writer = _Writer(self, condition, stored, want, views)
+            writer = _Writer(self, condition, stored, asked, want, views)
             made = self._made[key] = writer.loop(keyed)
         return made
 
@@ -85,26 +92,29 @@ class _Writer:
     """Writes one loop."""
 
     def __init__(
-        self, programs: Programs, condition: Optional[Condition], stored: tuple[bool, ...], want: Want, views: bool
-    ) -> None:
+        self, programs: Programs, condition: Optional[Condition], stored: tuple[bool, ...], asked: Sequence[Asked],
+        want: Want, views: bool,
+    ) -> None:  # fmt: skip
         self.programs, self.model, self.columns = programs, programs.model, programs.columns
-        self.want, self.stored, self.views = want, stored, views
+        self.asked, self.want, self.stored, self.views = asked, want, stored, views
         self.source = Source()
         self.add, self.block = self.source.add, self.source.block
         self.conjuncts: list[tuple[Condition, int]] = []
-        """What must all hold, with the number of its first constant."""
+        """What must all hold of single fields, with the number of its first constant."""
         number = 0
         for part in () if condition is None else condition._conjuncts():
             self.conjuncts.append((part, number))
             number += sum(1 for _ in part._compares())
-        whole = None if self.columns is None else self.columns.whole
-        self.names: dict[str, Any] = {"whole": whole, "take": take, "take_if_any": take_if_any, "among": among}
+        self.names: dict[str, Any] = {"take": take, "take_if_any": take_if_any, "among": among}
         self.names["StructError"] = struct.error
+        self.numbers = {id(one): number for number, one in enumerate([*asked, *want.asked])}
 
     def loop(self, keyed: bool) -> Callable[..., Iterator[Any]]:
         """The function."""
         numbers = range(len(self.stored))
         constants = "".join([*(f", given{number}" for number in numbers), *(f", c{number}" for number in numbers)])
+        for number, one in enumerate([*self.asked, *self.want.asked]):
+            constants += "".join([f", {name}" for name in one.names(number)])
         with self.block(f"def loop(scan_of, load, load_key, failed{constants}):"):
             self.add("key = data = scan = None")
             self.add("rested = False")
@@ -142,6 +152,10 @@ class _Writer:
         numbers = count(first)
         with self.block(f"if not {part._source(lambda compare: write(compare, next(numbers)))}:"):
             self.add("continue")
+
+    def of_asked(self, asked: Asked) -> str:
+        """The expression of *asked*, of ``value`` and ``key``."""
+        return asked.source(self.numbers[id(asked)], self.names)
 
     # As a whole
 
@@ -183,12 +197,12 @@ class _Writer:
         """Lines that read single fields, where the record has them at their offsets; False if nothing is gained."""
         parts = [one for one in self.conjuncts if self.simple(compare.path for compare in one[0]._compares())]
         rest = [one for one in self.conjuncts if one not in parts]
-        whole = bool(rest) or not (self.want.kind == "fields" and self.simple(self.want.paths))
-        if not parts and whole:
+        whole = bool(rest or self.asked) or self.want.whole or not self.simple(self.want.paths)
+        if not parts and (whole or not self.want.paths):
             return False
         self.names.update(self.columns.names)
         names = [compare.path[0] for part, _ in parts for compare in part._compares()]
-        projected = [] if whole else [path[0] for path in self.want.paths]
+        projected = [path[0] for path in self.want.paths]
         known = self.begin(names or projected)
         with self.block(f"if {known}:"):
             fetched = self.conditions(parts)
@@ -247,21 +261,21 @@ class _Writer:
 
     def remaining(self, rest: list[tuple[Condition, int]]) -> None:
         """Lines that read the record as a whole, for the conditions *rest* and for what is asked for."""
-        lazy = self.columns is not None and self.columns.whole is not None
-        if rest:
-            self.add(f"value = {'whole' if lazy else 'load'}(data)")
+        if rest or self.asked or self.want.whole or self.want.paths:
+            self.add("value = load(data)")
         for part, first in rest:
             self.unless(part, first, self.compared)
-        if (lazy or not rest) and (self.want.whole or self.want.kind == "fields"):
-            self.add("value = load(data)")
-        self.add(f"found = {self.want.source(self.path)}")
+        for one in self.asked:
+            with self.block(f"if not {self.of_asked(one)}:"):
+                self.add("continue")
+        self.add(f"found = {self.want.source(self.path, self.of_asked)}")
 
     def project(self, unpacked: set[str], fetched: set[str]) -> None:
         """Lines that read the fields asked for, of which some are *unpacked* and *fetched* already."""
         columns = self.columns
         names = [path[0] for path in self.want.paths]
         more = sorted(set(names) - unpacked)
-        found = f"found = {self.want.source(lambda path: columns.value(path[0]))}"
+        found = f"found = {self.want.source(lambda path: columns.value(path[0]), self.of_asked)}"
         fetch = [
             line
             for name in sorted(set(names) - fetched)
@@ -278,7 +292,7 @@ class _Writer:
             self.add(*fetch, found)
             return
         with self.block(f"if {' or '.join(elsewhere)}:"):
-            self.add("value = load(data)", f"found = {self.want.source(self.path)}")
+            self.add("value = load(data)", f"found = {self.want.source(self.path, self.of_asked)}")
         with self.block("else:"):
             self.add(*fetch, found)
 

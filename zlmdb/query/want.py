@@ -2,38 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple, Union, cast
 
-_KINDS = {
-    "pairs": "(load_key(key), value)", "values": "value", "keys": "load_key(key)", "engine keys": "key", "hits": "None"
-}  # fmt: skip
+if TYPE_CHECKING:
+    from .asked import Asked
+
+Path = tuple[str, ...]
+
+_SOURCES = {"key": "load_key(key)", "engine key": "key", "value": "value", "nothing": "None"}
 
 
 class Want(NamedTuple):
-    """What a loop gives of each record that matches.
+    """What a loop gives of each record that matches: *parts* in a tuple, or *one* of them as it is.
 
-    Its kind is ``pairs``, ``values``, ``keys``, ``engine keys``, ``hits`` (None) or ``fields``. These come as they are
-    when there is *one* path, and as tuples otherwise.
+    A part is ``key``, ``engine key``, ``value``, ``nothing``, the path of a field, what a function gives, or a Want.
     """
 
-    kind: str
-    paths: tuple[tuple[str, ...], ...] = ()
-    one: bool = False
+    parts: tuple[Any, ...]
+    one: bool = True
+
+    def leaves(self) -> Iterator[Union[str, Path, Asked]]:
+        """The parts, those within parts too."""
+        for part in self.parts:
+            if isinstance(part, Want):
+                yield from part.leaves()
+            else:
+                yield part
 
     @property
     def whole(self) -> bool:
         """Whether the value itself is asked for."""
-        return self.kind in ("pairs", "values")
+        return any([leaf == "value" or not isinstance(leaf, (str, tuple)) for leaf in self.leaves()])
 
     @property
     def keyed(self) -> bool:
         """Whether the key is."""
-        return self.kind in ("pairs", "keys", "engine keys")
+        return any([leaf in _KEYS if isinstance(leaf, (str, tuple)) else leaf.keyed for leaf in self.leaves()])
 
-    def source(self, of_path: Callable[[tuple[str, ...]], str]) -> str:
+    @property
+    def paths(self) -> list[Path]:
+        """The paths of the fields."""
+        return [leaf for leaf in self.leaves() if isinstance(leaf, tuple)]
+
+    @property
+    def asked(self) -> list[Asked]:
+        """The functions."""
+        return [leaf for leaf in self.leaves() if not isinstance(leaf, (str, tuple))]
+
+    def shape(self) -> Any:
+        """What is the same for two that differ in nothing but captured values. Hashable."""
+        shapes = [part.shape() if hasattr(part, "shape") else part for part in self.parts]
+        return self.one, tuple(shapes)
+
+    def source(self, of_path: Callable[[Path], str], of_asked: Callable[[Asked], str]) -> str:
         """The expression; of whole values it uses ``value``."""
-        if self.kind == "fields":
-            parts = [of_path(path) for path in self.paths]
-            return parts[0] if self.one else f"({', '.join(parts)},)"
-        return _KINDS[self.kind]
+        parts = [self._part(part, of_path, of_asked) for part in self.parts]
+        return parts[0] if self.one else f"({', '.join(parts)},)"
+
+    @staticmethod
+    def _part(part: Any, of_path: Callable[[Path], str], of_asked: Callable[[Asked], str]) -> str:
+        if isinstance(part, Want):
+            return part.source(of_path, of_asked)
+        if isinstance(part, str):
+            return _SOURCES[part]
+        return of_path(cast("Path", part)) if isinstance(part, tuple) else of_asked(part)
+
+
+_KEYS = ("key", "engine key")
+KEYS, ENGINE_KEYS, VALUES, HITS = Want(("key",)), Want(("engine key",)), Want(("value",)), Want(("nothing",))
+PAIRS = Want(("key", "value"), one=False)

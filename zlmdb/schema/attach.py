@@ -65,9 +65,12 @@ def attach(
     create = create and not store.readonly
     if create and any(_lacking(slots.get(one.name), one, drop_indexes) for one in fitting):
         work = partial(_create, store, catalogue, fitting, drop_indexes=drop_indexes)
-        slots = store.change(work, timeout=timeout)
-        snapshot = -1
-        names = _spaces(catalogue, slots)
+        if any(_urgent(slots.get(one.name), one, drop_indexes) for one in fitting):
+            slots = store.change(work, timeout=timeout)
+            snapshot = -1
+            names = _spaces(catalogue, slots)
+        else:  # only a shape to record: a program that does not write changes nothing
+            store.pending.append(lambda timeout: store.change(work, timeout=timeout))
     store.open_spaces(names, timeout=timeout)
     absent = [space for space in names if space not in store.spaces]
     if absent and create and any(_lost(store, catalogue, slots, one) for one in fitting):
@@ -94,8 +97,11 @@ def _waiting(store: Store, declared: Declaration, reason: str) -> Storage[Any, A
     return storage
 
 
-def undeclared(store: Store, name: str) -> Optional[Storage[Any, Any]]:
-    """The storage of a table that no schema declares, read as plain data; None when the file has no such table."""
+def undeclared(store: Store, name: str, *, by_fields: bool = False) -> Optional[Storage[Any, Any]]:
+    """The storage of a table that no schema declares, read as plain data; None when the file has no such table.
+
+    With *by_fields*, values are objects that have the fields which the file records, where it does, and may be written.
+    """
     catalogue = catalogue_of(store)
     slots = _read(store, catalogue).slots
     slot = slots.get(name)
@@ -114,8 +120,14 @@ def undeclared(store: Store, name: str) -> Optional[Storage[Any, Any]]:
         raise errors.SchemaMismatch(f"table {name!r}: {error}", table=name) from error
     store.open_spaces(_spaces(catalogue, {slot.name: slot}))
     keyspace = catalogue.keyspace(slot)
+    unwritable = of_plain_data(slot)
+    if by_fields and slot.unsettled is None:
+        from ..values.recorded import recorded  # late: commands need it
+
+        found = recorded(slot.value, slot.fields)
+        value, unwritable = (value, unwritable) if found is None else (found, None)
     storage = Storage(slot.name, keyspace.space, keyspace.prefix, key, value, store.environment.max_key_size())
-    storage.file_indexes = FileIndexes(unknown=(*slot.indexes, *slot.attached), unwritable=of_plain_data(slot))
+    storage.file_indexes = FileIndexes(unknown=(*slot.indexes, *slot.attached), unwritable=unwritable)
     return storage
 
 
@@ -211,6 +223,16 @@ def _lacking(slot: Optional[Slot], declared: Declaration, drop_indexes: bool) ->
     if found.changes or (drop_indexes and _unwanted(slot, declared)):
         return True
     return bool(_to_build(slot, declared, found, drop_indexes))
+
+
+def _urgent(slot: Optional[Slot], declared: Declaration, drop_indexes: bool) -> bool:
+    """Whether the table cannot be used before the file is changed; it can where only a shape has to be recorded."""
+    if slot is None or slot.key is None or slot.value is None:
+        return True
+    found = verdict(slot, declared, opening=True)
+    if found.relation is not None and found.relation.renames:
+        return True
+    return bool((drop_indexes and _unwanted(slot, declared)) or _to_build(slot, declared, found, drop_indexes))
 
 
 def _unwanted(slot: Slot, declared: Declaration) -> list[str]:
@@ -432,6 +454,7 @@ def storage_of(
     storage.number = 0 if absent else slot.number
     storage.alone = not keyspace.prefix
     storage.model = declared.model, declared.names
+    storage.key_type = declared.key_type
     for name, index in declared.indexes.items():
         if name not in known:
             continue
@@ -454,6 +477,7 @@ def storage_of(
                 enforced=index.adopts is None,
                 field=index.field,
                 as_stored=index.as_stored,
+                fields=tuple(index.definition.get("fields", ())),
             )
         )
     storage.find_indexes = _IndexFinder(store, catalogue, slot, known, declared)

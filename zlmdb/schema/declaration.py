@@ -45,7 +45,7 @@ class Declaration:
 
     *strict*: its class says which indexes there are. *shape* is the type of its values where *model* does not say it.
     *vouched*: functions of the program make its values of what is stored, so that no fields can be compared.
-    *key_field* is the field of the values that is their key.
+    *key_field* is the field of the values that is their key, *key_type* the type of the keys where it is known.
     """
 
     def __init__(
@@ -63,6 +63,7 @@ class Declaration:
         shape: Any = None,
         vouched: bool = False,
         key_field: Optional[KeyField] = None,
+        key_type: Any = Any,
     ) -> None:
         self.name = name
         self.uuid = uuid
@@ -76,6 +77,7 @@ class Declaration:
         self.shape = model if shape is None else shape
         self.vouched = vouched
         self.key_field = key_field
+        self.key_type = key_type
         self._declared = indexes
 
     @cached_property
@@ -162,4 +164,5 @@ def declaration(declared: Any, attribute: str, localns: Optional[Mapping[str, An
         strict=cls is not Table,
         names=names,
         key_field=None if not isinstance(cls._key_source, str) else KeyField(cls._key_source),
+        key_type=key_type,
     )

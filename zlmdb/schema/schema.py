@@ -26,9 +26,9 @@ S = TypeVar("S", bound="Schema")
 
 
 class _Attribute:
-    """A declared table as an attribute: bound to the transaction when it is first asked for, and kept from then on.
+    """A declared table as an attribute: the first access binds it to the transaction, and later ones return it.
 
-    It stands in the class, since `Schema.__getattr__` runs only after a look-up has failed, which takes longer than it.
+    It is an attribute of the class, because `Schema.__getattr__` runs only after a failed look-up, which takes longer.
     """
 
     def __init__(self, name: str) -> None:
@@ -65,9 +65,9 @@ _WHERE = "are attributes of t in `with db.write() as t:`"
 
 
 class Schema:
-    """What a database holds: subclass it, and annotate an attribute for each table.
+    """The tables of a database: subclass it, and annotate an attribute for each table.
 
-    ``db.read()`` and ``db.write()`` give an instance, whose attributes are the tables in one transaction::
+    ``db.read()`` and ``db.write()`` return an instance, whose attributes are the tables in one transaction::
 
         class Store(zlmdb.Schema):
             users: Users
@@ -76,8 +76,9 @@ class Schema:
         with db.write() as t:
             t.logins["ann"] = 1
 
-    ``t["name"]`` is any table of the file, those that no attribute declares as plain data; iterating gives the names.
-    Extra tables in a file are left alone. Programs written for zlmdb <= 26 subclass it for their own purposes.
+    ``t["name"]`` is any table of the file; a table that no attribute declares is read as plain data. Iterating returns
+    the names. Tables of the file that the schema does not declare are not changed. Programs written for zlmdb 26
+    subclass `Schema` for their own purposes.
     """
 
     __slots__ = ("__dict__", "__weakref__", "_unit")
@@ -129,10 +130,16 @@ class Schema:
             return table
         if name in unit.storages:
             return bound(unit, name)
-        storage = undeclared(unit.txn._store, name)
+        return self._undeclared(name)
+
+    def _undeclared(self, name: str, *, by_fields: bool = False) -> Table[Any, Any]:
+        """The table *name* that the schema does not declare, from `attach.undeclared`."""
+        unit = self._unit
+        storage = undeclared(unit.txn._store, name, by_fields=by_fields)
         if storage is None:
             raise KeyError(f"no table {name!r} in the file; {_nearest(name, list(self))}")
-        table = unit.txn._tables[name] = Table._bound(unit.txn, storage)
+        table: Table[Any, Any] = Table._bound(unit.txn, storage)
+        unit.txn._tables[name] = table
         unit.txn._mixed = True
         return table
 
@@ -205,7 +212,7 @@ _SET_UNIT: Any = vars(Schema)["_unit"].__set__
 
 
 def _storages_of(tables: Schema) -> Optional[Mapping[str, Any]]:
-    """The declared tables; None where *tables* was not made by a database."""
+    """The declared tables; None if *tables* was not created by a database."""
     try:
         unit: Unit[Any] = _GET_UNIT(tables)
     except AttributeError:
@@ -223,9 +230,10 @@ def names(storages: Mapping[str, Any], txn: Transaction) -> list[str]:
 
 
 def declarations(schema: type[Schema]) -> dict[str, tuple[type[Table[Any, Any]], Declaration]]:
-    """The tables that a schema class declares, by attribute: found out once, and the same for every file.
+    """The tables that a schema class declares, by attribute: computed once, and the same for every file.
 
-    Raises `TypeError` for an annotation that is no table, and for two attributes that are one table of the file.
+    Raises `TypeError` for an annotation that is not a table, and for two attributes that are the same table of the
+    file.
     """
     found: Optional[dict[str, Any]] = vars(schema).get("_declared")  # not that of a parent
     if found is None:
@@ -235,7 +243,7 @@ def declarations(schema: type[Schema]) -> dict[str, tuple[type[Table[Any, Any]],
 
 
 def _check_attribute(schema: type[Schema], name: str, value: Any, annotations: Mapping[str, Any]) -> None:
-    """Raise `TypeError`, with the line to write, for an attribute that a schema gives a table as its value."""
+    """Raise `TypeError`, with the line to write, for an attribute to which the class assigns a table."""
     cls: Any = get_origin(value) or value
     if not (isinstance(cls, type) and issubclass(cls, Table)):
         return
@@ -291,7 +299,7 @@ def _declarations(schema: type[Schema]) -> dict[str, tuple[type[Table[Any, Any]]
 
 
 def _refuse_twins(schema: type[Schema], found: Mapping[str, tuple[type[Table[Any, Any]], Declaration]]) -> None:
-    """Raise `TypeError` where two attributes are one table: a class derived from another one has its name and uuid."""
+    """Raise `TypeError` if two attributes are one table: a subclass of a table class has its name and uuid."""
     first: dict[str, str] = {}
     for name, (_, declared) in found.items():
         other = first.setdefault(declared.name, name)

@@ -172,7 +172,7 @@ class TablesCatalogue:
         return Keyspace(layout.SLOTS, slot_prefix(number))
 
     def registered(self, txn: Transaction, number: int) -> Optional[str]:
-        """None: slots given by hand have a key space of their own here."""
+        """None: slots given by hand have a keyspace of their own here."""
         return None
 
     def index_keyspace(self, slot: Slot, name: str) -> Keyspace:
@@ -183,8 +183,9 @@ class TablesCatalogue:
         return Keyspace(f"i:{slot.name}:{name}".encode(), b"")
 
     def add_index(
-        self, txn: Transaction, slots: dict[str, Slot], slot: Slot, name: str, definition: dict[str, Any]
-    ) -> None:
+        self, txn: Transaction, slots: dict[str, Slot], slot: Slot, name: str, definition: dict[str, Any],
+        reserved: Collection[int] = (),
+    ) -> None:  # fmt: skip
         """Put an index into the definition of *slot*."""
         slot.indexes[name] = definition
 
@@ -365,8 +366,9 @@ class ClassicCatalogue:
         return self.slot_keyspace(slot.indexes[name]["slot"])
 
     def add_index(
-        self, txn: Transaction, slots: dict[str, Slot], slot: Slot, name: str, definition: dict[str, Any]
-    ) -> None:
+        self, txn: Transaction, slots: dict[str, Slot], slot: Slot, name: str, definition: dict[str, Any],
+        reserved: Collection[int] = (),
+    ) -> None:  # fmt: skip
         """Put an index into the definition of *slot*, and give it a slot of its own, or that of the table it adopts."""
         adopted = definition.get("table")
         if adopted is not None:
@@ -376,7 +378,7 @@ class ClassicCatalogue:
                 )
             number = slots[adopted].number
         else:
-            number = self.allocate(txn, slots)
+            number = self.allocate(txn, slots, reserved)
             self._write_number(txn, number, uuid_of(f"{slot.name}:{name}"), f"{slot.class_name}.{name}", None)
         slot.indexes[name] = {**definition, "slot": number}
 

@@ -43,7 +43,7 @@ class Traits(NamedTuple):
     """What differs between the layouts, for those who need not know which one a file has.
 
     *spaces* are there in every file, *slots* is the space of records under slots given by hand. *by_name*: tables have
-    key spaces of their own, whose names are all that is in the main one. *records_attached*: the file says which
+    keyspaces of their own, whose names are all that is in the main one. *records_attached*: the file says which
     indexes were attached, so that a writer who lacks one is refused.
     """
 

@@ -1,7 +1,7 @@
-"""Who reads a database: the slots that LMDB keeps of all processes, and for how long this one has been reading.
+"""The readers of a database: LMDB's slots for all processes, and the age of read transactions of this process.
 
-A reader keeps the pages of its snapshot from being used again, so a forgotten one makes the file grow for ever. LMDB
-does not know how old a snapshot is; this process knows it of its own transactions.
+A reader keeps the pages of its snapshot from being used again, so a forgotten one makes the file grow forever. LMDB
+does not know the age of a snapshot; this process knows it for its own transactions.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _clock = time.monotonic
 
 
 class Reader(NamedTuple):
-    """A slot of the table of readers. *snapshot* is the transaction that it reads; None when it reads nothing now.
+    """A slot of the table of readers. *snapshot* is the transaction that it reads; None if it reads nothing now.
 
-    Of this process's own readers also the *age* in seconds, and where the program *opened* it: ``file:line``.
+    Readers of this process also have an *age* in seconds, and *opened*, where the program began them: ``file:line``.
     """
 
     pid: int
@@ -34,22 +34,22 @@ class Reader(NamedTuple):
 
 
 class Ages:
-    """Watches how long the read transactions of one store stay open, whenever one of its transactions begins or ends.
+    """Measures how long the read transactions of one store stay open, whenever a transaction begins or ends.
 
-    *limit*: seconds after which one is logged, once; infinity is never. *look_at*: when to `look` next.
+    *limit*: seconds after which a transaction is logged, once; infinity means never. *look_at*: when to `look` next.
     """
 
     def __init__(self) -> None:
         self.warn_after(LONG_READ)
 
     def warn_after(self, seconds: float) -> None:
-        """Set the limit, and log anew what is beyond it."""
+        """Set the limit, and log again the transactions beyond it."""
         self.limit = seconds
         self._told: weakref.WeakSet[Any] = weakref.WeakSet()
         self.look_at = 0.0
 
     def look(self, now: float, live: Mapping[int, Any]) -> None:
-        """Log what of the transactions *live* is open for too long. O(transactions open)."""
+        """Log those of the transactions *live* that are open for too long. O(open transactions)."""
         # A quarter: so late may the warning be.
         self.look_at = now + min(self.limit, LONG_READ) / 4
         for transaction in _reading(live):

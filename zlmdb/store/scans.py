@@ -26,7 +26,7 @@ class Running(Protocol):
 
 
 class Scans:
-    """The scans that are going on in one transaction, and what is written meanwhile to the key spaces they read.
+    """The scans that are going on in one transaction, and what is written meanwhile to the keyspaces they read.
 
     It is true while a scan is going on in a write transaction.
     """

@@ -1,6 +1,6 @@
-"""An open environment of this process, shared by every handle of one file: key spaces, transactions, fork.
+"""An open environment of this process, shared by every handle of one file: keyspaces, transactions, fork.
 
-A *space* is a named key space of the engine; the main one is named None. Handles of spaces are opened here and nowhere
+A *space* is a named keyspace of the engine; the main one is named None. Handles of spaces are opened here and nowhere
 else, never inside a user's transaction: LMDB gives the number of a handle that was opened in an aborted transaction to
 the next one, and a later write would land in another table.
 """
@@ -60,7 +60,7 @@ class Live(Protocol):
 
 
 class Space(NamedTuple):
-    """A key space ready for use: the engine's handle, and the store's count of handles when it was published."""
+    """A keyspace ready for use: the engine's handle, and the store's count of handles when it was published."""
 
     handle: Handle
     since: int
@@ -104,6 +104,7 @@ class Store:
         self._era = (-1, 0)  # the latest snapshot that is of it, and its number
         self.guarded: tuple[Optional[int], Mapping[bytes, str]] = None, {}  # an era, and what raw writes would break
         self.wanted: set[bytes] = set()
+        self.pending: list[Callable[[Optional[float]], object]] = []
         self.at_rest: Optional[Callable[[], None]] = None
         self._reset_locks()
         self._opened(engine.open())
@@ -203,10 +204,19 @@ class Store:
             return self._retried(work)
 
     def open_wanted(self, timeout: Optional[float]) -> None:
-        """Before a write transaction begins: open what one before it could not."""
+        """Before a write transaction begins: open what one before it could not, and do what waits for a writer.
+
+        *pending* are changes of the catalogue, each called with the timeout, that a program which only reads must not
+        make. One that raises is called again by the next writer.
+        """
         if self.wanted:
             wanted, self.wanted = self.wanted, set()
             self.open_spaces(wanted, timeout=timeout)
+        while self.pending:
+            change = self.pending[0]
+            change(timeout)
+            with suppress(ValueError):  # another thread has made it, too
+                self.pending.remove(change)
 
     def change(
         self, work: Callable[[Transaction, OpenSpace], R], *, timeout: Optional[float] = None

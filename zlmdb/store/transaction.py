@@ -1,4 +1,4 @@
-"""A transaction: everything in its block is stored together, or nothing is."""
+"""A transaction: all changes of its block are stored together, or none."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _getframe = sys._getframe  # it has no other name
 class Transaction:
     """A block that commits or aborts: ``with db.begin(write=True) as txn: ...``.
 
-    Nothing begins before the block. Leaving it commits, an exception in it aborts; `commit` and `abort` end it earlier.
-    A write transaction belongs to the thread that began it. After the end every table, view and selection of the
-    transaction raises `TransactionClosed`. Tables see the transaction's own writes at once.
+    The transaction begins with the block. The end of the block commits it, an exception aborts it; `commit` and `abort`
+    end it earlier. A write transaction belongs to the thread that began it. After its end, its tables, views and
+    selections raise `TransactionClosed`. Tables see the transaction's own writes immediately.
     """
 
     # The object may be used for one transaction after another. What is said of an end is undone step by step, each of
@@ -115,7 +115,7 @@ class Transaction:
     # -- begin and end --------------------------------------------------------------------------------------------
 
     def begin(self) -> Transaction:
-        """Start; what ``with`` does. Raises `ReadonlyDatabase`, `NestedTransaction`, `WriterTimeout`."""
+        """Begin, as ``with`` does. Raises `ReadonlyDatabase`, `NestedTransaction`, `WriterTimeout`."""
         if self._raw is not None:
             raise errors.DatabaseInUse(f"{self!r} has begun already: use a new transaction, or txn.savepoint()")
         # A line number takes longer to find than a transaction to begin.
@@ -134,7 +134,7 @@ class Transaction:
         self._begin()
 
     def _refuse_use(self) -> NoReturn:
-        """Raise, since this is not open: it has ended, or a write transaction has not begun."""
+        """Raise: the transaction is not open, because it has ended, or because a write transaction has not begun."""
         self._check_forked()
         if self._write and not self._thread:
             raise errors.TransactionClosed(
@@ -173,14 +173,14 @@ class Transaction:
             store.look_at_reads(now)
 
     def _forget_handles(self, sequence: int) -> None:
-        """The handles are those of *sequence*: tables that were bound before have others."""
+        """The handles now are those of *sequence*; tables that were bound before have other handles."""
         self._sequence = sequence
         if self._unit is not None:
             self._unit.tables.clear()
             self._let_go()
 
     def _let_go(self) -> None:
-        """Forget which tables were bound."""
+        """Drop the references to bound tables."""
         self._unit.names.clear()  # first: an attribute that is there is taken to be one of the tables
         self._tables.clear()
         self._mixed = False
@@ -191,7 +191,7 @@ class Transaction:
         self._error, self._puts, self._dels = None, 0, 0  # those of the transaction before
         if self._hooks:
             self._hooks = []
-        if store.wanted:
+        if store.wanted or store.pending:
             store.open_wanted(self._timeout)
         store.writer.acquire(self._timeout, self._hold)
         self._since = now = _clock()  # it may have waited
@@ -223,7 +223,7 @@ class Transaction:
                 table._aim()
 
     def commit(self) -> None:
-        """Store everything durably and end. Raises `TransactionPoisoned` when an engine error broke the transaction."""
+        """Store all changes and end. Raises `TransactionPoisoned` if an engine error broke the transaction."""
         raw = self._raw
         if raw is None or self._outer or (self._write and _get_ident() != self._thread):
             raw = self._check_end("commit")
@@ -267,11 +267,11 @@ class Transaction:
         raise error
 
     def after_commit(self, fn: Callable[[], object], /) -> None:
-        """Call *fn* once this transaction is stored, in the order of the calls; never when it is aborted.
+        """Call *fn* after this transaction is stored, in the order of the calls; never if it is aborted.
 
-        It runs at the end of the block, after the writer lock has been given back, so that it may begin a transaction.
-        What was asked for inside a savepoint that is undone does not run. All of them run, though one raises; the first
-        exception then leaves the block, and everything is stored all the same.
+        The function runs at the end of the block, after the writer lock is released, so it may begin a transaction. A
+        function given inside a savepoint that is undone does not run. All functions run even if one raises; the first
+        exception then leaves the block, and all changes are stored nevertheless.
 
         Raises `ReadonlyDatabase` in a read transaction.
         """
@@ -279,7 +279,7 @@ class Transaction:
         self._hooks.append(lambda kept: fn() if kept else None)
 
     def abort(self) -> None:
-        """Forget everything written and end. An ended transaction stays as it is."""
+        """Undo all changes and end. Does nothing if the transaction has ended."""
         if self._raw is not None:
             self._check_end("abort")
             self._abort()
@@ -292,7 +292,7 @@ class Transaction:
             self._end()
 
     def _forget(self) -> None:
-        """Nothing is stored: no hook is told of it, and nothing is counted."""
+        """Nothing is stored: call no hooks, and count nothing."""
         self._hooks.clear()
         self._undo((0, 0, 0))
 
@@ -307,7 +307,7 @@ class Transaction:
         return self._raw
 
     def _end(self) -> None:
-        """The engine's transaction has ended: let go of all that was held for it."""
+        """Release everything that was held for the engine's transaction, which has ended."""
         self._raw = None
         self._changes += 1  # whoever iterates over a table looks again, and finds the end
         tables, store, unit = self._tables, self._store, self._unit
@@ -390,7 +390,7 @@ class Transaction:
             raise errors.DatabaseInUse("the block ended inside a savepoint that was never left: nothing was stored")
 
     def _leave_savepoints(self) -> int:
-        """Abort the savepoints that are open, the innermost first; how many there were."""
+        """Abort the open savepoints, the innermost first; returns their number."""
         count = len(self._outer)
         while self._outer:
             self._raw.abort()
@@ -400,7 +400,7 @@ class Transaction:
     # -- what an interrupt left open ------------------------------------------------------------------------------
 
     def _left(self, block: weakref.ref[Leave]) -> None:
-        """The ``with`` statement let go of the block: end what its end, cut short by an interrupt, left open."""
+        """End what an interrupt left open, after the ``with`` statement dropped the block."""
         if self._block is block and self._since and (self._in_with or not self._write):
             self._clear()
 
@@ -408,7 +408,7 @@ class Transaction:
         return self._in_with and is_over(self)
 
     def _end_if_over(self) -> None:
-        """End, if the block is over and did not, or nobody has what was begun."""
+        """End if the block is over without having ended, or if nothing refers to the transaction."""
         over = is_over(self) if not self._write or self._in_with else False
         unit = self._unit
         if not over and unit is not None and self._block is None:
@@ -417,7 +417,7 @@ class Transaction:
             self._clear()
 
     def _clear(self) -> None:
-        """End, whatever was done of it already. The thread that writes does so itself, as long as it lives."""
+        """End, in whatever state. The thread of a write transaction does so itself, as long as it lives."""
         # LMDB lets only the thread that began a write transaction end it.
         foreign = self._write and self._thread != _get_ident() and not hasattr(self._outermost, "abandon")
         if foreign and is_alive(self._thread) and self._hold is not None:
@@ -449,7 +449,7 @@ class Transaction:
         return self._outer[0] if self._outer else self._held[0] if self._held else self._raw
 
     def _abandon(self) -> None:
-        """Abort, from a finaliser: an engine in memory must not wait for its lock, which may be held further up."""
+        """Abort, from a finaliser: the memory engine must not wait for its lock, which a frame below may hold."""
         self._forget()
         abandon = getattr(self._outermost, "abandon", None)
         try:
@@ -477,10 +477,10 @@ class Transaction:
 
     @contextmanager
     def savepoint(self) -> Generator[Transaction, None, None]:
-        """A block of its own inside this write transaction: an exception undoes the block only, and goes on upwards.
+        """A block inside this write transaction: an exception undoes only this block, and then continues upwards.
 
-        Savepoints nest. Selections that are being iterated go on after the block where they were. Raises
-        `NestedTransaction` where the engine has none: with ``writemap=True``. The transaction goes on.
+        Savepoints can be nested. Running iterations continue after the block in which they were. Raises
+        `NestedTransaction` if the engine has no savepoints: with ``writemap=True``. The transaction then continues.
         """
         parent = self._engine_txn
         self._check_write()
@@ -531,7 +531,7 @@ class Transaction:
             raise
 
     def _leave_savepoint(self, parent: Any, children: list[Any], counts: tuple[int, int, int]) -> None:
-        """Undo what the savepoint did, unless it was merged or the transaction has ended. It may be done again."""
+        """Undo the savepoint, unless it was merged or the transaction has ended. Calling this twice is allowed."""
         if self._raw is None or not children:
             return
         inside = parent in self._outer
@@ -544,13 +544,13 @@ class Transaction:
             self._outer.pop()
 
     def _pause(self) -> None:
-        """A cursor of the engine lives in one savepoint: scans go on with others."""
+        """Close the cursors of scans, which live in one savepoint only; scans continue with new ones."""
         if self._scans is not None:
             self._scans.pause()
 
     @contextmanager
     def _statement(self) -> Generator[None, None, None]:
-        """A block undone as a whole when it raises; where the engine cannot, the transaction is, as a whole."""
+        """A block that is undone completely if it raises; if the engine cannot undo it, the transaction is undone."""
         if self._store.can_nest:
             with self.savepoint():
                 yield
@@ -579,12 +579,12 @@ class Transaction:
 
     @property
     def _begun(self) -> bool:
-        """Whether it is open."""
+        """Whether the transaction is open."""
         return self._raw is not None
 
     @property
     def active(self) -> bool:
-        """Whether it is open, or about to be."""
+        """Whether the transaction is open, or about to be."""
         return self._since != 0.0
 
     # -- for tables -----------------------------------------------------------------------------------------------
@@ -600,13 +600,13 @@ class Transaction:
 
     @property
     def _era_now(self) -> Optional[int]:
-        """What is known of the tables' indexes in one transaction is true in others of the same era; None: of none."""
+        """The era: what is known of indexes in one transaction holds in all of the same era. None: no era."""
         return self._era if self._write else self._store.era_of(self._raw)
 
     def _indexes_changed(self, by: Any, names: Sequence[str]) -> None:
-        """What the catalogue says of the indexes *names* was changed here, for the sake of the bound table *by*.
+        """The catalogue's record of the indexes *names* was changed here, for the bound table *by*.
 
-        With this transaction an era ends, and the same table, bound as another one, finds out anew what it may do.
+        With this transaction an era ends; other bound tables of the same table read the catalogue again.
         """
         self._catalogue_changed()
         for table in list(self._tables.values()):
@@ -616,12 +616,12 @@ class Transaction:
             changed(by, names)
 
     def _catalogue_changed(self) -> None:
-        """What the catalogue says was changed here: with this transaction an era ends."""
+        """The catalogue was changed here: with this transaction an era ends."""
         self._era = None
 
     @property
     def buffers(self) -> bool:
-        """Whether reads give memoryviews that are valid inside the transaction only."""
+        """Whether reads return memoryviews, which are valid inside the transaction only."""
         return self._buffers
 
     def _check_thread(self) -> None:
@@ -644,20 +644,20 @@ class Transaction:
             self._check_thread()
 
     def _open_scans(self) -> Scans:
-        """The scans that are going on."""
+        """The running scans."""
         if self._scans is None:
             self._scans = Scans()
         return self._scans
 
     def _allow_tables(self) -> None:
-        """Let tables write by their generated functions, unless a scan has to be told of what they write."""
+        """Let tables write by their generated functions, unless a scan must be told of their writes."""
         for table in self._tables.values():
             table._allow()
 
     def _handle(self, name: Optional[bytes]) -> Optional[Any]:
-        """The engine's handle of the space *name* as a 1-tuple; None where the file does not have the space.
+        """The engine's handle of the space *name* as a 1-tuple; None if the file lacks the space.
 
-        Raises `TransactionStale` when the space was opened after this transaction began.
+        Raises `TransactionStale` if the space was opened after this transaction began.
         """
         space = self._store.space(name)
         if space is None:
@@ -679,7 +679,7 @@ class Transaction:
             stats.dels += dels
 
     def _translate(self, error: Exception, **details: Any) -> Exception:
-        """Our error for one of the engine. Those after which nothing may be committed poison the transaction."""
+        """The error of zlmdb for an error of the engine. Poisons the transaction if nothing may be committed."""
         ours = self._store.engine.translate(error, **details)
         if isinstance(ours, _POISON) and self._write:
             self._error = ours
@@ -687,11 +687,11 @@ class Transaction:
         return ours
 
     def _fail(self, error: Exception, **details: Any) -> NoReturn:
-        """Raise our error for *error* of the engine, as `translate` makes it, with *details* as its attributes."""
+        """Raise the error of zlmdb for *error* of the engine, with *details* as its attributes."""
         errors.raise_as(self._translate(error, **details), error)
 
     def _poison(self, error: BaseException) -> None:
-        """Half of a statement was written when *error* came: refuse to commit."""
+        """Refuse to commit: half of a statement was written when *error* came."""
         if self._write and self._error is None:
             self._error = error
 
@@ -719,7 +719,7 @@ class Transaction:
         self._views.clear()
 
     def _check_forked(self) -> None:
-        """Raise `ForkedTransaction` in a child process of that in which it began."""
+        """Raise `ForkedTransaction` in a child of the process in which the transaction began."""
         if self._is_forked:
             forked()
 
@@ -731,7 +731,7 @@ class Transaction:
         return number
 
     def get(self, key: bytes) -> Any:
-        """The stored bytes of the raw *key* (slot, u16 big-endian, then the encoded key); None when there are none."""
+        """The stored bytes of the raw *key* (slot, u16 big-endian, then the encoded key); None if there are none."""
         raw = self._engine_txn
         self._store.check_key(key)
         try:
@@ -740,10 +740,9 @@ class Transaction:
             self._fail(error, key=key)
 
     def put(self, key: bytes, data: bytes, overwrite: bool = True) -> bool:
-        """Store *data* under the raw *key*; False, storing nothing, when it exists and *overwrite* is false.
+        """Store *data* under the raw *key*; returns False and stores nothing if it exists and *overwrite* is false.
 
-        Raises `EncodeError` for an empty or over-long key, `IndexNotAttached` where indexes would have to be kept in
-        step.
+        Raises `EncodeError` for an empty or over-long key, `IndexNotAttached` if the table has indexes.
         """
         self._check_write()
         self._store.check_key(key)
@@ -757,7 +756,7 @@ class Transaction:
         return stored
 
     def delete(self, key: bytes) -> bool:
-        """Delete the raw *key*; False when there was no such record. Refused as `put` is."""
+        """Delete the raw *key*; returns False if there was no such record. Refused as `put` is."""
         self._check_write()
         self._store.check_key(key)
         try:
@@ -770,7 +769,7 @@ class Transaction:
         return deleted
 
     def _check_raw(self, key: bytes) -> None:
-        """Raise `IndexNotAttached` where the file records that something follows the records of the slot of *key*."""
+        """Raise `IndexNotAttached` if the file records indexes, or other followers, for the slot of *key*."""
         store, era = self._store, self._era
         known, guarded = store.guarded
         if era is None or known != era:
@@ -792,13 +791,13 @@ class Transaction:
                 scans.journal.append(Written(space, key, None, key))
 
     def _slots(self) -> Any:
-        """The handle of the space that raw keys live in: the main one of a classic file, else the reserved one."""
+        """The handle of the space of raw keys: the main one of a classic file, else the reserved one."""
         handle = self._handle(self._store.traits.slots)
         return None if handle is None else handle[0]
 
 
 def _committed(hooks: Sequence[Callable[[bool], object]]) -> None:
-    """Call the *hooks* of a transaction that is stored; all of them, though one raises."""
+    """Call the *hooks* of a stored transaction; all of them, even if one raises."""
     failed: Optional[Exception] = None
     for hook in hooks:
         try:
@@ -812,22 +811,22 @@ def _committed(hooks: Sequence[Callable[[bool], object]]) -> None:
 
 
 def _needs_room(error: Exception) -> bool:
-    """Whether a larger map would have helped; of other limits the error gives no size."""
+    """Whether a larger map would have helped; errors for other limits have no size."""
     return isinstance(error, errors.DatabaseFull) and error.size is not None
 
 
 def closed(*args: Any, **kwargs: Any) -> NoReturn:
-    """Stands in for the engine's functions after the end of a transaction."""
+    """Replaces the engine's functions after the end of a transaction."""
     raise errors.TransactionClosed("the transaction has ended: use its tables inside its with block")
 
 
 def forked(*args: Any, **kwargs: Any) -> NoReturn:
-    """Stands in for the engine's functions in a forked child."""
+    """Replaces the engine's functions in a forked child."""
     raise errors.ForkedTransaction("this transaction was begun before fork(): begin one in the child process")
 
 
 class Ended:
-    """What a table has for the engine's transaction once that has ended: every use raises."""
+    """Replaces the engine's transaction in a table after the end: every use raises."""
 
     def __init__(self, refuse: Callable[..., NoReturn]) -> None:
         self.get = self.put = self.delete = self.drop = self.cursor = self.stat = refuse

@@ -1,4 +1,4 @@
-"""What transactions wrote, counted for the caller."""
+"""Counts of what transactions wrote, for the caller."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Optional
 
 
 class TransactionStats:
-    """What transactions wrote, added up over all that were given this object.
+    """Counts of what transactions wrote: the sum of all transactions that got this object.
 
-    ``puts`` and ``dels`` count records and index entries really written and deleted; ``started`` is the time of
-    creation or reset, in nanoseconds since 1970; ``duration`` the nanoseconds from then to the end of the last
-    transaction, or to now while none has ended.
+    ``puts`` and ``dels`` count the records and index entries that were written and deleted. ``started`` is the time of
+    creation or reset, in nanoseconds since 1970. ``duration`` is the number of nanoseconds from then to the end of the
+    last transaction, or to now if none has ended.
 
     >>> stats = TransactionStats()
     >>> stats.puts, stats.dels

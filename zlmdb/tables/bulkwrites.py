@@ -31,7 +31,7 @@ Rows = Sequence[tuple[bytes, bytes]]
 def put_all(table: Table[Any, Any], items: Iterable[tuple[Any, Any]], *, append: bool) -> int:
     """Store all *items*, for `Table.put_many`; how many."""
     if table._plain and not (table._indexes or table._storage.followers or table._watched):
-        # A prefixed table shares its key space: only the engine's greatest prefix could be appended to.
+        # A prefixed table shares its keyspace: only the engine's greatest prefix could be appended to.
         last, append = (_last_key(table), not table._storage.prefix) if append else (None, False)
         return _put_stream(table, items, append, last)
     done = _put_batches(table, items, append)

@@ -1,4 +1,4 @@
-"""Indexes as they are declared on a table class: their kinds, key types, and how a key is taken from a value."""
+"""Indexes as a table class declares them: their kinds, their key types, and how a key is taken from a value."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, Optional, TypeVar, Un
 from uuid import UUID
 
 from ..keys import KeyCodec, key_codec
-from ..typeargs import field_types
+from ..typeargs import UNIONS, field_types
 from ..values.base import is_a
 from .indexview import IndexView, UniqueIndexView
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from .table import Table
 
-_FIELD_LISTS = ("__dataclass_fields__", "__attrs_attrs__", "__struct_fields__", "_fields")
+_FIELD_LISTS = ("__dataclass_fields__", "__attrs_attrs__", "__struct_fields__", "__pydantic_fields__", "_fields")
 
 I = TypeVar("I")  # noqa: E741 - the index key, as in IndexView[I, K, V]
 K = TypeVar("K")
@@ -29,7 +29,7 @@ V = TypeVar("V")
 
 
 class DeclaredIndex(Generic[I]):
-    """What `Index` and `UniqueIndex` share: the declaration of an index on a table class."""
+    """The common part of `Index` and `UniqueIndex`: the declaration of an index on a table class."""
 
     _unique = False
 
@@ -73,17 +73,41 @@ class DeclaredIndex(Generic[I]):
     def _declared(self, model: Any) -> Any:
         """The type of the index key."""
         self._check_fields(get_origin(model) or model)
-        if self._key_type is not None:
-            return self._key_type
-        alias = getattr(self, "__orig_class__", None)
-        if alias is not None and not isinstance(alias.__args__[0], TypeVar):
-            return alias.__args__[0]
+        given = self._given
+        if given is not None:
+            return given
         if not self._fields:
             raise TypeError(
                 f"the index {self._name!r} of a function needs its key type: {type(self).__name__}[str](...)"
             )
         parts = tuple(self._field_type(model, field) for field in self._fields)
         return parts[0] if len(parts) == 1 else GenericAlias(tuple, parts)
+
+    @property
+    def _given(self) -> Any:
+        """The type of the index key if the program gives it, otherwise None."""
+        if self._key_type is not None:
+            return self._key_type
+        alias = getattr(self, "__orig_class__", None)
+        return None if alias is None or isinstance(alias.__args__[0], TypeVar) else alias.__args__[0]
+
+    def _check_types(self, model: Any) -> None:
+        """Raise `TypeError` if the fields of *model* cannot have the given key type."""
+        given = self._given
+        if given is None or not self._fields:
+            return
+        try:
+            types = field_types(model, getattr(self._owner, "_locals_seen", None))
+        except (NameError, TypeError):  # not defined yet
+            return
+        parts = (given,) if len(self._fields) == 1 else get_args(given)
+        if len(parts) == len(self._fields):
+            for field, part in zip(self._fields, parts):
+                if not _may_be(types.get(field), part):
+                    raise TypeError(
+                        f"index {self._name!r}: the field {field!r} is {_shown(types[field])}, and the index is "
+                        f"declared with the key type {_shown(part)}: give it the type of the field, or leave it out"
+                    )
 
     def _check_fields(self, cls: Any) -> None:
         """Raise `TypeError` for a field that *cls* does not list: the first record would fail."""
@@ -128,7 +152,7 @@ class DeclaredIndex(Generic[I]):
         return name if name.isidentifier() and not iskeyword(name) else None
 
     def _comes_back(self, model: Any) -> bool:
-        """Whether a record that is read has for sure the index key of the object that was stored."""
+        """Whether a record that is read certainly has the index key of the object that was stored."""
         if self._function is not None or not _has_attributes(model) or _changes_fields(get_origin(model) or model):
             return False
         try:
@@ -138,7 +162,7 @@ class DeclaredIndex(Generic[I]):
         return all(_comes_back(types.get(field)) for field in self._fields)
 
     def _definition(self, model: Any) -> dict[str, Any]:
-        """What the catalogue records: a change of it rebuilds the index."""
+        """The definition that the catalogue records; if it changes, the index is rebuilt."""
         source: dict[str, Any] = (
             {"fields": list(self._fields)} if self._function is None else {"version": self._version}
         )
@@ -148,11 +172,12 @@ class DeclaredIndex(Generic[I]):
 class Index(DeclaredIndex[I]):
     """An index declared on a table class: several records may have one index key.
 
-    ``by_age = Index[int]("age")`` takes the key from a field, several fields make a tuple. A function of the value
-    takes a *version*: a changed function needs a new one, which rebuilds the index at the next opening. It is asked of
-    the record as it is read, as is a field that may come back as another value. *table* is the UUID of the index table
-    of zlmdb <= 26 to adopt. A record whose index key is None, or a tuple with a None, is not in the index. The key type
-    is the type argument, or *key*, or else read from the model's annotations.
+    ``by_age = Index[int]("age")`` takes the key from a field; several fields make a tuple. A function of the value
+    needs a *version*: change the version when you change the function, which rebuilds the index at the next opening.
+    The function is called with the record as it will be read, and so is a field that may be read back as another value.
+    *table* is the UUID of an index table of zlmdb 26, which this index then uses. A record whose index key is None, or
+    a tuple with a None, is not in the index. The key type is the type argument, or *key*, or else follows from the
+    model's annotations.
 
     On a table the attribute is an `IndexView`.
     """
@@ -166,7 +191,7 @@ class Index(DeclaredIndex[I]):
 
 
 class UniqueIndex(DeclaredIndex[I]):
-    """An index declared on a table class: at most one record has an index key; a second one raises `DuplicateKey`.
+    """An index declared on a table class: only one record may have an index key, a second raises `DuplicateKey`.
 
     Arguments as for `Index`. On a table the attribute is a `UniqueIndexView`.
     """
@@ -187,7 +212,7 @@ def _has_attributes(model: Any) -> bool:
 
 
 def _member(value: Any, path: str) -> Any:
-    """A field of a dict, or of a model where the declared type allows both; None if it, or a holder, is not there."""
+    """A field of a dict, or of a model if the declared type allows both; None if it or its holder is absent."""
     if is_a(value, Mapping) and path in value:
         return value[path]
     holder: Any = value
@@ -197,7 +222,7 @@ def _member(value: Any, path: str) -> Any:
 
 
 def _attribute(value: Any, path: str) -> Any:
-    """The attribute at *path*, ``address.city``; None where a holder is."""
+    """The attribute at *path*, ``address.city``; None if an object on the path is None."""
     holder = value
     for name in path.split("."):
         if holder is None:
@@ -207,11 +232,14 @@ def _attribute(value: Any, path: str) -> Any:
 
 
 def _changes_fields(cls: Any) -> bool:
-    """Whether *cls* may have a say in what its fields are, each time that an object of it is made.
+    """Whether *cls* may change its fields each time that an object of it is created.
 
-    It sees the changes that were made to the object since, so that what is read can differ from what was stored.
+    Such a class sees changes of the object since, so a record that is read can differ from what was stored.
     """
-    if any(hasattr(cls, hook) for hook in ("__post_init__", "__attrs_post_init__", "__attrs_init__")):
+    if any(
+        hasattr(cls, hook)
+        for hook in ("__post_init__", "__attrs_post_init__", "__attrs_init__", "__pydantic_validator__")
+    ):
         return True
     unpickled: Any = getattr(cls, "__setstate__", None)
     if unpickled is not None and getattr(unpickled, "__module__", "") not in ("dataclasses", "attr._make"):
@@ -225,11 +253,27 @@ def _changes_fields(cls: Any) -> bool:
     return any(one.converter is not None or one.validator is not None or not one.init for one in attributes)
 
 
+def _may_be(field: Any, key: Any) -> bool:
+    """Whether a field of the type *field* may have keys of the type *key*; true for types that are not known here."""
+    origin = get_origin(field)
+    if origin in UNIONS:
+        return any(_may_be(one, key) for one in get_args(field) if one is not type(None))
+    if origin is Annotated:
+        return _may_be(get_args(field)[0], key)
+    if get_origin(key) is Annotated:
+        return _may_be(field, get_args(key)[0])
+    return field not in _EXACT or key not in _EXACT or field is key or (field is int and key is float)
+
+
+def _shown(annotation: Any) -> str:
+    return annotation.__name__ if isinstance(annotation, type) else str(annotation).replace("typing.", "")
+
+
 _EXACT = (int, str, bytes, bool, float, UUID, datetime, date, time, timedelta)
 
 
 def _comes_back(annotation: Any) -> bool:
-    """Whether a field of this type comes back with the same key: not a float of 4 bytes, nor what may be anything."""
+    """Whether a field of this type is read back with the same key: false for a float of 4 bytes, or for any type."""
     origin: Any = get_origin(annotation)
     if origin is Annotated:
         inner = get_args(annotation)[0]

@@ -24,7 +24,8 @@ class IndexStorage:
     from the primary key and its encoding. *enforced* is false in classic files and for tables adopted from them, where
     several records may have one unique key: the entry then belongs to one of them. *table* is the name of the table;
     without one, *storage* is called ``table.index``. *field*: *get_key* takes the attribute of that name. *as_stored*:
-    the index key is taken from the record as it is read, which may differ from the object that was given.
+    the index key is taken from the record as it is read, which may differ from the object that was given. *fields* are
+    those that the index key consists of, if it is nothing else.
     """
 
     def __init__(
@@ -42,9 +43,11 @@ class IndexStorage:
         table: Optional[str] = None,
         field: Optional[str] = None,
         as_stored: bool = False,
+        fields: tuple[str, ...] = (),
     ) -> None:
         self.name = name
         self.as_stored = as_stored
+        self.fields = fields
         self.storage = storage
         self.unique = unique
         self.get_key = get_key
@@ -53,6 +56,7 @@ class IndexStorage:
         self.not_null = not_null
         self.view: Any = None  # the class of a table's views, made by `indexview` on first use
         self.enforced = enforced
+        self.adopted = adopted
         self._trusted = enforced and owner is None and not adopted
         self.table = storage.name.rpartition(".")[0] if table is None else table
         self.full_name = f"{self.table}.{name}"

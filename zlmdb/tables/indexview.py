@@ -1,4 +1,4 @@
-"""A table read through one of its indexes: what an index gives as an attribute of a table in a transaction."""
+"""A table read through one of its indexes: an index as an attribute of a table in a transaction."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def __getitem__(self, key):
 
 
 def view_of(table: Table[Any, Any], name: str, kind: Any, bound: Optional[BoundIndex]) -> Any:
-    """The view of *kind* of the index *bound*, None where the file lacks it, of *table*."""
+    """The view of *kind* of *table*, through the index *bound*; *bound* is None if the file lacks it."""
     plain: Any = UniqueIndexView
     if bound is None or kind is not plain or table._txn.buffers:
         return kind(table, name, bound)
@@ -62,7 +62,7 @@ def _finding(kind: Any, table: type, storage: Storage[Any, Any], index: IndexSto
 
 
 class _View(Ranged[I, K, V], Generic[I, K, V]):
-    """What both kinds of views share: an index of a table in a transaction."""
+    """The common part of both kinds of views: an index of a table in a transaction."""
 
     __slots__ = ("_bound", "_handle", "_name", "_storage", "_table")
 
@@ -108,6 +108,16 @@ class IndexView(_View[I, K, V]):
 
     def groups(self) -> Iterator[tuple[I, Selection[K, V]]]:
         """Each index key with the selection of its records, in the order of the index. O(log n) a group."""
+        if self._table._txn._write:  # the body may write groups ahead, for ever
+            for key in list(self._keys()):
+                if group := self._only(key):
+                    yield key, group
+        else:
+            for key in self._keys():
+                yield key, self._only(key)
+
+    def _keys(self) -> Iterator[I]:
+        """Each index key once."""
         table, storage = self._table, self._storage
         lower, upper = storage.lower, storage.upper
         while True:
@@ -117,8 +127,8 @@ class IndexView(_View[I, K, V]):
             cursor.close()
             if entry >= upper:
                 return
-            key = storage.load_key(entry)
-            yield key, self._only(key)
+            key: I = storage.load_key(entry)
+            yield key
             lower = storage.exactly(key)[1]
 
 
@@ -159,7 +169,7 @@ class UniqueIndexView(_View[I, K, V]):
         return primary
 
     def _again(self, key: Any) -> Optional[bytes]:
-        """After a failure: with the key as it is encoded where it need not be fast, and with our errors."""
+        """Repeat a failed read by the general form of the key, and raise errors of zlmdb."""
         entry = self._storage.storage.encode_key(key)
         try:
             primary: Optional[bytes] = self._table._engine_get(entry, None, self._handle)
@@ -173,6 +183,8 @@ class IndexSelection(Selection[K, V]):
 
     __slots__ = ("_index",)
 
+    _plain = False
+
     def __init__(
         self, table: Table[K, V], lower: bytes, upper: bytes, reverse: bool = False, limit: Optional[int] = None, *,
         index: BoundIndex,
@@ -180,7 +192,20 @@ class IndexSelection(Selection[K, V]):
         super().__init__(table, lower, upper, reverse, limit)
         self._index = index
 
-    def __getitem__(self, key: K) -> V:
+    def _copy(self) -> Selection[K, V]:
+        cls: Any = IndexSelection
+        made: IndexSelection[K, V] = cls.__new__(cls)
+        made._index = self._index
+        return made
+
+    def _described(self) -> str:
+        index = self._index.storage
+        backwards = ", backwards" if self._reverse else ""
+        if self._lower == index.lower and self._upper == index.upper:
+            return f"index {index.name} of {self._table._name}{backwards}"
+        return f"a range of index {index.name} of {self._table._name}{backwards}"
+
+    def _within(self, key: K) -> V:
         try:
             value = self._table[key]
         except errors.EncodeError as error:

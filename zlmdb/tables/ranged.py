@@ -1,10 +1,12 @@
-"""What is read in the order of keys, a table or an index: the ways to ask for a range of it."""
+"""Methods that select ranges of keys, for tables and indexes."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, Optional, Protocol, TypeVar, Union, overload
 
 if TYPE_CHECKING:
+    from ..query import Ordered, Plan, Reads
     from .selection import Selection
 
 A = TypeVar("A")
@@ -15,6 +17,8 @@ E = TypeVar("E")
 I = TypeVar("I")  # noqa: E741 - the key that the order is of, as in IndexView[I, K, V]
 K = TypeVar("K")
 V = TypeVar("V")
+R = TypeVar("R")
+G = TypeVar("G")
 
 Two = Union[tuple[A], tuple[A, B]]
 Three = Union[tuple[A], tuple[A, B], tuple[A, B, C]]
@@ -24,16 +28,16 @@ Five = Union[tuple[A], tuple[A, B], tuple[A, B, C], tuple[A, B, C, D], tuple[A, 
 
 
 class Spans(Protocol):
-    """What says where ranges begin and end, as bytes: the storage of a table or of an index."""
+    """The storage of a table or of an index: it converts ranges of keys to ranges of bytes."""
 
     @property
     def lower(self) -> bytes:
-        """Where all of it begins."""
+        """The beginning of the whole range."""
         raise NotImplementedError
 
     @property
     def upper(self) -> bytes:
-        """Where all of it ends."""
+        """The end of the whole range."""
         raise NotImplementedError
 
     def check_sorts(self) -> None:
@@ -41,11 +45,11 @@ class Spans(Protocol):
         raise NotImplementedError
 
     def bound(self, key: Any, *, through: bool = False) -> bytes:
-        """Where a range begins or ends at *key*, with *through* after it."""
+        """The position of *key* in a range, or with *through* the position after it."""
         raise NotImplementedError
 
     def span(self, prefix: Any, startswith: Any) -> tuple[bytes, bytes]:
-        """The range of what begins so."""
+        """The range of the keys that begin with the given parts."""
         raise NotImplementedError
 
 
@@ -54,7 +58,7 @@ Bounds = tuple[Any, Any, Any, Any, Any]
 
 
 def limits(spans: Spans, bounds: Bounds) -> tuple[bytes, bytes]:
-    """The bytes where the range of *bounds* begins and ends. Raises `EncodeError`."""
+    """The bytes at which the range of *bounds* begins and ends. Raises `EncodeError`."""
     lower, upper = spans.lower, spans.upper
     start, stop, through, prefix, startswith = bounds
     spans.check_sorts()
@@ -71,7 +75,7 @@ def limits(spans: Spans, bounds: Bounds) -> tuple[bytes, bytes]:
 
 
 class Ranged(Generic[I, K, V]):
-    """Records with the keys K and the values V in the order of the keys I: those of a table, or of an index of it."""
+    """Records with the keys K and the values V, sorted by the keys I: of a table, or of one of its indexes."""
 
     __slots__ = ()
 
@@ -167,19 +171,73 @@ class Ranged(Generic[I, K, V]):
         reverse: bool = False,
         limit: Optional[int] = None,
     ) -> Selection[K, V]:
-        """Records with ``start <= key < stop`` in key order, *reverse* from the last one backwards, at most *limit*.
+        """Records with ``start <= key < stop`` in key order, backwards with *reverse*, at most *limit*.
 
-        *through* ends the range behind that key. Of tuples, leading parts are bounds, too: they come before all keys
-        that have them, as in Python, and ``through=("a",)`` ends behind all of those. *prefix* are leading parts of a
-        tuple, each of them whole: ``("s1",)`` is not ``("s10", 5)``. *startswith* is what a text or bytes begins with:
-        the key, or the part behind *prefix*.
+        *through* is a last key that is included. Of tuples, bounds may be leading parts: they come before all keys that
+        begin with them, as in Python, and ``through=("a",)`` includes all of those. *prefix* selects by leading parts
+        of a tuple, each of them complete: ``("s1",)`` does not select ``("s10", 5)``. *startswith* selects by the
+        beginning of a text or bytes: of the key, or of the part after *prefix*.
 
-        Nothing is read until the selection is iterated; O(log n) to start, a record O(1), through an index O(log n).
-        Raises `EncodeError` for a bound of another type, ValueError for a negative *limit*.
+        Nothing is read until the selection is iterated. Starting costs O(log n), a record O(1), and through an index
+        O(log n). Raises `EncodeError` for a bound of another type, ValueError for a negative *limit*.
         """
         if start is None and stop is None and through is None and prefix is None and startswith is None:
             return self._chosen(None, reverse, limit)
         return self._chosen((start, stop, through, prefix, startswith), reverse, limit)
+
+    # What a selection of all of them has, for short.
+
+    @overload
+    def where(self, matches: Callable[[V], bool], /) -> Selection[K, V]: ...
+    @overload
+    def where(self, matches: Callable[[K, V], bool], /) -> Selection[K, V]: ...
+    def where(self, matches: Any, /) -> Selection[K, V]:
+        """``select().where(...)``, see `Selection.where`."""
+        return self._chosen(None, False, None).where(matches)
+
+    @overload
+    def order_by(self, by: Callable[[V], Ordered], /, *, reverse: bool = False) -> Selection[K, V]: ...
+    @overload
+    def order_by(self, by: Callable[[K, V], Ordered], /, *, reverse: bool = False) -> Selection[K, V]: ...
+    def order_by(self, by: Any, /, *, reverse: bool = False) -> Selection[K, V]:
+        """``select().order_by(...)``, see `Selection.order_by`."""
+        return self._chosen(None, False, None).order_by(by, reverse=reverse)
+
+    def limit(self, count: int, skip: int = 0) -> Selection[K, V]:
+        """``select().limit(...)``, see `Selection.limit`."""
+        return self._chosen(None, False, None).limit(count, skip)
+
+    @overload
+    def fields(self, give: Callable[[V], R], /) -> Reads[R]: ...
+    @overload
+    def fields(self, give: Callable[[K, V], R], /) -> Reads[R]: ...
+    def fields(self, give: Any, /) -> Reads[Any]:
+        """``select().fields(...)``, see `Selection.fields`."""
+        return self._chosen(None, False, None).fields(give)
+
+    @overload
+    def group_by(self, by: Callable[[V], G], into: Callable[[Selection[K, V]], R], /) -> dict[G, R]: ...
+    @overload
+    def group_by(self, by: Callable[[K, V], G], into: Callable[[Selection[K, V]], R], /) -> dict[G, R]: ...
+    def group_by(self, by: Any, into: Any, /) -> dict[Any, Any]:
+        """``select().group_by(...)``, see `Selection.group_by`."""
+        return self._chosen(None, False, None).group_by(by, into)
+
+    def first(self) -> Optional[tuple[K, V]]:
+        """The first pair of key and value; None when there is none."""
+        return self._chosen(None, False, None).first()
+
+    def last(self) -> Optional[tuple[K, V]]:
+        """The last pair of key and value; None when there is none."""
+        return self._chosen(None, False, None).last()
+
+    def count(self) -> int:
+        """The number of records."""
+        return self._chosen(None, False, None).count()
+
+    def explain(self) -> Plan:
+        """``select().explain()``, see `Selection.explain`."""
+        return self._chosen(None, False, None).explain()
 
     def _chosen(self, bounds: Optional[Bounds], reverse: bool, limit: Optional[int]) -> Selection[K, V]:
         """The selection of the range *bounds*, None for all of it."""

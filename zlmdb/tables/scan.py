@@ -1,7 +1,7 @@
 """One iteration over the records of a table: fast while nothing changes, and exact when something does.
 
 It begins with iterators of the engine, which read on without a function of Python for a record. Before anything is
-written to the same key space, and where a savepoint begins or ends, the scan is paused: it notes its position, closes
+written to the same keyspace, and where a savepoint begins or ends, the scan is paused: it notes its position, closes
 the engine's cursors, and goes on in blocks of keys, each record looked up when its turn comes. What is written
 meanwhile is noted in a journal, so that the scan knows what it must not visit: records inserted since it began, and
 records that it has visited and that moved ahead of it in an index. The journal takes memory for what is inserted or
@@ -198,7 +198,7 @@ class Scan:
                 self._skipped.add(written.new)
 
     def _news(self) -> Iterable[Written]:
-        """What was written to the key space since this was asked last."""
+        """What was written to the keyspace since this was asked last."""
         journal = self._scans.journal
         mark, self._mark = self._mark, len(journal)
         return [written for written in journal[mark:] if written.space == self.space]

@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Callable, Generic, NoReturn, Optional, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Callable, ClassVar, Generic, NamedTuple, NoReturn, Optional, TypeVar, overload
 
 from .. import errors
 from ..handlers import let_through
-from ..query import Condition, Field, Filtered, Reads, filtered, preview, projection
-from ..query.filtered import no_length
+from ..query import Given, Ordered, Page, Plan, Reads, preview
+from ..query.reads import first_of
 from ..query.scanned import Scanned
+from ..query.want import HITS, KEYS, PAIRS, VALUES
 from ..store.blocks import COUNTS_REFERENCES
 from ..store.ranges import TOP, keys_from, pairs_from, seek
 from .scan import Scan
 from .storage import Storage
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from ..query.following import Followed, Following
+    from ..query.translated import Give
+    from .running import Running
     from .table import Table
 
 K = TypeVar("K")
 V = TypeVar("V")
+R = TypeVar("R")
+G = TypeVar("G")
 
 _CHUNK = 1000  # records that are deleted between two looks at the cursor, or counted at once
+_KEPT: Any = object()
 
 
 def _pairs(storage: Storage[Any, Any], scan: Scan) -> Iterator[Any]:
@@ -39,6 +48,10 @@ def _values(storage: Storage[Any, Any], scan: Scan) -> Iterator[Any]:
     return map(storage.load, scan.values())
 
 
+_FAST = {id(PAIRS): _pairs, id(KEYS): _keys, id(VALUES): _values}
+"""What is read without asking anything, by what is wanted."""
+
+
 def refuse_position(key: object, error: Exception) -> None:
     """Raise `TypeError` for a position or a slice in place of a key."""
     if isinstance(key, (int, slice)):
@@ -48,20 +61,41 @@ def refuse_position(key: object, error: Exception) -> None:
         ) from error
 
 
-class Selection(Iterable[tuple[K, V]], Generic[K, V]):
-    """Records of a table with keys in a range, in key order (backwards with *reverse*), at most *limit* of them.
+class Query(NamedTuple):
+    """What a selection asks beside its range: conditions, the order, and how many rows are skipped."""
+
+    where: tuple[Followed, ...] = ()
+    order: Optional[Followed] = None
+    backwards: bool = False
+    skip: int = 0
+
+
+_ALL = Query()
+
+
+class Selection(Reads[tuple[K, V]], Generic[K, V]):
+    """Records of a table, or of a range of it: those that match, in an order, at most so many.
+
+    Made by ``table.select(...)``, an index, and by `where`, `order_by` and `limit`, which take functions of a value, or
+    of a key and a value: ``t.books.where(lambda b: b.year > 1990)``. They mean what `filter`, `sorted` and slicing
+    mean; fields, indexes and limits that a function names only change the time. Functions are read when they are given
+    (see "How a query is read"): mistakes raise `TypeError` then. They must give the same for the same record while the
+    query runs.
 
     Nothing is read before the iteration, and each iteration reads afresh; it must happen inside the transaction, else
     `TransactionClosed`. O(log n) to start, O(1) a record.
 
     An iteration comes to its end whatever its body writes. It visits every record that was there when it began, once,
     as it is when its turn comes: also one that moves within an index meanwhile. It visits none that the body inserts,
-    deletes, or takes out of the range.
+    deletes, or takes out of the range. With an order, all is read before the first row comes.
 
     Iterating gives pairs of key and value; `keys` reads no values, `values` decodes no keys.
     """
 
-    __slots__ = ("_limit", "_lower", "_reverse", "_table", "_upper")
+    __slots__ = ("_limit", "_lower", "_query", "_reverse", "_table", "_upper")
+
+    _plain: ClassVar[bool] = True
+    """Whether it is a range of the table's own keys."""
 
     def __init__(
         self, table: Table[K, V], lower: bytes, upper: bytes, reverse: bool = False, limit: Optional[int] = None
@@ -73,43 +107,150 @@ class Selection(Iterable[tuple[K, V]], Generic[K, V]):
         self._upper = upper
         self._reverse = reverse
         self._limit = limit
+        self._query = _ALL
 
-    # -- reading --------------------------------------------------------------------------------------------------
+    # -- asking -----------------------------------------------------------------------------------------------------
 
-    def __iter__(self) -> Iterator[tuple[K, V]]:
-        rows = self._read(_pairs)
-        return rows if self._limit is None else islice(rows, self._limit)
+    @overload
+    def where(self, matches: Callable[[V], bool], /) -> Selection[K, V]: ...
+    @overload
+    def where(self, matches: Callable[[K, V], bool], /) -> Selection[K, V]: ...
+    def where(self, matches: Any, /) -> Selection[K, V]:
+        """Those for which *matches*, a function of the value or of key and value, is true.
+
+        Raises TypeError at once for fields that the model class does not have, for comparisons with values that a field
+        never has, and after a `limit`.
+        """
+        self._check_unlimited("where")
+        query = self._query
+        followed = self._following().condition(matches)
+        return self._with(query=query._replace(where=(*query.where, followed)))
+
+    @overload
+    def order_by(self, by: Callable[[V], Ordered], /, *, reverse: bool = False) -> Selection[K, V]: ...
+    @overload
+    def order_by(self, by: Callable[[K, V], Ordered], /, *, reverse: bool = False) -> Selection[K, V]: ...
+    def order_by(self, by: Any, /, *, reverse: bool = False) -> Selection[K, V]:
+        """Sorted by what *by*, a function of the value or of key and value, gives; equal ones stay as they were.
+
+        *reverse* turns everything round, equal ones too; `desc` turns round a part of the sort key. Raises TypeError
+        after a `limit`; values without an order raise when it is read, NaN ValueError. It takes the place of an earlier
+        order.
+        """
+        self._check_unlimited("order_by")
+        followed = self._following().value(by)
+        return self._with(query=self._query._replace(order=followed, backwards=bool(reverse)))
+
+    def limit(self, count: int, skip: int = 0) -> Selection[K, V]:
+        """At most *count* of them, after the first *skip*."""
+        if count < 0 or skip < 0:
+            raise ValueError(f"limit({count}, {skip}): give numbers of records, 0 or more")
+        if self._limit is not None:
+            count = min(count, max(self._limit - skip, 0))
+        return self._with(limit=count, query=self._query._replace(skip=self._query.skip + skip))
+
+    @overload
+    def fields(self, give: Callable[[V], R], /) -> Reads[R]: ...
+    @overload
+    def fields(self, give: Callable[[K, V], R], /) -> Reads[R]: ...
+    def fields(self, give: Any, /) -> Reads[Any]:
+        """What *give*, a function of the value or of key and value, gives of each record.
+
+        Of FlatBuffers only the fields that it names are read: ``select().fields(lambda r: (r.id, r.price))``.
+        """
+        followed = self._following().value(give)
+        return Given(self, followed, repr(followed))
+
+    @overload
+    def group_by(self, by: Callable[[V], G], into: Callable[[Selection[K, V]], R], /) -> dict[G, R]: ...
+    @overload
+    def group_by(self, by: Callable[[K, V], G], into: Callable[[Selection[K, V]], R], /) -> dict[G, R]: ...
+    def group_by(self, by: Any, into: Callable[[Selection[K, V]], R], /) -> dict[Any, R]:
+        """What *into* gives for each group of records for which *by* gives the same, in the order of their first ones.
+
+        ``group_by(lambda b: b.country, lambda g: (g.count(), g.fields(lambda b: b.price).sum()))``: *into* is given a
+        selection of the group. All records are in memory meanwhile.
+        """
+        from .grouped import grouped  # late, as what compiles
+
+        return grouped(self, self._following().value(by), into)
 
     def keys(self) -> Reads[K]:
         """The keys only; the records are not read."""
-        return Reads(lambda: islice(self._read(_keys), self._limit))
+        return Given(self, KEYS, "keys")
 
     def values(self) -> Reads[V]:
         """The values only; the keys are not decoded."""
-        return Reads(lambda: islice(self._read(_values), self._limit))
+        return Given(self, VALUES, "values")
 
-    def where(self, condition: Union[Condition, Field], /) -> Filtered[K, V]:
-        """The records that match *condition*: ``where((F.age > 30) & (F.city == "Bonn"))``, see `F`.
+    def _check_unlimited(self, method: str) -> None:
+        if self._limit is not None or self._query.skip:
+            raise TypeError(
+                f"{method}() after a limit can be meant in two ways: ask for it before limit(), or go on with the rows "
+                f"that come out, in Python"
+            )
 
-        Every record of the range is read for it, until *limit* have matched; of FlatBuffers only the fields named.
-        Raises TypeError at once for a field that the model class does not have, and for a value that is not of the
-        field's type.
-        """
-        return filtered(self, condition)
+    def _following(self) -> Following:
+        storage = self._table._storage
+        programs = storage.programs
+        if programs is None:
+            from .running import programs_of  # late: what reads functions and compiles is longer than all else
 
-    def fields(self, *names: str) -> Reads[Any]:
-        """Tuples of the fields *names* only; of one name the bare values. ``"address.city"`` is a field of a field.
+            programs = programs_of(storage)
+        following: Following = programs.following
+        return following
 
-        Of FlatBuffers only these are read: ``numpy.fromiter(t.rows.select().fields("price"), float)``. Raises TypeError
-        at once for a field that the model class does not have.
-        """
-        return projection(self, names)
+    def _with(
+        self, *, query: Optional[Query] = None, limit: Any = _KEPT, lower: Optional[bytes] = None,
+        upper: Optional[bytes] = None, reverse: Optional[bool] = None,
+    ) -> Selection[K, V]:  # fmt: skip
+        """The same selection, but for what is given."""
+        made = self._copy()
+        made._table = self._table
+        made._lower = self._lower if lower is None else lower
+        made._upper = self._upper if upper is None else upper
+        made._reverse = self._reverse if reverse is None else reverse
+        made._limit = self._limit if limit is _KEPT else limit
+        made._query = self._query if query is None else query
+        return made
+
+    def _copy(self) -> Selection[K, V]:
+        cls: Any = Selection
+        made: Selection[K, V] = cls.__new__(cls)
+        return made
+
+    # -- reading --------------------------------------------------------------------------------------------------
+
+    def _run(self, give: Give) -> Iterator[Any]:
+        """What *give* says of each record."""
+        if self._query is _ALL:
+            kind = _FAST.get(id(give))
+            if kind is not None:
+                rows = self._read(kind)
+                return rows if self._limit is None else islice(rows, self._limit)
+        return self._running().rows(give)
+
+    def _running(self, *, ordered: bool = True) -> Running:
+        from .running import Running  # late, as above
+
+        return Running(self, ordered=ordered)
+
+    def __iter__(self) -> Iterator[tuple[K, V]]:
+        return self._run(PAIRS)
 
     def __getitem__(self, key: K) -> V:
         """The value of *key*, one of the selection's `keys`; with them it makes ``dict(selection)`` work.
 
         Raises `KeyError` for any other key, TypeError for a position where keys are no numbers.
         """
+        value = self._within(key)
+        for followed in self._query.where:
+            if not followed(*((key, value) if followed.keyed else (value,))):
+                raise KeyError(key)
+        return value
+
+    def _within(self, key: K) -> V:
+        """The value of *key*, one of the range."""
         try:
             encoded = self._table._storage.encode_key(key)
         except errors.EncodeError as error:
@@ -119,17 +260,25 @@ class Selection(Iterable[tuple[K, V]], Generic[K, V]):
             raise KeyError(key)
         return self._table[key]
 
-    if not TYPE_CHECKING:  # checkers report it by themselves
-        __len__ = no_length
-
     def first(self) -> Optional[tuple[K, V]]:
         """The first pair of key and value; None when the selection is empty."""
-        return None if self._limit == 0 else self._at_end(self._reverse)
+        if self._query is _ALL:
+            return None if self._limit == 0 else self._at_end(self._reverse)
+        return first_of(self._first_ones()._run(PAIRS), None)
+
+    def _first_ones(self) -> Selection[K, V]:
+        """The first record of these: a sort need not keep more."""
+        return self if self._query.order is None else self.limit(1)
 
     def last(self) -> Optional[tuple[K, V]]:
         """The last pair of key and value; None when the selection is empty. O(log n), with a limit O(limit)."""
-        if self._limit is None:
-            return self._at_end(not self._reverse)
+        query = self._query
+        if self._limit is None and not query.skip:
+            if query is _ALL:
+                return self._at_end(not self._reverse)
+            if query.order is not None:
+                return self._with(query=query._replace(backwards=not query.backwards)).first()
+            return self._with(reverse=not self._reverse).first()
         pair = None
         for pair in self:  # noqa: B007
             pass
@@ -166,16 +315,27 @@ class Selection(Iterable[tuple[K, V]], Generic[K, V]):
         return cursor, None, None
 
     def count(self) -> int:
-        """The number of records. O(1) for a whole table with a key space of its own, else it reads every key."""
+        """The number of records. O(1) for a whole table with a keyspace of its own, else it reads every key.
+
+        With `where` it reads what the conditions name of every record that an index does not leave out.
+        """
+        query = self._query
+        if query.where:
+            return sum(1 for _ in self._running(ordered=False).rows(HITS))
+        most = None if self._limit is None else self._limit + query.skip
+        return max(self._counted(most) - query.skip, 0)
+
+    def _counted(self, most: Optional[int]) -> int:
+        """The number of records of the range, counted up to *most*."""
         if self._is_whole():
             entries = self._entries()
-            return entries if self._limit is None else min(entries, self._limit)
+            return entries if most is None else min(entries, most)
         found, cursor = 0, None
         try:
             # Blocks are counted to the end of the range by C; they grow, so that little is read beyond a short range.
             cursor, upper = self._cursor(), self._upper
             rows = keys_from(cursor, b"", TOP, False, self._table._txn.buffers)
-            rows = islice(rows if seek(cursor, self._lower, upper) else (), self._limit)
+            rows = islice(rows if seek(cursor, self._lower, upper) else (), most)
             while block := list(islice(rows, min(_CHUNK, 8 + found // 2))):
                 if block[-1] >= upper:
                     return found + bisect_left(block, upper)
@@ -188,6 +348,11 @@ class Selection(Iterable[tuple[K, V]], Generic[K, V]):
                 cursor.close()
 
     def __bool__(self) -> bool:
+        query = self._query
+        if query.where:
+            return first_of(self._running(ordered=False).rows(HITS), self) is None
+        if query.skip:
+            return self.count() > 0
         try:
             return self._limit != 0 and self._is_any()
         except Exception as error:
@@ -202,8 +367,61 @@ class Selection(Iterable[tuple[K, V]], Generic[K, V]):
         cursor.close()
         return found
 
+    # -- pages and plans --------------------------------------------------------------------------------------------
+
+    def page(self, size: int, after: Optional[str] = None) -> Page[tuple[K, V]]:
+        """The first *size* pairs, or those behind the cursor *after*, the `Page.next` of the page before.
+
+        Raises ValueError for a cursor of another query, TypeError after a `limit`, whose place a page takes, and for
+        sort keys that a cursor cannot hold.
+        """
+        return self._page(PAIRS, "", size, after)
+
+    def _page(self, give: Give, shown: str, size: int, after: Optional[str]) -> Page[Any]:
+        from .paging import page  # late, as above
+
+        self._check_unlimited("page")
+        return page(self, give, shown, size, after)
+
+    def _plan(self) -> Plan:
+        return self._explained(PAIRS, "")
+
+    def _explained(self, give: Give, shown: str) -> Plan:
+        return self._running().plan(give, shown)
+
+    def _described(self) -> str:
+        """What is read where no index is, for people."""
+        storage = self._table._storage
+        backwards = ", backwards" if self._reverse else ""
+        if self._lower == storage.lower and self._upper == storage.upper:
+            return f"all records of {storage.name}{backwards}"
+        return f"a range of the keys of {storage.name}{backwards}"
+
+    # -- changing ---------------------------------------------------------------------------------------------------
+
+    def edit(self) -> AbstractContextManager[Iterator[V]]:
+        """A block with an iterator over the objects, each of which is stored again when its turn is over.
+
+        ``with t.books.where(...).edit() as books: for book in books: book.price *= 0.9``. Which records these are is
+        known when the block begins. After ``break`` the last object is stored, too; after an error it is not, and those
+        before it are stored.
+        """
+        from .changing import edit  # late: few programs need it
+
+        return edit(self)
+
+    def change(self, how: Callable[[V], V], /) -> int:
+        """Store what *how* makes of each value in its place; how many. All or none, if one is refused."""
+        from .changing import change  # late, as above
+
+        return change(self, how)
+
     def delete(self) -> int:
         """Delete the records, index entries too; the number of records deleted."""
+        if self._query is not _ALL:
+            from .changing import delete  # late, as above
+
+            return delete(self)
         table = self._table
         deleted = 0
         while True:
@@ -217,13 +435,8 @@ class Selection(Iterable[tuple[K, V]], Generic[K, V]):
             deleted += removed
 
     def _range(self) -> tuple[Table[K, V], bytes, bytes, bool, Optional[int]]:
-        """The arguments that make an equal selection."""
+        """The arguments that make a selection of the same range."""
         return self._table, self._lower, self._upper, self._reverse, self._limit
-
-    def _only(self, key: K) -> Selection[K, V]:
-        """The record of *key* alone, whether or not it is one of these."""
-        lower = self._table._storage.encode_key(key)
-        return Selection(self._table, lower, lower + b"\0")
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self._table._name!r}: [{preview(lambda: iter(self))}]>"
@@ -231,7 +444,7 @@ class Selection(Iterable[tuple[K, V]], Generic[K, V]):
     # -- the loop -------------------------------------------------------------------------------------------------
 
     def _read(self, kind: Callable[[Storage[Any, Any], Scan], Iterator[Any]]) -> Iterator[Any]:
-        """What *kind* gives of each record: in one loop of C, until something is written to the key space."""
+        """What *kind* gives of each record: in one loop of C, until something is written to the keyspace."""
         storage, txn = self._table._storage, self._table._txn
         load_key, load = storage.load_key, storage.load
         scan: Optional[Scan] = None
@@ -307,7 +520,7 @@ class Selection(Iterable[tuple[K, V]], Generic[K, V]):
             table._storage.decode_value(data, decoded)
         raise error
 
-    # -- the engine's records, while nothing is written to the key space --------------------------------------------
+    # -- the engine's records, while nothing is written to the keyspace --------------------------------------------
 
     def _engine_rows(self) -> Iterator[tuple[bytes, Any]]:
         """The engine's pairs of key and value of the range, whatever the limit."""
@@ -348,6 +561,6 @@ class Selection(Iterable[tuple[K, V]], Generic[K, V]):
         return self._table._entries()
 
     def _is_whole(self, storage: Optional[Storage[Any, Any]] = None) -> bool:
-        """Whether these are all records of a key space that holds nothing else."""
+        """Whether these are all records of a keyspace that holds nothing else."""
         storage = storage or self._table._storage
         return storage.alone and self._lower == storage.lower and self._upper == storage.upper

@@ -1,4 +1,4 @@
-"""Where and how one table is kept in one open store: its key space, its codecs, and the errors that name it."""
+"""Where and how an open store keeps a table: its keyspace, its codecs, and the errors that name it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class FileIndexes(NamedTuple):
 
 
 class Storage(Generic[K, V]):
-    """A table's key space (*space*, or None for the main one, and the *prefix* of its keys there) and codecs.
+    """A table's keyspace (*space*, or None for the main one, and the *prefix* of its keys there) and codecs.
 
     *name* names the table in errors. *indexes* are kept in step with the records, and *followers* are told of every
     change, too (see `upkeep`). *file_indexes* are those of the file when it was opened; *find_indexes* takes an
@@ -68,6 +68,7 @@ class Storage(Generic[K, V]):
         self.stream: Any = None  # made by `points` on first use, as the kinds are
         self.rows: Any = None  # made by `bulkwrites` on first use
         self.model: Any = None  # the values' type and the names that it may use, for `query`
+        self.key_type: Any = Any
         self.programs: Any = None  # made by `query` on first use
         self.key_field: Optional[KeyField] = None
         self.lower = prefix
@@ -78,7 +79,7 @@ class Storage(Generic[K, V]):
 
     @property
     def spaces(self) -> list[Optional[bytes]]:
-        """The key spaces that a write to the table may change."""
+        """The keyspaces that a write to the table may change."""
         return [self.space, *(index.storage.space for index in self.indexes)]
 
     def encode_key(self, key: K) -> bytes:
@@ -92,7 +93,7 @@ class Storage(Generic[K, V]):
         return encoded
 
     def bound(self, key: Any, *, through: bool = False) -> bytes:
-        """Where a range begins or ends: at *key*, or with *through* after it. Raises `EncodeError`."""
+        """The position of *key* in a range, or with *through* the position after it. Raises `EncodeError`."""
         try:
             return self.prefix + self.key.bound(key, through=through)
         except errors.EncodeError as error:
@@ -114,7 +115,7 @@ class Storage(Generic[K, V]):
             raise self.named(error, key) from error.__cause__
 
     def check_key(self, key: Any, value: V) -> None:
-        """Raise `EncodeError` where the class of the table names the field that is the key, and it is another one."""
+        """Raise `EncodeError` if the class of the table names a key field, and its value is not *key*."""
         if self.key_field is not None:
             self.key_field.check(self.name, key, value)
 
@@ -124,7 +125,7 @@ class Storage(Generic[K, V]):
         return self.encode_value(value, key)
 
     def decode_key(self, data: Any) -> K:
-        """The key of the engine's key *data*. Raises `DecodeError` naming the table."""
+        """The key whose encoding in the engine is *data*. Raises `DecodeError` naming the table."""
         try:
             return self.key.decode(data[len(self.prefix) :])
         except errors.DecodeError as error:
@@ -160,11 +161,11 @@ class Storage(Generic[K, V]):
         )
 
     def any(self, cursor: Any) -> bool:
-        """Whether there is a record, by a *cursor* over the key space."""
+        """Whether there is a record, using a *cursor* over the keyspace."""
         return next(prefixed_keys(cursor, self.prefix), None) is not None
 
     def check_sorts(self) -> None:
-        """Raise unless ranges over the keys mean something in this layout."""
+        """Raise if keys do not sort in this layout, so that ranges have no meaning."""
         if not self.key.sorts:
             raise errors.EncodeError(
                 f"table {self.name!r}: zlmdb <= 26 stored the keys {self.key.name} little-endian, so a "
@@ -174,13 +175,13 @@ class Storage(Generic[K, V]):
             )
 
     def named(self, error: errors.Error, key: Any) -> errors.Error:
-        """*error*, naming the table and *key*."""
+        """*error*, with the name of the table and *key*."""
         details = {**error.__dict__, "table": self.name, "key": key}
         return type(error)(f"table {self.name!r}, key {shortened(key)}: {error}", **details)
 
 
 class Nothing:
-    """Reads as an empty key space: what a table is that the file does not have."""
+    """Represents a table that the file does not have: reads as an empty keyspace."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -213,7 +214,7 @@ class Nothing:
         return {"entries": 0}
 
     def put(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Raise: there is nowhere to store."""
+        """Raise: the file has no such keyspace."""
         raise errors.SchemaMismatch(
             f"table {self._name!r} is not in the file: open the database with a schema that declares it",
             table=self._name,

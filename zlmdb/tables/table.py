@@ -27,7 +27,7 @@ from .keyfield import KeyField
 from .ranged import Bounds, Ranged, limits
 from .selection import Selection
 from .storage import FileIndexes, Nothing, Storage
-from .tableclass import TableType, calling_locals
+from .tableclass import TableType, calling_locals, check_index_types
 from .upkeep import Change
 
 if TYPE_CHECKING:
@@ -47,20 +47,20 @@ _CHUNK = 1000
 
 
 class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=TableType):
-    """The records of one table in one transaction, as a dict that is ordered by its keys.
+    """The records of one table in one transaction, as a dict that is sorted by its keys.
 
-    Declared as a class with its key and value types, and opened through a schema::
+    Declare a class with its key and value types, and open it through a schema::
 
         class Users(zlmdb.Table[UUID, User], key="id"):
             by_email = zlmdb.UniqueIndex[str]("email")
 
-    *name* is the table's name in the file (by default that of the schema's attribute), *uuid* adopts the table of a
-    classic ``@table(uuid)``, *key* tells `add` the key of a new record: a field of the value, or a function without
-    arguments (by default int keys count up from the last one, and UUIDs are time-ordered).
+    *name* is the table's name in the file (by default that of the schema's attribute). *uuid* makes it use the table of
+    a classic ``@table(uuid)``. *key* is how `add` gets the key of a new record: a field of the value, or a function
+    without arguments (by default an int key is the last one plus one, and a UUID sorts by time).
 
-    Looking up costs O(log n), `len` O(1) in the tables layout. Everything raises `TransactionClosed` after the end of
-    the transaction, and `EncodeError` for keys and values that do not fit; a refused statement changes nothing.
-    Writing while iterating is allowed: an iteration visits what was there when it began, each record once, see
+    Looking up a record costs O(log n), `len` O(1) in the tables layout. All methods raise `TransactionClosed` after the
+    end of the transaction, and `EncodeError` for keys and values that do not fit; a refused statement changes nothing.
+    Writing while iterating is allowed: an iteration visits each record that existed when it began, once; see
     `Selection`.
     """
 
@@ -102,7 +102,7 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
     _lookup: Callable[[Any], bytes]
     _load: Callable[[Any], V]
     _views: dict[str, Any]
-    _absent: Optional[Nothing]  # stands in for the key space where the file does not have it
+    _absent: Optional[Nothing]  # stands in for the keyspace where the file does not have it
     _steady: bool  # the engine's own functions serve it
     _checked: bool  # another program may have changed what the file says of the table
     _era: Optional[int]  # the latest one that they were looked for in
@@ -142,6 +142,7 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
             cls._key_source = key if isinstance(key, str) else staticmethod(key)
         if "_plain" not in vars(cls):  # else it was made by `specialised`, of a class that has these
             cls._locals_seen = calling_locals(mentioned=vars(cls).get("__orig_bases__", ()))
+            check_index_types(cls, Table)
             cls._plain = cls.__setitem__ is Table.__setitem__
 
     def __init__(self) -> None:
@@ -175,7 +176,7 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
         return self
 
     def _aim(self) -> None:
-        """Read and write in the transaction, which has just begun. Its handles are those that it had before."""
+        """Read and write in the transaction, which has just begun. The handles are those of the previous one."""
         txn = self._txn
         if self._steady:
             self._raw = raw = txn._raw
@@ -206,7 +207,7 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
                     self._see_file(era)
 
     def _see_file(self, era: Optional[int]) -> None:
-        """Find out what the file says of the table in this transaction, which is of *era*."""
+        """Read the catalogue's record of the table in this transaction, which belongs to *era*."""
         watch = self._storage.find_indexes
         if watch is not None:
             try:
@@ -222,15 +223,15 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
                 self._end(Ended(self._refuse_reading))
 
     def _refuse_reading(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Stands in for the engine's functions where the class would read the records wrongly."""
+        """Replaces the engine's functions if the class would read the records wrongly."""
         self._refuse_shape(self._found.unreadable or "")
 
     def _refuse_shape(self, reason: str) -> NoReturn:
-        """Raise `SchemaMismatch`, since the records have another shape than the class."""
+        """Raise `SchemaMismatch`: the records have another shape than the class."""
         raise errors.SchemaMismatch(f"table {self._name!r}: {reason}", table=self._name)
 
     def _bind_indexes(self, missing: Sequence[str]) -> None:
-        """Keep in step the indexes that the storage has now, without those that the file lacks."""
+        """Maintain the indexes of the storage, except those that the file lacks."""
         bound: list[BoundIndex] = []
         lost: list[str] = []
         for index in self._storage.indexes:
@@ -247,26 +248,26 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
         self._keep(IndexState(tuple(bound), (*missing, *lost), handles, barred))
 
     def _bind_indexes_again(self) -> None:
-        """The storage has other indexes now: keep those in step."""
+        """Maintain the indexes that the storage has now, after they have changed."""
         self._bind_indexes(self._index_state.missing)
 
     def _keep(self, state: IndexState) -> None:
-        """Keep the indexes of *state* in step, from which follows who may write, and how."""
+        """Maintain the indexes of *state*; they determine whether and how this table may write."""
         self._index_state = state
         self._generated = state.generated
         self._allow()
 
     def _refuse_without(self, missing: Sequence[str]) -> None:
-        """The indexes *missing* are in the file and not kept in step here: refuse to write if there are any."""
+        """Refuse to write if there are *missing* indexes, which the file has and this table does not maintain."""
         self._keep(self._index_state._replace(missing=tuple(missing)))
 
     @property
     def _file_indexes(self) -> FileIndexes:
-        """What the file says of the indexes in this transaction."""
+        """The indexes of the table in the file, in this transaction."""
         return self._found
 
     def _allow(self) -> None:
-        """Let the generated functions write, or send them to the general form, which knows all cases."""
+        """Let the generated functions write, or replace them by the general form, which handles all cases."""
         txn = self._txn
         self._writer = txn._thread if txn._write and self._generated else None
         scans, self._watched = txn._scans, False
@@ -277,13 +278,13 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
                 self._writer = None  # these scans have to be paused first
 
     def _look_again(self) -> None:
-        """The catalogue was changed in this transaction: find out which indexes the file has now."""
+        """Read the indexes of the file again, after the catalogue was changed in this transaction."""
         if self._absent is None:
             self._see_file(None)
 
     @property
     def _indexes(self) -> tuple[BoundIndex, ...]:
-        """The indexes that are kept in step."""
+        """The indexes that this table maintains."""
         return self._index_state.kept
 
     def _use(self, raw: Any) -> None:
@@ -303,7 +304,7 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
             self._get = get
 
     def _end(self, ended: Any) -> None:
-        """The transaction has ended: every use raises what the functions of *ended* raise from now on."""
+        """End with the transaction: from now on every use raises what the functions of *ended* raise."""
         self._raw = ended
         self._get = self._put = ended.get
         self._writer = None
@@ -382,7 +383,7 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
         self._tell(encoded, self._raw.get(encoded, None, self._db) is None, ())
 
     def _check_write(self) -> None:
-        """Raise unless records may be written: a write transaction, and no index that only the file knows of."""
+        """Raise unless records may be written: in a write transaction, with all indexes of the file known."""
         self._txn._check_write()
         missing = self._index_state.missing
         if missing:
@@ -398,7 +399,7 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
         self._pause_scans()
 
     def _way_out(self) -> str:
-        """What to do where the file has an index that the program has not."""
+        """The advice for a file with an index that the program does not have."""
         if self._found.older:
             return "the file is newer than this program, use a newer one, which declares them"
         return (
@@ -407,7 +408,7 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
         )
 
     def _check_dropped(self) -> None:
-        """Raise `IndexNotBuilt` where the sub-database of an index is gone, which the catalogue has and we declare."""
+        """Raise `IndexNotBuilt` if the keyspace of a declared index is gone, although the catalogue names the index."""
         bound = {index.name for index, _ in self._indexes}
         for index in self._storage.indexes:
             if index.name not in bound and index.name not in self._found.gone:
@@ -419,7 +420,7 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
                 )
 
     def _pause_scans(self) -> None:
-        """Let the scans of what is about to be written go on in a way that expects it."""
+        """Prepare the scans for a write to what they read."""
         scans = self._txn._scans
         if scans is not None and scans.runs(self._storage.spaces):
             scans.pause(self._storage.spaces)
@@ -432,8 +433,8 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
     def add(self, value: V, /) -> K:
         """Store *value* under a new key, and return the key.
 
-        The key is the field or the result of the function that the class was given as ``key=``; otherwise an int after
-        the last one, or a time-ordered UUID. Raises `DuplicateKey` when the key is taken.
+        The key is the field, or the result of the function, that the class declares as ``key=``. Otherwise it is the
+        last int plus one, or a UUID that sorts by time. Raises `DuplicateKey` if the key exists.
         """
         key = self._new_key(value)
         if key in self:
@@ -449,11 +450,11 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
 
     @contextmanager
     def edit(self, key: K, /) -> Generator[V, None, None]:
-        """A block that changes the object stored under *key*; it is stored again at the clean end of the block.
+        """A block that changes the object stored under *key*; the normal end of the block stores it.
 
-        Raises `KeyError` when there is no record, TypeError for a value that cannot be changed in place, such as a
-        number, `EncodeError` where the block has changed the field that is the key, and ValueError for a record that a
-        block around this one edits already.
+        Raises `KeyError` if there is no record, TypeError for a value that cannot be changed in place, such as a
+        number, `EncodeError` if the block has changed the field that is the key, and ValueError for a record that an
+        enclosing block is editing.
         """
         from ..values.constant import is_constant, new_value  # late: few programs edit
 
@@ -481,9 +482,10 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
     # -- many records ---------------------------------------------------------------------------------------------
 
     def get_many(self, keys: Iterable[K], /) -> Iterator[Optional[V]]:
-        """The values of *keys*, in the order asked, None for keys without a record.
+        """The values of *keys*, in the given order, with None for each key without a record.
 
-        Keys are looked up in blocks of 1,000 in the order of the file, twice as fast as one by one on cold data.
+        Keys are looked up in blocks of 1,000 in the order of the file, which is twice as fast as one by one on cold
+        data.
         """
         remaining = iter(keys)
         encode = self._storage.encode_key
@@ -497,11 +499,11 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
                 self._txn._engine_txn  # noqa: B018 - raises where the transaction has ended meanwhile
 
     def put_many(self, items: Iterable[tuple[K, V]], /, *, append: bool = False) -> int:
-        """Store many pairs of key and value; how many.
+        """Store many pairs of key and value; returns their number.
 
         *append*: the keys ascend and are greater than every key of the table, which fills pages completely and is
-        faster; `EncodeError` when one is not. Those before a pair that is refused are stored. A list is faster than a
-        generator, which may read meanwhile: with indexes by a third, if its records are new and in order of their keys.
+        faster; otherwise `EncodeError`. Pairs before a refused pair are stored. A list is faster than a generator,
+        which may read meanwhile: with indexes by a third, if its records are new and sorted by key.
         """
         self._check_write()
         return put_all(self, items, append=append)
@@ -536,7 +538,7 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
         self.truncate()
 
     def truncate(self) -> int:
-        """Delete every record and index entry; how many of both."""
+        """Delete every record and index entry; returns the number of both."""
         self._check_write()
         try:
             deleted = self._drop(self._storage, self._db)
@@ -563,7 +565,7 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
             self._txn._fail(error, table=self._name)
 
     def _entries(self, handle: Any = None) -> int:
-        """The engine's count of records of the whole key space, in O(1)."""
+        """The engine's number of records in the whole keyspace, in O(1)."""
         try:
             count: int = self._raw.stat(self._db if handle is None else handle)["entries"]
         except Exception as error:
@@ -575,7 +577,7 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
         return self._raw.get(key, default, handle)
 
     def _engine_getter(self) -> tuple[Callable[[bytes, Any, Any], Any], Any]:
-        """The function that gets the bytes of a record, until something is written, and the handle to call it with."""
+        """The function that returns the bytes of a record, until the next write, and the handle to call it with."""
         return self._get, self._db
 
     def _view(self, name: str, kind: type[W]) -> W:
@@ -588,7 +590,7 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
         return found
 
     def _owned(self, primary: bytes, index: IndexStorage) -> V:
-        """The record that an entry of *index* belongs to."""
+        """The record to which an entry of *index* belongs."""
         try:
             data = self._get(self._storage.prefix + primary, None, self._db)
         except Exception as error:
@@ -610,7 +612,7 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
     # -- writing with indexes -------------------------------------------------------------------------------------
 
     def _write(self, key: K, encoded: bytes, value: V, data: bytes) -> None:
-        """Store a record, and let what follows it follow; everything is checked before anything is written."""
+        """Store a record and let its followers run; everything is checked before anything is written."""
         txn, storage = self._txn, self._storage
         old = self._stored(encoded, key)
         if storage.followers or any([bound.storage.as_stored for bound in self._index_state.kept]):
@@ -632,13 +634,13 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
         txn._count(1 + puts, dels)
 
     def _half_written(self, key: Any, error: BaseException) -> None:
-        """Nothing may be committed any more: *error* came when a statement was half written. Raises it as ours."""
+        """Poison the transaction: *error* came in the middle of a write. Raises it as an error of zlmdb."""
         self._txn._poison(error)
         if isinstance(error, Exception):
             self._write_failed(key, error)
 
     def _stored(self, encoded: bytes, key: K) -> Optional[tuple[V]]:
-        """The stored value as a 1-tuple, since it may be None or false; None when there is no record."""
+        """The stored value as a 1-tuple, because it may be None or false; None if there is no record."""
         try:
             data = self._get(encoded, None, self._db)
         except Exception as error:
@@ -646,7 +648,7 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
         return None if data is None else (self._storage.decode_value(data, key),)
 
     def _remove(self, encoded: bytes) -> int:
-        """Delete the record with the engine's key *encoded*, and its index entries; how many records, 0 or 1."""
+        """Delete the record with the engine's key *encoded*, and its index entries; returns the number of records."""
         txn, storage = self._txn, self._storage
         self._check_write()
         key: Any = None
@@ -673,7 +675,7 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
         return deleted
 
     def _drop(self, storage: Storage[Any, Any], handle: Any) -> int:
-        """Delete every record of a key space, or of the prefix that *storage* has in it; how many."""
+        """Delete every record of a keyspace, or of the prefix that *storage* has in it; returns their number."""
         raw, deleted = self._raw, 0
         try:
             if storage.alone:
@@ -687,7 +689,7 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
         return deleted
 
     def _rebuild(self, bound: BoundIndex) -> tuple[int, int]:
-        """Delete the entries of an index and write them anew; how many were deleted, and how many written."""
+        """Delete the entries of an index and write them again; returns how many were deleted, and how many written."""
         self._txn._check_write()
         index, handle = bound
         self._pause_scans()
@@ -724,14 +726,14 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
         return codec.new_key(last)
 
     def _missing(self, key: Any, default: Any) -> Any:
-        """There is no record: *default*, or KeyError where one is required; a key that does not fit raises first."""
+        """Return *default* for a missing record, or raise KeyError without one. Raise first if the key does not fit."""
         self._storage.encode_key(key)
         if default is REQUIRED:
             raise KeyError(key)
         return default
 
     def _read_again(self, key: Any, error: Exception, default: Any) -> Any:
-        """The fast way met *error*: find out why, or what the slow way gives (a None in a named key is a zero)."""
+        """Find the cause of *error* in the fast read, or the result of the slow one (None in a named key is a zero)."""
         let_through(error)
         ours = self._txn._translate(error, table=self._name, key=key)
         if isinstance(ours, MemoryError) or (isinstance(ours, errors.Error) and not isinstance(ours, ValueError)):
@@ -740,7 +742,7 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
         return self._missing(key, default) if data is None else self._storage.decode_value(data, key)
 
     def _write_failed(self, key: Any, error: Exception) -> NoReturn:
-        """Raise *error*, met by a write to the record *key*, as ours."""
+        """Raise *error*, from a write of the record *key*, as an error of zlmdb."""
         self._txn._fail(error, table=self._name, key=key)
 
 

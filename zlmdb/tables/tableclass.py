@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from abc import ABCMeta
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from types import FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any, Optional, TypeVar
+from typing import TYPE_CHECKING, Any, Optional, TypeVar, get_args
 
-from ..typeargs import words_of
+from ..typeargs import type_arguments, words_of
 from .index import DeclaredIndex
 
 if TYPE_CHECKING:
@@ -35,6 +35,25 @@ def declared_indexes(cls: type) -> dict[str, DeclaredIndex[Any]]:
             if isinstance(value, DeclaredIndex):
                 found[name] = value
     return found
+
+
+def check_index_types(cls: Any, table: type) -> None:
+    """Raise `TypeError` for an index of *cls*, derived from *table*, whose key type is not that of its field.
+
+    Nothing is said where the types are not known yet.
+    """
+    body: Mapping[str, Any] = cls.__dict__
+    indexes: list[DeclaredIndex[Any]] = [one for one in body.values() if isinstance(one, DeclaredIndex)]
+    if not indexes:
+        return
+    try:
+        arguments = type_arguments(cls, table, cls._locals_seen)
+    except TypeError:
+        return
+    if len(arguments) == 2:
+        value = arguments[1]
+        for index in indexes:
+            index._check_types(get_args(value)[0] if hasattr(value, "__metadata__") else value)
 
 
 def calling_locals(mentioned: Iterable[Any] = ()) -> Optional[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Value serializers: one file a format, one alias a type, for use in annotations.
+"""Value serializers: one file per format, one alias per type, for use in annotations.
 
 ``Cbor[User]`` is ``Annotated[User, CborSerializer]``: a type checker sees User, `serializer` finds the codec.
 """

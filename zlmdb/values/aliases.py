@@ -1,4 +1,4 @@
-"""The generic annotations: ``Json[User]`` for the type User stored as JSON."""
+"""The generic annotations: ``Json[User]`` is the type User, stored as JSON."""
 
 from __future__ import annotations
 

@@ -28,14 +28,17 @@ _MOST_DIMENSIONS = 64
 
 
 class ArraySerializer(Serializer[Any]):
-    """Arrays of *dtype*, whatever `numpy.dtype` takes for one; None: of any, each record has its own.
+    """Arrays of *dtype*, which may be any argument of `numpy.dtype`; None: each record has its own dtype.
 
-    *shape*, if given, is what every array must have, None in it standing for any length: ``shape=(None, 3)``.
-    Arrays of another dtype or shape are refused, not converted. Arrays of Python objects have no bytes: TypeError.
-    ``Array[numpy.float64]`` is ``Annotated[numpy.ndarray, ArraySerializer(numpy.float64)]``; checkers take it for a
-    `numpy.ndarray` with elements of that type. Subclasses, such as masked arrays, are refused: they would not
-    come back as such. numpy is imported on first use.
+    *shape*, if given, is the shape of every array; None in it means any length: ``shape=(None, 3)``. Arrays of another
+    dtype or shape are refused, not converted. Arrays of Python objects raise TypeError. ``Array[numpy.float64]`` is
+    ``Annotated[numpy.ndarray, ArraySerializer(numpy.float64)]``; type checkers see a `numpy.ndarray` with elements of
+    that type. Subclasses, such as masked arrays, are refused, because they would be read back as plain arrays. numpy is
+    imported on first use.
     """
+
+    makes_arrays = True
+    """Tells it from other serializers where it is not imported."""
 
     def __init__(self, dtype: Any = None, *, shape: Optional[Sequence[Optional[int]]] = None) -> None:
         self.dtype: Any = None if dtype is None else _storable(library("numpy", "zlmdb[numpy]").dtype(dtype))
@@ -100,6 +103,17 @@ class ArraySerializer(Serializer[Any]):
             return array.copy(order="K")
         array.flags.writeable = False  # on PyPy the views of records claim that they can be written to, and crash
         return array
+
+    def takes(self, value: Any) -> bool:
+        """Whether *value* is an array that this serializer stores."""
+        if type(value) is not library("numpy", "zlmdb[numpy]").ndarray:
+            return False
+        try:
+            self._check(value.dtype, value.shape)
+            _storable(value.dtype)
+        except (TypeError, ValueError):
+            return False
+        return True
 
     def _check(self, dtype: Any, shape: tuple[int, ...]) -> None:
         if self.dtype is not None and dtype != self.dtype:

@@ -1,4 +1,4 @@
-"""What a value serializer is: a round trip between values of one type and bytes."""
+"""The definition of a value serializer: a round trip between values of one type and bytes."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Decode = Callable[[Any], Any]
 
 
 class Serializer(ABC, Generic[T]):
-    """Turns values of one type into bytes and back: ``decode(encode(value)) == value``, with the same type.
+    """Converts values of one type to bytes and back: ``decode(encode(value)) == value``, with the same type.
 
-    A serializer of your own is a subclass with a *name* and the two ``raw_`` methods; `encode` and `decode` follow.
+    A serializer of your own is a subclass with a *name* and the two ``raw_`` methods; `encode` and `decode` call them.
     Put it into an annotation, as a class or an instance: ``Annotated[Point, PointSerializer]``.
     """
 
@@ -46,17 +46,17 @@ class Serializer(ABC, Generic[T]):
     def for_type(cls, annotation: Any, *, localns: Optional[Mapping[str, Any]] = None) -> Serializer[Any]:
         """The serializer of this format for values of the type *annotation*.
 
-        *localns* are the names beside those of its module that the type's own annotations may use.
+        *localns* are names, in addition to those of its module, that the type's own annotations may use.
         """
         return cls()
 
     @abstractmethod
     def raw_encode(self, value: T) -> bytes:
-        """The bytes of *value*: as `encode`, but raises whatever comes. It refuses everything that does not fit."""
+        """The bytes of *value*, as `encode`; may raise any exception. Refuses everything that does not fit."""
 
     @abstractmethod
     def raw_decode(self, data: Data) -> T:
-        """The value of *data*: as `decode`, but raises whatever comes."""
+        """The value of *data*, as `decode`; may raise any exception."""
 
     @property
     def bytes_decode(self) -> Decode:
@@ -74,7 +74,7 @@ class Serializer(ABC, Generic[T]):
             raise EncodeError(self._refusal("store", f"{show(value)} ({typename(type(value))})", error)) from error
 
     def decode(self, data: Data) -> T:
-        """The value of *data*. Raises `DecodeError` for bytes that this serializer cannot have written."""
+        """The value of *data*. Raises `DecodeError` for bytes that this serializer did not write."""
         try:
             return self.raw_decode(data)
         except (Error, MemoryError):
@@ -92,28 +92,28 @@ class Serializer(ABC, Generic[T]):
         build: Optional[Callable[[Any, Any], int]] = None,
         cast: Optional[Callable[[Any], Any]] = None,
     ) -> Serializer[Any]:
-        """A copy with the callables that classic maps are given. Raises TypeError for those it has no use for."""
+        """A copy with the callables of a classic map. Raises TypeError for callables that it does not use."""
         given = {"marshal": marshal, "unmarshal": unmarshal, "build": build, "cast": cast}
         refuse_callables(self.name, given)
         return self
 
     def of_type(self, annotation: Any, localns: Optional[Mapping[str, Any]] = None) -> Serializer[Any]:
-        """What ``Annotated[annotation, self]`` means: itself, or a copy where the type has yet to be told.
+        """The meaning of ``Annotated[annotation, self]``: this serializer, or a copy for the type.
 
-        A serializer of the latter kind says so by ``takes_type = True``.
+        A serializer that needs the type has ``takes_type = True``.
         """
         return self
 
     def columns(self) -> Any:
-        """What reads single fields of stored values without the others (`flat.columns`), or None."""
+        """A reader of single fields of stored values (`flat.columns`), or None."""
         return None
 
     def classic(self) -> Serializer[T]:
-        """The serializer that the classic layout stores these values with: itself, but for pickles of model classes."""
+        """The serializer of these values in the classic layout: this one, except for pickles of model classes."""
         return self
 
     def unchecked(self) -> Serializer[T]:
-        """A copy that trusts what it is given to store, where checking costs extra; else itself."""
+        """A copy that does not check values on writing, if checking takes extra time; else this serializer."""
         return self
 
     def _refusal(self, verb: str, what: str, error: Exception) -> str:
@@ -127,7 +127,7 @@ class Serializer(ABC, Generic[T]):
 class FunctionSerializer(Serializer[T]):
     """A serializer made of two functions.
 
-    Its ``raw_encode`` and ``raw_decode`` *are* these functions, often methods of a C type, with no call in between.
+    Its ``raw_encode`` and ``raw_decode`` *are* these functions, often methods of a C type, without a call in between.
     """
 
     def __init__(
@@ -147,12 +147,12 @@ class FunctionSerializer(Serializer[T]):
 
 
 class Wrapper(ABC):
-    """What changes another serializer: ``Annotated[Json[User], X]`` applies X to the serializer of ``Json[User]``."""
+    """Changes another serializer: ``Annotated[Json[User], X]`` applies X to the serializer of ``Json[User]``."""
 
     @classmethod
     @abstractmethod
     def around(cls, inner: Serializer[Any]) -> Serializer[Any]:
-        """*inner*, changed."""
+        """The changed *inner*."""
 
 
 class WrapperOptions(ABC):
@@ -160,13 +160,13 @@ class WrapperOptions(ABC):
 
     @abstractmethod
     def around(self, inner: Serializer[Any]) -> Serializer[Any]:
-        """*inner*, changed."""
+        """The changed *inner*."""
 
 
 class UncheckedWrapper(Wrapper):
-    """The `Unchecked` annotation: values are stored as given, by a producer that is trusted to give the right ones.
+    """The `Unchecked` annotation: values are stored without a check, for programs whose values are known to be right.
 
-    What does not fit the type may then be stored, and raises `DecodeError` when it is read.
+    A value that does not fit the type may then be stored, and raises `DecodeError` when it is read.
     """
 
     @classmethod
@@ -176,24 +176,24 @@ class UncheckedWrapper(Wrapper):
 
 
 def refuse_callables(name: str, given: Mapping[str, Optional[object]]) -> None:
-    """Raise TypeError if any of the callables *given*, by name, is there: serializer *name* has no use for it."""
+    """Raise TypeError if any of the callables *given*, by name, is not None: serializer *name* does not use it."""
     names = [f"{key}=" for key, value in given.items() if value is not None]
     if names:
         raise TypeError(f"a value stored as {name} takes no {' and no '.join(names)}: leave it out")
 
 
 def is_a(value: object, cls: Any) -> bool:
-    """``isinstance``, without telling checkers what *value* is: of an Any they would make a ``list[Unknown]``."""
+    """``isinstance``, without narrowing the type of *value*: for an Any, checkers would infer ``list[Unknown]``."""
     return isinstance(value, cls)
 
 
 def is_free(annotation: Any) -> bool:
-    """Whether *annotation* says nothing about the value: plain data then."""
+    """Whether *annotation* does not restrict the value, which is plain data then."""
     return annotation is None or annotation is Any or annotation is object or isinstance(annotation, TypeVar)
 
 
 def typename(annotation: Any) -> str:
-    """*annotation* as one would write it."""
+    """*annotation* as source text."""
     if isinstance(annotation, type) and not hasattr(annotation, "__origin__"):
         hidden = annotation.__module__ in ("builtins", "__main__")
         return annotation.__qualname__ if hidden else f"{annotation.__module__}.{annotation.__qualname__}"
@@ -216,7 +216,7 @@ _repr.maxstring = _repr.maxother = _repr.maxlong = 60
 
 
 def show(value: object) -> str:
-    """A short text of *value* for an error, whatever its own repr does."""
+    """A short text of *value* for an error, even if its own repr fails."""
     try:
         return _repr.repr(value)
     except Exception:

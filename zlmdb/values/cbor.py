@@ -1,9 +1,10 @@
 """Values as CBOR (RFC 8949), by cbor2.
 
-Without a type, and without callables, values are what cbor2 holds, as far as it is data: no patterns, no MIME messages,
-nothing that refers to itself. Tuples come back as lists. The bytes are those of zlmdb <= 26. A value of a model class
-is a map of its fields by name, in the order of `cborwriter`, or in that of the class where the type has no fixed depth;
-what is not CBOR's own (without tags) is text, as in JSON, but bytes are bytes.
+Without a type, and without callables, values are the plain data of cbor2: no patterns, no MIME messages, nothing that
+refers to itself. Values that would be read back as another type, such as tuples, are refused, except in classic maps
+and unchecked. The bytes are those of zlmdb 26. A value of a model class is a map of its fields by name, in the order of
+`cborwriter`, or in that of the class if the type has no fixed depth; types that CBOR does not have (without tags) are
+text, as in JSON, but bytes are bytes.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any, TypeVar
 
 from .base import Data, Decode, Encode
 from .depth import TOO_DEEP, shallow
-from .documents import DocumentSerializer
+from .documents import DocumentSerializer, plain_data_of
 from .models import Model
 
 T = TypeVar("T")
@@ -32,13 +33,31 @@ class CborSerializer(DocumentSerializer[T]):
     form = "cbor"
 
     def typed_codec(self, model: Model) -> tuple[Encode, Decode]:
-        """A generated encoder for records and what reads it best, cbor2's and a converter for others."""
+        """A generated encoder for records and the fastest decoder; for other types cbor2 and a converter."""
         from .cborreader import reader  # model classes only
         from .cborwriter import writer
 
         encode, decode = super().typed_codec(model)
         write = writer(model.shape, self.codec()[0])
         return (encode, decode) if write is None else (write, reader(model, decode))
+
+    @classmethod
+    def faithful(cls) -> Encode:
+        """An encoder that checks most documents in one pass."""
+        import cbor2
+
+        library: Any = cbor2
+        is_plain, general = plain_data_of("cbor"), super().faithful()
+
+        def encode(value: Any) -> bytes:
+            if not is_plain(value):
+                return general(value)
+            data: bytes = library.dumps(value)
+            if _MAY_BE_TAGS.search(data) is not None:
+                refuse_tags(data)
+            return data
+
+        return encode
 
     @classmethod
     def codec(cls) -> tuple[Encode, Decode]:
@@ -76,7 +95,7 @@ _NOTHING = object()
 
 
 def refuse_tags(data: Data) -> None:
-    """Raise ValueError if the CBOR item *data* has one of the tags that are not read. What is no CBOR passes."""
+    """Raise ValueError if the CBOR item *data* has a tag that is not allowed. Invalid CBOR passes."""
     at, size = 0, len(data)
     while at < size:  # one head after the other, whatever holds what: only texts and bytes are stepped over
         first = data[at]

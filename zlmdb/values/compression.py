@@ -1,7 +1,7 @@
-"""Wrappers that compress what another serializer writes: ``Zlib[Json[User]]``, ``Compressed[Json[User]]``.
+"""Wrappers that compress the bytes of another serializer: ``Zlib[Json[User]]``, ``Compressed[Json[User]]``.
 
-`Zlib`, `Snappy` and `Zstd` store each value as one stream of that method and nothing else. `Compressed` leaves small
-values, and those that do not shrink, as they are: the first byte of each says what follows.
+`Zlib`, `Snappy` and `Zstd` store each value as one stream of that method. `Compressed` stores small values, and those
+that do not shrink, uncompressed: the first byte of each value names the method.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ LIMIT = 256 << 20
 
 
 class CompressedSerializer(FunctionSerializer[T], Wrapper):
-    """The bytes of *inner*, compressed. A subclass names the method and gives the two functions."""
+    """The bytes of *inner*, compressed. A subclass names the method and returns the two functions."""
 
     method: ClassVar[str]
 
     def __init__(self, inner: Serializer[T], limit: int = LIMIT) -> None:
-        """*limit*: the bytes of a value, not compressed. A larger one is refused, in writing and in reading."""
+        """*limit*: the size of a value before compression, in bytes. Larger values are refused and not read."""
         self.inner = inner
         self.limit = limit
         compress, decompress = self.functions()
@@ -61,7 +61,7 @@ class CompressedSerializer(FunctionSerializer[T], Wrapper):
 
     @classmethod
     def for_type(cls, annotation: Any, **options: Any) -> Serializer[Any]:
-        """Not by itself: say what is compressed."""
+        """Raises: a compression needs an inner format."""
         raise TypeError(f"{cls.__name__} compresses another serializer: write Zlib[Json[T]], for one")
 
     def configured(
@@ -95,9 +95,9 @@ def at_most(limit: int, data: bytes) -> bytes:
 
 
 def inflated(data: Data, limit: int = LIMIT) -> bytes:
-    """What *data*, one zlib stream, holds. Raises `zlib.error` or ValueError for anything else, or for too much.
+    """The content of *data*, one zlib stream. Raises `zlib.error` or ValueError for anything else, or for too much.
 
-    `zlib.decompress` lets any bytes follow a stream; a tenth of a microsecond says whether there are some.
+    `zlib.decompress` allows any bytes after a stream; checking for them takes a tenth of a microsecond.
     """
     stream = zlib.decompressobj()
     found = at_most(limit, stream.decompress(data, limit + 1))
@@ -153,11 +153,10 @@ def _python_snappy() -> Functions:
 
 
 def believable(data: Data, limit: int = LIMIT) -> Data:
-    """*data*, unless it claims to hold more than *limit* bytes, or more than snappy can put into so few.
+    """*data*, unless it claims to contain more than *limit* bytes, or more than snappy can compress into its size.
 
-    The libraries believe the claim, and reserve up to 4 GiB for it. It is a varint at the start; the densest part of a
-    block is a copy of 64 bytes, which takes 3.
-    https://github.com/google/snappy/blob/main/format_description.txt
+    The libraries trust the claim, and reserve up to 4 GiB for it. It is a varint at the start; the densest part of a
+    block is a copy of 64 bytes, which takes 3. https://github.com/google/snappy/blob/main/format_description.txt
     """
     claimed = 0
     for position, byte in enumerate(data[:5]):
@@ -172,16 +171,16 @@ def believable(data: Data, limit: int = LIMIT) -> Data:
 
 
 class Compression(WrapperOptions):
-    """Compresses what is worth it: ``Annotated[Json[User], Compression("zstd", threshold=256)]``.
+    """Compresses values that shrink: ``Annotated[Json[User], Compression("zstd", threshold=256)]``.
 
-    Values of fewer than *threshold* bytes, and those that would not become smaller, are stored as they are, led by one
-    byte. That byte says what follows in each record, so that method, threshold and *level* may change at any time, and
-    records written before are read all the same. *level* is that of zlib (0 to 9, its default is 6) or zstd (negative
-    to 22, its default is 3); snappy has none. *limit* is the bytes that a value may have before it is compressed: a
-    larger one is refused, also in reading, so that a few bytes of a hostile file cannot fill the memory. It is 256 MiB
-    by default. ``Compressed[T]`` is ``Annotated[T, Compression()]``.
+    Values of fewer than *threshold* bytes, and those that would not become smaller, are stored uncompressed, after one
+    byte. That byte names the method of each record, so method, threshold and *level* may change at any time, and older
+    records can still be read. *level* is that of zlib (0 to 9, its default is 6) or zstd (negative to 22, its default
+    is 3); snappy has none. *limit* is the size in bytes that a value may have before compression: a larger one is
+    refused, also in reading, so that a few bytes of a hostile file cannot fill the memory. It is 256 MiB by default.
+    ``Compressed[T]`` is ``Annotated[T, Compression()]``.
 
-    Raises ValueError for an unknown method; a missing library is an ImportError when the map is made.
+    Raises ValueError for an unknown method; a missing library raises ImportError when the map is created.
     """
 
     def __init__(
@@ -199,21 +198,21 @@ class Compression(WrapperOptions):
         self.limit = limit
 
     def around(self, inner: Serializer[Any]) -> Serializer[Any]:
-        """*inner*, with what is worth it compressed."""
+        """*inner*, with compression."""
         return MixedSerializer(inner, self)
 
 
 class DecompressionLimit(WrapperOptions):
     """Another limit than 256 MiB for compressed values: ``Annotated[Zlib[Json[User]], DecompressionLimit(1 << 30)]``.
 
-    The bytes that a value of ``Zlib``, ``Snappy``, ``Zstd`` or ``Compressed`` may have before it is compressed.
+    It is the size that a value of ``Zlib``, ``Snappy``, ``Zstd`` or ``Compressed`` may have before compression.
     """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
 
     def around(self, inner: Serializer[Any]) -> Serializer[Any]:
-        """*inner* with this limit. Raises TypeError unless it compresses."""
+        """*inner* with this limit. Raises TypeError if *inner* does not compress."""
         if not isinstance(inner, (CompressedSerializer, MixedSerializer)):
             raise TypeError(f"DecompressionLimit around {inner.name}, which is not compressed: put it around Zlib[...]")
         limited: Serializer[Any] = inner.limited(self.limit)
@@ -224,7 +223,7 @@ class MixedSerializer(FunctionSerializer[T]):
     """The bytes of *inner*, each value compressed or not as *options* say; see `Compression`."""
 
     def __init__(self, inner: Serializer[T], options: Compression) -> None:
-        """Raises ImportError when the library of the method is not installed."""
+        """Raises ImportError if the library of the method is not installed."""
         self.inner = inner
         self.options = options
         super().__init__(
@@ -315,7 +314,7 @@ METHODS: dict[str, Callable[[Serializer[Any]], Serializer[Any]]] = {
 
 
 def compressed(inner: Serializer[T], kind: Optional[int]) -> Serializer[T]:
-    """*inner*, compressed as the classic constant *kind* says: 1 zlib, 2 snappy, None or 0 not at all."""
+    """*inner*, compressed by the classic constant *kind*: 1 zlib, 2 snappy, None or 0 not compressed."""
     if kind is None or kind == 0:
         return inner
     if kind not in _CLASSIC:

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Callable, Literal, Optional, TypeVar, Union
 
 from ..typeargs import nested_types, own_names
 from .base import is_a, is_free, typename
+from .pydantics import PydanticRecord, hints_of, is_pydantic, names_of
 from .scalars import Form, Leaf, PlainData, Shape, enum_choice, literal_choice, scalars
 from .shapes import (
     DictOf,
@@ -93,6 +94,12 @@ class Reader:
 
     def annotated(self, args: tuple[Any, ...], where: str) -> Shape:
         """The shape of an Annotated."""
+        if any(getattr(extra, "makes_arrays", False) for extra in args[1:]):
+            from .arrayfields import ArrayField, array_of  # late: few models have arrays
+
+            arrays = array_of(args[0], args[1:])
+            if arrays is not None:
+                return ArrayField(arrays, self.form)
         shape = self.shape(args[0], where)
         if any(type(extra).__module__.startswith("msgspec") for extra in args[1:]):
             return Constrained(shape)
@@ -172,6 +179,8 @@ class Reader:
 
     def hints(self, cls: Any) -> dict[str, Any]:
         """The annotations of *cls*, resolved."""
+        if is_pydantic(cls):
+            return hints_of(cls)
         try:
             return typing.get_type_hints(cls, include_extras=True)
         except (NameError, TypeError) as error:
@@ -243,6 +252,8 @@ def model_record(cls: Any, where: str) -> tuple[Record, Names]:
         return record, [(field.name, field.name, False) for field in attributes]
     if hasattr(cls, "__struct_config__"):
         return _struct(cls)
+    if is_pydantic(cls):
+        return PydanticRecord(cls), names_of(cls, where)
     if tuple in cls.__mro__ and hasattr(cls, "_fields"):
         defaults: dict[str, Any] = cls._field_defaults
         return NamedTupleRecord(cls), [(name, name, name not in defaults) for name in cls._fields]
@@ -251,8 +262,8 @@ def model_record(cls: Any, where: str) -> tuple[Record, Names]:
         names = sorted(required | cls.__optional_keys__)
         return TypedDictRecord(cls), [(name, name, name in required) for name in names]
     raise TypeError(
-        f"{where}: {typename(cls)} cannot be stored: use a dataclass, an attrs class, a NamedTuple, a TypedDict or "
-        "a msgspec.Struct, or the Pickle serializer"
+        f"{where}: {typename(cls)} cannot be stored: use a dataclass, an attrs class, a Pydantic model, a "
+        "NamedTuple, a TypedDict or a msgspec.Struct, or the Pickle serializer"
     )
 
 

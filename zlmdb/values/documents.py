@@ -1,4 +1,4 @@
-"""What JSON and CBOR have in common as formats of values: plain data, `marshal` callables, or a model class."""
+"""The common part of JSON and CBOR as formats of values: plain data, `marshal` callables, or a model class."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ T = TypeVar("T")
 
 
 class DocumentSerializer(FunctionSerializer[T]):
-    """Values of *annotation* in one format; without one, or with callables, whatever the format's library holds.
+    """Values of *annotation* in one format; without one, or with callables, the plain data of the format's library.
 
-    *marshal* turns a value into plain data before it is written, *unmarshal* the plain data into a value.
+    *marshal* converts a value to plain data before it is written, *unmarshal* converts plain data to a value.
     """
 
     form: ClassVar[Form]
@@ -32,7 +32,8 @@ class DocumentSerializer(FunctionSerializer[T]):
         checked: bool = True,
         localns: Optional[Mapping[str, Any]] = None,
     ) -> None:
-        """*checked* and *localns* as of `MsgpackSerializer`.
+        """*checked* and *localns* as of `MsgpackSerializer`: plain data that would come back as something else, such as
+        a tuple, are refused, too.
 
         Raises TypeError for a type that cannot be stored and read back.
         """
@@ -48,6 +49,7 @@ class DocumentSerializer(FunctionSerializer[T]):
             encode, decode = self._marshalled(marshal, unmarshal)
         elif is_free(annotation):
             encode, decode = self.codec()
+            encode = self.faithful() if checked else encode
             examples = _EXAMPLES
         else:
             encode, decode = self._typed(annotation, checked, localns)
@@ -63,6 +65,22 @@ class DocumentSerializer(FunctionSerializer[T]):
     def codec(cls) -> tuple[Encode, Decode]:
         """Encoder and decoder of plain data."""
 
+    @classmethod
+    def faithful(cls) -> Encode:
+        """The encoder of plain data that refuses values that would be read back as another type."""
+        from .faithful import refuse_changed
+
+        pack, unpack = cls.codec()
+        is_plain = plain_data_of(cls.form)
+
+        def encode(value: Any) -> bytes:
+            data = pack(value)
+            if not is_plain(value):
+                refuse_changed(value, unpack(data), cls.form)
+            return data
+
+        return encode
+
     def typed_codec(self, model: Model) -> tuple[Encode, Decode]:
         """Encoder (unchecked) and decoder of the values of *model*."""
         pack, unpack = self.codec()
@@ -73,7 +91,7 @@ class DocumentSerializer(FunctionSerializer[T]):
         pack, unpack = self.codec()
         model = Model(annotation, self.form, pack, localns)
         if model.shape.loose:  # Json[dict]: nothing to convert, and the format's library is the judge of what is inside
-            return _of_class(getattr(model.shape, "cls", object), pack, unpack)
+            return _of_class(getattr(model.shape, "cls", object), self.faithful() if checked else pack, unpack)
         encode, decode = self.typed_codec(model)
         return (model.checked(encode, decode) if checked else encode), decode
 
@@ -102,6 +120,14 @@ class DocumentSerializer(FunctionSerializer[T]):
     def unchecked(self) -> Serializer[T]:
         """The same without checks on writing."""
         return type(self)(**self._given, checked=False)
+
+
+def plain_data_of(form: Form) -> Callable[[Any], bool]:
+    """The test whether a value is plain data that *form* gives back as it was."""
+    from .scalars import PlainData  # late: it loads what programs without models and documents need not
+
+    test: Callable[[Any], bool] = PlainData(form).fits
+    return test
 
 
 def _of_class(cls: type[Any], pack: Encode, unpack: Decode) -> tuple[Encode, Decode]:

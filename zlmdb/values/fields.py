@@ -88,6 +88,12 @@ class _Reading:
 
     def annotated(self, args: tuple[Any, ...]) -> Type:
         """The recorded form of an Annotated: in FlatBuffers its width counts."""
+        if any(getattr(extra, "makes_arrays", False) for extra in args[1:]):
+            from .arrayfields import array_of
+
+            arrays = array_of(args[0], args[1:])
+            if arrays is not None:
+                return arrays.name
         inner = self.type(args[0], struct=self.form == "flatbuffers" and InStruct in args[1:])
         widths = [extra.fbs for extra in args[1:] if isinstance(extra, Width)]
         if self.form == "flatbuffers" and widths:

@@ -1,16 +1,16 @@
 """Values as JSON (RFC 8259), UTF-8 and compact.
 
-Without a type, and without callables, values are what the standard library's json holds, with its ways: tuples come
-back as lists, keys that are int, float, bool or None as text. The bytes are those of zlmdb <= 26. NaN and the
-infinities, which are no JSON, are read and never written. A value of a model class is an object of its fields by name,
-in the order of the class; bytes are base64 text, other types text as in `scalars`. Equal values are read on CPython and
-PyPy; that they write the same bytes is not promised.
+Without a type, and without callables, values are the plain data of the standard library's json. Values that would be
+read back changed, such as tuples and keys that are not text, are refused, except in classic maps and unchecked. The
+bytes are those of zlmdb 26. NaN and the infinities, which are not JSON, are read and never written. A value of a model
+class is an object of its fields by name, in the order of the class; bytes are base64 text, other types text as in
+`scalars`. CPython and PyPy read equal values, but need not write the same bytes.
 """
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, TypeVar
 
 from .base import Data, Decode, Encode
 from .depth import limited, text_may_be_deep
@@ -29,7 +29,7 @@ dumps: Encode = limited(lambda plain: _to_text(plain).encode(), text_may_be_deep
 
 
 def loads(data: Data) -> Any:
-    """The plain data of JSON text; json itself reads no memoryview."""
+    """The plain data of JSON text; json itself does not read memoryviews."""
     try:
         return json.loads(bytes(data).decode())  # str(data, "utf-8") takes lone surrogates on PyPy
     except json.JSONDecodeError as error:
@@ -44,18 +44,39 @@ class JsonSerializer(DocumentSerializer[T]):
 
     @classmethod
     def codec(cls) -> tuple[Encode, Decode]:
-        """The standard library's encoder and decoder, or msgspec's where they do the same."""
+        """The encoder and decoder of the standard library, or those of msgspec where both do the same."""
         msgspec = find_msgspec()
         return (dumps, loads) if msgspec is None else _with_msgspec(msgspec)
 
+    @classmethod
+    def faithful(cls) -> Encode:
+        """An encoder that checks most documents in one pass."""
+        msgspec = find_msgspec()
+        if msgspec is None:
+            return super().faithful()
+        is_alike, to_bytes, general = _is_alike(), msgspec.json.Encoder().encode, super().faithful()
+
+        def encode(value: Any) -> bytes:
+            try:
+                if is_alike(value):
+                    data: bytes = to_bytes(value)
+                    return data
+            except (OverflowError, RecursionError, UnicodeError):
+                pass
+            return general(value)
+
+        return encode
+
     def typed_codec(self, model: Model) -> tuple[Encode, Decode]:
-        """msgspec's encoder and decoder, where there is msgspec."""
+        """msgspec's encoder and decoder, if msgspec is installed."""
         msgspec = find_msgspec()
         if msgspec is None:
             from .jsonwriter import writer
 
             encode, load = super().typed_codec(model)
             return writer(model.shape, _to_text) or encode, load
+        if model.foreign:
+            return super().typed_codec(model)
         decode: Decode = msgspec.json.Decoder(model.annotation).decode
         if not model.native:
             dump = model.shape.dump
@@ -65,11 +86,9 @@ class JsonSerializer(DocumentSerializer[T]):
 
 
 def _with_msgspec(msgspec: ModuleType) -> tuple[Encode, Decode]:
-    """`dumps` and `loads` by msgspec, in half and a third of the time, for all that it writes and reads as they do."""
-    from .scalars import plain_data
-
+    """`dumps` and `loads` by msgspec, in half and a third of the time, where they have the same results."""
     to_bytes, from_bytes, refusal = msgspec.json.Encoder().encode, msgspec.json.Decoder().decode, msgspec.DecodeError
-    is_alike = plain_data(frozenset({type(None), bool, int, str}), frozenset({str}), _is_short)
+    is_alike = _is_alike()
 
     def encode(value: Any) -> bytes:
         try:
@@ -89,6 +108,13 @@ def _with_msgspec(msgspec: ModuleType) -> tuple[Encode, Decode]:
     return encode, decode
 
 
+def _is_alike() -> Callable[[Any], bool]:
+    """The test whether msgspec writes plain data as the standard library does, and reads it back unchanged."""
+    from .scalars import plain_data
+
+    return plain_data(frozenset({type(None), bool, int, str}), frozenset({str}), _is_short)
+
+
 def _is_short(value: Any) -> bool:
-    """Whether *value* is a float that all write without an exponent."""
+    """Whether *value* is a float that all libraries write without an exponent."""
     return type(value) is float and (1e-4 <= abs(value) < 1e16 or value == 0)

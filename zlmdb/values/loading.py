@@ -1,12 +1,13 @@
-"""How an object of a model class is made of plain data where there is no msgspec (PyPy).
+"""Creates objects of model classes from plain data where there is no msgspec (PyPy).
 
-cattrs makes objects of all classes. For dataclasses a generated function does the same without it, in half of the
-time: fields that are stored as they are need no call. What is not common (a missing field, one of another type) goes
-to cattrs, or to ``load`` of the field's shape.
+cattrs creates objects of all classes. For dataclasses a generated function does the same in half of the time: fields
+that are stored unchanged need no call. Uncommon cases (a missing field, a field of another type) are left to cattrs, or
+to ``load`` of the field's shape.
 """
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Iterable, Mapping
 from typing import Any, Callable, Optional
 from uuid import UUID
@@ -38,7 +39,9 @@ def _when_needed(record: Record) -> Load:
 
 
 def by_cattrs(record: Record) -> Load:
-    """How a dataclass or attrs class is made of a map by cattrs, with our field types."""
+    """The function by which cattrs creates a dataclass or attrs class from a map, with zlmdb's field types."""
+    if importlib.util.find_spec("cattrs") is None:
+        return by_name(record)
     gen = library("cattrs.gen", "cattrs")
     converter = library("cattrs", "cattrs").Converter(detailed_validation=False)
 
@@ -62,8 +65,31 @@ def by_cattrs(record: Record) -> Load:
     return load
 
 
+def by_name(record: Record) -> Load:
+    """How an object is made of a map by a call of its class with the fields by name.
+
+    That is where there is no cattrs: CPython has msgspec, but for models with what that does not know.
+    """
+    given: Any = getattr(record.cls, "__attrs_attrs__", ())
+    arguments = {field.name: field.alias or field.name.lstrip("_") for field in given if field.init}
+
+    def load(data: Any) -> Any:
+        stored = expect(dict, data, record.label)
+        values = {
+            arguments.get(field.name, field.name): field.shape.load(stored[field.stored])
+            for field in record.fields
+            if field.stored in stored and (not arguments or field.name in arguments)
+        }
+        try:
+            return record.cls(**values)
+        except TypeError as error:
+            raise ValueError(f"{record.label}: {error}") from error
+
+    return load
+
+
 def _is_common(record: Record) -> bool:
-    """Whether objects are made by calling the class with each field: those of a dataclass that sets none itself."""
+    """Whether objects are created by calling the class with each field: a dataclass that sets none itself."""
     given: Mapping[str, Any] = getattr(record.cls, "__dataclass_fields__", {})
     return bool(given) and all(given[field.name].init for field in record.fields)
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+from copy import copy as copied
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from typing import Annotated, Any, Literal, Union
+from typing import Annotated, Any, Literal, NamedTuple, Union
 from uuid import UUID
 
 from .description import Description, Type
@@ -18,19 +19,31 @@ _SCALARS: dict[str, Any] = {
 _WIDTHS = {width.fbs: width for width in (*INTEGERS, *FLOATS)}
 
 
-def make_model(description: Description) -> Any:
-    """The type that *description* describes, made of new dataclasses.
+def make_model(description: Description, *, lenient: bool = False) -> Any:
+    """The type that *description* describes, made of new dataclasses and named tuples.
 
-    Raises TypeError where that is not possible: for a class that the file does not describe, or that contains itself.
+    *lenient*: a record may lack a field whose default the file does not hold, and has `UNKNOWN` there. Raises TypeError
+    where that is not possible: for a class that the file does not describe, or that contains itself.
     """
-    return _Builder(description["models"]).type(description["type"])
+    return _Builder(description["models"], lenient).type(description["type"])
+
+
+class Unknown:
+    """Stands for a value that the file does not hold."""
+
+    def __repr__(self) -> str:
+        return "nothing, and only the program knows the default"
+
+
+UNKNOWN: Any = Unknown()
 
 
 class _Builder:
     """Creates the models of one description, each once."""
 
-    def __init__(self, models: list[dict[str, Any]]) -> None:
+    def __init__(self, models: list[dict[str, Any]], lenient: bool) -> None:
         self._models = models
+        self._lenient = lenient
         self._made: dict[int, Any] = {}
 
     def type(self, kind: Type) -> Any:
@@ -62,8 +75,13 @@ class _Builder:
                 raise TypeError("a model that contains itself cannot be made from its description")
             return self._made[number]
         self._made[number] = None
-        fields = [(field["name"], self.type(field["type"]), _field(field)) for field in model["fields"]]
-        made: Any = dataclasses.make_dataclass(f"Model{number}", _ordered(fields))
+        fields = [(field["name"], self.type(field["type"]), _field(field, self._lenient)) for field in model["fields"]]
+        name = f"Model{number}"
+        made: Any = (
+            _named_tuple(name, fields)
+            if model["kind"] == "list"
+            else dataclasses.make_dataclass(name, _ordered(fields))
+        )  # fmt: skip
         if model["kind"] == "struct":
             marked: Any = Annotated
             made = marked[made, InStruct]
@@ -76,13 +94,26 @@ def _literal(values: tuple[Any, ...]) -> Any:
     return special[values]
 
 
-def _field(field: dict[str, Any]) -> Any:
+def _named_tuple(name: str, fields: list[tuple[str, Any, Any]]) -> Any:
+    """A class of records that are stored as lists."""
+    typed: Any = NamedTuple  # checkers want to know the fields
+    made: Any = typed(name, [(field, kind) for field, kind, _ in fields])
+    defaults = [one.default_factory for _, _, one in fields if one.default_factory is not dataclasses.MISSING]
+    values = tuple([make() for make in defaults])
+    made.__new__.__defaults__ = values
+    made._field_defaults = dict(zip(made._fields[len(fields) - len(values) :], values))
+    return made
+
+
+def _field(field: dict[str, Any], lenient: bool) -> Any:
     options: dict[str, Any] = {}
     if "id" in field:
         options["metadata"] = {"id": field["id"]}
     if "default" in field:
-        default = field["default"]
-        options["default_factory"] = lambda: default
+        default = set(field["default"]) if field["type"][0] == "set" else field["default"]
+        options["default_factory"] = lambda: copied(default)
+    elif lenient and ("made" in field or "absent" in field):
+        options["default_factory"] = lambda: UNKNOWN
     return dataclasses.field(**options)
 
 

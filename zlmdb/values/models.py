@@ -1,7 +1,7 @@
-"""Model classes as values: what the formats JSON, CBOR and MessagePack share in storing them.
+"""Model classes as values: the common part of the formats JSON, CBOR and MessagePack.
 
-On CPython msgspec converts, in C. PyPy has no msgspec; there cattrs makes the objects and `shapes` does the rest. The
-bytes of MessagePack and CBOR are the same on both, golden vectors in the tests pin them.
+On CPython msgspec converts, in C. PyPy has no msgspec; there cattrs creates the objects and `shapes` does the rest. The
+bytes of MessagePack and CBOR are the same on both; golden vectors in the tests check this.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ BINARY = (bytes, bytearray, memoryview)
 
 
 class Model:
-    """How values of one type are checked and converted for one format."""
+    """Checks and converts values of one type for one format."""
 
     def __init__(
         self, annotation: Any, form: Form, pack: Callable[[Any], bytes], localns: Optional[Mapping[str, Any]] = None
     ) -> None:
-        """*pack* gives the bytes of plain data. Raises TypeError for a type that cannot be stored and read back."""
+        """*pack* returns the bytes of plain data. Raises TypeError for a type that cannot be stored and read back."""
         # Here and not above: programs without model classes need not load dataclasses, decimal and the like.
         from .describe import describe
         from .shapes import walk
@@ -38,13 +38,15 @@ class Model:
         parts = list(walk(self.shape))
         self.native = all(part.native for part in parts)
         """Whether msgspec's encoder writes the right bytes by itself."""
+        self.foreign = any(part.foreign for part in parts)
+        """Whether msgspec cannot make a value, so that the shape has to."""
         self.recheck = any(part.recheck for part in parts)
         self.form = form
         self.binary = any(part.kind == "any" or bytes in part.sure for part in parts)
         """Whether there may be bytes in a value."""
 
     def checked(self, encode: Encode, decode: Decode) -> Encode:
-        """*encode*, refusing the values that *decode* would not give back."""
+        """*encode*, but refuses values that *decode* would not return unchanged."""
         from .depth import TOO_DEEP, too_deep
         from .shapes import is_plain_container
 
@@ -71,7 +73,7 @@ class Model:
         return encode_reread
 
     def shallow(self, encode: Encode) -> Encode:
-        """*encode*, refusing what is nested too deeply, where the type does not say how deep values are."""
+        """*encode*, but refuses values that are nested too deeply, if the type does not limit the depth."""
         from .depth import MAYBE, limited, may_be_deep
         from .scalars import PlainData
 
@@ -90,7 +92,7 @@ class Model:
     def from_plain(self) -> Callable[[Any], Any]:
         """The function from plain data to a value; raises for what does not fit."""
         msgspec = find_msgspec()
-        if msgspec is None:
+        if msgspec is None or self.foreign:
             return self.shape.load
         convert, annotation = msgspec.convert, self.annotation
         if not self.binary:  # a sixth of the time goes into looking at these types
@@ -99,7 +101,7 @@ class Model:
 
 
 def find_msgspec() -> Optional[ModuleType]:
-    """msgspec, or None where it does not install (PyPy)."""
+    """msgspec, or None if it is not available (PyPy)."""
     try:
         import msgspec
     except ImportError:

@@ -1,7 +1,7 @@
 """Values as MessagePack: the default for model classes, and the fastest format for them.
 
 A record is a map of its fields by name, in the order of the class. Points in time are MessagePack timestamps, sets are
-lists in the order of their items' bytes, what MessagePack has no type for is text (see `scalars`).
+lists sorted by their items' bytes, and types that MessagePack does not have are text (see `scalars`).
 https://github.com/msgpack/msgpack/blob/master/spec.md
 """
 
@@ -21,10 +21,11 @@ T = TypeVar("T")
 
 
 class MsgpackSerializer(FunctionSerializer[T]):
-    """Values of *annotation* as MessagePack; without one, plain data (no tuples or sets: they come back as lists).
+    """Values of *annotation* as MessagePack; without one, plain data (no tuples or sets, which would become lists).
 
-    Writing refuses what would not come back: a text in an int field, a list for a tuple. With *checked* False that is
-    left out, for producers that are trusted; such a value may be stored, and raises `DecodeError` when it is read.
+    Writing refuses values that would not be read back: a text in an int field, a list for a tuple. With *checked* False
+    it does not check, for programs whose values are known to be right; a wrong value may then be stored, and raises
+    `DecodeError` when it is read.
     """
 
     def __init__(
@@ -52,7 +53,7 @@ class MsgpackSerializer(FunctionSerializer[T]):
         return cls(Any if is_free(annotation) else annotation, localns=localns)
 
     def unchecked(self) -> Serializer[T]:
-        """The same without checks on writing; the encoder is then msgspec's own, where there is msgspec."""
+        """The same without checks on writing; the encoder is then msgspec's own, if msgspec is installed."""
         annotation, localns = self._given
         return MsgpackSerializer(annotation, checked=False, localns=localns)
 
@@ -76,10 +77,13 @@ def _packer(msgspec: Optional[ModuleType]) -> Encode:
 def _with_msgspec(model: Model, msgspec: ModuleType) -> tuple[Encode, Decode]:
     pack: Encode = msgspec.msgpack.Encoder().encode
     # The bound methods themselves: nothing of ours runs in reading, nor in unchecked writing.
-    decode: Decode = msgspec.msgpack.Decoder(model.annotation).decode
+    decode: Decode = msgspec.msgpack.Decoder(Any if model.foreign else model.annotation).decode
     if model.native:
         return pack, decode
     dump = model.shape.dump
+    if model.foreign:
+        plain, load = msgspec.msgpack.Decoder().decode, model.shape.load
+        return lambda value: pack(dump(value)), lambda data: load(plain(data))
     return lambda value: pack(dump(value)), decode
 
 

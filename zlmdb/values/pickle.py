@@ -1,7 +1,7 @@
-"""Values as pickles: any Python object, of classes that are there to import when it is read.
+"""Values as pickles: any Python object whose class can be imported when it is read.
 
-**Unpickling runs code.** Whoever can write the file can run anything in the program that reads it, unless `allow` says
-which classes may be made. Writes protocol 5, reads every protocol (zlmdb <= 26 wrote protocol 2).
+**Unpickling runs code.** Whoever can write the file can run anything in the program that reads it, unless `allow`
+restricts the classes. Writes protocol 5, reads every protocol (zlmdb 26 wrote protocol 2).
 https://docs.python.org/3/library/pickle.html
 """
 
@@ -23,21 +23,22 @@ _EXAMPLES: list[Any] = [None, 1, "a", (1, [2]), {"a": {1, 2}}]
 
 
 class PickleSerializer(FunctionSerializer[T]):
-    """Any object, or what fits the type *annotation*: a model class, any other class, or such as ``list[User]``.
+    """Any object, or objects of the type *annotation*: a model class, any other class, or ``list[User]``.
 
-    Values are checked as far as the type says something: fields of model classes, items of lists, dicts and so on.
-    Subclasses fit. An object of a model class that is made of its fields and nothing else is pickled as the tuple of
-    these fields, which takes half the time; attributes that are no fields are not stored. Plainly pickled objects are
-    read all the same. Fields that a class has got since get their defaults, those that it lost are ignored; within an
-    object of another class, pickle itself decides about the latter.
+    Values are checked as far as the type describes them: fields of model classes, items of lists, dicts and so on.
+    Subclasses fit. An object of a model class that consists only of its fields is pickled as a tuple of these fields,
+    which takes half the time; attributes that are not fields are not stored. Plainly pickled objects can also be read.
+    Fields that were added to a class get their defaults, fields that were removed are ignored; within an object of
+    another class, pickle itself handles removed fields.
 
     With *allow*, pickles that name any other class or function are refused, in reading and in writing. Classes that the
-    type names need not be listed, nor None, numbers, text, bytes, lists, dicts and tuples, which pickles hold without
-    naming a class: ``Annotated[User, PickleSerializer(allow=[])]`` is User and the classes in its annotations. Such a
-    pickle sets attributes and items of objects only that its own loading has made, never of a class, of a member of an
-    enum or of an object that a class keeps. It may call each class with any arguments, and what the class then does is
-    the class's own: list none whose ``__init__``, ``__new__`` or ``__setstate__`` does harm. This does not keep a
-    damaged or hostile pickle from taking memory. A pickle that names a class is read about ten times slower so.
+    type names need not be listed, nor None, numbers, text, bytes, lists, dicts and tuples, which pickles contain
+    without naming a class: ``Annotated[User, PickleSerializer(allow=[])]`` allows User and the classes in its
+    annotations. Such a pickle sets attributes and items only of objects that it created itself, never of a class, of a
+    member of an enum or of an object that a class keeps. It may call each class with any arguments, and zlmdb does not
+    control what the class then does: list no class whose ``__init__``, ``__new__`` or ``__setstate__`` does harm. This
+    does not keep a damaged or hostile pickle from using up memory. A pickle that names a class is read about ten times
+    slower this way.
     """
 
     def __init__(
@@ -49,7 +50,7 @@ class PickleSerializer(FunctionSerializer[T]):
         localns: Optional[Mapping[str, Any]] = None,
         as_fields: bool = True,
     ) -> None:
-        """*checked* and *localns* as of `MsgpackSerializer`; *as_fields* False: objects are pickled plainly."""
+        """*checked* and *localns* as for `MsgpackSerializer`; *as_fields* False: objects are pickled plainly."""
         self._given: dict[str, Any] = {
             "allow": None if allow is None else tuple(allow),
             "checked": checked,
@@ -92,7 +93,7 @@ class PickleSerializer(FunctionSerializer[T]):
         return self._copy(self._annotation, checked=False)
 
     def classic(self) -> Serializer[T]:
-        """The same with objects pickled plainly, as zlmdb <= 26 reads them."""
+        """The same with objects pickled plainly, so that zlmdb 26 can read them."""
         return self._copy(self._annotation, as_fields=False)
 
     def _copy(self, annotation: Any, **changes: Any) -> Serializer[Any]:
@@ -100,7 +101,7 @@ class PickleSerializer(FunctionSerializer[T]):
 
 
 def _loader(allow: Optional[Iterable[type[Any]]]) -> Decode:
-    """What reads a pickle, of the classes *allow* only if they are given."""
+    """The function that reads a pickle; with *allow*, only of these classes."""
     if allow is None:
         return pickle.loads
     # Here and not above: few programs list classes, and it takes a millisecond to import.
@@ -110,7 +111,7 @@ def _loader(allow: Optional[Iterable[type[Any]]]) -> Decode:
 
 
 def _reread(encode: Encode, loads: Decode) -> Encode:
-    """*encode*, refusing what *loads* does not read."""
+    """*encode*, but refuses values that *loads* does not read."""
 
     def encode_reread(value: Any) -> bytes:
         data = encode(value)

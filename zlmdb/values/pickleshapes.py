@@ -17,6 +17,7 @@ from typing import Any, Optional
 from .base import is_a, typename
 from .checks import Check
 from .describe import DICTS, SETS, Reader, model_record
+from .pydantics import PydanticRecord
 from .scalars import Shape
 from .shapes import DictOf, ListOf, Record, TupleOf, TypedDictRecord, UnionOf, walk
 
@@ -117,6 +118,8 @@ class PickleReader(Reader):
             record, names = model_record(cls, where)
         except TypeError:
             return InstanceOf(cls)
+        if isinstance(record, PydanticRecord):
+            return InstanceOf(cls)  # which pickles itself
         try:
             hints = self.hints(cls)
         except TypeError:

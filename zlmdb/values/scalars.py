@@ -42,6 +42,9 @@ class Shape:
     native: bool = True
     """Whether msgspec's own encoder writes the bytes that `dump` would lead to (children not considered)."""
 
+    foreign: bool = False
+    """Whether msgspec knows nothing of it, so that `load` has to make what holds one (children not considered)."""
+
     recheck: bool = False
     """Whether only reading back tells that a value can be read back (children not considered)."""
 

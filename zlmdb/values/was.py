@@ -1,4 +1,4 @@
-"""The former name of a field, said in its annotation."""
+"""The former name of a field, as a marker in its annotation."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from typing import NamedTuple
 
 
 class Was(NamedTuple):
-    """The name that a field had before: ``email: Annotated[str, Was("mail")]``.
+    """The former name of a field: ``email: Annotated[str, Was("mail")]``.
 
-    A program that opens the file to write stores the records anew, under the write lock, and the file has the new
-    name from then on. One that opens it read-only reads the old name as the new one, and changes nothing. A field that
-    was renamed twice has two of them. They may stay for ever, and must stay as long as there are files with the name.
+    The first program that opens the file to write converts the records, under the write lock, and from then on the file
+    has the new name. A program that opens the file read-only reads the old name as the new one, and changes nothing. A
+    field that was renamed twice has two markers. They may stay forever, and must stay as long as there are files with
+    the old name.
     """
 
     name: str

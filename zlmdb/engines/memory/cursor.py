@@ -1,18 +1,18 @@
-"""A position in the records of one key space in memory."""
+"""A position in the records of one keyspace in memory."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal, Optional, overload
 
-from .records import ENDED, KeySpace, Records, as_bytes
+from .records import ENDED, KeyspaceHandle, Records, as_bytes
 
 if TYPE_CHECKING:
     from .transaction import MemoryTransaction
 
 
 class MemoryCursor:
-    """A position in one key space, as a key: it stays between its neighbours when its record is deleted.
+    """A position in one keyspace, as a key: it stays between its neighbours when its record is deleted.
 
     `next` then goes to the following record and `prev` to the preceding one. Asking for `key` or `value` there moves
     the cursor to the following record, as LMDB does. A move that fails leaves the cursor nowhere for `key`, `value` and
@@ -21,7 +21,7 @@ class MemoryCursor:
 
     __slots__ = ("_at", "_db", "_here", "_key", "_reverse", "_stamp", "_txn", "_walk")
 
-    def __init__(self, txn: MemoryTransaction, db: KeySpace) -> None:
+    def __init__(self, txn: MemoryTransaction, db: KeyspaceHandle) -> None:
         self._txn: Optional[MemoryTransaction] = txn
         self._db = db
         self._key: Optional[bytes] = None

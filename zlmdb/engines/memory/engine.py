@@ -78,7 +78,7 @@ class MemoryEngine:
             return None
 
     def holds_spaces(self, env: MemoryEnvironment, txn: MemoryTransaction) -> bool:
-        """Whether there is any key space but the main one."""
+        """Whether there is any keyspace but the main one."""
         return len(txn.spaces) > 1
 
     def closed(self) -> None:

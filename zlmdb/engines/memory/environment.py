@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Optional
 
 from ... import errors
-from .records import PAGE, KeySpace, Records, as_bytes
+from .records import PAGE, KeyspaceHandle, Records, as_bytes
 from .transaction import MemoryTransaction
 from .versions import Versions, Writer
 
@@ -31,7 +31,7 @@ class MemoryEnvironment:
         self.versions = Versions()
         self._maxsize = maxsize
         self._max_key_size = max_key_size
-        self._handles: dict[bytes, KeySpace] = {}
+        self._handles: dict[bytes, KeyspaceHandle] = {}
 
     def __enter__(self) -> MemoryEnvironment:
         return self
@@ -49,7 +49,7 @@ class MemoryEnvironment:
         return MemoryTransaction(self, db, parent, write, bool(buffers))
 
     def open_db(self, key: Optional[bytes] = None, txn: Optional[Any] = None, *, create: bool = True) -> Any:
-        """The handle of the key space named *key* (None: the main one), created in *txn* or a transaction of its own.
+        """The handle of the keyspace named *key* (None: the main one), created in *txn* or a transaction of its own.
 
         Raises `KeyError` when it does not exist and *create* is false.
         """
@@ -58,7 +58,7 @@ class MemoryEnvironment:
             return self.versions.main
         key = as_bytes(key)
         self.check_key(key)
-        handle = self._handles.setdefault(key, KeySpace(key))
+        handle = self._handles.setdefault(key, KeyspaceHandle(key))
         if handle in (self.versions.committed if txn is None else txn.spaces):
             return handle
         if not create:
@@ -80,7 +80,7 @@ class MemoryEnvironment:
         self.versions.check_open()
 
     def stat(self) -> Mapping[str, int]:
-        """Statistics of the main key space, as of the last commit."""
+        """Statistics of the main keyspace, as of the last commit."""
         with self.begin() as txn:
             return txn.stat()
 

@@ -1,4 +1,4 @@
-"""The records of key spaces in memory, and what a transaction sees of them."""
+"""The records of keyspaces in memory, and what a transaction sees of them."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class _SortedKeys(Protocol):
     def __len__(self) -> int: ...
 
 
-class KeySpace:
-    """A database handle: the name of a key space, for as long as the environment lives."""
+class KeyspaceHandle:
+    """A database handle: the name of a keyspace, for as long as the environment lives."""
 
     __slots__ = ("name",)
 
@@ -38,11 +38,11 @@ class KeySpace:
         self.name = name
 
     def __repr__(self) -> str:
-        return "main key space" if self.name is None else f"key space {self.name!r}"
+        return "main keyspace" if self.name is None else f"keyspace {self.name!r}"
 
 
 class Records:
-    """The records of one key space: a dict to find one, the sorted keys to walk them."""
+    """The records of one keyspace: a dict to find one, the sorted keys to walk them."""
 
     __slots__ = ("born", "keys", "owner", "size", "stamp", "values")
 
@@ -100,13 +100,13 @@ class Records:
         }  # fmt: skip
 
 
-class Spaces(dict[KeySpace, Records]):
+class Spaces(dict[KeyspaceHandle, Records]):
     """What a transaction sees. A look-up that fails explains itself, so that one that succeeds costs nothing more."""
 
-    def __missing__(self, db: KeySpace) -> NoReturn:
+    def __missing__(self, db: KeyspaceHandle) -> NoReturn:
         self.refuse(db)
 
-    def refuse(self, db: Optional[KeySpace] = None) -> NoReturn:
+    def refuse(self, db: Optional[KeyspaceHandle] = None) -> NoReturn:
         """Raise the error that says why *db* cannot be seen."""
         raise errors.TransactionStale(
             f"the transaction has no {db!r}: it was created after the transaction began, or dropped; begin again"
@@ -114,17 +114,17 @@ class Spaces(dict[KeySpace, Records]):
 
 
 class _Ended(Spaces):
-    def refuse(self, db: Optional[KeySpace] = None) -> NoReturn:
+    def refuse(self, db: Optional[KeyspaceHandle] = None) -> NoReturn:
         raise errors.TransactionClosed("the transaction or cursor has ended; begin another one")
 
 
 class _Forked(Spaces):
-    def refuse(self, db: Optional[KeySpace] = None) -> NoReturn:
+    def refuse(self, db: Optional[KeyspaceHandle] = None) -> NoReturn:
         raise errors.ForkedTransaction("the transaction was begun in the parent process, before fork; begin another")
 
 
 class _InChild(Spaces):
-    def refuse(self, db: Optional[KeySpace] = None) -> NoReturn:
+    def refuse(self, db: Optional[KeyspaceHandle] = None) -> NoReturn:
         raise errors.NestedTransaction("the transaction has an open child transaction: use that one, or end it first")
 
 

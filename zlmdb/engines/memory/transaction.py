@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Optional
 
 from ... import errors
 from .cursor import MemoryCursor
-from .records import BEGINNING, ENDED, FORKED, IN_CHILD, KeySpace, Records, Spaces, as_bytes, stamps
+from .records import BEGINNING, ENDED, FORKED, IN_CHILD, KeyspaceHandle, Records, Spaces, as_bytes, stamps
 
 if TYPE_CHECKING:
     from .environment import MemoryEnvironment
@@ -23,7 +23,7 @@ class MemoryTransaction:
 
     Raises `TransactionClosed` after its end, `NestedTransaction` while it has an open child, `ReadonlyDatabase` on a
     write in a read transaction, `EncodeError` for an empty key or one that is too long to store, `DatabaseFull`,
-    `TransactionStale` for a key space that its snapshot does not have.
+    `TransactionStale` for a keyspace that its snapshot does not have.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class MemoryTransaction:
         """Views of a key and its value."""
         return self.lend(pair[0]), self.lend(pair[1])
 
-    def store(self, key: Any, value: Any, overwrite: bool, append: bool, db: KeySpace) -> bool:
+    def store(self, key: Any, value: Any, overwrite: bool, append: bool, db: KeyspaceHandle) -> bool:
         """Do what `put` promises."""
         records, writer = self.to_write(db)
         env = self._env
@@ -108,7 +108,7 @@ class MemoryTransaction:
             writer.set(records, key, value)
         return True
 
-    def to_write(self, db: Optional[KeySpace]) -> tuple[Records, Writer]:
+    def to_write(self, db: Optional[KeyspaceHandle]) -> tuple[Records, Writer]:
         """The records of *db*, and the writer to change them with."""
         records = self.spaces[self._db if db is None else db]
         if self.writer is None:

@@ -1,7 +1,7 @@
 """The last commit, the readers of it and of older ones, and the one writer of the next.
 
 How a snapshot stays one: the writer changes records in place and logs how to undo each change, unless a reader holds
-them; then it changes a copy. A reader that begins meanwhile is given a copy with the log undone. So a key space is
+them; then it changes a copy. A reader that begins meanwhile is given a copy with the log undone. So a keyspace is
 copied at most once in a write transaction, and only when readers and the writer overlap.
 """
 
@@ -13,7 +13,7 @@ from collections import deque
 from typing import Any, NamedTuple, Optional
 
 from ... import errors
-from .records import FORKED, KeySpace, Records, Spaces, stamps
+from .records import FORKED, KeyspaceHandle, Records, Spaces, stamps
 
 
 class Writer:
@@ -27,16 +27,16 @@ class Writer:
         self.spaces = spaces
         self.thread = threading.get_ident()
         self.stamp = next(stamps)
-        # Each entry: records, key and the value before; or None, a key space and the records before.
+        # Each entry: records, key and the value before; or None, a keyspace and the records before.
         self.log: list[tuple[Optional[Records], Any, Any]] = []
-        self.in_place: list[tuple[KeySpace, Records]] = []  # what changes while it is the last commit's
+        self.in_place: list[tuple[KeyspaceHandle, Records]] = []  # what changes while it is the last commit's
 
     def set(self, records: Records, key: bytes, value: Optional[bytes]) -> None:
         """Store a record, or delete it when *value* is None."""
         self.log.append((records, key, records.values.get(key)))
         records.set(key, value)
 
-    def replace(self, db: KeySpace, fresh: bool) -> None:
+    def replace(self, db: KeyspaceHandle, fresh: bool) -> None:
         """Put empty records, or with *fresh* false nothing, in the place of *db*'s."""
         self.log.append((None, db, self.spaces.get(db)))
         if fresh:
@@ -45,7 +45,7 @@ class Writer:
         else:
             self.spaces.pop(db, None)
 
-    def own(self, db: KeySpace, newest_reader: int) -> Records:
+    def own(self, db: KeyspaceHandle, newest_reader: int) -> Records:
         """The records of *db*, to change: themselves if no reader holds them, else a copy."""
         records = self.spaces[db]
         if newest_reader >= records.born:
@@ -95,7 +95,7 @@ class Versions:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.main = KeySpace(None)
+        self.main = KeyspaceHandle(None)
         empty = Spaces({self.main: Records({}, (), size=0, stamp=next(stamps), born=0)})
         self._state = State(empty, 0, None)
         self.is_open = True
@@ -158,7 +158,7 @@ class Versions:
             self._state = State(committed, last_id, writer)
             return writer
 
-    def own(self, writer: Writer, db: KeySpace, records: Records) -> Records:
+    def own(self, writer: Writer, db: KeyspaceHandle, records: Records) -> Records:
         """The records of *db* for *writer* to change; under the lock."""
         if records.owner == writer.stamp:
             return records

@@ -14,6 +14,8 @@ import types
 from collections.abc import Mapping, Sequence
 from typing import Any, Callable, NamedTuple, Optional
 
+from ...handlers import let_through
+from .code import assigned
 from .known import CONTAINERS, PLAIN, kind_of, names_of
 from .sight import is_constant
 
@@ -182,7 +184,8 @@ def read_again(function: Any, steps: Sequence[Step]) -> Optional[list[Any]]:
             elif not _holds(value, step, values):
                 return None
             values.append(value)
-    except (AttributeError, LookupError, TypeError):
+    except (AttributeError, LookupError, TypeError) as error:
+        let_through(error)
         return None
     return values
 
@@ -193,6 +196,33 @@ def _holds(value: Any, step: Step, values: list[Any]) -> bool:
     if step.check == SLOT:
         return value is values[step.expected]
     return type(value) is step.expected if step.check == TYPE else value is step.expected
+
+
+def frozen(function: Any) -> Any:
+    """*function* with the plain values that it has captured now, whatever the variables around it become.
+
+    A condition that is made in a loop means the turn of the loop in which it was made.
+    """
+    if type(function) is not types.FunctionType or not function.__closure__:
+        return function
+    written = assigned(function.__code__)
+    cells: list[types.CellType] = []
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__):
+        value = MISSING if name in written else _content(cell)
+        cells.append(types.CellType(value) if value is not MISSING and is_settled(value) else cell)
+    copy = types.FunctionType(
+        function.__code__, function.__globals__, function.__name__, function.__defaults__, tuple(cells)
+    )
+    copy.__kwdefaults__ = function.__kwdefaults__
+    copy.__qualname__ = function.__qualname__
+    return copy
+
+
+def _content(cell: types.CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return MISSING
 
 
 def is_settled(value: Any) -> bool:

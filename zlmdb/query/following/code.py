@@ -194,6 +194,22 @@ def _is_searchable(constant: Any) -> bool:
     return type(constant) in (tuple, frozenset, str, bytes)
 
 
+def assigned(code: CodeType) -> frozenset[str]:
+    """The variables of the functions around *code* that it, or what is written in it, assigns to."""
+    found: Optional[frozenset[str]] = _assigned.get(code)
+    if found is None:
+        names = [
+            instruction.argval
+            for one in nested(code)
+            if one.co_freevars and not set(one.co_code[::2]).isdisjoint(_STORES)
+            for instruction in dis.get_instructions(one)
+            if instruction.opcode in _STORES
+        ]
+        found = frozenset(names)
+        _assigned.keep(code, found)
+    return found
+
+
 def is_searching(code: CodeType, at: int) -> bool:
     """Whether the instruction *at* that number of bytes in *code* is an ``in``."""
     return code.co_code[at] in _IN
@@ -243,6 +259,7 @@ class ByCode:
 
 
 _scanned: ByCode = ByCode(1024)
+_assigned: ByCode = ByCode(1024)
 
 
 def understood() -> bool:

@@ -8,8 +8,9 @@ import types
 from collections.abc import Mapping, Sequence
 from typing import Any, Callable, NamedTuple, Optional
 
+from ...handlers import let_through
 from .arity import takes_key
-from .captured import Step, read_again
+from .captured import Step, frozen, read_again
 from .code import ByCode, understood
 from .fields import static
 from .folding import Changed, Folding
@@ -35,15 +36,17 @@ _CHECKED = 8
 class Reading:
     """What following a function gave, for all functions of the same code that captured alike."""
 
-    __slots__ = ("condition", "guards", "node", "steps", "to_check", "trusted", "ways")
+    __slots__ = ("calls", "condition", "guards", "keyed", "node", "steps", "to_check", "trusted", "ways")
 
-    def __init__(self, node: Node, session: Session, ways: int, condition: bool) -> None:
+    def __init__(self, node: Node, session: Session, ways: int, condition: bool, keyed: bool) -> None:
         self.node = node
+        self.keyed = keyed
         self.steps: tuple[Step, ...] = tuple(session.captured.steps)
         self.guards = tuple([(guard, *expected) for guard, expected in session.guards.items()])
         self.ways = ways
         self.condition = condition
         self.to_check = _CHECKED
+        self.calls = bool(calls(node))
         self.trusted = True
 
     def values(self, function: Function) -> Optional[list[Any]]:
@@ -54,7 +57,8 @@ class Reading:
         given = Given((), values)
         try:
             return values if all([_holds(guard, given) for guard in self.guards]) else None
-        except Exception:
+        except Exception as error:
+            let_through(error)
             return None
 
 
@@ -76,13 +80,19 @@ class Followed:
     __slots__ = ("function", "parameters", "reading")
 
     def __init__(self, reading: Reading, function: Function, parameters: Sequence[Any]) -> None:
-        self.reading, self.function, self.parameters = reading, function, parameters
+        self.reading, self.parameters = reading, parameters
+        self.function = frozen(function) if reading.calls or reading.to_check > 0 else function
 
     @property
     def node(self) -> Node:
         """The expression."""
         reading = self.reading
-        return reading.node if reading.trusted else Called((_DISTRUSTED,))
+        return reading.node if reading.trusted else _DISTRUSTED
+
+    @property
+    def keyed(self) -> bool:
+        """Whether the function takes the key of a record, too."""
+        return self.reading.keyed
 
     @property
     def ways(self) -> int:
@@ -117,12 +127,14 @@ class Followed:
         try:
             answer = self.evaluated(*arguments)
         except Exception as error:
+            let_through(error)
             return self._compared_error(reading, arguments, error)
         if isinstance(reading.node, Called):
             return answer
         try:
             found = self._called(arguments)
-        except Exception:
+        except Exception as error:
+            let_through(error)
             reading.trusted = False
             raise
         if not same(answer, found):
@@ -133,6 +145,7 @@ class Followed:
         try:
             found = self._called(arguments)
         except Exception as own:
+            let_through(own)
             reading.trusted = type(own) is type(error)
             raise
         reading.trusted = False
@@ -142,7 +155,7 @@ class Followed:
         return spelled(self.node)
 
 
-_DISTRUSTED = "the expression found gave another answer than the function"
+_DISTRUSTED = Called(("the expression found gave another answer than the function",))
 
 
 def same(one: Any, other: Any) -> bool:
@@ -153,7 +166,8 @@ def same(one: Any, other: Any) -> bool:
         return False
     try:
         return bool(one == other) or (one != one and other != other) or repr(one) == repr(other)
-    except Exception:
+    except Exception as error:
+        let_through(error)
         return True
 
 
@@ -184,6 +198,11 @@ class Following:
         self._types = Arguments(self._home.known(value), self._home.known(key))
         self._kept = {True: ByCode(_KEPT), False: ByCode(_KEPT)}
         self._lock = threading.Lock()
+
+    @property
+    def value_type(self) -> Known:
+        """What is known of the value of a record."""
+        return self._types.value
 
     def condition(self, function: Function) -> Followed:
         """*function* as a condition: only whether its result is true counts.
@@ -224,7 +243,7 @@ class Following:
         finally:
             values = list(session.values)
             session.forget()
-        return Followed(Reading(node, session, ways, condition), function, values)
+        return Followed(Reading(node, session, ways, condition, takes_key(function)), function, values)
 
     def _explored(self, session: Session, function: Function, condition: bool) -> tuple[Node, int]:
         if not understood():

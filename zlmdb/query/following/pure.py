@@ -21,6 +21,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+from ..ordering import desc
 from .known import BOOL, FLOAT, INT, LIST, SOMETHING, STR, UNKNOWN, Known
 from .known import DATE as _DATE
 from .known import DATETIME as _DATETIME
@@ -65,6 +66,7 @@ PURE: Mapping[Any, Known] = {
     datetime.strptime: _DATETIME,
     int.from_bytes: INT,
     float.fromhex: FLOAT,
+    desc: SOMETHING,
 }
 """Pure functions, with what is known of what they give."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, NoReturn, Optional
 
+from ...handlers import let_through
 from .known import Home
 from .nodes import Called, Constant, Given, Node, Nodes
 from .operations import Compare, IsNone
@@ -212,12 +213,14 @@ class Trace:
         except Blocked as blocked:
             return Called((str(blocked),))
         except (TypeError, AttributeError) as error:
+            let_through(error)
             missing = _none_used(run, error)
             if missing is not None:
                 text = f"{missing!r} may be None: {error}; ask `{missing!r} is not None` before"
                 raise Refused(text) from error
             return Called((described(error),))
         except Exception as error:
+            let_through(error)
             return Called((described(error),))
 
 

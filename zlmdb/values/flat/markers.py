@@ -1,4 +1,4 @@
-"""What an annotation may say about how a field is stored: ``Annotated[int, U16]``, ``Annotated[Point, InStruct]``."""
+"""Markers in annotations that determine how a field is stored: ``Annotated[int, U16]`` and others."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FLOATS = (F32, F64)
 
 
 class InStruct:
-    """The marker of a model class that is stored as a FlatBuffers struct: in place, never to be changed.
+    """The marker of a model class that is stored as a FlatBuffers struct: inline, so it can never change.
 
     Its fields are numbers, bools, enums and other such structs. ``Annotated[Point, InStruct]``.
     """
@@ -41,7 +41,7 @@ class InStruct:
 class Id(NamedTuple):
     """The id of a field, for classes whose fields have no metadata: ``Annotated[int, Id(3)]``.
 
-    A dataclass or attrs class may also write ``field(metadata={"id": 3})``. Either all fields of a class have one, or
+    A dataclass or attrs class may also use ``field(metadata={"id": 3})``. Either all fields of a class have an id, or
     none: then they are numbered in their order. The ids of removed fields are left out and never used again.
     """
 

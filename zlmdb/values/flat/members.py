@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Callable, Optional
 
 from ..base import typename
+from ..pydantics import argument, fields_of, is_pydantic
 
 
 class Member:
@@ -52,6 +53,8 @@ def members(cls: Any, where: str) -> tuple[list[Member], str, bool]:
         )
     if hasattr(cls, "__struct_config__"):
         return _struct(cls), "cls($)", hasattr(cls, "__post_init__")
+    if is_pydantic(cls):
+        return _pydantic(cls, where), "cls($)", True
     mro: tuple[Any, ...] = getattr(cls, "__mro__", ())
     if tuple in mro and hasattr(cls, "_fields"):
         made = "_fields" in vars(_owner(cls, "__new__")) and _owner(cls, "__init__") is object
@@ -158,6 +161,18 @@ def _struct(cls: Any) -> list[Member]:
             member.defaults(field.default)
         elif field.default_factory is not msgspec.NODEFAULT:
             member.factory = field.default_factory
+        found.append(member)
+    return found
+
+
+def _pydantic(cls: Any, where: str) -> list[Member]:
+    found: list[Member] = []
+    for name, field in fields_of(cls).items():
+        member = Member(name, f"$.{name}", f"{argument(cls, name, where)}=$")
+        if field.default_factory is not None:
+            member.factory = field.default_factory
+        elif not field.is_required():
+            member.defaults(field.default)
         found.append(member)
     return found
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Optional
 
 from ...codegen import value_of
@@ -65,7 +66,9 @@ class Node:
     def refusal(self, value: Any, path: str) -> str:
         """The text that says so."""
         stored = f" (stored as {self.fbs})" if self.fbs not in ("", self.label) else ""
-        return f"{path}: expected {self.label}{stored}, got {show(value)} ({typename(type(value))})"
+        naive = self.label == "datetime" and type(value) is datetime and value.utcoffset() is None
+        wanted = " with a time zone, such as datetime.now(timezone.utc)" if naive else ""
+        return f"{path}: expected {self.label}{wanted}{stored}, got {show(value)} ({typename(type(value))})"
 
     def children(self) -> Iterable[Node]:
         """The nodes this one is made of."""

@@ -41,6 +41,7 @@ from uuid import UUID
 from ...typeargs import nested_types
 from ..base import is_a, is_free, typename
 from ..describe import bound_types, renamed, unresolved
+from ..pydantics import hints_of, is_pydantic
 from . import runtime
 from .markers import BOOL, F64, FLOATS, I32, I64, INTEGERS, U8, U16, Id, InStruct, Width
 from .members import Member, is_bare, members
@@ -151,6 +152,11 @@ class _Reader:
             return self.node(same, where, width, in_struct)
         origin, args = typing.get_origin(annotation), typing.get_args(annotation)
         if origin is Annotated:
+            if any(getattr(extra, "makes_arrays", False) for extra in args[1:]):
+                from ..arrayfields import array_of  # late: few models have arrays
+
+                arrays = self.name(array_of(args[0], args[1:]), "arrays")
+                return Blob("array", f"{arrays}.takes($)", f"{arrays}.raw_encode($)", f"{arrays}.raw_decode(bytes($))")
             widths = [extra for extra in args[1:] if is_a(extra, Width)]
             return self.node(args[0], where, widths[0] if widths else width, in_struct or InStruct in args[1:])
         if getattr(origin, "_name", None) in _QUALIFIERS:
@@ -368,6 +374,8 @@ class _Reader:
         return found, call
 
     def hints(self, cls: Any, where: str) -> dict[str, Any]:
+        if is_pydantic(cls):
+            return hints_of(cls)
         localns = {**(self.localns or {}), **nested_types(cls)}
         try:
             hints = typing.get_type_hints(cls, localns=localns, include_extras=True)

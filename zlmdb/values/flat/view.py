@@ -1,4 +1,4 @@
-"""Lazy read-only views of stored objects: an attribute is read when it is asked for, and only that."""
+"""Lazy read-only views of stored objects: only the attributes that a program accesses are read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .schema import Schema
 
 
 class View:
-    """What views of all classes have in common. The attributes are the fields of the model class."""
+    """The common part of the views of all classes. The attributes are the fields of the model class."""
 
     __slots__ = ("_data", "_fields", "_table")
 
@@ -49,7 +49,7 @@ _VIEWS = Recipe("FlatBuffers views", general=("any__",), self=View)
 
 
 def load(view: Any) -> Any:
-    """The object that *view* is a view of, read as a whole."""
+    """The whole object of *view*."""
     if not isinstance(view, View):
         raise TypeError(f"expected a view, got {show(view)}")
     try:

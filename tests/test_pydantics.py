@@ -1,0 +1,143 @@
+"""Pydantic models as values: stored by their fields, made and validated by Pydantic when they are read."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Annotated, Any, Optional, Union
+from uuid import UUID
+
+import pytest
+
+import zlmdb
+from zlmdb import values
+from zlmdb.values import serializer
+
+pydantic = pytest.importorskip("pydantic", reason="not installed on PyPy")
+BaseModel, Field = pydantic.BaseModel, pydantic.Field
+FORMATS: dict[str, Any] = {
+    "msgpack": values.Msgpack, "cbor": values.Cbor, "json": values.Json, "flatbuffers": values.FlatBuffers,
+    "pickle": values.Pickle,
+}  # fmt: skip
+
+
+class Address(BaseModel):  # type: ignore[misc, valid-type]  # known when the test runs
+    city: str
+    zip: Optional[int] = None
+
+
+class User(BaseModel):  # type: ignore[misc, valid-type]
+    id: UUID
+    name: Annotated[str, Field(min_length=1, alias="fullName")]
+    born: date
+    address: Address
+    tags: set[str] = Field(default_factory=set)
+    price: Decimal = Decimal("1.50")
+    seen: list[Address] = Field(default_factory=list)
+
+    @pydantic.field_validator("name")
+    @classmethod
+    def no_digits(cls, value: str) -> str:
+        if any(map(str.isdigit, value)):
+            raise ValueError("a name has no digits")
+        return value
+
+
+ANN = User(
+    id=UUID(int=1), fullName="Ann", born=date(2001, 2, 3), address=Address(city="Rome"), tags={"b", "a"},
+    seen=[Address(city="Bonn", zip=53111)],
+)  # fmt: skip
+
+
+@pytest.fixture(params=list(FORMATS))
+def codec(request: pytest.FixtureRequest) -> Any:
+    return serializer(FORMATS[request.param][User])
+
+
+def test_a_model_comes_back(codec: Any) -> None:
+    found = codec.decode(memoryview(codec.encode(ANN)))
+    assert (found, type(found), type(found.address)) == (ANN, User, Address)
+
+
+def test_what_does_not_fit_is_refused(codec: Any) -> None:
+    for wrong in ({"born": "soon"}, {"address": {"city": "Rome"}}, {"tags": ["a"]}, {"seen": [1]}):
+        if codec.name == "pickle":
+            continue  # which stores objects as they are
+        with pytest.raises(zlmdb.EncodeError):
+            codec.encode(ANN.model_copy(update=wrong))
+    with pytest.raises(zlmdb.EncodeError):
+        codec.encode({"name": "Ann"})
+
+
+@pytest.mark.parametrize("form", ["msgpack", "cbor", "json", "flatbuffers"])
+def test_pydantic_validates_what_is_written_and_read(form: str) -> None:
+    codec = serializer(FORMATS[form][User])
+    for name in ("", "Ann 2"):
+        changed = ANN.model_copy(update={"name": name})
+        with pytest.raises(zlmdb.EncodeError):
+            codec.encode(changed)
+        data = codec.unchecked().encode(changed)
+        with pytest.raises(zlmdb.DecodeError):
+            codec.decode(data)
+
+
+def test_extra_values_are_refused_and_not_lost() -> None:
+    class Open(BaseModel):  # type: ignore[misc, valid-type]
+        model_config = pydantic.ConfigDict(extra="allow")
+        id: int
+
+    codec = serializer(Open)
+    assert codec.decode(codec.encode(Open(id=1))) == Open(id=1)
+    with pytest.raises(zlmdb.EncodeError, match="no field 'more'"):
+        codec.encode(Open(id=1, more=2))
+
+
+def test_a_root_model_and_a_generic_one_come_back() -> None:
+    Names = pydantic.RootModel[list[str]]
+    assert serializer(Names).decode(serializer(Names).encode(Names(["a"]))) == Names(["a"])
+    Item = pydantic.create_model("Item", value=(Union[int, None], None))
+    assert serializer(Item).decode(serializer(Item).encode(Item(value=3))) == Item(value=3)
+
+
+def test_a_model_inside_of_a_dataclass_and_in_a_union_comes_back() -> None:
+    from dataclasses import dataclass
+
+    @dataclass
+    class Holder:
+        user: User
+        other: Union[Address, int, None] = None
+
+    for form in ("msgpack", "cbor", "json"):
+        codec = serializer(FORMATS[form][Holder])
+        for other in (Address(city="X"), 3, None):
+            assert codec.decode(codec.encode(Holder(ANN, other))) == Holder(ANN, other)
+
+
+def test_a_table_of_models_has_indexes_filters_and_recorded_fields(tmp_path: Path) -> None:
+    class Users(zlmdb.Table[UUID, User]):
+        by_name = zlmdb.UniqueIndex[str]("name")
+
+    class Store(zlmdb.Schema):
+        users: Users
+        flat: zlmdb.Table[int, zlmdb.FlatBuffers[User]]
+
+    with zlmdb.open(tmp_path / "db", Store) as db:
+        with db.write() as t:
+            t.users[ANN.id] = ANN
+            t.flat[1] = ANN
+            with t.users.edit(ANN.id) as user:
+                user.tags.add("c")
+        with db.read() as t:
+            assert t.users.by_name["Ann"].tags == {"a", "b", "c"}
+            assert t.flat[1] == ANN
+        assert "tags: set[str] = []" in str(db.tables()["users"].fields)
+
+    class Later(BaseModel):  # type: ignore[misc, valid-type]
+        id: UUID
+
+    class Other(zlmdb.Schema):
+        users: zlmdb.Table[UUID, Later]
+
+    with pytest.raises(zlmdb.SchemaMismatch, match="lacks name, born"):
+        zlmdb.open(tmp_path / "db", Other)

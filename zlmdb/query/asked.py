@@ -1,0 +1,118 @@
+"""What a function of a query says of one record, as a part of the source of a loop.
+
+The expression that following the function gave is written out as it is, so that it means what Python means by it. What
+is captured comes as arguments of the loop: one loop serves all functions of the same code.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from keyword import iskeyword
+from typing import Any
+
+from ..codegen import parses
+from .following import Followed, Given, Node, walk
+from .following.known import kind_of
+from .following.nodes import Argument, Called, Constant, Parameter, Variable, spelled
+from .following.operations import Attribute, Not
+
+_SHORT = 40
+"""Characters up to which a constant is written into the source."""
+
+
+class Asked:
+    """A part of what a function says: *node*, asked of a record with what the function captured."""
+
+    __slots__ = ("followed", "node", "numbers")
+
+    def __init__(self, followed: Followed, node: Node) -> None:
+        self.followed, self.node = followed, node
+        inside = list(walk(node))
+        self.numbers = sorted({one.number for one in inside if isinstance(one, Parameter)})
+        """The captured values that it needs."""
+
+    @property
+    def keyed(self) -> bool:
+        """Whether it asks for the key of a record."""
+        return self.followed.keyed and any([isinstance(one, (Argument, Called)) for one in walk(self.node)])
+
+    def shape(self) -> Any:
+        """What is the same for two that differ in nothing but captured values. Hashable."""
+        return self.node, self.followed.keyed
+
+    def arguments(self) -> list[Any]:
+        """What the loop is given for it: the function, and captured values."""
+        parameters = self.followed.parameters
+        return [self.followed.function, *[parameters[number] for number in self.numbers]]
+
+    def names(self, number: int) -> list[str]:
+        """What the loop calls the `arguments` of the asked one with that *number*."""
+        return [f"asked{number}", *[f"asked{number}_{one}" for one in self.numbers]]
+
+    def source(self, number: int, names: dict[str, Any]) -> str:
+        """The expression, of ``value`` and ``key``. It adds to *names* what it needs."""
+        records = ("load_key(key)", "value") if self.followed.keyed else ("value",)
+        source = _Writing(f"asked{number}", records, names).spell(self.node)
+        if not parses(f"{'(' * _ROOM}{source}{')' * _ROOM}"):
+            name = f"interpreted{len(names)}"
+            names[name] = interpreted(self.node, self.numbers)
+            return f"{name}([{', '.join(self.names(number))}], [{', '.join(records)}])"
+        return source
+
+    def __repr__(self) -> str:
+        return spelled(self.node)
+
+
+_ROOM = 8
+"""Parentheses that the loop may put around an expression."""
+
+
+def interpreted(node: Node, numbers: Sequence[int]) -> Callable[[list[Any], list[Any]], Any]:
+    """The function that evaluates *node*, of what `Asked.arguments` gives and the arguments of the function."""
+    count = max(numbers, default=-1) + 1
+
+    def evaluate(arguments: list[Any], record: list[Any]) -> Any:
+        parameters: list[Any] = [None] * count
+        for number, value in zip(numbers, arguments[1:]):
+            parameters[number] = value
+        return node.evaluate(Given(record, parameters, arguments[0]))
+
+    return evaluate
+
+
+class _Writing:
+    """Writes an expression as source."""
+
+    def __init__(self, function: str, records: tuple[str, ...], names: dict[str, Any]) -> None:
+        self.function, self.records, self.names = function, records, names
+
+    def spell(self, node: Node) -> str:
+        """The source of *node*."""
+        if isinstance(node, Argument):
+            return self.records[node.position]
+        if isinstance(node, Parameter):
+            return f"{self.function}_{node.number}"
+        if isinstance(node, Constant):
+            return self.constant(node.value)
+        if isinstance(node, Called):
+            return f"{self.function}({', '.join(self.records)})"
+        if isinstance(node, Variable):
+            return f"each{node.number}"
+        if isinstance(node, Not):
+            return f"(not {self.spell(node.inner)})"
+        if isinstance(node, Attribute) and (not node.name.isidentifier() or iskeyword(node.name)):
+            return f"getattr({self.spell(node.holder)}, {node.name!r})"
+        return node.source(self.spell)
+
+    def constant(self, value: Any) -> str:
+        """A constant, spelled out where it is short: Python folds and caches such ones."""
+        kind = kind_of(value)
+        if value is None or kind is bool:
+            return repr(value)
+        plain = kind in (int, str, bytes) or (kind is float and math.isfinite(value))
+        if plain and (text := repr(value)) and len(text) <= _SHORT:
+            return f"({text})" if kind in (int, float) else text
+        name = f"constant{len(self.names)}"
+        self.names[name] = value
+        return name

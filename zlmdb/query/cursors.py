@@ -1,0 +1,95 @@
+"""The cursors that say where the next page begins.
+
+A cursor holds the sort key and the place of the last row, and a fingerprint of the query: it is text, can be given to
+anybody, and reveals what it holds. What stands before its row is not shown again, whatever was inserted meanwhile.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from .following.known import kind_of
+from .ordering import Descending
+
+
+class Position(NamedTuple):
+    """Where a row stands: its sort key, None without an order, and its key in the engine or in an index."""
+
+    key: Any
+    place: bytes
+
+
+def fingerprint(*said: Any) -> str:
+    """A short name for a query of which *said* is all."""
+    return hashlib.blake2b(repr(said).encode("utf-8", "backslashreplace"), digest_size=9).hexdigest()
+
+
+def cursor_of(position: Position, query: str) -> str:
+    """The text of a cursor. Raises `TypeError` for sort keys that cannot be written."""
+    said = [query, position.place.hex(), _written(position.key)]
+    return base64.urlsafe_b64encode(json.dumps(said, separators=(",", ":")).encode()).decode().rstrip("=")
+
+
+def position_of(cursor: str, query: str) -> Position:
+    """The position that *cursor* holds. Raises ValueError for one of another query, or that is none."""
+    wrong = f"after={cursor!r} is no cursor of this query: give the .next of a page of the same query, or None"
+    try:
+        said: Any = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+        name, place, key = said
+        if name != query:
+            raise ValueError(wrong)
+        return Position(_read(key), bytes.fromhex(place))
+    except (ValueError, TypeError, KeyError, LookupError, ArithmeticError, binascii.Error) as error:
+        raise ValueError(wrong) from error
+
+
+def _written(value: Any) -> Any:
+    kind = kind_of(value)
+    if value is None or kind in (bool, int, str):
+        return value
+    if kind is tuple:
+        return ["t", [_written(part) for part in value]]
+    if kind is Descending:
+        return ["d", _written(value.value)]
+    write = _WRITE.get(kind)
+    if write is None:
+        raise TypeError(
+            f"page() cannot put a sort key of type {kind.__name__} into its cursor: sort by numbers, texts, bytes, "
+            f"dates, UUIDs, or tuples of these"
+        )
+    return [kind.__name__, write(value)]
+
+
+def _read(written: Any) -> Any:
+    if not isinstance(written, list):
+        return written
+    kind, value = written  # pyright: ignore[reportUnknownVariableType]  # what json gives
+    if kind == "t":
+        return tuple([_read(part) for part in value])  # pyright: ignore[reportUnknownVariableType]
+    return Descending(_read(value)) if kind == "d" else _READ[kind](value)
+
+
+def _parts_of(value: timedelta) -> list[int]:
+    return [value.days, value.seconds, value.microseconds]
+
+
+def _of_parts(parts: list[int]) -> timedelta:
+    return timedelta(*parts)
+
+
+_WRITE: dict[Any, Any] = {
+    float: float.hex, bytes: bytes.hex, Decimal: str, UUID: str, datetime: datetime.isoformat, date: date.isoformat,
+    time: time.isoformat, timedelta: _parts_of,
+}  # fmt: skip
+_READ: dict[str, Any] = {
+    "float": float.fromhex, "bytes": bytes.fromhex, "Decimal": Decimal, "UUID": UUID,
+    "datetime": datetime.fromisoformat, "date": date.fromisoformat, "time": time.fromisoformat,
+    "timedelta": _of_parts,
+}  # fmt: skip

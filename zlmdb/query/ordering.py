@@ -1,0 +1,85 @@
+"""The order of records: `desc`, and sorting by what a function gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from operator import itemgetter
+from typing import Any, Optional, Protocol
+
+
+class Ordered(Protocol):
+    """What can be sorted."""
+
+    def __lt__(self, other: Any, /) -> bool: ...
+
+
+class Descending:
+    """A value that sorts the other way round. Made by `desc`."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __lt__(self, other: Any, /) -> bool:
+        return bool(other.value < self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Descending) and bool(self.value == other.value)
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+    def __repr__(self) -> str:
+        return f"desc({self.value!r})"
+
+
+def desc(value: Ordered, /) -> Descending:
+    """*value*, sorted the other way round: ``order_by(lambda b: (desc(b.price), b.title))``.
+
+    Records that are equal in it stay in the order of their keys, where ``reverse=True`` turns everything round.
+    """
+    return Descending(value)
+
+
+_first = itemgetter(0)
+
+
+def checked(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+    """*rows*, which begin with what they are sorted by. Raises ValueError for what has no order: NaN."""
+    for row in rows:
+        if not _has_order(row[0]):
+            raise ValueError(
+                f"order_by: {row[0]!r} has no order: leave such records out by where(), or give another key"
+            )
+        yield row
+
+
+def _has_order(key: Any) -> bool:
+    if type(key) is tuple:
+        return all(map(_has_order, key))  # pyright: ignore[reportUnknownArgumentType]
+    if type(key) is Descending:
+        return _has_order(key.value)
+    return bool(key == key)
+
+
+def first_of(rows: Iterable[tuple[Any, ...]], count: Optional[int], *, backwards: bool) -> Iterator[tuple[Any, ...]]:
+    """The first *count* of *rows*, all for None, sorted by what they begin with; what is equal stays as it comes.
+
+    *backwards*: the greatest first. A count keeps no more than so many rows in memory.
+    """
+    if count is None:
+        return iter(sorted(rows, key=_first, reverse=backwards))
+    import heapq  # late: most programs sort by an index, or not at all
+
+    if backwards:
+        return iter(heapq.nlargest(count, rows, key=_first))
+    return iter(heapq.nsmallest(count, rows, key=_first))
+
+
+def sliced(rows: Iterator[Any], skip: int, limit: Optional[int]) -> Iterator[Any]:
+    """*limit* of *rows* after the first *skip*."""
+    if skip == 0 and limit is None:
+        return rows
+    return islice(rows, skip, None if limit is None else skip + limit)

@@ -1,0 +1,400 @@
+"""Which index answers a query: conditions and facts about indexes in, a plan out. No table is read here.
+
+What is read through an index may be more than what matches, and never less: every condition is asked again of the
+record. So a plan only decides the time that a query takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, Optional, Union
+
+from ..handlers import let_through
+from .following import Given, Node, calls
+from .following.known import Known, kind_of
+from .following.nodes import Argument, Constant, spelled
+from .following.operations import Attribute, Compare, Display, Item, Joined, Method, Not
+
+Subject = tuple[Union[str, int], ...]
+"""What of a record: the path of a field, or beginning with ``KEY`` the key, or a part of it."""
+
+KEY = "(key)"
+
+CAP = 1000
+"""Entries up to which several indexes are compared by counting."""
+
+SMALL = 20
+"""Records of a table up to which any index is as good as reading it all."""
+
+SHARE = 4
+"""An index is used for less than this part of the table; more is read faster in its own order."""
+
+
+class Part(NamedTuple):
+    """One part of an index's key: what of a record it is, its class, and whether it is never None."""
+
+    subject: Subject
+    kind: Any
+    present: bool
+
+
+class IndexFacts(NamedTuple):
+    """What the planner has to know of an index, or of the primary key, whose name is `KEY`.
+
+    *complete*: a record whose parts are there is in it for sure.
+    """
+
+    name: str
+    parts: tuple[Part, ...]
+    unique: bool
+    complete: bool = True
+
+
+class Term(NamedTuple):
+    """A condition that an index can serve: ``==``, ``in``, ``startswith``, or a bound, of what one subject is."""
+
+    subject: Subject
+    operator: str
+    value: Any
+    text: str
+
+
+class Bound(NamedTuple):
+    """Where a range ends: the value, and whether it belongs to the range."""
+
+    value: Any
+    inclusive: bool
+
+
+class Access(NamedTuple):
+    """Ranges of an index of which *facts* are known.
+
+    Its first parts are *equal* to values, the next one is among *members*, begins with a text, or is within bounds.
+
+    *rank* says how few records this will be: less is better.
+    """
+
+    facts: IndexFacts
+    equal: tuple[Any, ...] = ()
+    members: Optional[tuple[Any, ...]] = None
+    begins: Optional[Any] = None
+    lower: Optional[Bound] = None
+    upper: Optional[Bound] = None
+    rank: int = 9
+    text: str = ""
+
+    @property
+    def exact(self) -> bool:
+        """Whether it is one whole key of the index."""
+        return len(self.equal) == len(self.facts.parts)
+
+    def __str__(self) -> str:
+        name = "the key" if self.facts.name == KEY else f"index {self.facts.name}"
+        return f"{name}: {self.text}" if self.text else name
+
+
+class Asking(NamedTuple):
+    """A condition with the values that it captured."""
+
+    node: Node
+    parameters: Sequence[Any]
+    keyed: bool
+
+    def of(self, node: Node) -> Asking:
+        """A part of it."""
+        return Asking(node, self.parameters, self.keyed)
+
+
+class Choice(NamedTuple):
+    """What the planner chose: ranges to read and sort, or one index that gives the *order*, or neither."""
+
+    accesses: tuple[Access, ...] = ()
+    order: Optional[Access] = None
+    rejected: tuple[str, ...] = ()
+
+
+Measure = Callable[[Access, int], Optional[int]]
+"""How many entries an access has, counted up to a number; None where its values cannot be in the index."""
+
+
+# -- conditions ------------------------------------------------------------------------------------------------------
+
+
+def conjuncts(node: Node) -> Iterator[Node]:
+    """Conditions that all have to hold for *node* to be true."""
+    if isinstance(node, Joined) and node.word == "and":
+        for one in node.conditions:
+            yield from conjuncts(one)
+    else:
+        yield node
+
+
+def subject_of(node: Node, keyed: bool) -> Optional[Subject]:
+    """What of the record *node* is; None if it is not simply a part of it."""
+    path: list[Union[str, int]] = []
+    while True:
+        if isinstance(node, Attribute):
+            path.append(node.name)
+            node = node.holder
+        elif isinstance(node, Item) and isinstance(node.key, Constant) and type(node.key.value) is int:
+            path.append(node.key.value)
+            node = node.holder
+        else:
+            break
+    if not isinstance(node, Argument):
+        return None
+    if keyed and node.position == 0:
+        path.append(KEY)
+    return tuple(reversed(path))
+
+
+_FLIPPED = {"==": "==", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_NOTHING: Any = object()
+
+
+def term_of(asking: Asking) -> Optional[Term]:
+    """What *asking* says, if an index could serve it."""
+    node = asking.node
+    if isinstance(node, Compare):
+        return _compared(asking, node)
+    if isinstance(node, Method) and node.name == "startswith" and len(node.arguments) == 1 and not node.names:
+        subject, value = subject_of(node.holder, asking.keyed), _value(node.arguments[0], asking)
+        if subject is not None and type(value) in (str, bytes):
+            return Term(subject, "startswith", value, spelled(node))
+        return None
+    truth, inner = (False, node.inner) if isinstance(node, Not) else (True, node)
+    if inner.known.cls is bool and (subject := subject_of(inner, asking.keyed)) is not None:
+        return None if inner.known.optional else Term(subject, "==", truth, spelled(node))
+    return None
+
+
+def _compared(asking: Asking, node: Compare) -> Optional[Term]:
+    operator, left, right = node.operator, node.left, node.right
+    if operator == "in":
+        subject, value = subject_of(left, asking.keyed), _value(right, asking)
+        if subject is not None and type(value) in (tuple, frozenset, list, set, range):
+            return Term(subject, "in", tuple(value), spelled(node)) if len(value) <= CAP else None
+        return None
+    if operator not in _FLIPPED:
+        return None
+    subject = subject_of(left, asking.keyed)
+    if subject is None:
+        subject, right, operator = subject_of(right, asking.keyed), left, _FLIPPED[operator]
+    if not subject:
+        return None
+    value = _value(right, asking)
+    return None if value is _NOTHING or value is None else Term(subject, operator, value, spelled(node))
+
+
+def _value(node: Node, asking: Asking) -> Any:
+    """The value of *node* where it does not depend on the record."""
+    if not node.settled:
+        return _NOTHING
+    try:
+        return node.evaluate(Given((), asking.parameters))
+    except Exception as error:  # it raises for each record, then
+        let_through(error)
+        return _NOTHING
+
+
+# -- indexes ---------------------------------------------------------------------------------------------------------
+
+
+def accesses(askings: Iterable[Asking], indexes: Sequence[IndexFacts]) -> list[Access]:
+    """The ways to find what all of *askings* want, the most promising first."""
+    by: dict[Subject, list[Term]] = {}
+    for asking in askings:
+        term = term_of(asking)
+        if term is not None:
+            by.setdefault(term.subject, []).append(term)
+    found = [] if not by else [one for one in (_access(index, by) for index in indexes) if one is not None]
+    found.sort(key=lambda one: one.rank)
+    return found
+
+
+def _access(index: IndexFacts, by: dict[Subject, list[Term]]) -> Optional[Access]:
+    """How *index* serves the terms, if it can."""
+    if not index.complete:
+        return None
+    equal: list[Any] = []
+    texts: list[str] = []
+    found: dict[str, Any] = {}
+    rank = 9
+    for part in index.parts:
+        terms = by.get(part.subject, [])
+        same = next((term for term in terms if term.operator == "==" and _is_of(term.value, part)), None)
+        if same is None:
+            rank = _next_part(part, terms, found, texts)
+            break
+        equal.append(same.value)
+        texts.append(same.text)
+    named = len(equal) + bool(found)
+    if not named or any([not part.present for part in index.parts[named:]]):
+        return None
+    if len(equal) == len(index.parts):
+        rank = 0 if index.unique else 1
+    elif found.get("members") is not None:
+        rank = 2 if named == len(index.parts) else 3
+    elif equal:
+        rank = 3 if not found else 2
+    return Access(index, tuple(equal), rank=rank, text=" and ".join(texts), **found)
+
+
+def _next_part(part: Part, terms: list[Term], found: dict[str, Any], texts: list[str]) -> int:
+    """Put into *found* what *terms* say of the part behind those that are equal to something; its rank."""
+    for term in terms:
+        if term.operator == "in" and all([_is_of(value, part) for value in term.value]):
+            found["members"] = tuple(dict.fromkeys(term.value))
+            texts.append(term.text)
+            return 2
+    for term in terms:
+        if term.operator == "startswith" and part.kind is type(term.value):
+            found["begins"] = term.value
+            texts.append(term.text)
+            return 4
+    for term in terms:
+        side = {"<": "upper", "<=": "upper", ">": "lower", ">=": "lower"}.get(term.operator)
+        if side is not None and side not in found and _is_of(term.value, part):
+            found[side] = Bound(term.value, "=" in term.operator)
+            texts.append(term.text)
+    return 5 if len(found) == 2 else 6
+
+
+_NUMBERS = (int, float)
+
+
+def _is_of(value: Any, part: Part) -> bool:
+    """Whether *value* compares with the part of the key as with what the record holds."""
+    kind = kind_of(value)
+    return kind is part.kind or (kind in _NUMBERS and part.kind in _NUMBERS)
+
+
+def ordered_by(node: Node, keyed: bool) -> Optional[tuple[Subject, ...]]:
+    """The parts of the record that a sort key is, if it is nothing else."""
+    nodes = node.elements if isinstance(node, Display) and node.kind is tuple else (node,)
+    subjects = [subject_of(one, keyed) for one in nodes]
+    return None if None in subjects or not subjects else tuple([one for one in subjects if one])
+
+
+def order_access(index: IndexFacts, subjects: tuple[Subject, ...], askings: Sequence[Asking]) -> Optional[Access]:
+    """The range of *index* that has all records that *askings* want, in the order of *subjects*."""
+    if not index.complete or not all([part.present for part in index.parts]) or () in subjects:
+        return None
+    same: dict[Subject, Term] = {}
+    for asking in askings:
+        term = term_of(asking)
+        if term is not None and term.operator == "==":
+            same.setdefault(term.subject, term)
+    equal: list[Any] = []
+    texts: list[str] = []
+    for part in index.parts[: len(index.parts) - len(subjects)]:
+        term = same.get(part.subject)
+        if term is None or not _is_of(term.value, part):
+            return None
+        equal.append(term.value)
+        texts.append(term.text)
+    if tuple([part.subject for part in index.parts[len(equal) :]]) != subjects:
+        return None
+    return Access(index, tuple(equal), rank=3, text=" and ".join(texts))
+
+
+class Question:
+    """What is planned: conditions, indexes, how many records there are, the order wanted and the limit.
+
+    *rejected* are the indexes that will not be used, and why not.
+    """
+
+    __slots__ = ("askings", "indexes", "limit", "order", "rejected", "total")
+
+    def __init__(
+        self, askings: Sequence[Asking], indexes: Sequence[IndexFacts], total: int,
+        order: Optional[tuple[Subject, ...]] = None, limit: Optional[int] = None,
+    ) -> None:  # fmt: skip
+        self.askings, self.indexes, self.total, self.order, self.limit = askings, indexes, total, order, limit
+        self.rejected: list[str] = []
+
+    def parts(self) -> list[Asking]:
+        """Conditions that all have to hold."""
+        return [asking.of(node) for asking in self.askings for node in conjuncts(asking.node)]
+
+
+def choose(question: Question, measure: Measure) -> Choice:
+    """The plan for *question*; *measure* counts entries."""
+    found = _filters(question, measure)
+    order = _order(question, found, measure)
+    if order is not None:
+        rejected = [one for one in question.rejected if not one.startswith(str(order))]
+        return Choice((), order, tuple(rejected))
+    return Choice(found, None, tuple(question.rejected))
+
+
+def _order(question: Question, found: tuple[Access, ...], measure: Measure) -> Optional[Access]:
+    """The index that gives the order, where that is better than to read *found* and sort."""
+    if question.order is None:
+        return None
+    parts = question.parts()
+    for index in question.indexes:
+        access = order_access(index, question.order, parts)
+        if access is None or measure(access, 0) is None:
+            continue
+        alike = len(found) == 1 and found[0].facts.name == index.name and found[0].equal == access.equal
+        if not found:
+            return access
+        if alike and found[0].members is None:
+            return found[0]  # with its bounds
+        many = question.limit is not None and all([one.rank > 0 for one in found])
+        if many and sum([measure(one, CAP) or 0 for one in found]) >= CAP:
+            return access
+    return None
+
+
+def _filters(question: Question, measure: Measure) -> tuple[Access, ...]:
+    """The ranges to read for the conditions; none to read all records."""
+    parts = question.parts()
+    one = _best(parts, question, measure)
+    if one is not None:
+        return (one,)
+    for part in parts:
+        if isinstance(part.node, Joined) and part.node.word == "or":
+            each = [
+                _best([part.of(node) for node in conjuncts(way)], question, measure) for way in part.node.conditions
+            ]
+            if None not in each:
+                return tuple([access for access in each if access is not None])
+    return ()
+
+
+def _best(parts: Sequence[Asking], question: Question, measure: Measure) -> Optional[Access]:
+    """The best access that finds what all of *parts* want."""
+    found = accesses(parts, question.indexes)
+    if not found:
+        return None
+    if found[0].rank == 0 and measure(found[0], 0) is not None:
+        return found[0]
+    most = CAP if question.total <= SMALL else max(question.total // SHARE, 1)
+    counted: list[tuple[int, int, Access]] = []
+    for number, access in enumerate(found):
+        entries = measure(access, min(CAP, most) if len(found) > 1 else most)
+        if entries is None:
+            question.rejected.append(f"{access}: it cannot hold such a value")
+        elif entries >= most and question.total > SMALL:
+            question.rejected.append(
+                f"{access}: {entries:,} or more of {question.total:,} records, all are read faster"
+            )
+        else:
+            counted.append((entries, number, access))
+    if not counted:
+        return None
+    best = min(counted)[2] if len(counted) > 1 else counted[0][2]
+    question.rejected.extend([f"{one}: {entries:,} entries" for entries, _, one in counted if one is not best])
+    return best
+
+
+def reasons(nodes: Iterable[Node]) -> tuple[str, ...]:
+    """Why the functions are called for records."""
+    return tuple(dict.fromkeys([reason for node in nodes for reason in calls(node)]))
+
+
+def is_present(known: Known) -> bool:
+    """Whether a value of which *known* is known is never None."""
+    return not known.unknown and not known.optional

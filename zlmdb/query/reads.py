@@ -1,0 +1,187 @@
+"""What a query gives, row by row: `Reads`, of which a selection is one, and what can be asked of rows of any kind."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from types import GeneratorType
+from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union, overload
+
+from .. import errors
+from ..shown import shortened
+from .explained import Plan
+from .ordering import Ordered
+from .pages import Page
+from .sums import mean, total
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+    from ..tables.selection import Selection
+    from .translated import Give
+
+R_co = TypeVar("R_co", covariant=True)
+D = TypeVar("D")
+O = TypeVar("O", bound=Ordered)  # noqa: E741 - what has an order
+
+
+def first_of(rows: Iterator[R_co], default: D) -> Union[R_co, D]:
+    """The first of *rows*, whose cursor is closed then: LMDB looks at open ones whenever something is written."""
+    found = next(rows, default)
+    if isinstance(rows, GeneratorType):
+        rows.close()
+    return found
+
+
+def no_length(given: object) -> int:
+    """Raise `TypeError`: counting may read every record, which `len` does not say."""
+    raise TypeError(f"{type(given).__name__} has no len(), since counting may read every record: write .count()")
+
+
+class Reads(Iterable[R_co], Generic[R_co]):
+    """Rows of a query: pairs of key and value, or what `fields` gives. Each iteration reads afresh.
+
+    Nothing is read before the iteration, which must happen inside the transaction, else `TransactionClosed`.
+    """
+
+    __slots__ = ()
+
+    @abstractmethod
+    def __iter__(self) -> Iterator[R_co]: ...
+
+    @abstractmethod
+    def count(self) -> int:
+        """How many rows there are."""
+
+    @abstractmethod
+    def page(self, size: int, after: Optional[str] = None) -> Page[R_co]:
+        """The first *size* rows, or those behind the cursor *after*, the `Page.next` of the page before.
+
+        Raises ValueError for a cursor of another query, TypeError after a `limit`, whose place a page takes, and for
+        sort keys that a cursor cannot hold.
+        """
+
+    @abstractmethod
+    def _plan(self) -> Plan:
+        """How it is answered."""
+
+    def first(self) -> Optional[R_co]:
+        """The first row; None when there is none."""
+        return first_of(iter(self), None)
+
+    def all(self) -> list[R_co]:
+        """All rows in a list."""
+        return list(self)
+
+    def __bool__(self) -> bool:
+        return first_of(iter(self), self) is not self
+
+    if not TYPE_CHECKING:  # checkers report it by themselves
+        __len__ = no_length
+
+    def distinct(self) -> Reads[R_co]:
+        """Each row once, where it comes first. Raises TypeError for rows that cannot be in a set."""
+        return Distinct(self)
+
+    @overload
+    def sum(self: Reads[int]) -> int: ...
+    @overload
+    def sum(self: Reads[float]) -> float: ...
+    @overload
+    def sum(self: Reads[Decimal]) -> Decimal: ...
+    def sum(self: Reads[Any]) -> Any:
+        """The sum of the rows, which are numbers; 0 without any. Floats are added in order, compensated."""
+        return total(self)
+
+    def mean(self: Reads[float]) -> Optional[float]:
+        """The mean of the rows, which are numbers; None without any."""
+        found: Optional[float] = mean(self)
+        return found
+
+    def min(self: Reads[O]) -> Optional[O]:
+        """The least row; None without any."""
+        return min(self, default=None)
+
+    def max(self: Reads[O]) -> Optional[O]:
+        """The greatest row; None without any."""
+        return max(self, default=None)
+
+    def explain(self) -> Plan:
+        """How the rows are found: which index is read, what is asked of each record, what is called and why.
+
+        ``print(reads.explain())`` shows it. Entries of indexes may be counted for it, records are not read.
+        """
+        return self._plan()
+
+    def __repr__(self) -> str:
+        return f"[{preview(lambda: iter(self))}]"
+
+
+class Given(Reads[R_co]):
+    """What is given of each record of a selection."""
+
+    __slots__ = ("_give", "_selection", "_shown")
+
+    def __init__(self, selection: Selection[Any, Any], give: Give, shown: str) -> None:
+        self._selection, self._give, self._shown = selection, give, shown
+
+    def __iter__(self) -> Iterator[R_co]:
+        return self._selection._run(self._give)
+
+    def first(self) -> Optional[R_co]:
+        """The first row; None when there is none."""
+        return first_of(self._selection._first_ones()._run(self._give), None)
+
+    def __bool__(self) -> bool:
+        return bool(self._selection)
+
+    def count(self) -> int:
+        """How many rows there are: as many as records, `fields` is not asked."""
+        return self._selection.count()
+
+    def page(self, size: int, after: Optional[str] = None) -> Page[R_co]:
+        """As of every `Reads`."""
+        return self._selection._page(self._give, self._shown, size, after)
+
+    def _plan(self) -> Plan:
+        return self._selection._explained(self._give, self._shown)
+
+
+class Distinct(Reads[R_co]):
+    """Rows of others, each once."""
+
+    __slots__ = ("_reads",)
+
+    def __init__(self, reads: Reads[R_co]) -> None:
+        self._reads = reads
+
+    def __iter__(self) -> Iterator[R_co]:
+        seen: set[Any] = set()
+        for row in self._reads:
+            if row not in seen:
+                seen.add(row)
+                yield row
+
+    def count(self) -> int:
+        """How many different rows there are."""
+        return sum(1 for _ in self)
+
+    def page(self, size: int, after: Optional[str] = None) -> Page[R_co]:
+        """Refused: a page would have to know all rows of the pages before."""
+        raise TypeError(
+            "page() of distinct rows would read all of them for each page: use all() and slices of the list"
+        )
+
+    def _plan(self) -> Plan:
+        plan = self._reads._plan()
+        return plan._replace(give=f"{plan.give or 'pairs of key and value'}, each once")
+
+
+def preview(read: Callable[[], Iterator[Any]]) -> str:
+    """The first rows, for a repr."""
+    try:
+        rows = [shortened(row) for row in islice(read(), 4)]
+    except errors.TransactionClosed:
+        return "its transaction has ended"
+    return ", ".join(rows[:3] + ["..."] * (len(rows) > 3))

@@ -1,0 +1,146 @@
+"""From what following a function gave to what the loops ask: single fields where they decide, else the whole record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Optional, Union
+
+from ..handlers import let_through
+from .asked import Asked
+from .expressions import Compare, Condition, Joined, Negated
+from .following import Followed, Given, Node
+from .following import operations as ops
+from .following.nodes import Argument, Constant
+from .plan import conjuncts
+from .want import Path, Want
+
+if TYPE_CHECKING:
+    from .loops import Programs
+
+Give = Union[Want, Followed]
+"""What is given of each record: something known, or what a function gives."""
+
+_FLIPPED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+def translated(conditions: Iterable[Followed], programs: Programs) -> tuple[Optional[Condition], list[Asked]]:
+    """What is asked of single fields, and what of whole records, in this order."""
+    simple: list[Condition] = []
+    asked: list[Asked] = []
+    for followed in conditions:
+        for node in conjuncts(followed.node):
+            found = None if programs.columns is None else _Translation(followed, programs).condition(node)
+            if found is None:
+                asked.append(Asked(followed, node))
+            else:
+                simple.append(found)
+    return (Joined("and", *simple) if simple else None), asked
+
+
+def want_of(gives: tuple[Give, ...], programs: Programs, *, one: bool) -> Want:
+    """What a loop is to give for *gives*."""
+    parts: list[Any] = []
+    for give in gives:
+        found = give if isinstance(give, Want) else _given(give, programs)
+        parts.append(found.parts[0] if found.one else found)
+    return parts[0] if one and isinstance(parts[0], Want) else Want(tuple(parts), one)
+
+
+def _given(followed: Followed, programs: Programs) -> Want:
+    node = followed.node
+    paths = list(_paths(node, followed, programs)) if programs.columns is not None else []
+    if isinstance(node, ops.Display):
+        if node.kind is tuple and paths and len(paths) == len(node.elements):
+            return Want(tuple(paths), one=False)
+    elif paths:
+        return Want((paths[0],))
+    return Want((Asked(followed, node),))
+
+
+def _paths(node: Node, followed: Followed, programs: Programs) -> Iterator[Path]:
+    for one in node.elements if isinstance(node, ops.Display) else (node,):
+        path = _path(one, followed, programs)
+        if path is not None:
+            yield path
+
+
+def _path(node: Node, followed: Followed, programs: Programs) -> Optional[Path]:
+    """The path of the field that *node* is, if it can be read alone."""
+    if not isinstance(node, ops.Attribute) or not isinstance(node.holder, Argument):
+        return None
+    if (followed.keyed and node.holder.position == 0) or node.name not in programs.columns.fields:
+        return None
+    return (node.name,)
+
+
+class _Translation:
+    """Makes conditions on single fields of a part of what a function says."""
+
+    def __init__(self, followed: Followed, programs: Programs) -> None:
+        self.followed, self.programs = followed, programs
+
+    def condition(self, node: Node) -> Optional[Condition]:
+        """*node* as a condition on fields; None if it is more than that."""
+        if isinstance(node, ops.Not):
+            inner = self.condition(node.inner)
+            return None if inner is None else Negated(inner)
+        if isinstance(node, ops.Joined):
+            parts = [self.condition(part) for part in node.conditions]
+            found = [part for part in parts if part is not None]
+            return Joined(node.word, *found) if len(found) == len(parts) else None
+        if isinstance(node, ops.IsNone):
+            return self._compare(node.inner, "==", None)
+        if isinstance(node, ops.Compare):
+            return self._compared(node)
+        if node.known.cls is bool and not node.known.optional:
+            return self._compare(node, "==", True)
+        return None
+
+    def _compared(self, node: ops.Compare) -> Optional[Condition]:
+        if node.right.settled:
+            return self._with(node.left, node.operator, node.right)
+        if node.left.settled and node.operator in _FLIPPED:
+            return self._with(node.right, _FLIPPED[node.operator], node.left)
+        return None
+
+    def _with(self, field: Node, operator: str, other: Node) -> Optional[Condition]:
+        if not isinstance(field, ops.Attribute):
+            return None
+        value = self._value(other)
+        if value is None or value is _NOTHING:
+            return None
+        if operator == "in":
+            if type(value) not in (tuple, frozenset):
+                return None
+            try:
+                value = frozenset(value)
+            except TypeError as error:
+                let_through(error)
+                return None
+        return self._compare(field, operator, value)
+
+    def _value(self, node: Node) -> Any:
+        if isinstance(node, Constant):
+            return node.value
+        try:
+            return node.evaluate(Given((), self.followed.parameters))
+        except Exception as error:  # it raises for each record, then
+            let_through(error)
+            return _NOTHING
+
+    def _compare(self, field: Node, operator: str, value: Any) -> Optional[Condition]:
+        path = _path(field, self.followed, self.programs)
+        if path is None:
+            return None
+        compare = Compare(path, operator, value)
+        try:
+            if value is not None:
+                self.programs.model.check(compare)
+            self.programs.constants(compare)
+        except (TypeError, ValueError, ArithmeticError) as error:  # Python compares, or raises, for each record
+            let_through(error)
+            return None
+        return compare
+
+
+_NOTHING: Any = object()

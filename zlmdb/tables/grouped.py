@@ -1,0 +1,137 @@
+"""Groups of records, and the selection that each is: rows in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Optional, TypeVar
+
+from ..query.explained import Plan
+from ..query.following import Followed, spelled
+from ..query.ordering import checked, first_of, sliced
+from ..query.want import ENGINE_KEYS, KEYS, PAIRS, VALUES
+from .selection import Selection
+
+if TYPE_CHECKING:
+    from ..query.translated import Give
+    from .table import Table
+
+K = TypeVar("K")
+V = TypeVar("V")
+R = TypeVar("R")
+
+
+def grouped(selection: Selection[K, V], by: Followed, into: Callable[[Selection[K, V]], R]) -> dict[Any, R]:
+    """What *into* gives for each group of the rows of *selection*."""
+    groups: dict[Any, list[tuple[K, V]]] = {}
+    for name, pair in selection._running().rows(by, PAIRS, one=False):
+        groups.setdefault(name, []).append(pair)
+    return {name: into(Group(selection._table, rows)) for name, rows in groups.items()}
+
+
+class Group(Selection[K, V]):
+    """The records of one group, as they were when they were read."""
+
+    __slots__ = ("_rows",)
+
+    _plain = False
+
+    def __init__(self, table: Table[K, V], rows: Sequence[tuple[K, V]]) -> None:
+        storage = table._storage
+        super().__init__(table, storage.lower, storage.upper)
+        self._rows = rows
+
+    def _copy(self) -> Selection[K, V]:
+        cls: Any = Group
+        made: Group[K, V] = cls.__new__(cls)
+        made._rows = self._rows
+        return made
+
+    def _run(self, give: Give) -> Iterator[Any]:
+        query = self._query
+        rows: Iterator[tuple[K, V]] = reversed(self._rows) if self._reverse else iter(self._rows)
+        for followed in query.where:
+            rows = filter(_of_pair(followed), rows)
+        if query.order is not None:
+            rows = self._sorted(list(rows), query.order)
+        else:
+            rows = sliced(rows, query.skip, self._limit)
+        return map(self._giver(give), rows)
+
+    def _sorted(self, rows: list[tuple[K, V]], order: Followed) -> Iterator[tuple[K, V]]:
+        query = self._query
+        key = _of_pair(order)
+        if query.backwards:
+            rows.reverse()
+        stop = None if self._limit is None else query.skip + self._limit
+        found = first_of(checked((key(pair), pair) for pair in rows), stop, backwards=query.backwards)
+        return (pair for _, pair in islice(found, query.skip, stop))
+
+    def _giver(self, give: Give) -> Callable[[tuple[K, V]], Any]:
+        if isinstance(give, Followed):
+            return _of_pair(give)
+        if give is ENGINE_KEYS:
+            encode = self._table._storage.encode_key
+            return lambda pair: encode(pair[0])
+        return _GIVERS[give]
+
+    def first(self) -> Optional[tuple[K, V]]:
+        """The first pair; None when there is none."""
+        return next(self._first_ones()._run(PAIRS), None)
+
+    def last(self) -> Optional[tuple[K, V]]:
+        """The last pair; None when there is none."""
+        pair = None
+        for pair in self:  # noqa: B007
+            pass
+        return pair
+
+    def count(self) -> int:
+        """The number of records."""
+        return sum(1 for _ in self._run(KEYS))
+
+    def __bool__(self) -> bool:
+        return self.first() is not None
+
+    def _within(self, key: K) -> V:
+        for one, value in self._rows:
+            if one == key:
+                return value
+        raise KeyError(key)
+
+    def group_by(self, by: Any, into: Any, /) -> dict[Any, Any]:
+        """As of every selection."""
+        name_of = _of_pair(self._following().value(by))
+        groups: dict[Any, list[tuple[K, V]]] = {}
+        for pair in self:
+            groups.setdefault(name_of(pair), []).append(pair)
+        return {name: into(Group(self._table, rows)) for name, rows in groups.items()}
+
+    def delete(self) -> int:
+        """Delete the records; how many."""
+        from .changing import delete
+
+        return delete(self)
+
+    def _page(self, give: Give, shown: str, size: int, after: Optional[str]) -> Any:
+        raise TypeError("page() of a group: ask for pages of the table, by where()")
+
+    def _explained(self, give: Give, shown: str) -> Plan:
+        query = self._query
+        order = None if query.order is None else f"{spelled(query.order.node)}: sorted in memory"
+        keep = tuple([spelled(one.node) for one in query.where])
+        return Plan(read=(f"{len(self._rows):,} records of a group, in memory",), keep=keep, order=order)
+
+
+_GIVERS: dict[Any, Callable[[tuple[Any, Any]], Any]] = {
+    PAIRS: lambda pair: pair,
+    KEYS: lambda pair: pair[0],
+    VALUES: lambda pair: pair[1],
+}
+
+
+def _of_pair(followed: Followed) -> Callable[[tuple[Any, Any]], Any]:
+    """*followed* as a function of a pair of key and value."""
+    if followed.keyed:
+        return lambda pair: followed(*pair)
+    return lambda pair: followed(pair[1])

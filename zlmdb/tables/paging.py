@@ -1,0 +1,102 @@
+"""One page of a selection: the rows behind a position."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Optional
+
+from ..query.cursors import Position, cursor_of, fingerprint, position_of
+from ..query.following import Followed, spelled
+from ..query.following.nodes import shown as show
+from ..query.pages import Page
+from ..query.want import ENGINE_KEYS, VALUES
+from .indexview import IndexSelection
+
+if TYPE_CHECKING:
+    from ..query.translated import Give
+    from .selection import Selection
+
+
+def page(selection: Selection[Any, Any], give: Give, shown: str, size: int, after: Optional[str]) -> Page[Any]:
+    """At most *size* rows of *selection*, behind the cursor *after* if there is one."""
+    if type(size) is not int or size < 1:
+        raise ValueError(f"page(size={size!r}): give the number of rows of a page, 1 or more")
+    name = _fingerprint(selection)
+    begin = None if after is None else position_of(after, name)
+    rows = list(islice(_rows(selection, give, begin, size + 1), size + 1))
+    cursor = cursor_of(rows[size - 1][0], name) if len(rows) > size else None
+    return Page([row for _, row in rows[:size]], cursor)
+
+
+def _rows(
+    selection: Selection[Any, Any], give: Give, begin: Optional[Position], most: int
+) -> Iterator[tuple[Position, Any]]:  # fmt: skip
+    """The rows behind *begin* with their positions."""
+    order = selection._query.order
+    place = _place(selection)
+    if order is None:
+        if begin is not None:
+            selection = _behind(selection, begin.place)
+        for value, engine_key, row in selection._running().rows(VALUES, ENGINE_KEYS, give, one=False):
+            yield Position(None, place(value, engine_key)), row
+        return
+    backwards = selection._query.backwards
+    down = bool(selection._reverse) is not backwards
+
+    def is_behind(pair: tuple[Any, Any]) -> bool:
+        sort_key, (value, engine_key, _) = pair
+        position = Position(sort_key, place(value, engine_key))
+        return begin is None or _is_behind(position, begin, backwards=backwards, down=down)
+
+    gives = VALUES, ENGINE_KEYS, give
+    for sort_key, (value, engine_key, row) in selection.limit(most)._running().rows_behind(gives, is_behind):
+        yield Position(sort_key, place(value, engine_key)), row
+
+
+def _is_behind(position: Position, begin: Position, *, backwards: bool, down: bool) -> bool:
+    one, other = (position.key, begin.key) if backwards else (begin.key, position.key)
+    if one < other:
+        return True
+    if other < one:
+        return False
+    return position.place < begin.place if down else position.place > begin.place
+
+
+def _place(selection: Selection[Any, Any]) -> Callable[[Any, bytes], bytes]:
+    """The function of the value and the engine's key of a record that says where it stands without an order."""
+    index = selection._index.storage if isinstance(selection, IndexSelection) else None
+    prefix = len(selection._table._storage.prefix)
+
+    def place(value: Any, key: bytes) -> bytes:
+        return key if index is None else index.entry(value, key[prefix:], stored=True) or b""
+
+    return place
+
+
+def _behind(selection: Selection[Any, Any], place: bytes) -> Selection[Any, Any]:
+    """The part of the range of *selection* behind *place*."""
+    if selection._reverse:
+        return selection._with(upper=min(place, selection._upper))
+    return selection._with(lower=max(place + b"\0", selection._lower))
+
+
+def _fingerprint(selection: Selection[Any, Any]) -> str:
+    """What tells the query from others, also in another process."""
+    query = selection._query
+    functions = [*query.where, *([] if query.order is None else [query.order])]
+    index = selection._index.storage.name if isinstance(selection, IndexSelection) else None
+    bounds = selection._lower, bytes(selection._upper)
+    return fingerprint(
+        selection._table._name, index, *bounds, selection._reverse, query.backwards, query.order is not None,
+        [_said(one) for one in functions],
+    )  # fmt: skip
+
+
+def _said(followed: Followed) -> Any:
+    captured = [show(value) for value in followed.parameters if isinstance(value, _PLAIN)]
+    name = getattr(followed.function, "__qualname__", type(followed.function).__qualname__)
+    return spelled(followed.node), captured, name if followed.reasons else ""
+
+
+_PLAIN = (bool, int, float, str, bytes)

@@ -1,0 +1,440 @@
+"""How a query runs: what `query` knows of functions and plans, put together with the ranges of tables and indexes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import islice
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, NoReturn, Optional
+
+from .. import errors
+from ..handlers import let_through
+from ..keys import TupleKey
+from ..keys.registry import DECIMAL, PLAIN
+from ..query.explained import Plan
+from ..query.following import Followed, spelled
+from ..query.following.known import PLAIN as SETTLED
+from ..query.following.known import Known
+from ..query.following.nodes import Called
+from ..query.loops import Programs
+from ..query.ordering import checked, first_of, sliced
+from ..query.plan import (
+    CAP,
+    KEY,
+    SHARE,
+    Access,
+    Asking,
+    Choice,
+    IndexFacts,
+    Part,
+    Question,
+    Subject,
+    choose,
+    is_present,
+    ordered_by,
+    reasons,
+)
+from ..query.scanned import Scanned
+from ..query.translated import Give, translated, want_of
+from ..query.want import Want
+from ..store.ranges import keys_from, pairs_from, seek
+from ..values.base import is_a
+from .indexstorage import BoundIndex, IndexStorage
+from .picked import PickedScan
+from .ranged import limits
+from .scan import IndexScan
+from .storage import Storage
+
+if TYPE_CHECKING:
+    from .selection import Selection
+
+_KINDS = {type(codec): cls for cls, codec in PLAIN.items()}
+_second = itemgetter(1)
+_UNFIT = (errors.EncodeError, ValueError, TypeError)
+Range = tuple[bytes, bytes]
+
+
+def programs_of(storage: Storage[Any, Any]) -> Programs:
+    """What is compiled for the table of *storage*."""
+    if storage.programs is None:
+        storage.programs = Programs(storage)
+    programs: Programs = storage.programs
+    return programs
+
+
+class Running:
+    """One run of the query of a selection: which records are read, what is asked of them, and in which order."""
+
+    def __init__(self, selection: Selection[Any, Any], *, ordered: bool = True) -> None:
+        self.selection = selection
+        self.table = selection._table
+        self.storage: Storage[Any, Any] = self.table._storage
+        self.query = query = selection._query
+        self.programs = programs_of(self.storage)
+        self.order = query.order if ordered else None
+        for followed in (*query.where, *(() if self.order is None else (self.order,))):
+            self.settle(followed)
+
+    def settle(self, followed: Followed) -> None:
+        """Compare what following a new function gave with what the function gives, of the first records."""
+        reading = followed.reading
+        if reading.to_check <= 0 or isinstance(followed.node, Called):
+            return
+        table = self.table
+        try:
+            for key, value in table.select(limit=reading.to_check):
+                try:
+                    followed(*((key, value) if followed.keyed else (value,)))
+                except Exception as error:  # the query may never come to this record
+                    let_through(error)
+        except errors.Error as error:  # a record that is broken: who reads it is told
+            let_through(error)
+
+    # -- rows ---------------------------------------------------------------------------------------------------------
+
+    def rows(self, *gives: Give, one: bool = True) -> Iterator[Any]:
+        """What *gives* say of each record, in order, skipped and limited as asked."""
+        rows = self._rows(gives, one, None)
+        return rows if self.order is None else map(_second, rows)
+
+    def rows_behind(
+        self, gives: Sequence[Give], behind: Callable[[tuple[Any, Any]], bool]
+    ) -> Iterator[tuple[Any, Any]]:  # fmt: skip
+        """The sort key and what *gives* say of each record for which *behind*, asked of both, is true."""
+        return self._rows(gives, False, behind)
+
+    def _rows(
+        self, gives: Sequence[Give], one: bool, behind: Optional[Callable[[tuple[Any, Any]], bool]]
+    ) -> Iterator[Any]:  # fmt: skip
+        """The rows, with an order each beside its sort key."""
+        query, selection = self.query, self.selection
+        for give in gives:
+            if isinstance(give, Followed):
+                self.settle(give)
+        want = want_of(tuple(gives), self.programs, one=one)
+        skip, limit = query.skip, selection._limit
+        choice = self.choice()
+        if self.order is None:
+            return sliced(self._loop(want, self._scan_of(choice)), skip, limit)
+        key = want_of((self.order,), self.programs, one=True)
+        pair = Want((key.parts[0] if key.one else key, want), one=False)
+        if choice.order is not None:
+            pairs = self._loop(pair, self._order_scan(choice.order))
+            rows = sliced(pairs if behind is None else filter(behind, pairs), skip, limit)
+            return iter(list(rows)) if self.table._txn._write else rows
+        pairs = self._loop(pair, self._scan_of(choice))
+        return self._sorted(pairs if behind is None else filter(behind, pairs), skip, limit)
+
+    def _sorted(self, pairs: Iterator[tuple[Any, Any]], skip: int, limit: Optional[int]) -> Iterator[Any]:
+        """Rows that come with a sort key, sorted. Nothing is read before the first is asked for."""
+        if not self._surely_ordered():
+            pairs = checked(pairs)
+        stop = None if limit is None else skip + limit
+        yield from islice(first_of(pairs, stop, backwards=self.query.backwards), skip, stop)
+
+    def _surely_ordered(self) -> bool:
+        order = self.order
+        return order is not None and order.node.known.cls in _TOTAL and not order.node.known.optional
+
+    def _loop(self, want: Want, scan_of: Any) -> Iterator[Any]:
+        txn, storage, programs = self.table._txn, self.storage, self.programs
+        condition, asked = translated(self.query.where, programs)
+        values, stored = programs.constants(condition)
+        given = [] if condition is None else [compare.value for compare in condition._compares()]
+        arguments = [argument for one in (*asked, *want.asked) for argument in one.arguments()]
+        picked = isinstance(scan_of, partial)
+        # In a read transaction an error finds the record by itself, where a cursor stands at it.
+        keyed = want.keyed or txn._write or picked or any([one.keyed for one in asked])
+        loop = programs.loop(condition, stored, asked, want, keyed, txn.buffers)
+        failed = partial(self._failed, [*(one.followed for one in (*asked, *want.asked))])
+        return loop(scan_of, storage.load, storage.load_key, failed, *given, *values, *arguments)
+
+    def _failed(
+        self, functions: Sequence[Followed], error: Exception, key: Any, data: Any, scan: Optional[Scanned]
+    ) -> NoReturn:  # fmt: skip
+        """Raise what *error* means; of a record read by single fields, that it is broken."""
+        selection, columns = self.selection, self.programs.columns
+        if data is None or columns is None or not isinstance(error, (errors.DecodeError, *_broken())):
+            selection._failed(error, key, data, scan)
+        if key is None and scan is not None:  # the loop had no need of keys
+            key, data = scan.current()
+        if self._raises_it(functions, error, key, data):
+            raise error
+        try:
+            selection._failed(error, key, data)
+        except errors.Error as ours:
+            let_through(ours)
+            if ours.table is not None:
+                raise
+        except _broken() as own:  # the record decodes, as a view at least
+            let_through(own)
+        text = str(error) or type(error).__name__
+        decoded = self.storage.decode_key(key)
+        raise self.storage.named(errors.DecodeError(text, size=len(data)), decoded) from error
+
+    def _raises_it(self, functions: Sequence[Followed], error: Exception, key: Any, data: Any) -> bool:
+        """Whether it is a function of the query that raises *error* for a record that can be read."""
+        storage = self.storage
+        try:
+            decoded = storage.decode_key(key)
+            value = storage.decode_value(data, decoded)
+        except errors.Error as unread:
+            let_through(unread)
+            return False
+        for followed in functions:
+            try:
+                followed.function(*((decoded, value) if followed.keyed else (value,)))
+            except Exception as own:
+                let_through(own)
+                if type(own) is type(error):
+                    return True
+        return False
+
+    # -- the plan -----------------------------------------------------------------------------------------------------
+
+    def choice(self) -> Choice:
+        """The indexes to use."""
+        selection, query = self.selection, self.query
+        if not selection._plain or not (query.where or self.order is not None):
+            return Choice()
+        indexes = self._facts()
+        order: Optional[tuple[Subject, ...]] = None
+        if self.order is not None and not selection._reverse and self._is_whole():
+            order = ordered_by(self.order.node, self.order.keyed)
+        if not indexes:
+            return Choice()
+        askings = [Asking(one.node, one.parameters, one.keyed) for one in query.where]
+        limit = None if selection._limit is None else selection._limit + query.skip
+        return choose(Question(askings, indexes, self._total(), order, limit), self._measure)
+
+    def _is_whole(self) -> bool:
+        selection, storage = self.selection, self.storage
+        return bool(selection._lower == storage.lower and selection._upper == storage.upper)
+
+    def _total(self) -> int:
+        """About how many records there are."""
+        return self.table._entries() if self.storage.alone else SHARE * CAP
+
+    def _facts(self) -> list[IndexFacts]:
+        """The indexes that the planner may use, the key among them."""
+        found = [self._facts_of(bound.storage) for bound in self.table._indexes]
+        found.append(self._facts_of(None))
+        return [one for one in found if one is not None]
+
+    def _facts_of(self, index: Optional[IndexStorage]) -> Optional[IndexFacts]:
+        kept = self.programs.facts
+        if index not in kept:
+            kept[index] = self._key_facts() if index is None else self._index_facts(index)
+        found: Optional[IndexFacts] = kept[index]
+        return found
+
+    def _key_facts(self) -> Optional[IndexFacts]:
+        kinds = _kinds(self.storage.key)
+        if kinds is None or not self.storage.key.sorts:
+            return None
+        if not isinstance(self.storage.key, TupleKey):
+            return IndexFacts(KEY, (Part((KEY,), kinds[0], present=True),), unique=True)
+        parts = [Part((KEY, number), kind, present=True) for number, kind in enumerate(kinds)]
+        return IndexFacts(KEY, tuple(parts), unique=True)
+
+    def _index_facts(self, index: IndexStorage) -> Optional[IndexFacts]:
+        codec = index.storage.key
+        kinds = _kinds(codec)
+        if not index.fields or kinds is None or len(kinds) != len(index.fields) or not codec.sorts:
+            return None
+        if not index.sole or index.adopted or index.not_null or isinstance(codec, TupleKey) != (len(kinds) > 1):
+            return None
+        parts: list[Part] = []
+        for name, kind in zip(index.fields, kinds):
+            known = self._known(name)
+            if known is None or known.required.cls is not kind:
+                return None
+            parts.append(Part(tuple(name.split(".")), kind, is_present(known)))
+        if not _vouches(self.storage.value.name):
+            parts = [
+                part._replace(present=False) for part in parts
+            ]  # there may be None where the class says there is not
+        return IndexFacts(index.name, tuple(parts), index.unique)
+
+    def _known(self, path: str) -> Optional[Known]:
+        """What is known of the field at *path* of the values."""
+        known: Optional[Known] = self.programs.following.value_type
+        for name in path.split("."):
+            if known is None or known.optional:
+                return None
+            known = known.fields().get(name)
+        return known
+
+    # -- ranges -------------------------------------------------------------------------------------------------------
+
+    def _bound(self, access: Access) -> Optional[BoundIndex]:
+        """The index that *access* reads; None if it is the key."""
+        name = access.facts.name
+        return None if name == KEY else next(bound for bound in self.table._indexes if bound.storage.name == name)
+
+    def _ranges(self, access: Access) -> list[Range]:
+        """The ranges of entries that *access* reads. Raises one of `_UNFIT` for values that do not fit."""
+        bound = self._bound(access)
+        spans: Any = self.storage if bound is None else bound.storage
+        tuples = isinstance(self.storage.key if bound is None else bound.storage.storage.key, TupleKey)
+        equal = access.equal
+        if access.exact:
+            return [_exactly(spans, equal if tuples else equal[0])]
+        if access.members is not None:
+            if len(equal) + 1 == len(access.facts.parts):
+                return [_exactly(spans, (*equal, one) if tuples else one) for one in access.members]
+            return [limits(spans, (None, None, None, (*equal, one), None)) for one in access.members]
+        prefix = equal if tuples and equal else None
+        if access.begins is not None:
+            return [limits(spans, (None, None, None, equal if tuples else None, access.begins))]
+        start = stop = through = None
+        if access.lower is not None:
+            start = (*equal, access.lower.value) if tuples else access.lower.value
+        if access.upper is not None:
+            last = (*equal, access.upper.value) if tuples else access.upper.value
+            stop, through = (None, last) if access.upper.inclusive else (last, None)
+        return [limits(spans, (start, stop, through, prefix, None))]
+
+    def _measure(self, access: Access, most: int) -> Optional[int]:
+        """How many entries *access* has, counted up to *most*; None where its values cannot be in the index."""
+        try:
+            ranges = self._ranges(access)
+        except _UNFIT as error:
+            let_through(error)
+            return None
+        found = 0
+        for lower, upper in ranges:
+            if found >= most:
+                break
+            found += sum(1 for _ in islice(self._entries(access, lower, upper, keys=True), most - found))
+        return found
+
+    def _entries(self, access: Access, lower: bytes, upper: bytes, *, keys: bool = False) -> Iterator[Any]:
+        bound = self._bound(access)
+        cursor = self.table._cursor(None if bound is None else bound.handle)
+        try:
+            if seek(cursor, lower, upper):
+                yield from (keys_from if keys else pairs_from)(cursor, lower, upper, False, self.table._txn.buffers)
+        finally:
+            cursor.close()
+
+    def _picked(self, accesses: Sequence[Access]) -> list[bytes]:
+        """The engine's keys of the records that *accesses* find, in the order of the selection."""
+        prefix, found = self.storage.prefix, set[bytes]()
+        for access in accesses:
+            bound = self._bound(access)
+            tail = 0 if bound is None else bound.storage.tail
+            for lower, upper in self._ranges(access):
+                entries = self._entries(access, lower, upper)
+                if bound is None:
+                    found.update([key for key, _ in entries])
+                elif tail:
+                    found.update([prefix + entry[tail:] for entry, _ in entries])
+                else:
+                    found.update([prefix + bytes(owner) for _, owner in entries])
+        lower, upper = self.selection._lower, self.selection._upper
+        return sorted([key for key in found if lower <= key < upper], reverse=self._direction())
+
+    def _direction(self) -> bool:
+        """Whether records are read backwards: also for the greatest few, of which equal ones come in that order."""
+        return bool(self.selection._reverse) is not (self.order is not None and self.query.backwards)
+
+    def _scan_of(self, choice: Choice) -> Any:
+        """The function that begins to read the records."""
+        selection = self.selection
+        if not choice.accesses:
+            if self._direction() is not bool(selection._reverse):
+                return selection._with(reverse=not selection._reverse)._scan
+            return selection._scan
+        return partial(self._picked_scan, choice.accesses)
+
+    def _picked_scan(self, accesses: Sequence[Access]) -> PickedScan:
+        selection = self.selection
+        keys = self._picked(accesses)
+        return PickedScan(self.table, keys, selection._lower, selection._upper, reverse=self._direction())
+
+    def _order_scan(self, access: Access) -> Any:
+        bound = self._bound(access)
+        lower, upper = self._ranges(access)[0]
+        if bound is None:
+            return self.selection._with(lower=lower, upper=upper, reverse=self.query.backwards)._scan
+        return partial(IndexScan, self.table, lower, upper, self.query.backwards, bound)
+
+    # -- explaining ---------------------------------------------------------------------------------------------------
+
+    def plan(self, give: Give, shown: str) -> Plan:
+        """What `Selection.explain` gives."""
+        selection, query = self.selection, self.query
+        choice = self.choice()
+        used = choice.accesses if choice.order is None else (choice.order,)
+        read = tuple([str(one) for one in used])
+        functions = [*query.where, *filter(None, [self.order]), *([give] if isinstance(give, Followed) else [])]
+        nodes = [one.node for one in functions]
+        return Plan(
+            read=read or (selection._described(),),
+            keep=tuple([spelled(one.node) for one in query.where]),
+            order=self._order_text(choice),
+            take=_take(query.skip, selection._limit),
+            give=shown or None,
+            called=reasons(nodes),
+            rejected=choice.rejected,
+            indexes=tuple([one.facts.name for one in used]),
+            ordered=choice.order is not None,
+        )
+
+    def _order_text(self, choice: Choice) -> Optional[str]:
+        if self.order is None:
+            return None
+        how = "sorted in memory"
+        if choice.order is not None:
+            how = "from the index"
+        elif self.selection._limit is not None:
+            how = f"the first {self.query.skip + self.selection._limit:,} kept in memory"
+        return f"{spelled(self.order.node)}{', reversed' if self.query.backwards else ''}: {how}"
+
+
+_TOTAL = {one for one in SETTLED if one.__name__ not in ("float", "Decimal", "complex", "time", "datetime")}
+"""Types all of whose values are ordered."""
+
+
+def _broken() -> tuple[type[Exception], ...]:
+    """What reading a field that is not what it should be raises."""
+    import struct
+
+    return ValueError, LookupError, ArithmeticError, struct.error
+
+
+def _kinds(codec: Any) -> Optional[tuple[Any, ...]]:
+    """The classes of the parts of a key, if the codec keeps all that Python compares."""
+    parts = codec.parts if isinstance(codec, TupleKey) else (codec,)
+    kinds = [_kind(part) for part in parts]
+    return None if None in kinds else tuple(kinds)
+
+
+def _kind(codec: Any) -> Any:
+    if codec is DECIMAL:
+        from decimal import Decimal
+
+        return Decimal
+    return next((cls for cls, plain in PLAIN.items() if plain is codec), None)
+
+
+def _vouches(serializer: str) -> bool:
+    """Whether what is read with it has the types that the model class says. A pickle may hold anything."""
+    return "pickle" not in serializer and any([one in serializer for one in ("msgpack", "json", "cbor", "flatbuffers")])
+
+
+def _exactly(spans: Any, key: Any) -> Range:
+    """The range of the entries of one key."""
+    if is_a(spans, Storage):
+        encoded: bytes = spans.encode_key(key)
+        return encoded, encoded + b"\0"
+    found: Range = spans.exactly(key)
+    return found
+
+
+def _take(skip: int, limit: Optional[int]) -> Optional[str]:
+    if limit is None:
+        return f"all after {skip:,}" if skip else None
+    return f"{limit:,} after {skip:,}" if skip else f"{limit:,}"
