@@ -146,8 +146,8 @@ REFUSED: list[tuple[ArraySerializer, Any, str]] = [
     (ArraySerializer("M8[us]"), numpy.zeros(2, "M8[s]"), r"got dtype <M8\[s\]"),
     (ArraySerializer("f8", shape=(None, 3)), numpy.zeros((3, 2)), r"got shape \(3, 2\)"),
     (ArraySerializer("f8", shape=(3,)), numpy.zeros((3, 1)), r"got shape \(3, 1\)"),
-    (ArraySerializer(), numpy.array([None]), "hold Python objects"),
-    (ArraySerializer(), numpy.zeros(2, [("a", "f8"), ("b", "O")]), "hold Python objects"),
+    (ArraySerializer(), numpy.array([None]), "contain Python objects"),
+    (ArraySerializer(), numpy.zeros(2, [("a", "f8"), ("b", "O")]), "contain Python objects"),
     (ArraySerializer(), numpy.ma.masked_array([1.0], [True]), "MaskedArray"),
     (ArraySerializer(), numpy.zeros(2).view(Matrix), "Matrix"),
 ]

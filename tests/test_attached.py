@@ -333,7 +333,7 @@ def test_an_index_not_built_yet_does_not_read_as_empty(db: zlmdb.Database[Any]) 
                 lambda: maps.by_name.count(txn),
                 lambda: maps.by_age.select(txn),
             ):
-                with pytest.raises(zlmdb.IndexNotBuilt, match="begin a write transaction"):
+                with pytest.raises(zlmdb.IndexNotBuilt, match="in a write transaction, which builds"):
                     read()
     with db.begin(write=True) as txn:
         maps.rows.bind(txn)

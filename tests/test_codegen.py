@@ -449,7 +449,7 @@ def test_a_template_that_names_what_the_class_does_not_have_is_refused(body: str
 
 @pytest.mark.parametrize("body", ["return wrong(self)", "return [wrong for _ in 'ab']", "return lambda: wrong.real"])
 def test_a_template_that_names_what_it_is_not_given_is_refused(body: str) -> None:
-    with pytest.raises(TemplateError, match="uses wrong, which it is not given"):
+    with pytest.raises(TemplateError, match="uses wrong, which are not among its names"):
         of_points(body)
 
 

@@ -116,7 +116,7 @@ def test_a_path_without_a_database_says_how_one_is_made(tmp_path: Path) -> None:
 def test_options_that_differ_are_named_and_no_others(tmp_path: Path) -> None:
     with zlmdb.open(tmp_path, Store), pytest.raises(zlmdb.DatabaseInUse) as caught:
         zlmdb.open(tmp_path, Store, readonly=True)
-    assert "with readonly=False, and was asked for with readonly=True:" in str(caught.value)
+    assert "with readonly=False, not with readonly=True:" in str(caught.value)
 
 
 def test_a_part_of_a_key_that_does_not_fit_is_shown_whole() -> None:
@@ -154,9 +154,9 @@ class NoModel(zlmdb.Table[UUID, "Usr"]):  # type: ignore[name-defined]
     [
         (NoSuchField, r"index 'by_mail': User has no field 'mail' \(it has name, email, age\)"),
         (NoKeyType, r"index 'by_name': list is not a key type; there are int, str,"),
-        (NoTypes, r"table 'rows': NoTypes says no types: derive it from Table\[KeyType, ValueType\]"),
+        (NoTypes, r"table 'rows': NoTypes declares no types: derive it from Table\[KeyType, ValueType\]"),
         (NoModel, r"table 'rows': the type .*'Usr'.* is not defined"),
-        (dict[str, int], r"Wrong\.rows is annotated with dict\[str, int\], which is no table"),
+        (dict[str, int], r"Wrong\.rows is annotated with dict\[str, int\], which is not a table"),
     ],
 )
 def test_a_declaration_that_means_nothing_is_refused_before_there_is_a_record(table: Any, said: str) -> None:

@@ -1168,7 +1168,7 @@ def test_trees_in_lists_are_read_as_deep_by_a_class_with_more_fields() -> None:
 @pytest.mark.parametrize("name", ["_data", "_table", "_fields", "_count", "_known", "_names", "_modelled", "_eager"])
 def test_a_view_refuses_fields_by_the_names_that_it_has_itself(name: str) -> None:
     cls = make_dataclass("Stats", [("name", str), (name, int)])
-    with pytest.raises(TypeError, match=f"{name}: a view has that name for itself"):
+    with pytest.raises(TypeError, match=f"{name}: views reserve that name"):
         serializer(values.FlatBuffersView[cls]).encode(cls("a", 99))
     codec: Any = serializer(FlatBuffers[cls])
     assert codec.decode(codec.encode(cls("a", 99))) == cls("a", 99)

@@ -114,7 +114,7 @@ def test_a_newer_catalogue_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(zlmdb.InvalidDatabase, match="format 2.*newer"):
         zlmdb.open(tmp_path, Store)
     in_main(tmp_path, lambda env, txn: txn.delete(layout.MAGIC_KEY, db=env.open_db(layout.CATALOGUE, txn=txn)))
-    with pytest.raises(zlmdb.InvalidDatabase, match="did not make"):
+    with pytest.raises(zlmdb.InvalidDatabase, match="did not create"):
         zlmdb.open(tmp_path, Store)
 
 

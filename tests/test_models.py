@@ -826,7 +826,7 @@ IMPOSSIBLE: list[tuple[Any, str]] = [
     (Bare, "Bare cannot be stored: use a dataclass"),
     (Holder, r"Holder.inside: .*Bare cannot be stored"),
     (complex, "complex cannot be stored"),
-    (typing.Callable[[], int], "cannot be stored|no type that can be stored"),
+    (typing.Callable[[], int], "cannot be stored|not a type that can be stored"),
     (WithInitVar, "InitVar"),
     (Mixed, "Mixed: .*all text or all integers"),
     (Literal[True], "Literal"),

@@ -454,7 +454,7 @@ def test_count_of_leading_parts_drops_what_is_none(txn: zlmdb.Transaction) -> No
         ((U[5], None), 0),
     ]
     assert [table.count(txn, prefix) for prefix, _ in prefixes] == [count for _, count in prefixes]
-    with pytest.raises(zlmdb.EncodeError, match="None in front"):
+    with pytest.raises(zlmdb.EncodeError, match="None before"):
         table.count(txn, (None, U[1]))
 
 
@@ -618,7 +618,7 @@ def test_a_map_without_types_says_so(txn: zlmdb.Transaction) -> None:
         pass
 
     for table in (zlmdb.PersistentMap(1), Bare(1)):
-        with pytest.raises(TypeError, match="says no types"):
+        with pytest.raises(TypeError, match="declares no types"):
             table[txn, 1]
 
 
@@ -1118,7 +1118,7 @@ def test_without_types_or_methods_for_both_a_map_says_what_is_missing() -> None:
         def _serialize_value(self, value: Any) -> bytes:
             return b"x"
 
-    with pytest.raises(TypeError, match="says no types"):
+    with pytest.raises(TypeError, match="declares no types"):
         Half(1)._both_codecs()
 
 

@@ -36,7 +36,7 @@ ROWS = [
     ["store.store"],
     ["store.catalogue"],
     ["store.transaction"],
-    ["store.snapshot"],
+    ["store.snapshot", "store.groups"],
     ["store.openstores"],
     ["query"],
     ["tables.keyfield"],

@@ -186,8 +186,8 @@ def test_a_type_that_is_no_text_is_damage_of_the_catalogue(layout: Any, member: 
         db._open_store.change(damage)
         report = db.check()
         assert [one.kind for one in report.problems] == ["catalogue"]
-        assert f"its {member} is no text" in report.problems[0].text
-        with pytest.raises(zlmdb.DecodeError, match=f"its {member} is no text"):
+        assert f"its {member} is not text" in report.problems[0].text
+        with pytest.raises(zlmdb.DecodeError, match=f"its {member} is not text"):
             db.dump(io.BytesIO())
     salvaged = salvage(tmp_path / "db", tmp_path / "out")
     assert [one.table for one in salvaged.lost] == ["catalogue"]

@@ -128,7 +128,7 @@ class _Text:
         """Raise `TemplateError` unless *names* and *classes* have all that the source takes from them."""
         missing = self._used.difference(names)
         if missing:
-            raise TemplateError(f"{self.filename} uses {', '.join(sorted(missing))}, which it is not given")
+            raise TemplateError(f"{self.filename} uses {', '.join(sorted(missing))}, which are not among its names")
         for variable, cls in classes.items():
             known = variable, weakref.ref(cls)
             if known not in self._checked:

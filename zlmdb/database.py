@@ -30,11 +30,14 @@ from .tables.storage import Storage
 from .tables.table import Table
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from typing_extensions import Self
     from typing_extensions import TypeVar as DefaultTypeVar
 
     from .classic.pmap import PersistentMap
     from .operations.statistics import TableInfo
+    from .store.groups import Groups
 
     # A function of a plain Database takes one of any schema.
     S_co = DefaultTypeVar("S_co", bound=Schema, default=Schema, covariant=True)
@@ -124,7 +127,7 @@ def open(
     if path is not None and not os.fspath(path):
         raise ValueError("the path is empty: give the directory of the database, or None for one in memory")
     if timeout is not None and timeout < 0:
-        raise ValueError(f"timeout={timeout!r}: expected seconds, 0 or more, or None to wait for ever")
+        raise ValueError(f"timeout={timeout!r}: expected seconds, 0 or more, or None to wait forever")
     location = None if path is None else os.fspath(path)
     options = openstores.checked_options(
         location, readonly=readonly, maxsize=maxsize, durability=durability, **({} if lock else {"lock": False})
@@ -157,6 +160,8 @@ class Database(Operations, Generic[S_co]):
 
     Raises `DatabaseInUse`, a RuntimeError, if this process already has the file open; see `Database.open`.
     """
+
+    _groups: Optional[Groups] = None
 
     _schema: type[S_co]
     _context: Any
@@ -311,12 +316,15 @@ class Database(Operations, Generic[S_co]):
 
     def _close(self) -> None:
         """Close as `close` does, even if a subclass has a method of that name that leaves the block."""
+        if self._groups is not None and not self._entered:
+            self._groups.finish()
         with openstores.lock:  # in which `Database.open` counts
             if self._entered > 0:
                 self._entered -= 1
             elif self._store is not None:
                 openstores.release(self._store)
                 self._store = None
+                self.__dict__.pop("_groups", None)
                 self._readers, self._writers = Pool(), Pool()
 
     def __enter__(self) -> Self:
@@ -409,11 +417,56 @@ class Database(Operations, Generic[S_co]):
         return unit_of(self._writers, Transaction(self._open_store, write=True), self._schema, self._storages)
 
     def run(self, fn: Callable[[S_co], R], /, *, write: bool = True) -> R:
-        """The result of ``fn(tables)`` in a transaction of its own; runs it again if the engine requires it.
+        """The result of ``fn(tables)`` in a write transaction, returned when the changes are stored.
 
-        The engine requires this if the map had to grow, or if another transaction first changed what this one uses. So
-        *fn* must not change anything outside the transaction.
+        If several threads wait for the writer at the same time, one commit stores the changes of all their functions
+        and costs as much as the commit of one. Each function runs in a savepoint, so an exception undoes only the
+        changes of its own function. A function may run in another of these threads, in the context (`contextvars`) of
+        its caller. Its result or its exception comes after the commit.
+
+        *fn* runs again if the engine requires it: if the map had to grow, or if another transaction first changed what
+        this one uses. So *fn* must not change anything outside the transaction. With *write* False, *fn* gets a
+        snapshot. Raises what *fn* raises, and the errors of `write`.
         """
+        if not write or (self._groups is None and self._open_store.writer.owner is None):
+            return self._run_alone(fn, write)
+        result: R = self._group_commit().run(self, fn, self._opening.timeout)
+        return result
+
+    def submit(self, fn: Callable[[S_co], R], /) -> Future[R]:
+        """Run *fn* like `run`, but return at once; the future has the result when the changes are stored.
+
+        One commit stores everything that was submitted during the previous commit. Functions run in the order in which
+        they were submitted, in a thread of the database that ends when there is no work. A future that is cancelled
+        before its function starts never runs it. `close` waits for submitted functions. Raises `ReadonlyDatabase`.
+        """
+        store = self._open_store
+        if store.readonly:
+            store.refuse_write()
+        future: Future[R] = self._group_commit().submit(self, fn)
+        return future
+
+    async def arun(self, fn: Callable[[S_co], R], /) -> R:
+        """Run *fn* like `run` in an asyncio program; the event loop continues meanwhile.
+
+        If the task is cancelled before *fn* starts, nothing is written. If it is cancelled later, the changes are
+        stored all the same.
+        """
+        from asyncio import wrap_future  # late: not every program uses it
+
+        return await wrap_future(self.submit(fn))
+
+    def _group_commit(self) -> Groups:
+        """The group commit of this database, created when there are several writers for the first time."""
+        if self._groups is None:
+            from .store.groups import Groups  # late: a program with one writer does not need it
+
+            groups: Groups = self.__dict__.setdefault("_groups", Groups(self._open_store))
+            return groups
+        return self._groups
+
+    def _run_alone(self, fn: Callable[[S_co], R], write: bool) -> R:
+        """`run` in a transaction of its own."""
         while True:
             stored: list[bool] = []
             grown = self._open_store.grown

@@ -144,8 +144,8 @@ def check_built(
         complete = records.verified.get(name) is attached.token or bool(index)
     if not attached.is_known(records, name, complete) and _has_keys(owner.bind(txn), attached):
         raise errors.IndexNotBuilt(
-            f"index {name!r} of {owner!r} has not been built over the records that are there: begin a write "
-            f"transaction and use the map in it, which builds the index",
+            f"index {name!r} of {owner!r} does not contain the existing records yet: use the map in a write "
+            f"transaction, which builds the index",
             table=records.storage.name,
             index=name,
         )

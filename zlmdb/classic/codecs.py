@@ -88,7 +88,9 @@ def map_types(declared: Any, base: type[Any], localns: Optional[Mapping[str, Any
     """The types of keys and values of *declared*. Raises `TypeError` if it declares none."""
     arguments = type_arguments(declared, base, localns)
     if len(arguments) != 2 or isinstance(arguments[0], TypeVar):
-        raise TypeError(f"{declared!r} says no types: derive it from PersistentMap[KeyType, ValueType] or a named map")
+        raise TypeError(
+            f"{declared!r} declares no types: derive it from PersistentMap[KeyType, ValueType] or a named map"
+        )
     return arguments[0], arguments[1]
 
 

@@ -188,7 +188,7 @@ class PersistentMap(Generic[K, V]):
             return self._same_table(store)
         if self._slot is None:
             raise TypeError(
-                f"{class_name} has no slot: make it with a number, {class_name}(1), or with "
+                f"{class_name} has no slot: create it with a number, {class_name}(1), or with "
                 f"db.attach_table({class_name})"
             )
         key, value = self._both_codecs()
@@ -556,7 +556,7 @@ def _beginning(table: Table[Any, Any], prefix: Any) -> Selection[Any, Any]:
         return table.select(prefix, through=prefix)
     parts: tuple[Any, ...] = prefix if is_a(prefix, tuple) else (prefix,)
     if any(part is None for part in parts):
-        codec.refuse(prefix, "None in front of a part that is given")
+        codec.refuse(prefix, "None before a given part")
     if len(parts) == len(codec.parts) and isinstance(parts[-1], (str, bytes)):
         return table.select(prefix=parts[:-1], startswith=parts[-1])
     return table.select(prefix=parts)

@@ -33,8 +33,8 @@ def engine_class(path: Optional[str]) -> EngineClass:
     if scheme not in _ENGINES:
         known = ", ".join(f"{one}://" for one in _ENGINES if one) or "none"
         raise ValueError(
-            f"{path!r} is a URL of an engine that there is not (known: {known}): check its scheme, or, for a "
-            f"path, write ./{path}"
+            f"{path!r} has a scheme without an engine (known: {known}): check the scheme, or, if it is a path, "
+            f"write ./{path}"
         )
     module, _, name = _ENGINES[scheme].partition(":")
     return cast(EngineClass, getattr(import_module(module), name))

@@ -171,8 +171,8 @@ class KeyCodec(ABC, Generic[T]):
         Raises `TypeError` for types without a rule for new keys.
         """
         raise TypeError(
-            f"new keys of type {self.name} cannot be made up: store with table[key] = value, or tell the class of the "
-            f"table where they come from: class T(Table[...], key=...), a field of the value or a function"
+            f"new keys of type {self.name} cannot be generated: store with table[key] = value, or declare a "
+            f"source of keys: class T(Table[...], key=...), a field of the value or a function"
         )
 
     def inline(self) -> Inline:

@@ -58,7 +58,7 @@ def _inner(name: str, plain: Iterable[Any]) -> KeyCodec[Any]:
 def enum_key(cls: type[enum.Enum]) -> ChoiceKey:
     """The codec of the members of *cls*. Raises `TypeError` unless their values are all texts or all numbers."""
     if issubclass(cls, enum.Flag):
-        raise TypeError(f"{cls.__name__} is not a key type: a combination of flags is no member; use int")
+        raise TypeError(f"{cls.__name__} is not a key type: a combination of flags is not a member; use int")
     return ChoiceKey(cls.__name__, {member: _exact(member.value) for member in cls})
 
 

@@ -86,7 +86,7 @@ class DecimalKey(KeyCodec["Decimal"]):
             written, exponent = _parsed(tail)
             number = Decimal((sign, tuple(map(int, written)), exponent - len(written) + 1))
             if self.encode(number) != stored:
-                raise ValueError("not written as numbers are")
+                raise ValueError("not the encoding of a number")
             return number
 
         return decode

@@ -28,7 +28,7 @@ class TimeKey(KeyCodec[dt.time]):
         if not isinstance(key, dt.time):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers are not all checked
             self.refuse(key)
         if key.tzinfo is not None:
-            self.refuse(key, "it has a time zone, and which of two comes first depends on the day")
+            self.refuse(key, "it has a time zone, so its order depends on the day")
         return (((key.hour * 60 + key.minute) * 60 + key.second) * 10**6 + key.microsecond).to_bytes(5, "big")
 
     def decoder(self) -> Callable[[Data], dt.time]:
@@ -92,4 +92,4 @@ def from_seconds(text: str) -> dt.timedelta:
             raise ValueError(f"{text!r} is finer than microseconds")
         return dt.timedelta(microseconds=int(micros))
     except InvalidOperation as error:
-        raise ValueError(f"{text!r} is no number of seconds") from error
+        raise ValueError(f"{text!r} is not a number of seconds") from error

@@ -150,7 +150,7 @@ def part_of(codec: Key, behind: Sequence[Key]) -> Part:
             return TextPart(codec, behind[0])
         tail = _total([after.width for after in behind])
         if tail is None:
-            raise TypeError(f"{codec.name} needs parts of fixed width behind it")
+            raise TypeError(f"{codec.name} needs parts of fixed width after it")
         return OpenTextPart(codec, tail)
     return EscapedPart(codec)
 

@@ -129,9 +129,9 @@ def file_of(engine: Engine) -> str:
     """The file that holds the data. Raises `FileRequired` where there is none."""
     if engine.file is None:
         raise errors.FileRequired(
-            "this database is in memory and has no file: write what is in it to a stream with db.dump(file)"
+            "this database is in memory and has no file: write its content to a stream with db.dump(file)"
             if engine.path is None
-            else f"{engine.path!r} is no file that could be copied: write what is in it to a stream with db.dump(file)"
+            else f"{engine.path!r} is not a file that can be copied: write its content to a stream with db.dump(file)"
         )
     return engine.file
 
@@ -163,7 +163,7 @@ def replacing(final: str, overwrite: bool, needed: int) -> Generator[str, None, 
     _refuse_existing(final, overwrite)
     directory = os.path.dirname(final)
     if not os.path.isdir(directory):
-        raise FileNotFoundError(f"no directory {directory!r}: make it first")
+        raise FileNotFoundError(f"no directory {directory!r}: create it first")
     check_room(directory, needed)
     try:
         with temporary_file(directory, os.path.basename(final)) as temporary:
@@ -180,7 +180,7 @@ def replacing(final: str, overwrite: bool, needed: int) -> Generator[str, None, 
 
 def _refuse_existing(final: str, overwrite: bool) -> None:
     if os.path.lexists(final) and not overwrite:
-        raise FileExistsError(f"{final!r} exists: remove it, choose another place, or say overwrite=True")
+        raise FileExistsError(f"{final!r} exists: remove it, choose another place, or give overwrite=True")
 
 
 def _refuse_open(final: str) -> None:
@@ -207,7 +207,7 @@ def publish(temporary: str, final: str, overwrite: bool) -> None:
             os.link(temporary, final)
             return
         if os.path.lexists(final):
-            raise FileExistsError(f"{final!r} was made by somebody else meanwhile")
+            raise FileExistsError(f"{final!r} was created by another program meanwhile")
     os.replace(temporary, final)
 
 
@@ -318,7 +318,8 @@ def alone(path: str, lock: Optional[str] = None) -> Generator[None, None, None]:
             if error.errno not in (errno.EACCES, errno.EAGAIN):
                 raise
             raise errors.DatabaseInUse(
-                f"another process has {path!r} open: its file can be replaced when all have closed it", path=path
+                f"another process has {path!r} open: its file can be replaced after all processes have closed it",
+                path=path,
             ) from error
         yield
     finally:

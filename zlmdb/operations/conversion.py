@@ -230,7 +230,7 @@ class _Conversion:
         try:
             decoded, made = self._new_key(plan, key)
             if plan.new.decode(made) != decoded:
-                raise ValueError(f"the key {decoded!r} would come back as another one")
+                raise ValueError(f"the key {decoded!r} would be read back as another key")
             value = plan.value.decode(data)
             # Sets are written in another order, without what was there twice. Other bytes stay: they hold the same.
             return made, plan.value.encode(value) if "set" in plan.value.name else data
@@ -255,7 +255,9 @@ class _Conversion:
                     stored = new.get(keyspace.prefix + made_key, None, handle)
                     # Equal bytes first: there are values, such as NaN, that equal nothing.
                     if stored is None or (stored != data and plan.value.decode(stored) != value):
-                        raise errors.CorruptDatabase(f"the record {decoded!r} of {plan.name} did not arrive as it was")
+                        raise errors.CorruptDatabase(
+                            f"the record {decoded!r} of {plan.name} is different in the new file"
+                        )
                     report.verified += 1
                     if report.verified % _EVERY == 0:
                         self._told(Progress("verify", report.verified, sum(report.records.values())))

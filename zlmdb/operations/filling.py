@@ -60,7 +60,7 @@ def new_file(
     directory, stem = (final, "") if empty else os.path.split(final)
     with temporary_directory(directory, stem) as temporary:
         if empty and os.listdir(final) != [os.path.basename(temporary)]:
-            raise FileExistsError(f"{final!r} is being written by somebody else")
+            raise FileExistsError(f"{final!r} is being written by another program")
         made = os.path.join(temporary, "new")
         os.mkdir(made, 0o777 if like is None else like.directory | 0o700)
         version = {} if lib_version is None else {"lib_version": lib_version}

@@ -54,7 +54,7 @@ def from_plain(codec: KeyCodec[Any], data: Any) -> Any:
     except EncodeError:
         raise
     except (TypeError, ValueError, OverflowError) as error:
-        raise EncodeError(f"{data!r} is no key of type {codec.name}: {error}", key=data) from error
+        raise EncodeError(f"{data!r} is not a key of type {codec.name}: {error}", key=data) from error
 
 
 def _from_plain(codec: KeyCodec[Any], data: Any) -> Any:
@@ -118,7 +118,7 @@ def parse(codec: KeyCodec[Any], text: str) -> Any:
             return from_plain(codec, json.loads(text))
         except json.JSONDecodeError as error:
             raise EncodeError(
-                f"{text!r} is no key of type {codec.name}: expected JSON, such as {_example(codec)}", key=text
+                f"{text!r} is not a key of type {codec.name}: expected JSON, such as {_example(codec)}", key=text
             ) from error
     return from_plain(codec, text)
 

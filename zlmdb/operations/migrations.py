@@ -111,7 +111,7 @@ def _compare(store: Store, steps: dict[int, str], found: dict[int, str]) -> None
         if steps.get(version) != name:
             raise errors.SchemaMismatch(
                 f"{store.engine.path!r}: version {version} was {name!r} when it was applied, the program calls it "
-                f"{steps.get(version)!r}: a step that was applied somewhere must stay as it is",
+                f"{steps.get(version)!r}: an applied step must not change",
                 path=store.engine.path,
             )
 

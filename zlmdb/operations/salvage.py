@@ -117,7 +117,7 @@ def _found(file: Remains) -> _Found:
             continue
         if any(len(record.key) >= 2 for record in main):
             return _Found(state, "classic")
-    raise errors.CorruptDatabase(f"{file.path!r}: no tables of zlmdb are found in it", path=file.path)
+    raise errors.CorruptDatabase(f"{file.path!r}: the file contains no tables of zlmdb", path=file.path)
 
 
 def _name(record: Record) -> Optional[bytes]:

@@ -324,7 +324,7 @@ def _make(making: _Making, declared: Declaration) -> None:
         slots[declared.name] = slot
     lost = _lost(store, catalogue, slots, declared) if again else []
     if lost:
-        log.warning("%s: another program has dropped it or an index of it, which is made again", slot.name)
+        log.warning("%s: another program dropped the table or one of its indexes: it is created again", slot.name)
         _forget_attached(catalogue, slots, declared.name, txn)
     if not (lost or new or _lacking(slot, declared, drop_indexes)):
         return
@@ -374,7 +374,7 @@ def _drop_others(
     store: Store, catalogue: Catalogue, slot: Slot, declared: Declaration, txn: Transaction, open_space: OpenSpace
 ) -> None:
     for name in _unwanted(slot, declared):
-        log.warning("index %s.%s is not declared any more: dropped, as was asked for", slot.name, name)
+        log.warning("index %s.%s is no longer declared: dropped, as requested", slot.name, name)
         _empty(catalogue, slot, name, txn, open_space)
         del slot.indexes[name]
 

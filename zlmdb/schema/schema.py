@@ -284,7 +284,7 @@ def _declarations(schema: type[Schema]) -> dict[str, tuple[type[Table[Any, Any]]
             continue
         if not (isinstance(cls, type) and issubclass(cls, Table)):
             raise TypeError(
-                f"{schema.__name__}.{name} is annotated with {hint!r}, which is no table: annotate it with "
+                f"{schema.__name__}.{name} is annotated with {hint!r}, which is not a table: annotate it with "
                 "a subclass of "
                 f"zlmdb.Table, or with zlmdb.Table[KeyType, ValueType]"
             )

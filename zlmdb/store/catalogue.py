@@ -330,8 +330,7 @@ class ClassicCatalogue:
         """The largest slot number that has a metadata record, or 0. Raises `CorruptDatabase` where one is damaged."""
         for damaged in _damaged(txn):
             raise errors.CorruptDatabase(
-                f"the metadata record of slot {damaged} is damaged, and with it the name of a table is lost: restore a "
-                f"backup"
+                f"the metadata record of slot {damaged} is damaged, so the name of a table is lost: restore a backup"
             )
         return max((number for number, _ in layout.slot_records(txn)), default=0)
 
@@ -453,7 +452,7 @@ def _name(key: Any) -> str:
     try:
         return bytes(key[2:]).decode()
     except UnicodeDecodeError as error:
-        raise errors.DecodeError(f"the catalogue has a table whose name is no text: {bytes(key)!r}") from error
+        raise errors.DecodeError(f"the catalogue has a table whose name is not text: {bytes(key)!r}") from error
 
 
 def _copied(data: Any) -> Optional[bytes]:
@@ -506,7 +505,7 @@ def _check_texts(members: Iterable[tuple[str, Any]]) -> None:
     """Raise TypeError unless each is text or None. CBOR tells text from bytes by one bit, and those name no type."""
     for member, value in members:
         if value is not None and not isinstance(value, str):
-            raise TypeError(f"its {member} is no text: {value!r}")
+            raise TypeError(f"its {member} is not text: {value!r}")
 
 
 def _checked(number: int) -> int:

@@ -102,7 +102,7 @@ def _check_magic(env: Environment, catalogue: Handle, path: Optional[str]) -> No
     with _snapshot(env) as txn:
         magic = txn.get(MAGIC_KEY, None, catalogue)
     if magic is None:
-        raise errors.InvalidDatabase(f"{path!r} has a sub-database {CATALOGUE!r} that zlmdb did not make", path=path)
+        raise errors.InvalidDatabase(f"{path!r} has a sub-database {CATALOGUE!r} that zlmdb did not create", path=path)
     found = decode(magic).get("format")
     if found != FORMAT:
         raise errors.InvalidDatabase(
@@ -169,5 +169,5 @@ def decode(data: bytes) -> Any:
     except Exception as error:
         raise errors.DecodeError(f"a catalogue record is not CBOR: {bytes(data)[:40]!r}") from error
     if not isinstance(record, dict):
-        raise errors.DecodeError(f"a catalogue record is no map: {bytes(data)[:40]!r}")
+        raise errors.DecodeError(f"a catalogue record is not a map: {bytes(data)[:40]!r}")
     return record  # pyright: ignore[reportUnknownVariableType]  # every member is checked where it is used

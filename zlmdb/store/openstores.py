@@ -100,7 +100,7 @@ def _verify(store: Store) -> None:
         more = f" (and {len(wrong) - 1} problems more)" if len(wrong) > 1 else ""
         raise errors.CorruptDatabase(
             f"{store.engine.path!r} is damaged: {wrong[0]}{more}: "
-            f"restore a backup, or take out what there is with zlmdb.Database.salvage()",
+            f"restore a backup, or copy the readable records with zlmdb.Database.salvage()",
             path=store.engine.path,
         )
 
@@ -212,6 +212,6 @@ def _check_options(store: Store, opening: Opening) -> None:
         differ = [name for name, value in given.items() if value != getattr(wanted, name)]
         has, asked = (", ".join(f"{name}={getattr(one, name)!r}" for name in differ) for one in (found, wanted))
         raise errors.DatabaseInUse(
-            f"{opening.path!r} is open in this process already with {has}, and was asked for with {asked}: use the "
+            f"{opening.path!r} is already open in this process with {has}, not with {asked}: use the "
             f"same options, or close it first"
         )

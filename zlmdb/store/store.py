@@ -14,17 +14,17 @@ import time
 import weakref
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Optional, Protocol, TypeVar
+from typing import Any, NamedTuple, NoReturn, Optional, Protocol, TypeVar
 
 from .. import errors
 from ..engines import Engine, Environment, Handle, Told, Transaction
 from ..log import log
 from . import layout
-from .blocks import COUNTS_REFERENCES, BlockExit, Leave, clear_frames, is_over
+from .blocks import COUNTS_REFERENCES, clear_frames
 from .gate import Gate
 from .layout import TRAITS, Layout, Traits
 from .readers import Ages
-from .writerlock import Hold, WriterLock, is_alive
+from .writerlock import Claim, Hold, WriterLock
 
 R = TypeVar("R")
 
@@ -673,27 +673,13 @@ class Store:
         self.engine.in_child()
 
 
-class _Writing:
+class _Writing(Claim):
     """Holds the writer lock of a store for a block; *txn* is the engine's transaction that is open in it, if any."""
 
     def __init__(self, store: Store, timeout: Optional[float]) -> None:
+        super().__init__(store.writer, timeout)
         self._store = store
-        self._timeout = timeout
-        self._hold = Hold(self)
-        self._block: Optional[weakref.ref[Leave]] = None
-        self._exit: list[Leave] = []
         self.txn: Any = None
-
-    def __enter__(self) -> _Writing:
-        self._store.writer.acquire(self._timeout, self._hold)
-        return self
-
-    if TYPE_CHECKING:
-
-        def __exit__(self, *error: object) -> None: ...
-
-    else:
-        __exit__ = BlockExit()
 
     def _leave(self, *error: object) -> None:
         txn = self.txn
@@ -702,22 +688,7 @@ class _Writing:
                 txn.abort()
             self._store.ended(self)
             self.txn = None
-        self._store.writer.release(self._hold)
-        self._block = None
-
-    def _left(self, block: weakref.ref[Leave]) -> None:
-        if self._block is block:
-            self._clear()
-
-    def _is_over(self) -> bool:
-        return is_over(self)
-
-    def _clear(self) -> None:
-        """End, unless this is another thread than the one that began; that one does so when it comes here."""
-        if self._hold.thread == threading.get_ident() or not is_alive(self._hold.thread):
-            self._leave()
-        else:
-            self._hold.kept = self
+        super()._leave(*error)
 
 
 _stores: weakref.WeakSet[Store] = weakref.WeakSet()

@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from operator import methodcaller
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Optional
 
@@ -28,6 +29,7 @@ _POISON = (errors.DatabaseFull, errors.DiskError, errors.CorruptDatabase, errors
 _get_ident = threading.get_ident
 _clock = time.monotonic
 _NONE, _WRITE = (None,), (True,)
+_COMMIT = methodcaller("commit")
 MOST_KEPT = 2
 """So many tables, bound in one transaction of a schema object, are aimed at the start of the next one."""
 _getframe = sys._getframe  # it has no other name
@@ -74,6 +76,7 @@ class Transaction:
         "_tables",
         "_thread",
         "_timeout",
+        "_told",
         "_unit",
         "_views",
         "_write",
@@ -92,6 +95,7 @@ class Transaction:
         self._raw: Any = None
         self._held: list[Any] = []  # that of a write, from the moment when it begins
         self._error: Optional[BaseException] = None
+        self._told: Optional[list[Any]] = None  # gets an item in the very call that commits
         self._outer: list[Any] = []  # the engine's transactions around the present savepoint
         self._write = write
         self._tables: dict[Any, Any] = {}
@@ -138,8 +142,8 @@ class Transaction:
         self._check_forked()
         if self._write and not self._thread:
             raise errors.TransactionClosed(
-                "a write transaction begins with its block, and this one was used outside of one, where nobody would "
-                "commit it: write `with db.write() as t:`"
+                "a write transaction begins with its block, and this one was used without a block, so nothing "
+                "would commit it: write `with db.write() as t:`"
             )
         raise errors.TransactionClosed("the transaction has ended: use its tables inside its with block")
 
@@ -188,7 +192,7 @@ class Transaction:
     def _begin_write(self, store: Store) -> None:
         if store.readonly or self._hold is None:
             store.refuse_write()
-        self._error, self._puts, self._dels = None, 0, 0  # those of the transaction before
+        self._error, self._puts, self._dels, self._told = None, 0, 0, None  # those of the transaction before
         if self._hooks:
             self._hooks = []
         if store.wanted or store.pending:
@@ -231,13 +235,16 @@ class Transaction:
             error = self._error
             self.abort()
             raise errors.TransactionPoisoned(
-                f"the transaction met an error in the midst of a write and can only be aborted, nothing was stored: "
-                f"{error!r}"
+                f"an error in the middle of a write broke the transaction, which can only be aborted, nothing was "
+                f"stored: {error!r}"
             ) from error
         try:
             if self._puts and self._store.limited:
                 self._store.require_room(raw, self._sequence, {})
-            raw.commit()
+            if self._told is None:
+                raw.commit()
+            else:
+                self._told.extend(map(_COMMIT, (raw,)))
         except BaseException as error:  # also what a signal raises when it came while the disk was at work
             self._commit_failed(raw, error)
         if (self._puts or self._dels) and self._era is not None:
@@ -247,7 +254,7 @@ class Transaction:
             self._hooks = []
         self._end()
         if hooks:
-            _committed(hooks)
+            committed(hooks)
 
     def _commit_failed(self, raw: Any, error: BaseException) -> NoReturn:
         if isinstance(error, Exception):
@@ -486,7 +493,7 @@ class Transaction:
         self._check_write()
         if not self._store.can_nest:
             raise errors.NestedTransaction(
-                "there are no savepoints with writemap=True, as LMDB has no transactions inside of others there: use a "
+                "there are no savepoints with writemap=True, because LMDB has no nested transactions there: use a "
                 "transaction of its own, or open the database without writemap",
                 path=self._store.engine.path,
             )
@@ -778,7 +785,7 @@ class Transaction:
         if key[:2] in guarded:
             raise errors.IndexNotAttached(
                 f"the raw key {key[:40]!r} is in slot {int.from_bytes(key[:2], 'big')}, and the file records "
-                f"{guarded[key[:2]]}, which a raw write would leave wrong: write through the table or map that has them"
+                f"{guarded[key[:2]]}, which a raw write would not update: write through the table or map"
             )
 
     def _tell(self, key: bytes) -> None:
@@ -796,7 +803,7 @@ class Transaction:
         return None if handle is None else handle[0]
 
 
-def _committed(hooks: Sequence[Callable[[bool], object]]) -> None:
+def committed(hooks: Sequence[Callable[[bool], object]]) -> None:
     """Call the *hooks* of a stored transaction; all of them, even if one raises."""
     failed: Optional[Exception] = None
     for hook in hooks:

@@ -12,11 +12,15 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from typing import Optional, Protocol
+from typing import TYPE_CHECKING, Optional, Protocol
 from weakref import ref
 
 from .. import errors
 from ..log import log
+from .blocks import BlockExit, Leave, is_over
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 try:
     import fcntl
@@ -163,7 +167,7 @@ class WriterLock:
                 return
             if other.thread == hold.thread:
                 raise errors.NestedTransaction(
-                    "this thread has a write transaction open already, and would wait for itself for ever: "
+                    "this thread has a write transaction open already, and would wait for itself forever: "
                     "use txn.savepoint() inside it"
                 )
             left = PATIENCE if deadline is None else deadline - time.monotonic()
@@ -215,7 +219,7 @@ class WriterLock:
             ours = errors.ReadonlyDatabase if error.errno in _READ_ONLY else errors.DiskError
             raise ours(
                 f"the lock file {path!r} of the writers cannot be opened ({error.strerror}): make its directory "
-                f"writable, give the disk some room, or open the database with readonly=True",
+                f"writable, free some disk space, or open the database with readonly=True",
                 path=path,
             ) from error
 
@@ -232,6 +236,46 @@ class WriterLock:
             path=self.path,
             owner=holder,
         )
+
+
+class Claim:
+    """A block whose thread has *lock*. It ends however an interrupt comes; see `blocks`."""
+
+    def __init__(self, lock: WriterLock, timeout: Optional[float]) -> None:
+        self._lock = lock
+        self._timeout = timeout
+        self._hold = Hold(self)
+        self._block: Optional[ref[Leave]] = None
+        self._exit: list[Leave] = []
+
+    def __enter__(self) -> Self:
+        self._lock.acquire(self._timeout, self._hold)
+        return self
+
+    if TYPE_CHECKING:
+
+        def __exit__(self, *error: object) -> None: ...
+
+    else:
+        __exit__ = BlockExit()
+
+    def _leave(self, *error: object) -> None:
+        self._lock.release(self._hold)
+        self._block = None
+
+    def _left(self, block: ref[Leave]) -> None:
+        if self._block is block:
+            self._clear()
+
+    def _is_over(self) -> bool:
+        return is_over(self)
+
+    def _clear(self) -> None:
+        """End, unless this is another thread than the one that began; that one does so when it comes here."""
+        if self._hold.thread == _get_ident() or not is_alive(self._hold.thread):
+            self._leave()
+        else:
+            self._hold.kept = self
 
 
 def is_alive(thread: int) -> bool:

@@ -45,7 +45,7 @@ class DeclaredIndex(Generic[I]):
         if callable(field_or_fn):
             if version is None or fields:
                 raise TypeError(
-                    "an index of a function takes version=1 (count it up when the function changes) and no fields"
+                    "an index of a function takes version=1 (increase it when the function changes) and no fields"
                 )
             self._function: Optional[Callable[[Any], Any]] = field_or_fn
             self._fields: tuple[str, ...] = ()

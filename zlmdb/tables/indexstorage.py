@@ -197,7 +197,7 @@ class IndexStorage:
             + (
                 ""
                 if self.owner is None
-                else "; where several may have it, put the primary key last, or declare an Index"
+                else "; if several records may have it, put the primary key last, or declare an Index"
             ),
             table=self.table,
             index=self.name,

@@ -154,7 +154,7 @@ class Storage(Generic[K, V]):
     def not_ascending(self, key: Any, last: bytes) -> NoReturn:
         """Raise `EncodeError` for a *key* to be appended that is not greater than the one of the bytes *last*."""
         raise errors.EncodeError(
-            f"table {self.name!r}: append=True needs ascending keys past the last one, "
+            f"table {self.name!r}: append=True needs ascending keys after the last one, "
             f"{shortened(key)} does not come after {shortened(self.decode_key(last))}",
             table=self.name,
             key=key,

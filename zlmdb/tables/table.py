@@ -439,8 +439,8 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
         key = self._new_key(value)
         if key in self:
             raise errors.DuplicateKey(
-                f"table {self._name!r} has a record with the key {shortened(key)} already: store under it with "
-                f"table[key] = value to replace it",
+                f"table {self._name!r} has a record with the key {shortened(key)} already: replace it with "
+                f"table[key] = value",
                 table=self._name,
                 key=key,
                 owner=key,

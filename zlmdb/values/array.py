@@ -165,7 +165,9 @@ def _kept(cache: dict[Any, V], key: Any, value: V) -> V:
 
 def _storable(dtype: Any) -> Any:
     if dtype.hasobject:
-        raise TypeError(f"arrays of dtype {dtype} hold Python objects, which have no bytes: use Pickle[numpy.ndarray]")
+        raise TypeError(
+            f"arrays of dtype {dtype} contain Python objects, which cannot be stored: use Pickle[numpy.ndarray]"
+        )
     return dtype
 
 
@@ -185,10 +187,10 @@ def _dtype(text: str) -> Any:
     import ast  # structured dtypes are rare, and this is 5 ms of every import
 
     if not text.startswith("["):
-        raise ValueError(f"{text[:40]!r} is no dtype")
+        raise ValueError(f"{text[:40]!r} is not a dtype")
     parsed: Callable[[Any], Any] = library("numpy.lib.format", "zlmdb[numpy]").descr_to_dtype
     try:
         fields = ast.literal_eval(text)
     except MemoryError as error:  # how the parser says that something is nested too deeply
-        raise ValueError("the dtype is no list of fields") from error
+        raise ValueError("the dtype is not a list of fields") from error
     return _storable(parsed(fields))

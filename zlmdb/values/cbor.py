@@ -104,6 +104,6 @@ def refuse_tags(data: Data) -> None:
         number = low if width == 0 else int.from_bytes(data[at : at + width], "big")
         at += width
         if major == 6 and number in _REFUSED:
-            raise ValueError(f"tag {number}, {_REFUSED[number]}, which is no plain data")
+            raise ValueError(f"tag {number}, {_REFUSED[number]}, which is not plain data")
         if major in (2, 3) and low != 31:
             at += number

@@ -46,7 +46,7 @@ class CheckedSerializer(FunctionSerializer[T], Wrapper):
     @classmethod
     def for_type(cls, annotation: Any, **options: Any) -> Serializer[Any]:
         """Not by itself: say what is checked."""
-        raise TypeError("CheckedSerializer adds a checksum to another serializer: write Checked[Json[T]], for one")
+        raise TypeError("CheckedSerializer adds a checksum to another serializer: write Checked[Json[T]], for example")
 
     def configured(
         self,

@@ -62,7 +62,7 @@ class CompressedSerializer(FunctionSerializer[T], Wrapper):
     @classmethod
     def for_type(cls, annotation: Any, **options: Any) -> Serializer[Any]:
         """Raises: a compression needs an inner format."""
-        raise TypeError(f"{cls.__name__} compresses another serializer: write Zlib[Json[T]], for one")
+        raise TypeError(f"{cls.__name__} compresses another serializer: write Zlib[Json[T]], for example")
 
     def configured(
         self,
@@ -287,7 +287,7 @@ def _mixed_decode(inner: Serializer[Any], limit: int) -> Callable[[Data], Any]:
         decompress = known.get(mark)
         if decompress is None:
             if mark not in _MARKED:
-                raise ValueError(f"the first byte is none that says how the rest is compressed ({mark.hex()})")
+                raise ValueError(f"the first byte names no compression method ({mark.hex()})")
             decompress = known[mark] = _functions(_MARKED[mark], None)[1]
         return decode_inner(decompress(data[1:], limit))
 

@@ -150,7 +150,7 @@ class Reader:
         if annotation in self.records:
             return self.records[annotation]
         if not is_a(cls, type):
-            raise TypeError(f"{where}: {typename(annotation)} is no type that can be stored")
+            raise TypeError(f"{where}: {typename(annotation)} is not a type that can be stored")
         if issubclass(cls, enum.Enum):
             return enum_choice(cls)
         record, names = model_record(cls, where)
@@ -158,7 +158,7 @@ class Reader:
         self.records[annotation] = record
         hints = self.hints(cls)
         if any(isinstance(hint, dataclasses.InitVar) for hint in hints.values()):
-            raise TypeError(f"{where}: {typename(cls)} has an InitVar, which is not there any more when it is stored")
+            raise TypeError(f"{where}: {typename(cls)} has an InitVar, whose value is lost before the object is stored")
         self.define(record, names, hints, args, where)
         return record
 

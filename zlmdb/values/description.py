@@ -61,11 +61,11 @@ def spelled_field(field: Mapping[str, Any], models: list[dict[str, Any]], depth:
 def checked_description(found: Any) -> Description:
     """*found*, if it is a description. Raises ValueError: a file may hold anything."""
     if found.__class__ is not dict or found.get("models").__class__ is not list:  # so written for checkers
-        raise ValueError("its fields are no description")
+        raise ValueError("the description of its fields is not valid")
     models: list[Any] = found["models"]
     for model in models:
         if model.__class__ is not dict or model.get("kind") not in _KINDS or model.get("fields").__class__ is not list:
-            raise ValueError("a model of its fields is no description")
+            raise ValueError("the description of the fields of a model is not valid")
         for field in model["fields"]:
             if field.__class__ is not dict or field.get("name").__class__ is not str:
                 raise ValueError("a field without a name")
@@ -85,7 +85,7 @@ def _check_type(kind: Any, models: int, depth: int) -> None:
     name, *parts = kind
     if name == "model":
         if len(parts) != 1 or type(parts[0]) is not int or not 0 <= parts[0] < models:
-            raise ValueError("a type of its fields is none of its models")
+            raise ValueError("a type of its fields names a missing model")
     elif name == "stored as":
         if len(parts) != 2 or not is_a(parts[1], str):
             raise ValueError("a type of its fields is none")

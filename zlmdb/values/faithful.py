@@ -14,9 +14,9 @@ def refuse_changed(value: Any, back: Any, form: str) -> None:
     if found is not None:
         path, given, read = found
         raise EncodeError(
-            f"{path} is {show(given)} ({typename(type(given))}), and {form} would give it back as {show(read)} "
+            f"{path} is {show(given)} ({typename(type(given))}), and {form} would return it as {show(read)} "
             f"({typename(type(read))}): store that, declare the type of the values, or use a format that keeps it "
-            f"(Pickle); Unchecked stores it all the same"
+            f"(Pickle); Unchecked stores it nevertheless"
         )
 
 

@@ -179,7 +179,7 @@ class FieldTuples:
     def _by_name(self, items: tuple[Any, ...]) -> dict[str, Any]:
         text = items[0] if items else None
         if type(text) is not str or ":" not in text:
-            raise ValueError(f"expected {self.record.label}, got a tuple that does not say what its items are")
+            raise ValueError(f"expected {self.record.label}, got a tuple without the names of its items")
         names = [name for name in text.partition(":")[2].split(",") if name]
         if len(names) != len(items) - 1:
             raise ValueError(f"{len(names)} names of fields for {len(items) - 1} fields")

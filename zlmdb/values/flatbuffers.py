@@ -228,7 +228,7 @@ _STANDARD = ("builtins", "uuid", "datetime", "decimal", "_decimal", "_pydatetime
 
 def _no_build(value: Any) -> bytes:
     raise EncodeError(
-        "flatbuffers values need to be told how they are written: name a model class, FlatBuffers[User], or give "
+        "values in FlatBuffers need a model or callables: name a model class, FlatBuffers[User], or give "
         "build=, a function of the object and a flatbuffers.Builder that returns the offset of the root table (and "
         "cast=, from bytes to the object)"
     )

@@ -34,7 +34,7 @@ def loads(data: Data) -> Any:
         return json.loads(bytes(data).decode())  # str(data, "utf-8") takes lone surrogates on PyPy
     except json.JSONDecodeError as error:
         # PyPy's own message may quote half a character, and then nothing can print it.
-        raise ValueError(f"no JSON from line {error.lineno} column {error.colno} on") from None
+        raise ValueError(f"not JSON from line {error.lineno} column {error.colno} on") from None
 
 
 class JsonSerializer(DocumentSerializer[T]):

@@ -79,7 +79,7 @@ def unpack_datetime(data: bytes) -> datetime:
     elif len(data) == 11 and data.endswith(b"Z"):
         found = make(data[:10], timezone.utc)
     else:
-        raise ValueError(f"{data!r} is no point in time")
+        raise ValueError(f"{data!r} is not a point in time")
     return found  # type: ignore[no-any-return]  # the constructor that pickle calls is in no stub
 
 

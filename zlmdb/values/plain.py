@@ -66,7 +66,7 @@ def none_as(zero: bytes, encode: Callable[[Any], bytes]) -> Callable[[Any], byte
 def check_width(data: Data, width: int) -> Data:
     """*data*, which must be *width* bytes long."""
     if len(data) != width:
-        raise ValueError(f"{len(data)} bytes where there are always {width}")
+        raise ValueError(f"{len(data)} bytes instead of {width}")
     return data
 
 
@@ -165,7 +165,7 @@ def encode_uuid(value: Any) -> bytes:
 def decode_uuid(data: Data) -> UUID:
     """The UUID of 16 bytes."""
     if len(data) != 16:
-        raise ValueError(f"{len(data)} bytes where there are always 16")
+        raise ValueError(f"{len(data)} bytes instead of 16")
     # UUID(bytes=...) spends most of its time finding out which of its six arguments was given.
     value = _new(UUID)
     _set(value, "int", int.from_bytes(data, "big"))
@@ -263,7 +263,7 @@ def tuple_of(*parts: PlainSerializer) -> PlainSerializer:
 
     def encode(value: Any) -> bytes:
         if not is_a(value, tuple) or len(value) != len(parts):
-            raise ValueError("no tuple of that many parts")
+            raise ValueError("not a tuple of that many parts")
         return b"".join([part.raw_encode(item) for part, item in zip(parts, value)])
 
     def decode(data: Data) -> tuple[Any, ...]:

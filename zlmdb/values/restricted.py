@@ -77,7 +77,7 @@ def _enum_member(cls: Any, name: Any) -> Any:
     """The getattr that some versions of Python 3.11 pickle members of enums with, of use for nothing else."""
     if isinstance(cls, type) and issubclass(cls, enum.Enum) and name in cls.__members__:
         return cls.__members__[name]
-    raise DecodeError(f"a pickle that takes {name!r} from {typename(cls)}, which is no enum with such a member")
+    raise DecodeError(f"a pickle that takes {name!r} from {typename(cls)}, which is not an enum with that member")
 
 
 class _Careful(_Instructions):  # type: ignore[misc]  # its base is Any
@@ -168,7 +168,7 @@ class _Careful(_Instructions):  # type: ignore[misc]  # its base is Any
         """Raise `DecodeError` unless *what* is a class that the pickle named, whose calls make no classes."""
         if not is_a(what, type) or id(what) not in self.named or issubclass(what, type):
             raise DecodeError(
-                f"a pickle that calls {typename(what if is_a(what, type) else type(what))}, which it may not"
+                f"a pickle that calls {typename(what if is_a(what, type) else type(what))}, which is not allowed"
             )
 
     def marked(self, value: Any) -> Any:
@@ -245,8 +245,8 @@ class _Careful(_Instructions):  # type: ignore[misc]  # its base is Any
         if id(value) in self.foreign:
             what = typename(value) if is_a(value, type) else f"an object of {typename(type(value))}"
             raise DecodeError(
-                f"a pickle that changes {what}, which may have been there before: with allow= a pickle sets the state "
-                "of objects only that its own loading is sure to have made"
+                f"a pickle that changes {what}, which may have been there before: with allow= a pickle may only "
+                f"set the state of objects that it certainly created itself"
             )
 
 

@@ -357,7 +357,7 @@ def duration(text: str) -> timedelta:
     """The duration that ISO 8601 *text* says, to the microsecond."""
     match = re.fullmatch(_DURATION, text, re.ASCII)
     if match is None:
-        raise ValueError(f"{show(text)} is no ISO 8601 duration")
+        raise ValueError(f"{show(text)} is not an ISO 8601 duration")
     sign, *numbers, fraction = match.groups()
     weeks, days, hours, minutes, seconds = (int(number or 0) for number in numbers)
     micros = int((fraction or "0").ljust(6, "0"))

@@ -108,7 +108,7 @@ def _of_size(size: int) -> Read:
 
 
 def _never(data: bytes, at: int) -> tuple[Any, int]:
-    raise ValueError("a byte that begins nothing")
+    raise ValueError("an invalid first byte")
 
 
 _READ: tuple[Read, ...] = (

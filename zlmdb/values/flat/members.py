@@ -155,7 +155,9 @@ def _struct(cls: Any) -> list[Member]:
     found: list[Member] = []
     for field in msgspec.structs.fields(cls):
         if keyword.iskeyword(field.name):  # which `msgspec.defstruct` takes
-            raise TypeError(f"{typename(cls)}.{field.name}: FlatBuffers holds no field called as a word of Python")
+            raise TypeError(
+                f"{typename(cls)}.{field.name}: a field in FlatBuffers cannot have the name of a Python keyword"
+            )
         member = Member(field.name, f"$.{field.name}", f"{field.name}=$")
         if field.default is not msgspec.NODEFAULT:
             member.defaults(field.default)

@@ -85,7 +85,7 @@ class Schema:
 def _table(node: Node) -> Table:
     if isinstance(node, Table):
         return node
-    raise TypeError(f"{node.label} is no table")
+    raise TypeError(f"{node.label} is not a table")
 
 
 def _reachable(start: Iterable[Node]) -> list[Node]:
@@ -146,7 +146,7 @@ class _Reader:
     def node(self, annotation: Any, where: str, width: Optional[Width] = None, in_struct: bool = False) -> Node:
         """What *annotation* means; *where* it stands, for errors."""
         if is_free(annotation) or annotation is type(None):
-            raise TypeError(f"{where}: FlatBuffers holds no {typename(annotation)}: say what type it is")
+            raise TypeError(f"{where}: FlatBuffers cannot store {typename(annotation)}: declare its type")
         same: Any = renamed(annotation)
         if same is not None:
             return self.node(same, where, width, in_struct)
@@ -382,7 +382,7 @@ class _Reader:
         except (NameError, TypeError) as error:
             raise unresolved(cls, error) from error
         if any(isinstance(hint, dataclasses.InitVar) for hint in hints.values()):
-            raise TypeError(f"{where}: {typename(cls)} has an InitVar, which is not there any more when it is stored")
+            raise TypeError(f"{where}: {typename(cls)} has an InitVar, whose value is lost before the object is stored")
         return hints
 
     def table(self, label: str, title: str, test: str) -> Table:
@@ -454,7 +454,7 @@ class _Reader:
                 raise TypeError(f"{where}.{member.name}: a struct holds numbers, bools, enums and structs")
             parts.append((member.name, member.get, node))
         if not parts:
-            raise TypeError(f"{where}: {typename(cls)} has no fields: no struct")
+            raise TypeError(f"{where}: {typename(cls)} has no fields, so it cannot be a struct")
         arguments = ", ".join(member.build.replace("$", f"${number}") for number, member in enumerate(fields))
         load = call.replace("cls", name, 1).replace("$", arguments)
         struct = Struct(typename(cls), self.title(cls.__name__), f"type($) is {name}", parts, load)

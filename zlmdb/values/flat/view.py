@@ -79,7 +79,7 @@ def make_viewer(schema: Schema, layouts: dict[str, Layout]) -> Decode:
         for field in table.declared:
             if field.name in dir(View):  # not `hasattr`, to which ``mro`` is one
                 raise TypeError(
-                    f"{table.label}.{field.name}: a view has that name for itself: rename the field, or use FlatBuffers"
+                    f"{table.label}.{field.name}: views reserve that name: rename the field, or use FlatBuffers"
                 )
     writer = _Views(reader)
     for table in models:

@@ -1,0 +1,676 @@
+"""Group commit: functions of several callers are stored by one commit, and each is told of its own outcome only."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import CancelledError
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any, Callable, Optional
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import zlmdb
+from zlmdb.store import groups
+
+
+class Store(zlmdb.Schema):
+    numbers: zlmdb.Table[int, int]
+    texts: zlmdb.Table[str, str]
+
+
+@pytest.fixture
+def db(make_db: Callable[..., Any]) -> Any:
+    return make_db(Store, durability="full")
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Any]:
+    db = zlmdb.open(tmp_path / "disk", Store)
+    yield db
+    db.close()
+
+
+class Caller(threading.Thread):
+    """Calls ``db.run(fn)``; *got* or *raised* has what came of it."""
+
+    def __init__(self, db: Any, fn: Callable[[Any], Any]) -> None:
+        super().__init__(daemon=True)
+        self.db, self.fn = db, fn
+        self.got: Any = None
+        self.raised: Optional[BaseException] = None
+        self.start()
+
+    def run(self) -> None:
+        try:
+            self.got = self.db.run(self.fn)
+        except BaseException as error:
+            self.raised = error
+
+    def ended(self) -> Caller:
+        self.join(20)
+        assert not self.is_alive()
+        return self
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    until = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.001)
+
+
+@contextmanager
+def together(db: Any, functions: list[Callable[[Any], Any]]) -> Iterator[list[Caller]]:
+    """The callers of *functions*, who wait while the block has the writer; after it all of them have ended."""
+    callers: list[Caller] = []
+    with db.write():
+        for n, fn in enumerate(functions):
+            callers.append(Caller(db, fn))
+            wait_until(lambda n=n: db._groups is not None and len(db._groups._queue) == n + 1)  # type: ignore[misc]
+        yield callers
+    for caller in callers:
+        caller.ended()
+
+
+def last(db: Any) -> int:
+    with db.read() as t:
+        number: int = t.txn.id()
+        return number
+
+
+def put(key: int) -> Callable[[Any], int]:
+    def fn(t: Any) -> int:
+        t.numbers[key] = t.numbers.get(key, 0) + 1
+        return key
+
+    return fn
+
+
+def test_those_who_wait_for_the_writer_are_stored_by_one_commit(disk: Any) -> None:
+    disk.run(put(0))
+    before = last(disk)
+    with together(disk, [put(n) for n in range(10)]) as callers:
+        assert last(disk) == before
+    assert [caller.got for caller in callers] == list(range(10))
+    # The block itself has written nothing. Whoever came first may have led alone.
+    assert 1 <= last(disk) - before <= 2
+    with disk.read() as t:
+        assert dict(t.numbers) == {0: 2, **dict.fromkeys(range(1, 10), 1)}
+
+
+def test_one_writer_makes_no_group(db: Any) -> None:
+    for n in range(5):
+        assert db.run(put(n)) == n
+    assert db._groups is None
+
+
+def test_an_exception_undoes_what_its_function_did_and_nothing_else(db: Any) -> None:
+    def fails(t: Any) -> None:
+        t.numbers[1] = 5
+        t.numbers[100] = 1
+        raise LookupError("mine")
+
+    with together(db, [put(1), fails, put(2)]) as callers:
+        pass
+    assert [caller.got for caller in callers] == [1, None, 2]
+    assert isinstance(callers[1].raised, LookupError)
+    with db.read() as t:
+        assert dict(t.numbers) == {1: 1, 2: 1}
+
+
+def test_members_see_what_those_before_them_wrote_in_the_order_of_the_queue(db: Any) -> None:
+    def append(text: str) -> Callable[[Any], str]:
+        def fn(t: Any) -> str:
+            t.texts["all"] = t.texts.get("all", "") + text
+            found: str = t.texts["all"]
+            return found
+
+        return fn
+
+    with together(db, [append(c) for c in "abc"]) as callers:
+        pass
+    assert [caller.got for caller in callers] == ["a", "ab", "abc"]
+
+
+@pytest.mark.parametrize("end", ["commit", "abort"])
+def test_a_function_that_ends_its_transaction_gets_one_of_its_own(db: Any, end: str) -> None:
+    def ends(t: Any) -> str:
+        t.numbers[1] = 1
+        getattr(t.txn, end)()
+        return "done"
+
+    with together(db, [put(0), ends, put(2)]) as callers:
+        pass
+    assert [(caller.got, caller.raised) for caller in callers] == [(0, None), ("done", None), (2, None)]
+    with db.read() as t:
+        assert sorted(t.numbers) == ([0, 1, 2] if end == "commit" else [0, 2])
+
+
+def test_savepoints_and_scans_inside_of_a_member(db: Any) -> None:
+    def work(t: Any) -> int:
+        t.numbers[1] = 1
+        with suppress(KeyError), t.txn.savepoint():
+            t.numbers[2] = 2
+            raise KeyError
+        return sum(1 for _ in t.numbers)
+
+    with together(db, [put(0), work, work]) as callers:
+        pass
+    assert [caller.got for caller in callers] == [0, 2, 2]
+
+
+def test_what_waits_for_the_commit_runs_after_it_in_the_thread_of_its_caller(db: Any) -> None:
+    ran: list[tuple[int, int]] = []
+
+    def hooked(key: int, raises: bool = False) -> Callable[[Any], int]:
+        def hook() -> None:
+            with db.read() as t:
+                ran.append((key, threading.get_ident()))
+                assert t.numbers[key] == 1
+            if raises:
+                raise OverflowError(key)
+
+        def fn(t: Any) -> int:
+            t.txn.after_commit(hook)
+            t.numbers[key] = 1
+            if key == 9:
+                raise LookupError
+            return key
+
+        return fn
+
+    with together(db, [hooked(1), hooked(9), hooked(2, raises=True), hooked(3)]) as callers:
+        pass
+    assert sorted(ran) == sorted((key, callers[at].ident) for key, at in ((1, 0), (2, 2), (3, 3)))
+    assert [type(caller.raised) for caller in callers] == [type(None), LookupError, OverflowError, type(None)]
+
+
+def test_a_function_runs_in_the_context_of_its_caller(db: Any) -> None:
+    variable: ContextVar[int] = ContextVar("variable", default=0)
+
+    def called(n: int) -> Callable[[Any], int]:
+        return lambda t: n * 1000 + variable.get()
+
+    class InContext(Caller):
+        def run(self) -> None:
+            variable.set(int(self.name.split("-")[1].split(" ")[0]))
+            super().run()
+
+    callers = []
+    with db.write():
+        for n in range(3):
+            callers.append(InContext(db, called(n)))
+            wait_until(lambda n=n: db._groups is not None and len(db._groups._queue) == n + 1)  # type: ignore[misc]
+    for n, caller in enumerate(callers):
+        assert caller.ended().got == n * 1000 + int(caller.name.split("-")[1].split(" ")[0])
+
+
+def test_a_group_that_cannot_be_stored_is_dissolved_and_each_runs_alone(
+    disk: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing of it was stored: no function has its effect twice."""
+    commit = zlmdb.Transaction.commit
+    failed = []
+
+    def fails_once(self: Any) -> None:
+        if self._told is not None and not failed:
+            failed.append(self)
+            self.abort()
+            raise zlmdb.DiskError("the disk is broken")
+        commit(self)
+
+    monkeypatch.setattr(zlmdb.Transaction, "commit", fails_once)
+    with together(disk, [put(n) for n in range(4)]) as callers:
+        pass
+    assert failed
+    assert [caller.got for caller in callers] == [0, 1, 2, 3]
+    with disk.read() as t:
+        assert dict(t.numbers) == dict.fromkeys(range(4), 1)
+
+
+def test_where_nothing_can_be_stored_each_member_gets_an_error_of_its_own(
+    disk: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(self: Any) -> None:
+        self.abort()
+        raise zlmdb.DiskError("the disk is broken")
+
+    with monkeypatch.context() as broken:
+        with pytest.raises(zlmdb.DiskError), disk.write():  # noqa: PT012
+            callers = [Caller(disk, put(n)) for n in range(3)]
+            wait_until(lambda: disk._groups is not None and len(disk._groups._queue) == 3)
+            broken.setattr(zlmdb.Transaction, "commit", fails)
+        raised = [caller.ended().raised for caller in callers]
+    assert [type(error) for error in raised] == [zlmdb.DiskError] * 3
+    assert len({id(error) for error in raised}) == 3
+    assert disk.run(put(9)) == 9
+    with disk.read() as t:
+        assert dict(t.numbers) == {9: 1}
+
+
+def test_a_member_that_fills_the_map_takes_nobody_with_it(tmp_path: Path) -> None:
+    class Texts(zlmdb.Schema):
+        texts: zlmdb.Table[str, str]
+
+    with zlmdb.open(tmp_path / "small", Texts, maxsize=1 << 20) as db:
+
+        def small(key: str) -> Callable[[Any], str]:
+            def fn(t: Any) -> str:
+                t.texts[key] = key
+                return key
+
+            return fn
+
+        def large(t: Any) -> None:
+            t.texts["large"] = "x" * (1 << 21)
+
+        with together(db, [small("a"), large, small("b")]) as callers:
+            pass
+        assert [caller.got for caller in callers] == ["a", None, "b"]
+        assert isinstance(callers[1].raised, zlmdb.DatabaseFull)
+        with db.read() as t:
+            assert sorted(t.texts) == ["a", "b"]
+
+
+def test_a_map_that_has_to_grow_grows_for_a_group(tmp_path: Path) -> None:
+    class Texts(zlmdb.Schema):
+        texts: zlmdb.Table[int, str]
+
+    def large(key: int) -> Callable[[Any], int]:
+        def fn(t: Any) -> int:
+            t.texts[key] = "x" * (4 << 20)
+            return key
+
+        return fn
+
+    with zlmdb.open(tmp_path / "grows", Texts) as db:
+        with together(db, [large(n) for n in range(12)]) as callers:
+            pass
+        assert [caller.got for caller in callers] == list(range(12))
+        with db.read() as t:
+            assert len(t.texts) == 12
+
+
+def test_a_member_waits_no_longer_than_its_timeout_and_never_runs_then(tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path / "t", Store, timeout=0.2) as db:
+        with db.write():
+            callers = [Caller(db, put(n)) for n in range(3)]
+            for caller in callers:
+                caller.ended()
+                assert isinstance(caller.raised, zlmdb.WriterTimeout)
+        assert db.run(put(7)) == 7
+        with db.read() as t:
+            assert dict(t.numbers) == {7: 1}
+
+
+def test_to_run_inside_of_a_write_is_refused_at_once(db: Any) -> None:
+    with db.write(), pytest.raises(zlmdb.NestedTransaction):
+        db.run(put(1))
+    nested: list[BaseException] = []
+
+    def inner(t: Any) -> None:
+        try:
+            db.run(put(1))
+        except zlmdb.NestedTransaction as error:
+            nested.append(error)
+
+    with together(db, [put(0), inner, inner]):
+        pass
+    assert len(nested) == 2
+
+
+def test_a_group_takes_no_more_members_than_fit_the_time_of_a_commit(disk: Any) -> None:
+    """So that a slow function delays nobody for long: those after it are the next group."""
+
+    def slow(t: Any) -> None:
+        t.numbers[50] = 1
+        time.sleep(0.05)
+
+    before = last(disk)
+    with together(disk, [slow, *[put(n) for n in range(4)]]) as callers:
+        pass
+    assert last(disk) - before >= 2
+    assert [caller.got for caller in callers[1:]] == [0, 1, 2, 3]
+
+
+def test_without_waits_for_the_disk_or_savepoints_there_are_no_groups(tmp_path: Path) -> None:
+    for options in ({"sync": False}, {"writemap": True, "maxsize": 1 << 20}):
+        with zlmdb.Database(str(tmp_path / next(iter(options))), **options) as db:  # type: ignore[arg-type]
+            assert not db._group_commit()._joins
+            assert db.submit(lambda t: 7).result(20) == 7
+
+
+# -- what is submitted -------------------------------------------------------------------------------------------------
+
+
+def no_worker_is_left() -> bool:
+    return not any(one.name == "zlmdb-submit" for one in threading.enumerate())
+
+
+def test_what_is_submitted_is_stored_in_order_by_few_commits(db: Any) -> None:
+    before = last(db)
+    with db.write():
+        futures = [db.submit(put(n % 10)) for n in range(200)]
+    assert [future.result(20) for future in futures] == [n % 10 for n in range(200)]
+    assert last(db) - before < 100
+    with db.read() as t:
+        assert dict(t.numbers) == dict.fromkeys(range(10), 20)
+    wait_until(no_worker_is_left)
+
+
+def test_an_exception_of_what_is_submitted_is_in_its_future(db: Any) -> None:
+    def fails(t: Any) -> None:
+        t.numbers[1] = 1
+        raise LookupError("mine")
+
+    first, second = db.submit(fails), db.submit(put(2))
+    with pytest.raises(LookupError, match="mine"):
+        first.result(20)
+    assert second.result(20) == 2
+    with db.read() as t:
+        assert dict(t.numbers) == {2: 1}
+
+
+def test_what_is_cancelled_before_its_turn_never_runs(db: Any) -> None:
+    with db.write():
+        futures = [db.submit(put(n)) for n in range(5)]
+        assert futures[3].cancel()
+    assert [future.result(20) for at, future in enumerate(futures) if at != 3] == [0, 1, 2, 4]
+    with pytest.raises(CancelledError):
+        futures[3].result(20)
+    with db.read() as t:
+        assert sorted(t.numbers) == [0, 1, 2, 4]
+
+
+def test_close_waits_for_what_was_submitted(tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path / "s", Store) as db:
+        futures = [db.submit(put(n)) for n in range(100)]
+    assert all(future.done() for future in futures)
+    assert no_worker_is_left()
+    with zlmdb.open(tmp_path / "s", Store) as db, db.read() as t:
+        assert len(t.numbers) == 100
+    with pytest.raises(zlmdb.DatabaseClosed):
+        db.submit(put(1))
+    with zlmdb.open(tmp_path / "s", Store, readonly=True) as db, pytest.raises(zlmdb.ReadonlyDatabase):
+        db.submit(put(1))
+
+
+def test_close_inside_of_a_block_does_not_wait_for_what_that_block_keeps_from_running(disk: Any) -> None:
+    with disk.write():
+        future = disk.submit(put(1))
+        with pytest.raises(zlmdb.DatabaseInUse):
+            disk.close()
+    assert future.result(20) == 1
+
+
+def test_a_function_that_is_submitted_and_ends_its_transaction_gets_one_of_its_own(db: Any) -> None:
+    def ends(t: Any) -> int:
+        t.numbers[5] = 5
+        t.txn.commit()
+        return 5
+
+    with db.write():
+        futures = [db.submit(fn) for fn in (put(0), ends, put(1))]
+    assert [future.result(20) for future in futures] == [0, 5, 1]
+
+
+def test_submitted_and_called_functions_are_stored_together(db: Any) -> None:
+    with together(db, [put(n) for n in range(4)]) as callers:
+        futures = [db.submit(put(n)) for n in range(10, 14)]
+    assert [caller.got for caller in callers] == [0, 1, 2, 3]
+    assert [future.result(20) for future in futures] == [10, 11, 12, 13]
+
+
+# -- asyncio -----------------------------------------------------------------------------------------------------------
+
+
+def test_tasks_of_asyncio_commit_together(db: Any) -> None:
+    async def main() -> list[int]:
+        return list(await asyncio.gather(*[db.arun(put(n)) for n in range(100)]))
+
+    before = last(db)
+    assert asyncio.run(main()) == list(range(100))
+    assert last(db) - before < 100
+    with db.read() as t:
+        assert dict(t.numbers) == dict.fromkeys(range(100), 1)
+
+
+def test_a_task_that_is_cancelled_before_its_turn_writes_nothing(db: Any) -> None:
+    async def main() -> None:
+        with db.write():
+            tasks = [asyncio.ensure_future(db.arun(put(n))) for n in range(3)]
+            await asyncio.sleep(0.01)
+            tasks[1].cancel()
+            await asyncio.sleep(0.01)
+        done = await asyncio.gather(*tasks, return_exceptions=True)
+        assert done[0] == 0
+        assert isinstance(done[1], asyncio.CancelledError)
+        assert done[2] == 2
+
+    asyncio.run(main())
+    with db.read() as t:
+        assert sorted(t.numbers) == [0, 2]
+
+
+# -- interrupts, kills and forks ---------------------------------------------------------------------------------------
+
+
+class Interrupt(BaseException):
+    """What no code of ours may take for an error of its own."""
+
+
+@pytest.mark.skipif(
+    sys.implementation.name != "cpython", reason="a trace function of CPython raises at any instruction"
+)
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_interrupt_of_the_leader_at_any_instruction_loses_and_doubles_nothing(
+    disk: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those whom it led are stored once; it itself once or not at all."""
+    monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: None)
+    monkeypatch.setattr(groups, "_SHORTEST", 1.0)
+    at = rounds = 0
+    ended = False
+    while not ended:
+        at += 7 if rounds else 1
+        rounds += 1
+        mates: list[Caller] = []
+        returned, count = led(disk, 10 * rounds, mates, at)
+        ended = count < at
+        for mate in mates:
+            mate.ended()
+            assert mate.raised is None, (at, mate.raised)
+        with disk.read() as t:
+            found = [t.numbers.get(10 * rounds + n, 0) for n in range(3)]
+        assert found[0] <= 1, (at, found)
+        assert found[0] == 1 or not returned, (at, found)
+        assert found[1:] == [len(mates) // 2] * 2, (at, found)
+    assert rounds > 30
+    assert disk.run(put(1)) == 1
+
+
+@contextmanager
+def interrupting(at: int) -> Iterator[list[int]]:
+    """Raise in the instruction number *at* of the module; the list gives how many there were."""
+    count = [0]
+
+    def trace(frame: Any, event: str, arg: Any) -> Any:
+        if frame.f_code.co_filename != groups.__file__:
+            return None
+        frame.f_trace_opcodes = True
+        count[0] += 1
+        if count[0] == at:
+            sys.settrace(None)
+            raise Interrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        yield count
+    finally:
+        sys.settrace(before)
+
+
+def led(db: Any, first: int, mates: list[Caller], at: int) -> tuple[bool, int]:
+    """Lead two *mates*, who come meanwhile. Whether the call returned, and how many instructions there were."""
+
+    def lead(t: Any) -> None:
+        put(first)(t)
+        if not mates:  # where the interrupt became a SystemError, it is not the first time
+            mates.extend(Caller(db, put(first + n)) for n in (1, 2))
+        until = time.monotonic() + 0.1  # if it runs again, they wait elsewhere
+        while len(db._groups._queue) < 2 and time.monotonic() < until:
+            time.sleep(0.0005)
+
+    db._group_commit()._recent = 2  # as if there had been others
+    db._groups._commit = 0.0
+    returned = False
+    with suppress(Interrupt, SystemError), interrupting(at) as count:
+        db.run(lead)
+        returned = True
+    return returned, count[0]
+
+
+PROGRAM = """
+import os, sys, threading
+import zlmdb
+
+class Store(zlmdb.Schema):
+    numbers: zlmdb.Table[int, int]
+
+db = zlmdb.open(sys.argv[1], Store)
+
+def work(thread):
+    for n in range(100000):
+        key = thread * 1000000 + n
+
+        def put(t):
+            t.numbers[key] = n
+            t.numbers[-key - 1] = n
+
+        if thread % 2:
+            db.run(put)
+        else:
+            db.submit(put).result()
+        os.write(1, b"%d\\n" % key)
+
+for thread in range(8):
+    threading.Thread(target=work, args=(thread,), daemon=True).start()
+threading.Event().wait()
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system kills otherwise")
+@pytest.mark.parametrize("after", [0.05, 0.1, 0.3])
+def test_a_kill_loses_nothing_that_was_acknowledged_and_stores_no_half(tmp_path: Path, after: float) -> None:
+    program = subprocess.Popen([sys.executable, "-c", PROGRAM, str(tmp_path / "k")], stdout=subprocess.PIPE)
+    assert program.stdout is not None
+    program.stdout.readline()
+    time.sleep(after)
+    program.kill()
+    acknowledged = [int(line) for line in program.stdout.read().splitlines(keepends=True) if line.endswith(b"\n")]
+    program.wait()
+    program.stdout.close()
+    with zlmdb.open(tmp_path / "k", Store) as db, db.read() as t:
+        stored = set(t.numbers)
+    assert stored.issuperset(acknowledged)
+    assert {-key - 1 for key in stored} == stored
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_child_process_has_groups_of_its_own(disk: Any) -> None:
+    with disk.write() as t:
+        futures = [disk.submit(put(n)) for n in range(3)]
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                # The parent is still writing.
+                future = disk.submit(put(10))
+                with pytest.raises(TimeoutError if sys.version_info >= (3, 11) else Exception):
+                    future.result(0.05)
+                status = 0
+            finally:
+                os._exit(status)
+        assert os.waitpid(child, 0)[1] == 0
+        t.numbers[5] = 1
+    assert [future.result(20) for future in futures] == [0, 1, 2]
+    with disk.read() as t:
+        assert dict(t.numbers) == {0: 1, 1: 1, 2: 1, 5: 1}
+
+
+# -- at random ---------------------------------------------------------------------------------------------------------
+
+KINDS = ["stores", "raises", "undoes", "ends", "hooks", "slow"]
+
+
+@given(plan=st.lists(st.lists(st.sampled_from(KINDS), min_size=1, max_size=5), min_size=2, max_size=6))
+def test_random_members_do_what_they_do_alone(plan: list[list[str]]) -> None:
+    """Each thread counts in a record of its own, and all of them in one."""
+    hooked: list[int] = []
+
+    def member(thread: int, kind: str) -> Callable[[Any], str]:
+        def fn(t: Any) -> str:
+            t.numbers[thread] = t.numbers.get(thread, 0) + 1
+            t.numbers[-1] = t.numbers.get(-1, 0) + 1
+            if kind == "raises":
+                raise LookupError
+            if kind == "undoes":
+                with suppress(LookupError), t.txn.savepoint():
+                    del t.numbers[thread]
+                    t.numbers[-1] = -100
+                    raise LookupError
+            elif kind == "ends":
+                t.txn.commit()
+            elif kind == "hooks":
+                t.txn.after_commit(lambda: hooked.append(thread))
+            elif kind == "slow":
+                time.sleep(0.0005)
+            return kind
+
+        return fn
+
+    db = zlmdb.open(None, Store)
+    wrong: list[Any] = []
+
+    def work(thread: int, kinds: list[str]) -> None:
+        for at, kind in enumerate(kinds):
+            try:
+                fn = member(thread, kind)
+                got = db.submit(fn).result(20) if (thread + at) % 3 == 0 else db.run(fn)
+                if got != kind or kind == "raises":
+                    wrong.append((thread, kind, got))
+            except LookupError:
+                if kind != "raises":
+                    wrong.append((thread, kind))
+            except BaseException as error:
+                wrong.append(error)
+
+    db._group_commit()._recent = 2
+    threads = [threading.Thread(target=work, args=(n, kinds)) for n, kinds in enumerate(plan)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert not wrong
+    counts = {n: sum(kind != "raises" for kind in kinds) for n, kinds in enumerate(plan)}
+    with db.read() as t:
+        stored = dict(t.numbers)
+    db.close()
+    assert stored.pop(-1, 0) == sum(counts.values())
+    assert stored == {n: count for n, count in counts.items() if count}
+    assert sorted(hooked) == sorted(n for n, kinds in enumerate(plan) for kind in kinds if kind == "hooks")

@@ -1,0 +1,336 @@
+"""Group commit: what many callers write at the same time is stored by one commit.
+
+A durable commit waits for the disk. Functions that come meanwhile wait in a queue, and whoever becomes the writer next
+leads: it runs all of them, each in a savepoint of one transaction, and commits once. A function that raises undoes what
+it did alone. Nobody hears of a result, or of an exception, before the commit, since it may have come from what another
+member wrote.
+
+A group that fails as a whole is dissolved: each of its members runs alone then, and meets its own error. So is one
+whose leader was interrupted, unless the commit had come about, which `Transaction._told` says in the very call that
+commits. That a leader is gone is seen by whoever becomes the next one: a member that neither waits in the queue nor was
+stored belongs to nobody. Members wake up from time to time to see to that, so that no lost signal stops them.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from contextvars import Context, copy_context
+from itertools import islice
+from typing import Any, Optional, Protocol, TypeVar
+
+from .. import errors
+from .store import Store
+from .transaction import committed
+from .writerlock import Claim, WriterLock
+
+R = TypeVar("R")
+_clock = time.monotonic
+_get_ident = threading.get_ident
+
+_LOOK_AGAIN = 0.05  # seconds after which a member that waits looks whether anybody leads
+_LINGER = 0.1  # seconds without work after which the thread of `submit` ends
+_SHORTEST = 0.0005  # seconds that a group takes members for, however fast the disk is
+_GATHER = 0.25  # of the time of a commit: what a leader waits for those who were in the group before
+_PAUSE = 0.00002
+
+
+class Runs(Protocol):
+    """A database, as far as groups know it."""
+
+    def write(self, *, timeout: Optional[float] = None) -> Any:
+        """A block with its tables."""
+        ...
+
+    def _run_alone(self, fn: Callable[[Any], Any], write: bool) -> Any:
+        """The result of *fn* in a transaction of its own."""
+        ...
+
+
+class _Member:
+    """A function that waits to be run, and what came of it."""
+
+    __slots__ = ("begun", "context", "error", "fn", "future", "hooks", "result", "since", "told", "woken")
+
+    def __init__(self, fn: Callable[[Any], Any], woken: Any, future: Optional[Future[Any]] = None) -> None:
+        self.fn = fn
+        self.context: Context = copy_context()
+        self.future = future
+        self.woken = woken
+        self.since = _clock()
+        self.begun = False
+        self.told: Sequence[object] = ()
+        """Of its group: filled when that is stored."""
+        self.result: Any = None
+        self.error: Optional[BaseException] = None
+        self.hooks: list[Callable[[bool], object]] = []
+
+    def wake(self) -> None:
+        with suppress(RuntimeError):  # it was woken already
+            self.woken.release()
+
+    def outcome(self) -> Any:
+        """The result; raises what the function raised. What waits for the commit is called now."""
+        error, result, hooks = self.error, self.result, self.hooks
+        self.error = self.result = None
+        try:
+            if error is not None:
+                raise error
+            committed(hooks)
+            return result
+        finally:
+            del error  # which has this frame in its traceback
+
+
+class Groups:
+    """The functions that wait for the writer of one database, and who leads them."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._reset()
+
+    def _reset(self) -> None:
+        self._process = os.getpid()
+        self._queue: deque[_Member] = deque()
+        self._submitted: dict[_Member, None] = {}  # in order; until their futures know
+        self._lead = WriterLock(None)
+        self._recent = 1  # members of the last group
+        self._commit = 0.0  # seconds that its commit took
+        self._worker: Optional[threading.Thread] = None
+        self._work = _woken()
+        self._closing = False
+
+    @property
+    def _joins(self) -> bool:
+        """Whether a commit waits for the disk, and there are savepoints."""
+        return self._store.can_nest and self._store.engine.options.durability != "none"
+
+    def run(self, db: Runs, fn: Callable[[Any], R], timeout: Optional[float]) -> R:
+        """The result of *fn*, stored. Raises `WriterTimeout` after *timeout* seconds without a turn."""
+        result: R
+        owner = self._store.writer.owner
+        if (owner is None and self._recent <= 1 and not self._queue) or owner == _get_ident() or not self._joins:
+            result = db._run_alone(fn, True)
+            return result
+        if self._process != os.getpid():
+            self._reset()
+        member = _Member(fn, _woken())
+        self._queue.append(member)
+        try:
+            while not member.told:
+                if self._lead.owner is None:
+                    if self._advance(db, member, timeout):
+                        result = member.outcome() if member.told else db._run_alone(fn, True)
+                        return result
+                elif not member.woken.acquire(timeout=_LOOK_AGAIN):
+                    self._give_up(member, timeout)
+                    self._lead.end_leftovers()
+            result = member.outcome()
+            return result
+        finally:
+            self._leave(member)
+
+    def submit(self, db: Runs, fn: Callable[[Any], R]) -> Future[R]:
+        """*fn* is run and stored soon, by a thread of its own; the future tells when it is."""
+        if self._process != os.getpid():
+            self._reset()
+        future: Future[R] = Future()
+        member = _Member(fn, self._work, future)
+        self._submitted[member] = None
+        self._queue.append(member)
+        worker = self._worker
+        if worker is None:
+            self._start(db)
+        elif self._lead.owner is None:
+            member.wake()
+        return future
+
+    def finish(self) -> None:
+        """Wait until what was submitted is stored, unless this thread itself keeps it from that."""
+        worker, me = self._worker, threading.current_thread()
+        if worker is None or self._process != os.getpid():
+            return
+        self._closing = True
+        try:
+            while worker.is_alive() and worker is not me and self._store.writer.owner != me.ident:
+                self._work_now()
+                worker.join(_LOOK_AGAIN)
+        finally:
+            self._closing = False
+
+    # -- to lead --------------------------------------------------------------------------------------------------
+
+    def _advance(self, db: Runs, member: _Member, timeout: Optional[float]) -> bool:
+        """Lead a group, if nobody does. Whether *member* is through: stored, or nobody's, and has to run alone."""
+        members: list[_Member] = []
+        leads = False
+        try:
+            with Claim(self._lead, 0):
+                leads = True
+                if member.told:
+                    return True
+                if not self._store.can_nest:
+                    self._withdraw(member)
+                if member not in self._queue:  # or it had a leader, who is gone
+                    return True
+                self._lead_group(db, members, timeout)
+        except errors.WriterTimeout:
+            if leads and self._withdraw(member):
+                raise
+        except Exception:
+            if not members:
+                raise  # nothing began
+        finally:
+            self._tell(members)
+        return False
+
+    def _lead_group(self, db: Runs, members: list[_Member], timeout: Optional[float]) -> None:
+        self._gather()
+        told: list[object] = []
+        with db.write(timeout=timeout) as tables:
+            began = _clock()
+            txn = tables.txn
+            txn._told = told
+            most = max(self._commit, _SHORTEST)
+            while self._queue and (not members or _clock() - began <= most):
+                # In one call, so that no interrupt comes between the queue and the list.
+                members.extend(islice(iter(self._queue.popleft, None), 1))
+                self._run_member(tables, members[-1], told)
+            committing = _clock()
+        self._commit = _clock() - committing
+        self._recent = len(members)
+
+    def _gather(self) -> None:
+        """Wait a little for those of the last group, who have just been released and may come again."""
+        until = _clock() + self._commit * _GATHER
+        while len(self._queue) < self._recent and _clock() < until:
+            time.sleep(_PAUSE)
+
+    def _run_member(self, tables: Any, member: _Member, told: list[object]) -> None:
+        txn = tables.txn
+        hooks = len(txn._hooks)
+        future = member.future
+        if future is not None and not member.begun:
+            member.begun = True
+            if not future.set_running_or_notify_cancel():
+                self._submitted.pop(member, None)
+                return
+        try:
+            with txn.savepoint():
+                member.result = member.context.run(member.fn, tables)
+        except errors.DatabaseInUse:  # perhaps it ends its transaction itself, and needs one of its own
+            return
+        except Exception as error:
+            member.error = error
+        if txn._error is not None:
+            raise txn._error  # nothing can be committed
+        member.hooks = txn._hooks[hooks:]
+        del txn._hooks[hooks:]
+        member.told = told
+
+    def _tell(self, members: list[_Member]) -> None:
+        """After the group, when nobody leads: its members look what came of it, and the next one leads."""
+        for member in members:
+            if member.future is None:
+                member.wake()
+            elif member.told:
+                self._deliver(member, member.outcome)
+            else:
+                self._work_now()
+        with suppress(IndexError):
+            self._queue[0].wake()
+
+    def _withdraw(self, member: _Member) -> bool:
+        """Take *member* out of the queue; False when a leader has done so."""
+        try:
+            self._queue.remove(member)
+        except ValueError:
+            return False
+        return True
+
+    def _give_up(self, member: _Member, timeout: Optional[float]) -> None:
+        if timeout is not None and _clock() - member.since > timeout and self._withdraw(member):
+            raise errors.WriterTimeout(
+                f"other threads of this process have held the write transaction for more than the timeout of "
+                f"{timeout} s: try again, or give a longer timeout",
+                path=self._store.engine.path,
+            )
+
+    def _leave(self, member: _Member) -> None:
+        """The caller goes, perhaps by an interrupt: whoever is next is not to wait for it."""
+        self._withdraw(member)
+        if self._queue and self._lead.owner is None:
+            with suppress(IndexError):
+                self._queue[0].wake()
+
+    # -- what was submitted ---------------------------------------------------------------------------------------
+
+    def _start(self, db: Runs) -> None:
+        worker = threading.Thread(target=self._work_off, args=(db,), name="zlmdb-submit")
+        self._worker = worker
+        worker.start()
+
+    def _work_now(self) -> None:
+        with suppress(RuntimeError):
+            self._work.release()
+
+    def _work_off(self, db: Runs) -> None:
+        """The thread of what was submitted. It ends when there was nothing to do for a while."""
+        me = threading.current_thread()
+        while True:
+            self._settle(db)
+            if self._submitted or (not self._closing and self._work.acquire(timeout=_LINGER)):
+                continue
+            if self._worker is me:
+                self._worker = None
+            if not self._submitted:  # else it came before that was said
+                return
+
+    def _settle(self, db: Runs) -> None:
+        """Let what was submitted go on: lead, or see what became of it."""
+        for member in list(self._submitted):
+            if member.told:
+                self._deliver(member, member.outcome)
+            elif self._lead.owner is None:
+                try:
+                    if self._advance(db, member, None) and not member.told:
+                        self._deliver(member, lambda fn=member.fn: db._run_alone(fn, True))
+                except BaseException as error:
+                    self._withdraw(member)
+                    self._deliver(member, error)
+            else:
+                self._work.acquire(timeout=_LOOK_AGAIN)
+                self._lead.end_leftovers()
+                return
+
+    def _deliver(self, member: _Member, outcome: Any) -> None:
+        """Tell the future of *member* what *outcome*, an exception or a function, gives; once."""
+        future = member.future
+        try:
+            del self._submitted[member]
+        except KeyError:  # another thread has told it
+            return
+        if future is None:
+            return
+        if not member.begun and not future.set_running_or_notify_cancel():
+            return
+        try:
+            if isinstance(outcome, BaseException):
+                raise outcome
+            result = member.context.run(outcome)
+        except BaseException as error:
+            future.set_exception(error)
+        else:
+            future.set_result(result)
+
+
+def _woken() -> Any:
+    """A lock that is taken: to release it is to wake up who waits for it."""
+    lock = threading.Lock()
+    lock.acquire()
+    return lock
