@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any, Optional
 from uuid import UUID
 
+from zlmdb.query.asked import Asked
 from zlmdb.query.following import Followed, Following
 
 UTC = timezone.utc
@@ -148,11 +149,23 @@ def outcome(function: Callable[..., Any], arguments: Sequence[Any], *, condition
 
 def agree(followed: Followed, function: Callable[..., Any], records: Sequence[Any], *, condition: bool) -> None:
     """See that *followed* gives for each of *records* what *function* gives, without comparing with it by itself."""
+    compiled = written(followed) if records else followed
     for record in records:
         wanted = outcome(function, (record,), condition=condition)
         assert outcome(followed.evaluated, (record,)) == wanted, (followed, followed.reasons, record)
+        assert outcome(compiled, (record,), condition=condition) == wanted, (followed, record, compiled)
         again = outcome(followed, (record,))
         assert again == wanted, (again, wanted, getattr(function, "__code__", None), followed.reasons, record)
+
+
+def written(followed: Followed) -> Callable[[Any], Any]:
+    """What the loops of queries ask, on its own: the expression as source."""
+    asked = Asked(followed, followed.node)
+    names: dict[str, Any] = {}
+    source = asked.source(0, names)
+    loop = eval(f"lambda {', '.join(asked.names(0))}: lambda value: {source}", names)
+    function: Callable[[Any], Any] = loop(*asked.arguments())
+    return function
 
 
 def following(value: Any = User, key: Any = Any) -> Following:

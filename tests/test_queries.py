@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Optional
 
@@ -500,6 +501,10 @@ def test_the_last_object_edited_is_stored_after_break_and_not_after_an_error(fre
     assert fresh.indexed.where(lambda u: u.age == 78).keys().all() == [0, 1]
     with fresh.indexed.edit(2) as one:  # nothing is left open
         one.age = 5
+    with fresh.indexed.select().edit() as users:
+        pass
+    with pytest.raises(RuntimeError, match="is over"):
+        next(users)
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -558,3 +563,56 @@ def test_a_query_ends_with_its_transaction(db: Any) -> None:
 
 def weird_one(one: User) -> bool:
     return weird(one, 3)
+
+
+class Counted(zlmdb.Table[int, User]):
+    by_age = zlmdb.Index[int]("age")
+    by_place = zlmdb.Index[tuple[str, int]]("country", "age")
+
+
+class Twice(zlmdb.Schema):
+    counted: Counted
+    scanned: zlmdb.Table[int, User]
+
+
+CHANGING: list[Callable[[Any, int], Any]] = [
+    lambda rows, n: rows.where(lambda u: u.age == n),
+    lambda rows, n: rows.where(lambda u: u.country == "N" and u.age > n),
+    lambda rows, n: rows.where(lambda u: u.age in (1, n) or (u.country == "S" and u.age == 4)),
+    lambda rows, n: rows.where(lambda k, u: k >= 10 * n and u.age != n),
+]
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_whatever_the_body_writes_an_index_visits_what_a_scan_visits(seed: int) -> None:
+    dice = random.Random(seed)
+    records = [(dice.randrange(200), user(dice.randrange(9999), dice)) for _ in range(50)]
+    number, reverse, visited = dice.randrange(12), dice.random() < 0.5, []
+    with zlmdb.open(None, Twice) as db:
+        for name in ("counted", "scanned"):
+            with db.write() as t:
+                t[name].update(records)
+                query = CHANGING[seed % 4](t[name].select(reverse=reverse), number)
+                visited.append(_visited(t, t[name], query, number, random.Random(f"body {seed}")))
+    assert visited[0] == visited[1]
+
+
+def _visited(t: Any, table: Any, query: Any, number: int, dice: random.Random) -> list[Any]:
+    seen: list[Any] = []
+    for key, one in query:
+        seen.append((key, one))
+        for _ in range(dice.randrange(3)):
+            step, other = dice.random(), dice.randrange(220)
+            new = User(f"{len(seen)}", dice.choice([number, 1, 4, 5]), dice.choice("NSD"), 0.0)
+            if step < 0.3:
+                table.pop(other, None)
+            elif step < 0.8:
+                table[other] = new
+            elif step < 0.9:
+                with suppress(LookupError), t.txn.savepoint():
+                    table[other] = new
+                    if step < 0.85:
+                        raise LookupError
+            else:
+                table.where(lambda u: u.age == 11).delete()
+    return seen

@@ -181,5 +181,37 @@ def classic(db: zlmdb.Database, user: User, key: UUID) -> None:
     _ = found
 
 
+def queries(t: Store, key: UUID) -> None:
+    t.users.where(lambda u: u.aeg > 30)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+    t.users.where(lambda u: u.age > "30")  # type: ignore[operator]  # pyright: ignore[reportOperatorIssue]
+    t.users.where(lambda u: u.age == "30")  # type: ignore[comparison-overlap]  # pyright: ignore[reportUnnecessaryComparison]
+    t.users.where(lambda u: u.name in {1, 2})  # type: ignore[comparison-overlap]  # pyright: ignore[reportUnnecessaryContains]
+    t.users.where(lambda u: u.name)  # type: ignore[arg-type, return-value]  # pyright: ignore[reportArgumentType, reportAttributeAccessIssue, reportCallIssue]
+    t.users.where(lambda u: t.users[u.name].age == 3)  # type: ignore[index]  # pyright: ignore[reportArgumentType]
+    t.users.where(lambda u: t.users[key].aeg == 3)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+    t.users.where(lambda k, u: k > 3)  # type: ignore[arg-type, misc]  # pyright: ignore[reportOperatorIssue]
+    t.users.where(lambda a, b, c: True)  # type: ignore[arg-type, misc]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    t.users.where(lambda k, u: t.users.by_age[u.age])  # type: ignore[arg-type, misc]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    t.users.where(t.users.by_age[30])  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    t.users.where(lambda u: not u.name.startwith("x"))  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+    t.users.where(lambda u: u.age > 30 or "no")  # type: ignore[arg-type, return-value]  # pyright: ignore[reportArgumentType, reportAttributeAccessIssue, reportCallIssue]
+    t.users.fields(lambda u: u.nam)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+    t.users.fields(lambda u: u.name).sum()  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]
+    t.users.fields(lambda u: u.age).mean() + 1  # type: ignore[operator]  # pyright: ignore[reportOptionalOperand, reportUnusedExpression]
+    t.users.order_by(lambda u: u.nam)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+    t.users.order_by(lambda u: None)  # type: ignore[arg-type, return-value]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    t.users.values().where(lambda u: u.age > 1)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+    t.users.select().page("20")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    t.users.select().change(lambda u: u.name)  # type: ignore[arg-type, return-value]  # pyright: ignore[reportArgumentType]
+    t.users.group_by(lambda u: u.age, lambda g: g.cuont())  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+    rows: zlmdb.Reads[tuple[str, str]] = t.users.fields(lambda u: (u.name, u.age))  # type: ignore[arg-type, return-value]  # pyright: ignore[reportAssignmentType]
+    least: int = t.users.fields(lambda u: u.age).min()  # type: ignore[assignment]  # pyright: ignore[reportAssignmentType]
+    groups: dict[str, int] = t.users.group_by(lambda u: u.age, lambda g: g.count())  # type: ignore[arg-type, return-value]  # pyright: ignore[reportAssignmentType]
+    with t.users.select().edit() as users:
+        for user in users:
+            user.age = "3"  # type: ignore[assignment]  # pyright: ignore[reportAttributeAccessIssue]
+    _ = rows, least, groups
+
+
 def a_name_that_there_is_not() -> None:
     zlmdb.Tabel  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]

@@ -24,18 +24,20 @@ _SHORT = 40
 class Asked:
     """A part of what a function says: *node*, asked of a record with what the function captured."""
 
-    __slots__ = ("followed", "node", "numbers")
+    __slots__ = ("followed", "keyed", "node", "numbers")
 
     def __init__(self, followed: Followed, node: Node) -> None:
         self.followed, self.node = followed, node
-        inside = list(walk(node))
-        self.numbers = sorted({one.number for one in inside if isinstance(one, Parameter)})
+        kept = followed.reading.kept.get(node)
+        if kept is None:
+            inside = list(walk(node))
+            asks = followed.keyed and any([isinstance(one, (Argument, Called)) for one in inside])
+            kept = sorted({one.number for one in inside if isinstance(one, Parameter)}), asks
+            followed.reading.kept[node] = kept
+        self.numbers: list[int] = kept[0]
         """The captured values that it needs."""
-
-    @property
-    def keyed(self) -> bool:
+        self.keyed: bool = kept[1]
         """Whether it asks for the key of a record."""
-        return self.followed.keyed and any([isinstance(one, (Argument, Called)) for one in walk(self.node)])
 
     def shape(self) -> Any:
         """What is the same for two that differ in nothing but captured values. Hashable."""

@@ -56,7 +56,7 @@ class Term(NamedTuple):
     subject: Subject
     operator: str
     value: Any
-    text: str
+    node: Node
 
 
 class Bound(NamedTuple):
@@ -81,16 +81,21 @@ class Access(NamedTuple):
     lower: Optional[Bound] = None
     upper: Optional[Bound] = None
     rank: int = 9
-    text: str = ""
+    nodes: tuple[Node, ...] = ()
 
     @property
     def exact(self) -> bool:
         """Whether it is one whole key of the index."""
         return len(self.equal) == len(self.facts.parts)
 
+    @property
+    def is_range_of_keys(self) -> bool:
+        """Whether it is one range of the table itself, which is read as fast as all of it."""
+        return self.facts.name == KEY and self.members is None
+
     def __str__(self) -> str:
         name = "the key" if self.facts.name == KEY else f"index {self.facts.name}"
-        return f"{name}: {self.text}" if self.text else name
+        return f"{name}: {' and '.join(map(spelled, self.nodes))}" if self.nodes else name
 
 
 class Asking(NamedTuple):
@@ -110,7 +115,7 @@ class Choice(NamedTuple):
 
     accesses: tuple[Access, ...] = ()
     order: Optional[Access] = None
-    rejected: tuple[str, ...] = ()
+    rejected: tuple[tuple[Access, str], ...] = ()
 
 
 Measure = Callable[[Access, int], Optional[int]]
@@ -160,11 +165,11 @@ def term_of(asking: Asking) -> Optional[Term]:
     if isinstance(node, Method) and node.name == "startswith" and len(node.arguments) == 1 and not node.names:
         subject, value = subject_of(node.holder, asking.keyed), _value(node.arguments[0], asking)
         if subject is not None and type(value) in (str, bytes):
-            return Term(subject, "startswith", value, spelled(node))
+            return Term(subject, "startswith", value, node)
         return None
     truth, inner = (False, node.inner) if isinstance(node, Not) else (True, node)
     if inner.known.cls is bool and (subject := subject_of(inner, asking.keyed)) is not None:
-        return None if inner.known.optional else Term(subject, "==", truth, spelled(node))
+        return None if inner.known.optional else Term(subject, "==", truth, node)
     return None
 
 
@@ -173,7 +178,7 @@ def _compared(asking: Asking, node: Compare) -> Optional[Term]:
     if operator == "in":
         subject, value = subject_of(left, asking.keyed), _value(right, asking)
         if subject is not None and type(value) in (tuple, frozenset, list, set, range):
-            return Term(subject, "in", tuple(value), spelled(node)) if len(value) <= CAP else None
+            return Term(subject, "in", tuple(value), node) if len(value) <= CAP else None
         return None
     if operator not in _FLIPPED:
         return None
@@ -183,7 +188,7 @@ def _compared(asking: Asking, node: Compare) -> Optional[Term]:
     if not subject:
         return None
     value = _value(right, asking)
-    return None if value is _NOTHING or value is None else Term(subject, operator, value, spelled(node))
+    return None if value is _NOTHING or value is None else Term(subject, operator, value, node)
 
 
 def _value(node: Node, asking: Asking) -> Any:
@@ -217,17 +222,17 @@ def _access(index: IndexFacts, by: dict[Subject, list[Term]]) -> Optional[Access
     if not index.complete:
         return None
     equal: list[Any] = []
-    texts: list[str] = []
+    nodes: list[Node] = []
     found: dict[str, Any] = {}
     rank = 9
     for part in index.parts:
         terms = by.get(part.subject, [])
         same = next((term for term in terms if term.operator == "==" and _is_of(term.value, part)), None)
         if same is None:
-            rank = _next_part(part, terms, found, texts)
+            rank = _next_part(part, terms, found, nodes)
             break
         equal.append(same.value)
-        texts.append(same.text)
+        nodes.append(same.node)
     named = len(equal) + bool(found)
     if not named or any([not part.present for part in index.parts[named:]]):
         return None
@@ -237,26 +242,26 @@ def _access(index: IndexFacts, by: dict[Subject, list[Term]]) -> Optional[Access
         rank = 2 if named == len(index.parts) else 3
     elif equal:
         rank = 3 if not found else 2
-    return Access(index, tuple(equal), rank=rank, text=" and ".join(texts), **found)
+    return Access(index, tuple(equal), rank=rank, nodes=tuple(nodes), **found)
 
 
-def _next_part(part: Part, terms: list[Term], found: dict[str, Any], texts: list[str]) -> int:
+def _next_part(part: Part, terms: list[Term], found: dict[str, Any], nodes: list[Node]) -> int:
     """Put into *found* what *terms* say of the part behind those that are equal to something; its rank."""
     for term in terms:
         if term.operator == "in" and all([_is_of(value, part) for value in term.value]):
             found["members"] = tuple(dict.fromkeys(term.value))
-            texts.append(term.text)
+            nodes.append(term.node)
             return 2
     for term in terms:
         if term.operator == "startswith" and part.kind is type(term.value):
             found["begins"] = term.value
-            texts.append(term.text)
+            nodes.append(term.node)
             return 4
     for term in terms:
         side = {"<": "upper", "<=": "upper", ">": "lower", ">=": "lower"}.get(term.operator)
         if side is not None and side not in found and _is_of(term.value, part):
             found[side] = Bound(term.value, "=" in term.operator)
-            texts.append(term.text)
+            nodes.append(term.node)
     return 5 if len(found) == 2 else 6
 
 
@@ -286,16 +291,16 @@ def order_access(index: IndexFacts, subjects: tuple[Subject, ...], askings: Sequ
         if term is not None and term.operator == "==":
             same.setdefault(term.subject, term)
     equal: list[Any] = []
-    texts: list[str] = []
+    nodes: list[Node] = []
     for part in index.parts[: len(index.parts) - len(subjects)]:
         term = same.get(part.subject)
         if term is None or not _is_of(term.value, part):
             return None
         equal.append(term.value)
-        texts.append(term.text)
+        nodes.append(term.node)
     if tuple([part.subject for part in index.parts[len(equal) :]]) != subjects:
         return None
-    return Access(index, tuple(equal), rank=3, text=" and ".join(texts))
+    return Access(index, tuple(equal), rank=3, nodes=tuple(nodes))
 
 
 class Question:
@@ -311,7 +316,7 @@ class Question:
         order: Optional[tuple[Subject, ...]] = None, limit: Optional[int] = None,
     ) -> None:  # fmt: skip
         self.askings, self.indexes, self.total, self.order, self.limit = askings, indexes, total, order, limit
-        self.rejected: list[str] = []
+        self.rejected: list[tuple[Access, str]] = []
 
     def parts(self) -> list[Asking]:
         """Conditions that all have to hold."""
@@ -323,8 +328,7 @@ def choose(question: Question, measure: Measure) -> Choice:
     found = _filters(question, measure)
     order = _order(question, found, measure)
     if order is not None:
-        rejected = [one for one in question.rejected if not one.startswith(str(order))]
-        return Choice((), order, tuple(rejected))
+        return Choice((), order, tuple([one for one in question.rejected if one[0].facts is not order.facts]))
     return Choice(found, None, tuple(question.rejected))
 
 
@@ -376,17 +380,16 @@ def _best(parts: Sequence[Asking], question: Question, measure: Measure) -> Opti
     for number, access in enumerate(found):
         entries = measure(access, min(CAP, most) if len(found) > 1 else most)
         if entries is None:
-            question.rejected.append(f"{access}: it cannot hold such a value")
-        elif entries >= most and question.total > SMALL:
-            question.rejected.append(
-                f"{access}: {entries:,} or more of {question.total:,} records, all are read faster"
-            )
+            question.rejected.append((access, "it cannot hold such a value"))
+        elif entries >= most and question.total > SMALL and not access.is_range_of_keys:
+            why = f"{entries:,} or more of {question.total:,} records, all are read faster"
+            question.rejected.append((access, why))
         else:
             counted.append((entries, number, access))
     if not counted:
         return None
     best = min(counted)[2] if len(counted) > 1 else counted[0][2]
-    question.rejected.extend([f"{one}: {entries:,} entries" for entries, _, one in counted if one is not best])
+    question.rejected.extend([(one, f"{entries:,} entries") for entries, _, one in counted if one is not best])
     return best
 
 

@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from contextvars import Context, copy_context
+from functools import partial
 from itertools import islice
 from typing import Any, Optional, Protocol, TypeVar
 
@@ -299,7 +300,7 @@ class Groups:
             elif self._lead.owner is None:
                 try:
                     if self._advance(db, member, None) and not member.told:
-                        self._deliver(member, lambda fn=member.fn: db._run_alone(fn, True))
+                        self._deliver(member, partial(db._run_alone, member.fn, True))
                 except BaseException as error:
                     self._withdraw(member)
                     self._deliver(member, error)

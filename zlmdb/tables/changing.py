@@ -54,9 +54,9 @@ def edit(selection: Selection[Any, V]) -> Generator[Iterator[V], None, None]:
     try:
         yield iter(editing)
     except BaseException as error:
-        editing.leave(error)
+        editing.end(error)
         raise
-    editing.leave(None)
+    editing.end(None)
 
 
 class _Editing(Generic[V]):
@@ -65,14 +65,22 @@ class _Editing(Generic[V]):
     def __init__(self, table: Table[Any, V], keys: list[Any]) -> None:
         self._table, self._keys = table, keys
         self._open: Optional[AbstractContextManager[V]] = None
+        self._over = False
 
     def __iter__(self) -> Iterator[V]:
         for key in self._keys:
+            if self._over:
+                raise RuntimeError("the block of edit() is over: iterate over its objects inside the block")
             if key not in self._table:  # deleted meanwhile
                 continue
             self._open = self._table.edit(key)
             yield self._open.__enter__()
             self.leave(None)
+
+    def end(self, error: Optional[BaseException]) -> None:
+        """The block is over."""
+        self._over = True
+        self.leave(error)
 
     def leave(self, error: Optional[BaseException]) -> None:
         """The turn of the current object is over: it is stored, unless there was an *error*."""

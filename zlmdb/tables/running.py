@@ -216,11 +216,13 @@ class Running:
         """About how many records there are."""
         return self.table._entries() if self.storage.alone else SHARE * CAP
 
-    def _facts(self) -> list[IndexFacts]:
+    def _facts(self) -> Sequence[IndexFacts]:
         """The indexes that the planner may use, the key among them."""
-        found = [self._facts_of(bound.storage) for bound in self.table._indexes]
-        found.append(self._facts_of(None))
-        return [one for one in found if one is not None]
+        state, kept = self.table._index_state, self.programs.known_indexes
+        if kept is None or kept[0] is not state:
+            found = [self._facts_of(bound.storage) for bound in state.kept] + [self._facts_of(None)]
+            kept = self.programs.known_indexes = state, [one for one in found if one is not None]
+        return kept[1]
 
     def _facts_of(self, index: Optional[IndexStorage]) -> Optional[IndexFacts]:
         kept = self.programs.facts
@@ -345,6 +347,10 @@ class Running:
             if self._direction() is not bool(selection._reverse):
                 return selection._with(reverse=not selection._reverse)._scan
             return selection._scan
+        if len(choice.accesses) == 1 and choice.accesses[0].is_range_of_keys:
+            lower, upper = self._ranges(choice.accesses[0])[0]
+            lower, upper = max(lower, selection._lower), min(upper, selection._upper)
+            return selection._with(lower=lower, upper=upper, reverse=self._direction())._scan
         return partial(self._picked_scan, choice.accesses)
 
     def _picked_scan(self, accesses: Sequence[Access]) -> PickedScan:
@@ -376,7 +382,7 @@ class Running:
             take=_take(query.skip, selection._limit),
             give=shown or None,
             called=reasons(nodes),
-            rejected=choice.rejected,
+            rejected=tuple([f"{access}: {why}" for access, why in choice.rejected]),
             indexes=tuple([one.facts.name for one in used]),
             ordered=choice.order is not None,
         )

@@ -36,11 +36,12 @@ _CHECKED = 8
 class Reading:
     """What following a function gave, for all functions of the same code that captured alike."""
 
-    __slots__ = ("calls", "condition", "guards", "keyed", "node", "steps", "to_check", "trusted", "ways")
+    __slots__ = ("calls", "condition", "guards", "kept", "keyed", "node", "steps", "to_check", "trusted", "ways")
 
     def __init__(self, node: Node, session: Session, ways: int, condition: bool, keyed: bool) -> None:
         self.node = node
         self.keyed = keyed
+        self.kept: dict[Any, Any] = {}  # what is made of it elsewhere
         self.steps: tuple[Step, ...] = tuple(session.captured.steps)
         self.guards = tuple([(guard, *expected) for guard, expected in session.guards.items()])
         self.ways = ways
