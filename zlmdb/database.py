@@ -702,10 +702,12 @@ class Database(Operations, Generic[S_co]):
 
     def sync(self, force: bool = False) -> None:
         """Flush committed data to the disk; with *force* even if ``sync=False`` was given."""
+        store = self._open_store
         try:
-            self._open_store.environment.sync(force)
+            if not store.provisional:  # else nothing was written
+                store.environment.sync(force)
         except Exception as error:
-            self._open_store.fail(error)
+            store.fail(error)
 
     def config(self) -> dict[str, Any]:
         """The options that the database was opened with, *context* as text: plain data, for a log or a page."""

@@ -8,7 +8,7 @@ ignores, holds the definitions that it does not know.
 from __future__ import annotations
 
 from collections.abc import Collection, Generator, Iterable, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any, NamedTuple, Optional, Union
 from uuid import UUID, uuid5
 
@@ -118,6 +118,7 @@ class TablesCatalogue:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._batch: Optional[_Batch] = None
 
     def read(self, txn: Transaction) -> dict[str, Slot]:
         """Every table of the file, by name."""
@@ -154,7 +155,13 @@ class TablesCatalogue:
 
     def allocate(self, txn: Transaction, slots: dict[str, Slot], reserved: Collection[int] = ()) -> int:
         """A slot number that no table has. Slots given by hand have numbers of their own here."""
-        return _checked(1 + max((slot.number for slot in slots.values()), default=0))
+        batch = self._batch
+        if batch is None or batch.txn is not txn:
+            batch = _Batch(txn, {})
+        if batch.last is None:
+            batch.last = max((slot.number for slot in slots.values()), default=0)
+        batch.last = number = _checked(1 + batch.last)
+        return number
 
     def keyspace(self, slot: Slot) -> Keyspace:
         """Where the records of a table are."""
@@ -182,9 +189,14 @@ class TablesCatalogue:
         """Put an index into the definition of *slot*."""
         slot.indexes[name] = definition
 
-    def batch(self, txn: Transaction) -> AbstractContextManager[None]:
-        """A block that writes many tables in *txn*: each has a record of its own here."""
-        return nullcontext()
+    @contextmanager
+    def batch(self, txn: Transaction) -> Generator[None, None, None]:
+        """A block that writes many tables in *txn*: each has a record of its own, but the last number is read once."""
+        self._batch = _Batch(txn, {})
+        try:
+            yield
+        finally:
+            self._batch = None
 
     def attached(self, txn: Transaction, name: str) -> dict[str, dict[str, Any]]:
         """The indexes that `attach_index` recorded for a map, by name."""
@@ -321,6 +333,7 @@ class ClassicCatalogue:
         number = _checked(1 + last)
         while number in by_hand or (cursor.set_range(slot_prefix(number)) and cursor.key()[:2] == slot_prefix(number)):
             number = _checked(number + 1)
+        cursor.close()
         if batch is not None:
             batch.last = number
         return number

@@ -119,14 +119,6 @@ class WriterLock:
                 self.release(hold)
                 raise
 
-    def try_acquire(self, hold: Hold) -> bool:
-        """Become the writer if nobody is; False when somebody is, also when it is another process or not known."""
-        try:
-            self.acquire(0, hold)
-        except errors.WriterTimeout:
-            return False
-        return True
-
     def release(self, hold: Hold) -> None:
         """Let the next writer in, if *hold* has the lock; it may be released twice."""
         if self._claims.get(0) is hold:

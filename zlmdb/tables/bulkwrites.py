@@ -14,6 +14,7 @@ from operator import lt
 from typing import TYPE_CHECKING, Any, Optional
 
 from ..handlers import let_through
+from ..store.ranges import keys_from
 from .compiled.indexed import batch_of
 from .compiled.points import Stream, stream_of
 from .storage import Storage
@@ -45,7 +46,7 @@ def put_all(table: Table[Any, Any], items: Iterable[tuple[Any, Any]], *, append:
 
 def _last_key(table: Table[Any, Any]) -> bytes:
     """The engine's key of the last record, or no bytes."""
-    return next(iter(table.select(reverse=True, limit=1)._engine_keys()), b"")
+    return next(iter(table.select(reverse=True)._first(keys_from, 1)), b"")
 
 
 def _ascending(storage: Storage[Any, Any], items: Iterable[Any], last: bytes) -> Iterator[Any]:
@@ -71,6 +72,16 @@ def _put_stream(table: Table[Any, Any], items: Iterable[Any], append: bool, last
     return done + _put_one_by_one(table, islice(items, done, None), append, last)
 
 
+def _put(table: Table[Any, Any], handle: Any, rows: Any, append: bool = False, *, overwrite: bool = True) -> int:
+    """Store *rows* by LMDB's own loop, in the table or the index *handle*; how many were stored."""
+    cursor = table._cursor(handle)
+    try:
+        stored: int = cursor.putmulti(rows, True, overwrite, append)[1]
+    finally:
+        cursor.close()
+    return stored
+
+
 def _put_one_by_one(table: Table[Any, Any], items: Iterable[Any], append: bool, last: Optional[bytes]) -> int:
     storage = table._storage
     if storage.stream is None:
@@ -79,7 +90,7 @@ def _put_one_by_one(table: Table[Any, Any], items: Iterable[Any], append: bool, 
     rows, progress = stream(items, last)
     try:
         with table._txn._open_scans().stream(storage.space):
-            table._cursor().putmulti(rows, True, True, append)
+            _put(table, None, rows, append)
     except Exception as error:
         table._write_failed(progress()[1], error)
     finally:
@@ -95,7 +106,7 @@ def _put_rows(table: Table[Any, Any], items: Sequence[Any], append: bool, last: 
     storage = table._storage
     if storage.rows is None:
         storage.rows = batch_of(storage, ())
-    done, cursor = 0, table._cursor()
+    done = 0
     while done < len(items):
         try:
             rows, _ = storage.rows(items[done : done + CHUNK])
@@ -108,7 +119,7 @@ def _put_rows(table: Table[Any, Any], items: Sequence[Any], append: bool, last: 
                 break
             last = keys[-1]
         try:
-            cursor.putmulti(rows, True, True, append)
+            _put(table, None, rows, append)
         except BaseException as error:
             table._half_written(None, error)
             raise
@@ -145,10 +156,10 @@ def _put_batch(table: Table[Any, Any], items: Sequence[Any], batch: Any, append:
     try:
         if not _claimed(table, entries):
             return False
-        table._cursor().putmulti(rows, True, True, False)
+        _put(table, None, rows)
         for (index, handle), found in zip(table._indexes, entries):
             if not index.unique:
-                table._cursor(handle).putmulti(found, True, True, False)
+                _put(table, handle, found)
     except BaseException as error:
         table._half_written(None, error)
         raise
@@ -167,6 +178,8 @@ def _in_a_gap(table: Table[Any, Any], keys: Sequence[bytes], append: bool) -> bo
         found = bytes(cursor.key())
     except Exception as error:
         table._txn._fail(error, table=table._name)
+    finally:
+        cursor.close()
     return found >= table._storage.upper or (not append and found > keys[-1])
 
 
@@ -176,7 +189,7 @@ def _claimed(table: Table[Any, Any], entries: Sequence[Rows]) -> bool:
     for (index, handle), found in zip(table._indexes, entries):
         if index.unique:
             claimed.append((handle, found))
-            if table._cursor(handle).putmulti(found, True, False, False)[1] != len(found):
+            if _put(table, handle, found, overwrite=False) != len(found):
                 _withdraw(table, claimed)
                 return False
     return True

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Optional
 
 from .. import errors
 from ..handlers import let_through
+from ..store.blocks import COUNTS_REFERENCES
 from ..store.ranges import keys_from, pairs_from, seek, seek_behind, values_from
 from ..store.scans import Written
 from .indexstorage import BoundIndex
@@ -87,6 +88,8 @@ class Scan:
         """Nothing more is asked of it."""
         scans = self._scans
         scans.running.discard(self)
+        if not COUNTS_REFERENCES:
+            self._close_cursors()
         if scans and scans.ended is None:
             scans.unwatch(self.space, self._table._txn)
 
@@ -95,9 +98,13 @@ class Scan:
         if not self.paused:
             self.paused = True
             self._position = bytes(self._keys.key())
-            self._keys.close()
-            if self._values is not None:
-                self._values.close()
+            self._close_cursors()
+
+    def _close_cursors(self) -> None:
+        """Close the engine's cursors: LMDB looks at every open one whenever something is written."""
+        self._keys.close()
+        if self._values is not None:
+            self._values.close()
 
     def is_paused(self, error: Exception) -> bool:
         """Whether *error* came since the scan was paused. Raises when the transaction has ended."""
@@ -170,6 +177,7 @@ class Scan:
             at, lower, upper, reverse = self._position, self._lower, self._upper, self._reverse
             found = seek(cursor, lower, upper, reverse) if at is None else seek_behind(cursor, at, reverse)
             block = list(islice(self._block(cursor), size)) if found else []
+            cursor.close()
             if not block:
                 return
             yield from self._chosen(block)

@@ -200,6 +200,9 @@ class Nothing:
 
     last = set_range = prev = next = first
 
+    def close(self) -> None:
+        """Nothing to do."""
+
     def iternext(self, *args: Any) -> Iterator[Any]:
         """No records."""
         return iter(())

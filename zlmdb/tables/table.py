@@ -726,6 +726,7 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
             cursor = raw.cursor(handle)
             rows = keys_from(cursor, lower, upper, views=True) if seek(cursor, lower, upper) else ()
             chunk = list(islice(rows, _CHUNK))
+            cursor.close()
             if not chunk:
                 return deleted
             deleted += sum(raw.delete(key, db=handle) for key in chunk)
