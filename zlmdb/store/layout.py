@@ -171,3 +171,9 @@ def decode(data: bytes) -> Any:
     if not isinstance(record, dict):
         raise errors.DecodeError(f"a catalogue record is not a map: {bytes(data)[:40]!r}")
     return record  # pyright: ignore[reportUnknownVariableType]  # every member is checked where it is used
+
+
+def shown_space(name: Optional[bytes]) -> str:
+    """What the space *name* holds, in words."""
+    kind, _, rest = (name or b"").decode(errors="backslashreplace").partition(":")
+    return f"the index {rest.replace(':', '.')!r}" if kind == "i" else f"the table {rest or kind!r}"
