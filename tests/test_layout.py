@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from types import new_class
 from typing import Any
 
 import lmdb
@@ -161,3 +162,46 @@ def test_an_existing_file_keeps_its_layout(tmp_path: Path) -> None:
     for name, other in (("classic", "tables"), ("tables", "classic")):
         with zlmdb.open(tmp_path / name, Store, layout=other) as db:
             assert db.layout == name
+
+
+def steps_to_make(path: Path, file_layout: Any, count: int, monkeypatch: pytest.MonkeyPatch) -> tuple[int, int]:
+    """The calls of functions, and the bytes of catalogue records, that a new file of so many tables takes."""
+    names = {f"t{i}": new_class(f"T{i}", (zlmdb.Table[int, str],)) for i in range(count)}
+    schema: Any = new_class("Many", (zlmdb.Schema,), exec_body=lambda body: body.update(__annotations__=names))
+    calls, size = 0, 0
+
+    def counted(function: Any) -> Any:
+        def called(record: Any) -> Any:
+            nonlocal size
+            made = function(record)
+            size += len(record if isinstance(record, bytes) else made)
+            return made
+
+        return called
+
+    def count_call(frame: Any, event: str, arg: Any) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(layout, "encode", counted(layout.encode))
+        patched.setattr(layout, "decode", counted(layout.decode))
+        zlmdb.open(path / "warm", schema, layout=file_layout).close()  # what is done once for each class
+        size = 0
+        sys.setprofile(count_call)
+        try:
+            db = zlmdb.open(path / "made", schema, layout=file_layout)
+        finally:
+            sys.setprofile(None)
+        db.close()
+    return calls, size
+
+
+@pytest.mark.parametrize("file_layout", ["tables", "classic"])
+def test_making_many_tables_takes_as_many_steps_for_each(
+    tmp_path: Path, file_layout: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = steps_to_make(tmp_path / "few", file_layout, 50, monkeypatch)
+    many = steps_to_make(tmp_path / "many", file_layout, 500, monkeypatch)
+    assert many[0] < 11 * few[0]
+    assert many[1] < 11 * few[1]

@@ -116,6 +116,10 @@ def test_servers_that_load_before_they_fork_serve(path: str) -> None:
     run(program, path)
 
 
+class Wider(workers.Store):
+    third: zlmdb.Table[str, int]
+
+
 def test_a_file_that_is_being_written_keeps_no_other_from_being_opened(tmp_path: Path) -> None:
     for name in ("busy", "free"):
         zlmdb.open(tmp_path / name, workers.Store).close()
@@ -134,10 +138,9 @@ def test_a_file_that_is_being_written_keeps_no_other_from_being_opened(tmp_path:
     assert writer.stdout.readline() == "writing\n"
     opened: list[Any] = []
     waiting = [
-        threading.Thread(target=lambda: opened.append(zlmdb.open(tmp_path / "busy", workers.Store, timeout=60)))
-        for _ in range(2)
+        threading.Thread(target=lambda: opened.append(zlmdb.open(tmp_path / "busy", Wider, timeout=60)))
+        for _ in range(3)
     ]
-    waiting.append(threading.Thread(target=lambda: opened.append(zlmdb.Database.open(tmp_path / "busy"))))
     try:
         for thread in waiting:
             thread.start()
@@ -146,9 +149,11 @@ def test_a_file_that_is_being_written_keeps_no_other_from_being_opened(tmp_path:
         with zlmdb.open(tmp_path / "free", workers.Store) as db:
             workers.fill(db)
         with pytest.raises(zlmdb.WriterTimeout):
-            zlmdb.open(tmp_path / "busy", workers.Store, timeout=0.1)
+            zlmdb.open(tmp_path / "busy", Wider, timeout=0.1)
         assert time.monotonic() - start < 20
         assert opened == []
+        with zlmdb.Database.open(tmp_path / "busy") as db:
+            assert len(db.tables()) == 2
     finally:
         writer.communicate("")
         for thread in waiting:

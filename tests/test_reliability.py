@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from .reliability import failing, kill, mutate, patches, powercut, shim, together
+from .reliability import failing, kill, killgroups, mutate, patches, powercut, shim, together
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the harnesses fork what may crash")
 records_writes = pytest.mark.skipif(shim.compiler() is None, reason="writes are recorded by a C library, on Linux")
@@ -35,6 +35,12 @@ def test_nothing_acknowledged_is_lost_by_kills(tmp_path: Path, durability: str) 
     found = kill.kills(tmp_path, 5 * MANY, durability)
     assert found["failures"] == []
     assert found["transactions"] >= 5 * MANY
+
+
+def test_nothing_acknowledged_is_lost_by_kills_of_groups(tmp_path: Path) -> None:
+    found = killgroups.kills(tmp_path, 2 * MANY)
+    assert found["failures"] == []
+    assert found["stored"] >= found["acknowledged"] > 0
 
 
 @records_writes

@@ -26,6 +26,10 @@ class Store(zlmdb.Schema):
     other: zlmdb.Table[str, int]
 
 
+class Wider(Store):
+    third: zlmdb.Table[str, int]
+
+
 @pytest.fixture
 def db(make_db: Callable[..., Any]) -> Any:
     return make_db(Store)
@@ -584,8 +588,8 @@ def test_waiting_for_another_process_names_it(make_db: Callable[..., Any], tmp_p
             db.write().__enter__()
         assert caught.value.path is not None
         db.close()
-        with pytest.raises(zlmdb.WriterTimeout):
-            make_db(Store, timeout=0.05)
+        with pytest.raises(zlmdb.WriterTimeout, match=f"process {other.pid}"):
+            make_db(Wider, timeout=0.05)
         other.communicate("go\n", timeout=300)
     with make_db(Store, timeout=0.1) as db:
         assert numbers(db) == {"other": 1}

@@ -116,6 +116,9 @@ class _KeptCursor:
         """The pairs from here on."""
         return iter(self._rows[self._at :])
 
+    def close(self) -> None:
+        """Nothing to do."""
+
 
 class OldTables(Mapping[str, "OldTable"]):
     """The tables of the file as they were when the step began, by name; the second argument of a migration.

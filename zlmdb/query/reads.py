@@ -5,7 +5,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, overload
+from types import GeneratorType
+from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union, overload
 
 from .. import errors
 from ..shown import shortened
@@ -21,7 +22,16 @@ if TYPE_CHECKING:
     from .translated import Give
 
 R_co = TypeVar("R_co", covariant=True)
+D = TypeVar("D")
 O = TypeVar("O", bound=Ordered)  # noqa: E741 - what has an order
+
+
+def first_of(rows: Iterator[R_co], default: D) -> Union[R_co, D]:
+    """The first of *rows*, whose cursor is closed then: LMDB looks at open ones whenever something is written."""
+    found = next(rows, default)
+    if isinstance(rows, GeneratorType):
+        rows.close()
+    return found
 
 
 def no_length(given: object) -> int:
@@ -58,14 +68,14 @@ class Reads(Iterable[R_co], Generic[R_co]):
 
     def first(self) -> Optional[R_co]:
         """The first row; None when there is none."""
-        return next(iter(self), None)
+        return first_of(iter(self), None)
 
     def all(self) -> list[R_co]:
         """All rows in a list."""
         return list(self)
 
     def __bool__(self) -> bool:
-        return next(iter(self), self) is not self
+        return first_of(iter(self), self) is not self
 
     if not TYPE_CHECKING:  # checkers report it by themselves
         __len__ = no_length
@@ -121,7 +131,7 @@ class Given(Reads[R_co]):
 
     def first(self) -> Optional[R_co]:
         """The first row; None when there is none."""
-        return next(self._selection._first_ones()._run(self._give), None)
+        return first_of(self._selection._first_ones()._run(self._give), None)
 
     def __bool__(self) -> bool:
         return bool(self._selection)

@@ -14,6 +14,7 @@ import time
 import weakref
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from functools import partial
 from typing import Any, NamedTuple, NoReturn, Optional, Protocol, TypeVar
 
 from .. import errors
@@ -22,9 +23,9 @@ from ..log import log
 from . import layout
 from .blocks import COUNTS_REFERENCES, clear_frames
 from .gate import Gate
-from .layout import TRAITS, Layout, Traits
+from .layout import TRAITS, Layout, Traits, shown_space
 from .readers import Ages
-from .writerlock import Claim, Hold, WriterLock
+from .writerlock import Claim, WriterLock
 
 R = TypeVar("R")
 
@@ -71,6 +72,8 @@ OpenSpace = Callable[[bytes], Handle]
 """Gives the handle of a space, which is made where it is missing."""
 
 _LOOK_AGAIN = 1.0  # seconds between two looks at an open file
+_SHORT_WAIT = 0.2  # seconds for another process to end its write transaction, before what needs no writer does without
+_TRY_AGAIN = 0.005  # seconds between two tries to open for good what was opened read-only
 _SHOWN = 5  # of the transactions that keep a store from being closed, in the error
 _ATTEMPTS = 100  # to begin, each time after another process has made the file larger
 
@@ -94,7 +97,8 @@ class Store:
         self.full = False
         self.grown = 0  # so many times, to tell a failure from before the map grew
         self.ages = Ages()
-        self.provisional = False
+        self.provisional = False  # opened read-only, since another process was writing
+        self._try_at = 0.0  # when to try to open it for good, before a read
         self.look_at = 0.0  # when to look at the file again, before a write
         self._main_entries = -1
         self._era = (-1, 0)  # the latest snapshot that is of it, and its number
@@ -113,7 +117,7 @@ class Store:
 
     def _opened(self, env: Environment) -> None:
         # The same one for the same transactions: a thread may wait at it while the environment is opened anew.
-        self.gate = (self.gate or Gate()) if self.engine.moves else None
+        self.gate = (self.gate or Gate()) if self.engine.moves or self.provisional else None
         self.env = env
         self.contents = None
         self.look_at = time.monotonic() + _LOOK_AGAIN
@@ -132,18 +136,14 @@ class Store:
 
     def prepare(self, *, slots_expected: bool, timeout: Optional[float] = None) -> None:
         """Recognise the layout of the file, or write that of a new one, and open the spaces that every file has."""
-        with self.writing(timeout):
-            found: Optional[Layout] = self._retried(
-                lambda env: layout.recognise(self.engine, env, slots_expected=slots_expected)
-            )
+        found: Optional[Layout] = self._looked_up(
+            lambda env: layout.recognise(self.engine, env, slots_expected=slots_expected), timeout
+        )
         if found is not None:
             self.layout = found
             self.open_spaces(self.traits.spaces, timeout=timeout)
         elif not self.readonly and not self.change(self._write_layout, timeout=timeout):
             self.prepare(slots_expected=slots_expected, timeout=timeout)
-
-    def _recognised(self, slots_expected: bool, env: Environment) -> Optional[Layout]:
-        return layout.recognise(self.engine, env, slots_expected=slots_expected)
 
     def _write_layout(self, txn: Transaction, open_space: OpenSpace) -> bool:
         """Mark a new file with its layout; False when another process has done so meanwhile."""
@@ -174,14 +174,34 @@ class Store:
         if missing and self.writer.owner == threading.get_ident():
             self.wanted.update(missing)
             raise errors.TransactionStale(
-                f"another program made {missing[0].decode()!r} after this one opened the file, and handles are not "
+                f"another program made {shown_space(missing[0])} after this one opened the file, and handles are not "
                 f"opened inside a write transaction: begin again"
             )
         if missing:
-            with self.writing(timeout), self.lock:
-                # Another thread may have been here meanwhile; what began since then must find its handles unchanged.
-                missing = [name for name in missing if name not in self.spaces]
-                self._publish(self._retried(lambda env: self._existing(env, missing)))
+            self._looked_up(partial(self._publish_existing, missing), timeout)
+
+    def _publish_existing(self, names: Iterable[bytes], env: Environment) -> None:
+        # Another thread may have been here meanwhile; what began since then must find its handles unchanged.
+        self._publish(self._existing(env, [name for name in names if name not in self.spaces]))
+
+    def _looked_up(self, work: Callable[[Environment], R], timeout: Optional[float]) -> R:
+        """The result of ``work(environment)``, which opens handles of spaces that are there.
+
+        py-lmdb does so in a write transaction. So where another process writes for long, the environment is opened
+        read-only until the first write, unless somebody here uses it already.
+        """
+        short = _SHORT_WAIT if timeout is None else min(_SHORT_WAIT, timeout)
+        while not self.provisional:
+            try:
+                with self.writing(short), self.lock:
+                    return self._retried(work)
+            except errors.WriterTimeout:
+                if not self._suspend_idle():
+                    with self.writing(timeout), self.lock:
+                        return self._retried(work)
+                self.reopen()
+        with self.lock:
+            return self._retried(work)
 
     def open_wanted(self, timeout: Optional[float]) -> None:
         """Before a write transaction begins: open what one before it could not, and do what waits for a writer.
@@ -284,16 +304,22 @@ class Store:
 
         For a write, the thread must be the writer (see `writing`).
         """
-        if write and self.provisional:
-            self._settle()
+        if self.provisional:
+            if write:
+                self._settle()
+            elif time.monotonic() >= self._try_at:
+                self._try_to_settle()
         env: Optional[Environment] = None
         for attempt in range(_ATTEMPTS):
-            if self.gate is not None:
-                self.gate.enter(who)
+            gate = self.gate
+            if gate is not None:
+                gate.enter(who)
             try:
                 env = self.env
                 if env is None:
                     env = self.reopen()
+                    if gate is None and self.gate is not None:  # it is opened read-only, and knows who is in it
+                        self.gate.enter(who)
                 if held is None:
                     return env.begin(write=write, buffers=buffers)
                 held.extend(map(env.begin, (None,), (None,), (write,), (buffers,)))
@@ -581,18 +607,19 @@ class Store:
                 return self.env
             if self.users == 0:
                 raise errors.DatabaseClosed(f"the database {self.engine.path!r} is closed: open it again")
-            # py-lmdb opens handles in a write transaction, and another process may write for long, or wait for this
-            # one: then it is opened read-only until the first write. Where writers are not known, it waits.
-            mine, hold = self.writer.owner == threading.get_ident(), Hold()
-            free = not mine and self.writer.try_acquire(hold)
-            self.provisional = not (mine or free or self.readonly)
+            if self.readonly or self.writer.owner == threading.get_ident():
+                return self._reopen(provisional=False)
+            # As in `_looked_up`: another process may write for long, or wait for this one. Where writers are not
+            # known, it waits.
             try:
-                return self._reopen()
-            finally:
-                self.writer.release(hold)
+                with self.writing(0):
+                    return self._reopen(provisional=False)
+            except errors.WriterTimeout:
+                return self._reopen(provisional=True)
 
-    def _reopen(self) -> Environment:
-        env = self.engine.open(readonly=True) if self.provisional else self.engine.open()
+    def _reopen(self, *, provisional: bool) -> Environment:
+        self.provisional = provisional
+        env = self.engine.open(readonly=True) if provisional else self.engine.open()
         try:
             found = self._found_again(env, list(self.spaces))
         except BaseException:
@@ -605,16 +632,27 @@ class Store:
         return env
 
     def _settle(self) -> None:
-        """Before a write: open for good what was opened read-only."""
-        with self.lock:
+        """Before a write: open for good what was opened read-only, when the reads of other threads have ended."""
+        with self._alone() as alone, self.lock:
             if self.provisional:
-                if self._count():
+                if not alone:
                     raise errors.DatabaseInUse(
-                        f"{self.engine.path!r} was opened read-only by this child process, since another process was "
-                        f"writing: end its {self._count()} open transactions, and begin again"
+                        f"{self.engine.path!r} was opened read-only, since another process was writing for long, and "
+                        f"is opened anew for the first write: end the read transactions around it, and begin again"
                     )
                 self.suspend()
                 self.reopen()
+
+    def _try_to_settle(self) -> None:
+        """Before a read: do as `_settle`, if that does not take waiting."""
+        self._try_at = time.monotonic() + _TRY_AGAIN
+        gate = self.gate
+        if gate is not None and self.writer.owner != threading.get_ident():
+            # Also without the right to lock: who only reads needs none.
+            with suppress(errors.Error), self.writing(0), gate.alone(0) as alone, self.lock:
+                if alone and self.provisional:
+                    self.suspend()
+                    self.reopen()
 
     def _found_again(self, env: Environment, names: list[bytes]) -> dict[bytes, Handle]:
         """The handles of a new environment, which nobody else uses yet."""
@@ -625,6 +663,15 @@ class Store:
                 if not self.engine.resized(error):
                     self.fail(error)
                 self.engine.adopt_size(env)
+
+    def _suspend_idle(self) -> bool:
+        """Close the environment for a moment, if that of another can take its place and nobody uses it; whether so."""
+        with self.lock:
+            idle = self.engine.writer_lock is not None and not self.reads
+            if not idle or any(live.active for live in self._alive()):
+                return False
+            self.suspend()
+            return True
 
     def suspend(self, check: Optional[Callable[[], None]] = None) -> None:
         """Close the environment for a moment, so that its file can be replaced; `reopen` opens it again.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, TypeVar
 from .. import errors
 from ..codegen import Recipe
 from ..handlers import let_through
-from ..store.ranges import seek
+from ..store.ranges import keys_from, pairs_from, seek
 from .compiled.points import compiled, subclass
 from .indexstorage import BoundIndex, IndexStorage
 from .ranged import Bounds, Ranged, limits
@@ -124,6 +124,7 @@ class IndexView(_View[I, K, V]):
             cursor = table._cursor(self._handle)
             found = cursor.set_range(lower) if lower else cursor.first()
             entry = bytes(cursor.key()) if found else upper
+            cursor.close()
             if entry >= upper:
                 return
             key: I = storage.load_key(entry)
@@ -236,11 +237,11 @@ class IndexSelection(Selection[K, V]):
                 return cursor, key, data
         return cursor, None, None
 
-    def _record_keys(self) -> Iterator[bytes]:
+    def _record_keys(self, most: int) -> list[bytes]:
         prefix, tail = self._table._storage.prefix, self._index.storage.tail
         if tail:
-            return (prefix + entry[tail:] for entry in self._engine_keys())
-        return (prefix + bytes(owner) for _, owner in self._engine_rows())
+            return [prefix + entry[tail:] for entry in self._first(keys_from, most)]
+        return [prefix + bytes(owner) for _, owner in self._first(pairs_from, most)]
 
     def _not_there(self, key: bytes) -> NoReturn:
         self._table._owned(key[len(self._table._storage.prefix) :], self._index.storage)  # raises: it has no record

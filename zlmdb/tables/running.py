@@ -328,9 +328,11 @@ class Running:
     def _entries(self, access: Access, lower: bytes, upper: bytes, *, keys: bool = False) -> Iterator[Any]:
         bound = self._bound(access)
         cursor = self.table._cursor(None if bound is None else bound.handle)
-        if not seek(cursor, lower, upper):
-            return iter(())
-        return (keys_from if keys else pairs_from)(cursor, lower, upper, False, self.table._txn.buffers)
+        try:
+            if seek(cursor, lower, upper):
+                yield from (keys_from if keys else pairs_from)(cursor, lower, upper, False, self.table._txn.buffers)
+        finally:
+            cursor.close()
 
     def _picked(self, accesses: Sequence[Access]) -> list[bytes]:
         """The engine's keys of the records that *accesses* find, in the order of the selection."""

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any, Callable, ClassVar, Generic, NamedTuple, 
 from .. import errors
 from ..handlers import let_through
 from ..query import Given, Ordered, Page, Plan, Reads, preview
+from ..query.reads import first_of
 from ..query.scanned import Scanned
 from ..query.want import HITS, KEYS, PAIRS, VALUES
+from ..store.blocks import COUNTS_REFERENCES
 from ..store.ranges import TOP, keys_from, pairs_from, seek
 from .scan import Scan
 from .storage import Storage
@@ -265,7 +267,7 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
         """The first pair of key and value; None when the selection is empty."""
         if self._query is _ALL:
             return None if self._limit == 0 else self._at_end(self._reverse)
-        return next(self._first_ones()._run(PAIRS), None)
+        return first_of(self._first_ones()._run(PAIRS), None)
 
     def _first_ones(self) -> Selection[K, V]:
         """The first record of these: a sort need not keep more."""
@@ -290,7 +292,9 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
         key: Any = None
         data: Any = None
         try:
-            _, key, data = self._edge(reverse)
+            cursor, key, data = self._edge(reverse)
+            if not COUNTS_REFERENCES:
+                cursor.close()
             if key is None:
                 return None
             storage = self._table._storage
@@ -329,7 +333,7 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
         if self._is_whole():
             entries = self._entries()
             return entries if most is None else min(entries, most)
-        found = 0
+        found, cursor = 0, None
         try:
             # Blocks are counted to the end of the range by C; they grow, so that little is read beyond a short range.
             cursor, upper = self._cursor(), self._upper
@@ -339,14 +343,17 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
                 if block[-1] >= upper:
                     return found + bisect_left(block, upper)
                 found += len(block)
+            return found
         except Exception as error:
             errors.raise_as(self._table._txn._translate(error, table=self._table._name), error)
-        return found
+        finally:
+            if cursor is not None:
+                cursor.close()
 
     def __bool__(self) -> bool:
         query = self._query
         if query.where:
-            return next(self._running(ordered=False).rows(HITS), self) is None
+            return first_of(self._running(ordered=False).rows(HITS), self) is None
         if query.skip:
             return self.count() > 0
         try:
@@ -356,8 +363,12 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
 
     def _is_any(self) -> bool:
         lower, upper = self._lower, self._upper
+        if lower >= upper:
+            return False
         cursor = self._cursor()
-        return seek(cursor, lower, upper) and cursor.key() < upper if lower < upper else False
+        found: bool = seek(cursor, lower, upper) and cursor.key() < upper
+        cursor.close()
+        return found
 
     # -- pages and plans --------------------------------------------------------------------------------------------
 
@@ -418,7 +429,7 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
         deleted = 0
         while True:
             most = _CHUNK if self._limit is None else min(_CHUNK, self._limit - deleted)
-            chunk = list(islice(self._record_keys(), most))
+            chunk = self._record_keys(most)
             if not chunk:
                 return deleted
             removed = sum([table._remove(key) for key in chunk])
@@ -484,6 +495,8 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
         finally:
             if scan is not None:
                 scan.close()
+            elif cursor is not None and not COUNTS_REFERENCES:
+                cursor.close()
 
     def _scan(self, cursor: Any = None) -> Scan:
         """One iteration over the records of the range, whatever the limit; from where *cursor* is, if there is one."""
@@ -512,26 +525,33 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
 
     # -- the engine's records, while nothing is written to the keyspace --------------------------------------------
 
-    def _engine_keys(self) -> Iterator[bytes]:
-        """The engine's keys of the range, whatever the limit."""
-        return self._engine(keys_from)
-
     def _engine_rows(self) -> Iterator[tuple[bytes, Any]]:
         """The engine's pairs of key and value of the range, whatever the limit."""
         return self._engine(pairs_from)
 
     def _engine(self, rows_from: Callable[..., Iterator[Any]]) -> Iterator[Any]:
         table, lower, upper, reverse = self._table, self._lower, self._upper, self._reverse
+        cursor: Any = None
         try:
             cursor = self._cursor()
             if seek(cursor, lower, upper, reverse):
                 yield from rows_from(cursor, lower, upper, reverse, table._txn.buffers)
         except Exception as error:
             errors.raise_as(table._txn._translate(error, table=table._name), error)
+        finally:
+            if cursor is not None:
+                cursor.close()
 
-    def _record_keys(self) -> Iterator[bytes]:
-        """The engine's keys of the records of the range."""
-        return self._engine_keys()
+    def _first(self, rows_from: Callable[..., Iterator[Any]], most: int) -> list[Any]:
+        """The first of the engine's rows, at most so many."""
+        rows: Any = self._engine(rows_from)
+        found: list[Any] = list(islice(rows, most))
+        rows.close()
+        return found
+
+    def _record_keys(self, most: int) -> list[bytes]:
+        """The engine's keys of the first records of the range, at most so many."""
+        return self._first(keys_from, most)
 
     def _not_there(self, key: bytes) -> NoReturn:
         """Raise for the engine's *key* of a record that was read just now, and could not be deleted."""

@@ -1,0 +1,137 @@
+"""Two processes of eight threads each commit in groups; both are killed by ``kill -9``, again and again."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import struct
+import threading
+import time
+from pathlib import Path
+from typing import Any, Callable
+
+import zlmdb
+
+from .command import main
+
+THREADS = 8
+ACKNOWLEDGEMENT = struct.Struct(">HQ")
+
+
+class Book(zlmdb.Schema):
+    """Each thread counts in a record of its own, and enters each number once."""
+
+    counters: zlmdb.Table[int, int]
+    entries: zlmdb.Table[tuple[int, int], bytes]
+
+
+def counted(thread: int, n: int) -> Callable[[Any], int]:
+    """The function that stores the number *n* of *thread*, and fails for some numbers in between."""
+
+    def fn(t: Any) -> int:
+        last: int = t.counters.get(thread, 0)
+        t.entries[thread, last + 1] = b"%d" % n * (1 + n % 50)
+        if n % 7 == 0 and last % 2:
+            raise LookupError
+        t.counters[thread] = last + 1
+        return last + 1
+
+    return fn
+
+
+def write(path: Path, process: int, acknowledged: int) -> None:
+    """Threads that count for ever; each number is acknowledged once it is stored."""
+    db = zlmdb.open(path, Book)
+
+    def work(thread: int) -> None:
+        n = 0
+        while True:
+            n += 1
+            try:
+                stored = db.run(counted(thread, n)) if thread % 3 else db.submit(counted(thread, n)).result()
+            except LookupError:
+                continue
+            os.write(acknowledged, ACKNOWLEDGEMENT.pack(thread, stored))
+
+    for thread in range(process * THREADS, (process + 1) * THREADS):
+        threading.Thread(target=work, args=(thread,), daemon=True).start()
+    while True:
+        time.sleep(60)
+
+
+def kill_two(path: Path, delay: float) -> dict[int, int]:
+    """Start two writers, and kill them *delay* seconds after the first acknowledgement; what was acknowledged last."""
+    reading, writing = os.pipe()
+    pids = []
+    for process in range(2):
+        pid = os.fork()
+        if pid == 0:
+            try:
+                write(path, process, writing)
+            finally:
+                os._exit(1)
+        pids.append(pid)
+    os.close(writing)
+    received = os.read(reading, 1 << 16)
+    time.sleep(delay)
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    for pid in pids:
+        status = os.waitpid(pid, 0)[1]
+        if not os.WIFSIGNALED(status):
+            raise RuntimeError(f"a writer ended by itself, with status {status}")
+    while True:
+        more = os.read(reading, 1 << 16)
+        if not more:
+            break
+        received += more
+    os.close(reading)
+    last: dict[int, int] = {}
+    for thread, n in ACKNOWLEDGEMENT.iter_unpack(received):
+        last[thread] = max(n, last.get(thread, 0))
+    return last
+
+
+def wrong(db: Any, acknowledged: dict[int, int]) -> str:
+    """What is lost or half; empty if nothing is."""
+    with db.read() as t:
+        counters = dict(t.counters)
+        for thread, n in acknowledged.items():
+            if counters.get(thread, 0) < n:
+                return f"thread {thread}: {n} was acknowledged, {counters.get(thread, 0)} is stored"
+        for thread, n in counters.items():
+            keys = t.entries.select(prefix=(thread,)).keys()
+            entries = [number for _, number in keys]
+            if entries != list(range(1, n + 1)):
+                return f"thread {thread}: the counter says {n}, and there are {len(entries)} entries"
+    return ""
+
+
+def kills(directory: Path, count: int, seed: int = 1) -> dict[str, Any]:
+    """Kill two writers COUNT times; after each, nothing acknowledged is lost and no group is stored by half."""
+    rnd, path = random.Random(seed), directory / "data"
+    zlmdb.open(path, Book).close()
+    failures: list[str] = []
+    acknowledged: dict[int, int] = {}
+    number = stored = commits = 0
+    for number in range(1, count + 1):
+        acknowledged.update(kill_two(path, rnd.random() * rnd.choice([0.002, 0.02, 0.1])))
+        with zlmdb.open(path, Book) as db:
+            problem = wrong(db, acknowledged)
+            with db.read() as t:
+                stored, commits = sum(t.counters.values()), t.txn.id()
+        if problem:
+            failures.append(f"kill {number}: {problem}")
+            break
+    return {
+        "kills": 2 * number,
+        "stored": stored,
+        "commits": commits,
+        "acknowledged": sum(acknowledged.values()),
+        "failures": failures,
+    }
+
+
+if __name__ == "__main__":
+    main(kills, count=500, seed=1)
