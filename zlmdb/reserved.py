@@ -21,7 +21,7 @@ TABLES = frozenset(["migrations", "txn"])
 
 
 def refused(name: str, reserved: frozenset[str]) -> str:
-    """Why *name* cannot be given; empty if it can."""
+    """The reason why *name* cannot be used; empty if it can."""
     if name.startswith("_"):
         return "names that begin with an underscore are zlmdb's own"
     return "the name is reserved for what zlmdb itself has, or will have, there" if name in reserved else ""
