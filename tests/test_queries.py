@@ -438,6 +438,34 @@ def test_what_a_function_raises_comes_out_as_it_is(db: Any) -> None:
                 t[name].where(lambda u: 1 // (u.age - 3) == 7 and u.age == 3).all()
 
 
+def test_a_query_means_the_values_that_it_captured_when_it_was_made(db: Any) -> None:
+    with db.read() as t:
+        for name in TABLES:
+            rows = t[name].values()
+            read, called = [], []
+            for number in range(4):
+                read.append(t[name].where(lambda u: u.age == number))  # noqa: B023
+                called.append(t[name].where(lambda u: weird(u, number)))  # noqa: B023
+            for number in range(4):
+                assert read[number].count() == sum(one.age == number for one in rows)
+                assert called[number].count() == sum(weird(one, number) for one in rows)
+
+
+def test_a_function_that_cannot_be_read_is_called_once_for_each_record(db: Any) -> None:
+    asked = 0
+
+    def counts(one: User) -> bool:
+        nonlocal asked
+        asked += 1
+        return one.age > 3
+
+    with db.read() as t:
+        found = t.indexed.where(counts)
+        assert found.count() == sum(one.age > 3 for one in t.indexed.values())
+        assert asked == len(t.indexed)
+        assert "assigns to asked" in found.explain().called[0]
+
+
 # -- changing --------------------------------------------------------------------------------------------------------
 
 

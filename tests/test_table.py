@@ -71,6 +71,44 @@ def fill(table: Any, count: int) -> dict[str, int]:
     return expected
 
 
+def test_put_new_stores_only_what_is_not_there(t: Any) -> None:
+    ages = t.logins
+    before = t.txn._puts
+    assert ages.put_new("ann", 31)
+    assert not ages.put_new("ann", 32)
+    assert (dict(ages), t.txn._puts - before) == ({"ann": 31}, 1)
+    for key in ("ann", "bob"):
+        with pytest.raises(zlmdb.EncodeError):
+            ages.put_new(key, "old")
+    for key in ages:  # what a loop inserts is not visited
+        assert ages.put_new(key + "+", 1)
+        assert not ages.put_new(key, 1)
+    assert dict(ages) == {"ann": 31, "ann+": 1}
+    with pytest.raises(zlmdb.EncodeError):  # the key is the field
+        t.named.put_new("ann", User("bob"))
+    assert t.named.put_new("ann", User("ann", 1))
+    assert not t.named.put_new("ann", User("ann", 2))
+    assert t.named["ann"].age == 1
+
+
+def test_put_new_keeps_indexes_in_step_and_refuses_as_they_do() -> None:
+    class Indexed(zlmdb.Table[int, User]):
+        by_name = zlmdb.UniqueIndex[str]("name")
+
+    class One(zlmdb.Schema):
+        users: Indexed
+
+    with zlmdb.open(None, One) as db:
+        with db.read() as t, pytest.raises(zlmdb.ReadonlyDatabase):
+            t.users.put_new(1, User("ann"))
+        with db.write() as t:
+            assert t.users.put_new(1, User("ann"))
+            assert not t.users.put_new(1, User("bob"))
+            with pytest.raises(zlmdb.DuplicateKey):
+                t.users.put_new(2, User("ann"))
+            assert (t.users.by_name.key("ann"), "bob" in t.users.by_name, len(t.users)) == (1, False, 1)
+
+
 # -- the laws of a mapping --------------------------------------------------------------------------------------------
 
 

@@ -10,6 +10,7 @@ from .database import open as open
 from .errors import *
 from .names import *
 from .query import Page, Plan, Reads, desc
+from .schema.made import MadeTable
 from .schema.schema import Schema
 from .store.readers import Reader
 from .store.transaction import Transaction
@@ -26,7 +27,7 @@ __all__ = [
     "Compression", "Conflict", "ConstraintError", "CorruptDatabase", "Database", "DatabaseClosed", "DatabaseFull",
     "DatabaseInUse", "DecodeError", "DecompressionLimit", "DiskError", "DuplicateKey", "EncodeError", "Error",
     "FileRequired", "FlatBuffers", "FlatBuffersSerializer", "ForkedTransaction", "Index", "IndexNotAttached",
-    "IndexNotBuilt", "IndexView", "InvalidDatabase", "Json", "JsonSerializer", "MapBytes16FlatBuffers",
+    "IndexNotBuilt", "IndexView", "InvalidDatabase", "Json", "JsonSerializer", "MadeTable", "MapBytes16FlatBuffers",
     "MapBytes16TimestampUuid", "MapBytes16TimestampUuidFlatBuffers", "MapBytes20Bytes16", "MapBytes20Bytes20",
     "MapBytes20Bytes20FlatBuffers", "MapBytes20Bytes20Timestamp", "MapBytes20FlatBuffers",
     "MapBytes20StringFlatBuffers", "MapBytes20TimestampBytes20", "MapBytes20TimestampUuid", "MapBytes20Uuid",

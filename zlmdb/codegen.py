@@ -1,11 +1,12 @@
-"""Source text that becomes functions: the only module of the package that compiles.
+"""Compiles generated source text into functions: the only module of the package that compiles.
 
-Each kind of generated source is a `Recipe`, declared once at the top of the module that writes it. Every source has a
-made-up file name of its own, under which `linecache` has its lines: tracebacks and debuggers show them. They go when
-the last function made of the source goes; equal sources, of two tables with one type of key, are compiled once.
+Each kind of generated source is a `Recipe`, declared at the top of the module that writes it. Every source has an
+artificial file name of its own, under which `linecache` has its lines, so tracebacks and debuggers show them. The lines
+are removed when the last function of the source is collected; equal sources, of two tables with one type of key, are
+compiled once.
 
-A generated function does the common case, and leaves others to the general form that it is an equal of. A mistake in
-the text would raise there, and so give right answers slowly. Two things prevent that. Every name is looked up when the
+A generated function handles the common case, and leaves other cases to its general form. A mistake in the source would
+raise an exception there, and so give right results slowly. Two measures prevent that. Every name is looked up when the
 source is compiled: `TemplateError` says which one the function or a class does not have. And general forms have names
 that begin with ``general`` (or with what the recipe says): the tests replace these by functions that raise, and run
 every generated function of every recipe.
@@ -31,14 +32,14 @@ _numbers = itertools.count(1)
 
 
 class TemplateError(Exception):
-    """Generated source names what is not there: a mistake in the package, not in the program that uses it."""
+    """Generated source uses a name that does not exist: a mistake in the package, not in the program that uses it."""
 
 
 class Recipe:
     """One kind of generated source: *what* it is for, in file names of the form ``<zlmdb what of subject, number>``.
 
-    *classes* are those of variables in the source, by their names: their attributes are checked. Names that begin with
-    one of *general* are general forms.
+    *classes* are the classes of variables in the source, by their names: their attributes are checked. Names that begin
+    with one of *general* are general forms.
     """
 
     known: ClassVar[dict[str, Recipe]] = {}
@@ -51,9 +52,9 @@ class Recipe:
         self.known[what] = self
 
     def functions(self, subject: str, source: str, names: Mapping[str, Any], /, **classes: Any) -> dict[str, Any]:
-        """The namespace in which the functions of *source* run: *names*, and what the source defines.
+        """The namespace in which the functions of *source* run: *names*, and the names that the source defines.
 
-        *subject* is what they are made for, such as a type. *classes* are more of those of the recipe. Raises
+        *subject* is what they are made for, such as a type. *classes* are further classes for this source. Raises
         `TemplateError` for a name that neither *names* nor Python has, and for an attribute that a class does not have.
         """
         text = _text(f"{self.what} of {subject}", source)
@@ -79,7 +80,7 @@ class Source:
 
     @contextmanager
     def block(self, head: str) -> Generator[None, None, None]:
-        """What is added inside is the block of *head*."""
+        """A block in which added lines are the body of *head*."""
         self.add(head)
         self.depth += 1
         yield
@@ -90,7 +91,7 @@ class Source:
 
 
 def value_of(expression: str, names: Mapping[str, Any], value: Any) -> Any:
-    """What *expression*, of ``value`` and *names*, gives for *value*."""
+    """The value of *expression*, of ``value`` and *names*, for *value*."""
     return eval(_expression(expression), dict(names), {"value": value})
 
 
@@ -109,7 +110,7 @@ def _expression(source: str) -> CodeType:
 
 
 class _Text:
-    """A compiled source. Its lines are in `linecache` as long as it lives."""
+    """A compiled source. Its lines are in `linecache` as long as this object lives."""
 
     __slots__ = ("__weakref__", "_attributes", "_checked", "_source", "_used", "code", "filename")
 
@@ -125,7 +126,7 @@ class _Text:
         _shown[weakref.ref(self, _forget)] = self.filename
 
     def check(self, classes: Mapping[str, Any], names: Mapping[str, Any]) -> None:
-        """Raise `TemplateError` unless *names* and *classes* have all that the source takes from them."""
+        """Raise `TemplateError` unless *names* and *classes* have all names that the source uses."""
         missing = self._used.difference(names)
         if missing:
             raise TemplateError(f"{self.filename} uses {', '.join(sorted(missing))}, which are not among its names")
@@ -141,7 +142,7 @@ class _Text:
             self._look_closer(variable, cls, missing)
 
     def _look_closer(self, variable: str, cls: type, missing: Sequence[str]) -> None:
-        """It may stand in a text, or be the end of a longer name: that is rare, and looked for only now."""
+        """Whether the name is really used: it may be in a text, or the end of a longer name. Rare, so done last."""
         source = re.sub(_LITERAL, "''", self._source)
         for name in missing:
             if re.search(rf"(?<![\w.]){re.escape(variable)}\.{name}\b", source):
@@ -188,9 +189,9 @@ _shown: dict[weakref.ref[Any], str] = {}  # `weakref.finalize` does the same, an
 
 
 def generate_on_use(cls: Any, names: Sequence[str], make: Callable[[], Mapping[str, Any]], *, static: bool) -> None:
-    """Give *cls* the methods *names* that *make* generates, called when one of them is called first.
+    """Give *cls* the methods *names*, which *make* generates when one of them is first called.
 
-    They have the docstrings of those that *cls* inherits.
+    They have the docstrings of the methods that *cls* inherits.
     """
     made: dict[str, Any] = {}
 

@@ -1,7 +1,7 @@
-"""Names that programs of zlmdb <= 26 and packages built on it import, beside those of the public surface.
+"""Names outside the public API that programs of zlmdb 26 and packages built on it import.
 
-Downstream packages take LMDB and FlatBuffers from here: ``zlmdb.lmdb``, ``zlmdb.flatbuffers``. They are the packages of
-these names; nothing is vendored, and `sys.modules` is left alone.
+Downstream packages import LMDB and FlatBuffers from here: ``zlmdb.lmdb``, ``zlmdb.flatbuffers``. They are the packages
+of these names; nothing is vendored, and `sys.modules` does not change.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ def setup_flatbuffers_import() -> None:
 
 
 def check_autobahn_flatbuffers_version_in_sync() -> str:
-    """The version of the `flatbuffers` package. zlmdb has no copy of its own that could differ from autobahn's."""
+    """The version of the `flatbuffers` package. zlmdb has no copy that could differ from autobahn's."""
     from . import flatbuffers  # late, as in `names`
 
     return str(flatbuffers.__version__)

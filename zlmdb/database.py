@@ -9,12 +9,14 @@ import weakref
 from collections.abc import Callable
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union, overload
+from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union, get_origin, overload
 
 from . import errors
 from .engines import Durability
 from .operations.methods import Operations
 from .schema.attach import attach
+from .schema.declaration import declaration
+from .schema.made import Made, MadeTable
 from .schema.schema import Schema, declarations, unit_of
 from .store import openstores
 from .store.catalogue import FIRST_SLOT
@@ -46,6 +48,10 @@ else:
 S = TypeVar("S", bound=Schema)
 P = TypeVar("P", bound="PersistentMap[Any, Any]")
 R = TypeVar("R")
+T = TypeVar("T", bound=Table[Any, Any])
+K = TypeVar("K")
+V = TypeVar("V")
+_MISSING: Any = object()
 _getframe = sys._getframe  # it has no other name
 StrPath = Union[str, "os.PathLike[str]"]
 
@@ -75,6 +81,8 @@ def open(
     lock: bool = True,
     verify: bool = False,
     drop_indexes: bool = False,
+    lib_version: Optional[str] = None,
+    mode: Optional[int] = None,
 ) -> Database[S]: ...
 def open(
     path: Optional[StrPath],
@@ -90,6 +98,8 @@ def open(
     lock: bool = True,
     verify: bool = False,
     drop_indexes: bool = False,
+    lib_version: Optional[str] = None,
+    mode: Optional[int] = None,
 ) -> Database[Any]:
     """Open the database at *path*, a directory or the data file itself; None creates one in memory.
 
@@ -107,6 +117,8 @@ def open(
     write; if a program does write, the reader gets wrong data. *verify*: check all pages before LMDB reads any of them,
     as `Database.verify` does, for files that others may have written; it takes some seconds per GB. *drop_indexes*:
     drop the indexes of the file that no table class declares; otherwise they stay, and their tables can only be read.
+    *lib_version*: the LMDB format of a new file, ``"0.9"`` (the default) or ``"1.0"``, which has longer keys. *mode*:
+    the mode of new files, such as ``0o600``, from which the umask takes bits away; copies and backups keep it.
 
     Opening the same file again with the same options shares one environment. Raises `DatabaseInUse` if the options
     differ, FileNotFoundError, `InvalidDatabase`, `CorruptDatabase`, `SchemaMismatch` and `WriterTimeout`. If a new
@@ -117,6 +129,10 @@ def open(
         raise ValueError("lock=False is for reading: add readonly=True, or leave it out")
     if durability not in ("full", "commit", "none"):
         raise ValueError(f"durability={durability!r}: expected 'full', 'commit' or 'none'")
+    if lib_version not in (None, "0.9", "1.0"):
+        raise ValueError(f"lib_version={lib_version!r}: expected '0.9', '1.0', or None for what the file has")
+    if mode is not None and not 0o600 <= mode <= 0o777:
+        raise ValueError(f"mode={mode!r}: expected one with which the owner reads and writes, such as 0o600")
     if layout not in ("tables", "classic"):
         raise ValueError(f"layout={layout!r}: expected 'tables' or 'classic'")
     if drop_indexes and (readonly or not create or schema is None):
@@ -130,8 +146,9 @@ def open(
         raise ValueError(f"timeout={timeout!r}: expected seconds, 0 or more, or None to wait forever")
     location = None if path is None else os.fspath(path)
     options = openstores.checked_options(
-        location, readonly=readonly, maxsize=maxsize, durability=durability, **({} if lock else {"lock": False})
-    )
+        location, readonly=readonly, maxsize=maxsize, durability=durability,
+        **_unusual(lock=(lock, True), lib_version=(lib_version, None), mode=(mode, None)),
+    )  # fmt: skip
     return _opened(
         Opening(
             location,
@@ -220,6 +237,7 @@ class Database(Operations, Generic[S_co]):
         self._store: Optional[Store] = None
         self._maps: weakref.WeakSet[PersistentMap[Any, Any]] = weakref.WeakSet()
         self._storages: dict[str, tuple[type[Table[Any, Any]], Storage[Any, Any]]] = {}
+        self._made: dict[str, Made] = {}
         self._readers: Pool[S_co] = Pool()
         self._writers: Pool[S_co] = Pool()
 
@@ -239,7 +257,7 @@ class Database(Operations, Generic[S_co]):
 
     def _attach_tables(self, *, create: bool, migrating: bool) -> None:
         """Compare schema and file, and create what is missing. *migrating*: tables that differ wait for migrations."""
-        declared = declarations(self._schema)
+        declared = {**declarations(self._schema), **{name: (one.cls, one.declared) for name, one in self._made.items()}}
         store = self._store
         found = attach(
             self._open_store if store is None else store,
@@ -505,6 +523,54 @@ class Database(Operations, Generic[S_co]):
         from .operations import statistics
 
         return statistics.table_infos(self._open_store)
+
+    @overload
+    def table(self, name: str, cls: type[T], /) -> MadeTable[T]: ...
+    @overload
+    def table(self, name: str, key: type[K], value: type[V], /) -> MadeTable[Table[K, V]]: ...
+    @overload
+    def table(self, name: str, key: Any, value: Any, /) -> MadeTable[Table[Any, Any]]: ...
+    def table(self, name: str, key: Any, value: Any = _MISSING, /) -> MadeTable[Any]:
+        """The table *name*, which no schema has to declare: created if the file lacks it, with its types compared.
+
+        Give the types of keys and values, ``db.table("counts", str, int)``, or a table class, for its indexes:
+        ``db.table("users", Users)``. What is returned is the key to the table in a transaction: ``t[counts]["a"] = 1``.
+        The next call with the same arguments costs a look-up. Creating a table takes a transaction of its own, so it
+        cannot be done inside a write transaction of this thread.
+
+        Raises TypeError for types that cannot be stored, `SchemaMismatch` where the file or an earlier call has others,
+        ValueError for a name that the schema has, `NestedTransaction`.
+        """
+        types = (key, value)
+        known = self._made.get(name)
+        if known is not None and known.made._types == types:
+            return known.made
+        return self._make_table(name, key, value, known)
+
+    def _make_table(self, name: str, key: Any, value: Any, known: Optional[Made]) -> MadeTable[Any]:
+        cls: Any = key
+        if value is not _MISSING:
+            generic: Any = Table
+            cls = generic[key, value]
+        elif not (isinstance(cls, type) and issubclass(cls, Table)):
+            raise TypeError(f"table({name!r}, {key!r}): give the types of keys and values, or a class of zlmdb.Table")
+        declared = declaration(cls, name)
+        if known is not None:
+            if known.declared.fingerprint == declared.fingerprint:
+                return known.made
+            raise errors.SchemaMismatch(
+                f"table {name!r} was made with the types {known.made._types!r} before: use these, or another name",
+                table=name,
+            )
+        taken = declarations(self._schema)
+        if name in taken or declared.name in {one.name for _, one in taken.values()}:
+            raise ValueError(f"table {name!r} is declared by {self._schema.__name__}: use t.{name}, or another name")
+        opening = self._opening
+        [storage] = attach(self._open_store, [declared], create=opening.create, timeout=opening.timeout)
+        # Another thread may have made it meanwhile: both give the same object.
+        made = self._made.setdefault(name, Made(MadeTable(name, (key, value)), get_origin(cls) or cls, declared))
+        self._storages.setdefault(name, (made.cls, storage))
+        return made.made
 
     def attach_table(self, klass: type[P]) -> P:
         """The map of *klass*, a class decorated by `table`; it gets a slot if it has none.

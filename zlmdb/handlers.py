@@ -1,7 +1,7 @@
-"""Exceptions of signal handlers, which come in the midst of anything and have nothing to do with it.
+"""Exceptions of signal handlers, which may come in any statement and are not errors of that statement.
 
-Many errors are caught to be explained, or to try again in another way. One that a handler of the program raised, such
-as a timeout of its own, has to come out as it is.
+zlmdb catches many errors to explain them, or to try again in another way. An exception that a signal handler of the
+program raised, such as a timeout, must reach the program unchanged.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _OURS = os.path.dirname(os.path.abspath(__file__))
 
 
 def let_through(error: BaseException) -> None:
-    """Raise *error*, or its cause, again where a signal handler raised it. To be called as *error* is caught."""
+    """Raise *error*, or its cause, again if a signal handler raised it. Call this where *error* is caught."""
     cause: Optional[BaseException] = error
     while cause is not None:
         strange = set(_strange(cause.__traceback__))
@@ -27,7 +27,7 @@ def let_through(error: BaseException) -> None:
 
 
 def _strange(trace: Optional[TracebackType]) -> Iterator[CodeType]:
-    """The functions of *trace* that are not ours."""
+    """The functions of *trace* that are not zlmdb's."""
     while trace is not None:
         code = trace.tb_frame.f_code
         if not code.co_filename.startswith((_OURS, "<zlmdb")):
@@ -43,7 +43,7 @@ def _handlers() -> Iterator[Any]:
 
 
 def _code_of(handler: Any) -> Any:
-    """What runs when *handler* is called; None for what is not written in Python."""
+    """The code that runs when *handler* is called; None if it is not written in Python."""
     called: Any = handler
     while isinstance(called, _PARTIAL):
         called = called.func
@@ -51,6 +51,6 @@ def _code_of(handler: Any) -> Any:
 
 
 def _function_of(called: object) -> object:
-    """The function of a method, or of an object that is called."""
+    """The function of a method, or of a callable object."""
     function: object = getattr(called, "__func__", called)
     return function if hasattr(function, "__code__") else vars(type(function)).get("__call__")

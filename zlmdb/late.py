@@ -10,10 +10,10 @@ from typing import Any
 def on_first_use(
     package: str, modules: Mapping[str, str], prefixes: Mapping[str, str] = {}
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:  # fmt: skip
-    """The ``__getattr__`` and ``__dir__`` of *package*, which finds a name in another module when it is first used.
+    """The ``__getattr__`` and ``__dir__`` of *package*, which find a name in another module on first use.
 
-    *modules*: the names, parted by spaces, by the module that has them; a module without names is itself the attribute.
-    *prefixes*: modules by what their names begin with. A name that was used is an attribute from then on.
+    *modules*: the names, separated by spaces, by the module that has them; a module without names is itself the
+    attribute. *prefixes*: modules by the beginning of their names. After its first use, a name is an attribute.
     """
     homes = {name: module for module, names in modules.items() for name in names.split()}
     submodules = {module[1:]: module for module, names in modules.items() if not names}

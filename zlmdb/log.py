@@ -1,4 +1,4 @@
-"""The logger ``zlmdb``, which needs no `logging` before there is something to say: it takes long to import."""
+"""The logger ``zlmdb``. It imports `logging` with the first message, because that import takes long."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The public names that `zlmdb` imports when they are first used: the classic maps, formats, reports.
+"""The public names that `zlmdb` imports on first use: the classic maps, formats, reports.
 
-Type checkers see them all, and take none that there is not.
+Type checkers see all of them, and report names that do not exist.
 """
 
 from __future__ import annotations

@@ -9,11 +9,11 @@ from __future__ import annotations
 _MAPPING = "clear get items keys pop popitem setdefault update values"
 _OF_ALL = "first last count explain fields group_by limit order_by where select delete"
 _LATER = (
-    "all auto change changes distinct edit expires feed increment links max mean min page put_new replace submit sum "
+    "all auto change changes distinct edit expires feed increment links max mean min page replace submit sum "
     "sweep watch"
 )
 
-INDEXES = frozenset(f"{_MAPPING} {_OF_ALL} {_LATER} add get_many put_many truncate".split())
+INDEXES = frozenset(f"{_MAPPING} {_OF_ALL} {_LATER} add get_many put_many put_new truncate".split())
 """What an index cannot be called."""
 
 TABLES = frozenset(["migrations", "txn"])
@@ -21,7 +21,7 @@ TABLES = frozenset(["migrations", "txn"])
 
 
 def refused(name: str, reserved: frozenset[str]) -> str:
-    """Why *name* cannot be given; empty if it can."""
+    """The reason why *name* cannot be used; empty if it can."""
     if name.startswith("_"):
         return "names that begin with an underscore are zlmdb's own"
     return "the name is reserved for what zlmdb itself has, or will have, there" if name in reserved else ""

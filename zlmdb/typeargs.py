@@ -1,4 +1,4 @@
-"""What a class says in its type arguments: ``class Users(Table[UUID, User])`` has the keys UUID and the values User."""
+"""The type arguments of a class: ``class Users(Table[UUID, User])`` has the keys UUID and the values User."""
 
 from __future__ import annotations
 

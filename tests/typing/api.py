@@ -199,3 +199,14 @@ def queries_are_functions_of_a_record(t: Store) -> None:
     with t.users.where(lambda u: u.age > 3).edit() as users:
         for user in users:
             assert_type(user, User)
+
+
+def tables_made_at_run_time(db: zlmdb.Database[Store]) -> None:
+    counts, people = db.table("counts", str, int), db.table("people", Users)
+    assert_type(counts, zlmdb.MadeTable[zlmdb.Table[str, int]])
+    with db.write() as t:
+        assert_type(t[counts]["a"], int)
+        assert_type(t[people], Users)
+        assert_type(t[people].by_email["a@x"], User)
+        assert_type(t[counts].put_new("a", 1), bool)
+        assert_type(t["any"], zlmdb.Table[Any, Any])

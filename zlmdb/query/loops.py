@@ -47,6 +47,7 @@ class Programs:
         readable = Any if self.model._listed and hasattr(annotation, "__total__") else annotation
         self.following = Following(readable, storage.key_type, names)
         self.facts: dict[Any, Any] = {}  # of the table's indexes, as the planner wants them
+        self.running: Any = None  # what runs queries, put here by whoever does
         self.known_indexes: Optional[tuple[Any, list[Any]]] = None  # those of a state of the table's indexes
         self._made: dict[Any, Callable[..., Iterator[Any]]] = {}
 

@@ -1,1 +1,1 @@
-"""The tables that a program declares, and how they are found or made in a file."""
+"""The tables that a program declares, and their counterparts in a file."""

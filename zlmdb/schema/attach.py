@@ -1,4 +1,4 @@
-"""Bringing what a program declares and what a file has together: tables created, types compared, indexes built."""
+"""Compares the declarations of a program with a file: creates tables, compares types, builds indexes."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def attach(
 ) -> list[Storage[Any, Any]]:  # fmt: skip
     """The storages of *declarations*, after creating the tables and building the indexes that the file lacks.
 
-    What is missing is made in one write transaction, into which no other process can step. With *drop_indexes* the
-    indexes go that a table class does not declare. Raises `SchemaMismatch` when the file's types are others; if it is
-    *migrating*, whoever uses such a table.
+    Missing tables and indexes are created in one write transaction, so no other process can interfere. With
+    *drop_indexes*, indexes that a table class does not declare are dropped. Raises `SchemaMismatch` if the file has
+    other types; if *migrating*, only the use of such a table raises.
     """
     catalogue = catalogue_of(store)
     snapshot, slots, names = _read(store, catalogue)
@@ -88,7 +88,7 @@ def attach(
 
 
 def _waiting(store: Store, declared: Declaration, reason: str) -> Storage[Any, Any]:
-    """The storage of a table that a migration has to change first: it is not in the file, and says why."""
+    """The storage of a table that a migration must change first: it reads as absent, and says why."""
     size = store.environment.max_key_size()
     storage = Storage(declared.name, _ABSENT, b"", _stored_key(store, declared), _stored_value(store, declared), size)
     storage.model = declared.model, declared.names
@@ -98,9 +98,9 @@ def _waiting(store: Store, declared: Declaration, reason: str) -> Storage[Any, A
 
 
 def undeclared(store: Store, name: str, *, by_fields: bool = False) -> Optional[Storage[Any, Any]]:
-    """The storage of a table that no schema declares, read as plain data; None when the file has no such table.
+    """The storage of a table that no schema declares, read as plain data; None if the file has no such table.
 
-    With *by_fields*, values are objects that have the fields which the file records, where it does, and may be written.
+    With *by_fields*, values are objects with the recorded fields, if the file records them, and can be written.
     """
     catalogue = catalogue_of(store)
     slots = _read(store, catalogue).slots
@@ -132,7 +132,7 @@ def undeclared(store: Store, name: str, *, by_fields: bool = False) -> Optional[
 
 
 def drop_index(store: Store, table: str, index: str, timeout: Optional[float] = None) -> None:
-    """Drop an index from the file. Raises `KeyError` where the table, or the index, is not there."""
+    """Drop an index from the file. Raises `KeyError` if the table or the index does not exist."""
     catalogue = catalogue_of(store)
 
     def work(txn: Transaction, open_space: OpenSpace) -> None:
@@ -159,7 +159,7 @@ def tables(store: Store) -> dict[str, Slot]:
 
 
 def _read(store: Store, catalogue: Catalogue) -> Contents:
-    """What the catalogue says now: decoded once, until somebody has written to the file."""
+    """The current content of the catalogue: decoded once, until it changes."""
     with store.reading() as txn:
         found: Optional[Contents] = store.contents
         snapshot = txn.id()
@@ -184,7 +184,7 @@ def _stored_value(store: Store, declared: Declaration) -> Serializer[Any]:
 
 
 def mismatch(store: Store, slot: Optional[Slot], declared: Declaration) -> Optional[str]:
-    """Why the table *slot* of the file is none that *declared* may have, naming both sides; None where it is."""
+    """The reason why *declared* cannot be the table *slot* of the file, naming both; None if it can."""
     if slot is None:
         return None
     for what, stored, wanted in (
@@ -206,14 +206,14 @@ def mismatch(store: Store, slot: Optional[Slot], declared: Declaration) -> Optio
 
 
 def _compare(store: Store, slot: Optional[Slot], declared: Declaration) -> None:
-    """Raise `SchemaMismatch` where the table of the file is none that *declared* may have."""
+    """Raise `SchemaMismatch` if *declared* cannot be the table of the file."""
     reason = mismatch(store, slot, declared)
     if reason is not None:
         raise errors.SchemaMismatch(reason, table=declared.name)
 
 
 def _lacking(slot: Optional[Slot], declared: Declaration, drop_indexes: bool) -> bool:
-    """Whether the file has to be changed for *declared*."""
+    """Whether the file must change for *declared*."""
     if slot is None or slot.key is None or slot.value is None:
         return True
     if slot.fields == declared.described and not drop_indexes:
@@ -226,7 +226,7 @@ def _lacking(slot: Optional[Slot], declared: Declaration, drop_indexes: bool) ->
 
 
 def _urgent(slot: Optional[Slot], declared: Declaration, drop_indexes: bool) -> bool:
-    """Whether the table cannot be used before the file is changed; it can where only a shape has to be recorded."""
+    """Whether the table cannot be used before the file changes; it can if only its shape has to be recorded."""
     if slot is None or slot.key is None or slot.value is None:
         return True
     found = verdict(slot, declared, opening=True)
@@ -241,7 +241,7 @@ def _unwanted(slot: Slot, declared: Declaration) -> list[str]:
 
 
 def _to_build(slot: Slot, declared: Declaration, found: Verdict, drop_indexes: bool) -> list[str]:
-    """The declared indexes that have to be built: those that the file lacks, or has by an older definition."""
+    """The declared indexes to build: those that the file lacks, or has with an older definition."""
     outdated = [] if found.unwritable is not None else _outdated(slot, declared)
     if outdated and declared.fingerprint in slot.history[:-1] and not drop_indexes:  # that of the file is the newer one
         outdated = [name for name in outdated if name not in slot.indexes]
@@ -249,7 +249,7 @@ def _to_build(slot: Slot, declared: Declaration, found: Verdict, drop_indexes: b
 
 
 def _outdated(slot: Slot, declared: Declaration) -> list[str]:
-    """The declared indexes that the file lacks, or has by another definition."""
+    """The declared indexes that the file lacks, or has with another definition."""
     found: list[str] = []
     indexes = slot.indexes if slot.fields == declared.described else _indexes(slot, declared)
     for name, definition in declared.definitions.items():
@@ -260,7 +260,7 @@ def _outdated(slot: Slot, declared: Declaration) -> list[str]:
 
 
 def _indexes(slot: Slot, declared: Declaration) -> dict[str, dict[str, Any]]:
-    """The definitions of the indexes of the file, with the names that the fields have now."""
+    """The definitions of the indexes of the file, with the current names of fields."""
     if slot.fields is None or declared.fields is None or not any(declared.fields.former):
         return slot.indexes
     relation = Relation(slot.fields, declared.fields)
@@ -272,9 +272,9 @@ def _indexes(slot: Slot, declared: Declaration) -> dict[str, dict[str, Any]]:
 
 
 def _lost(store: Store, catalogue: Catalogue, slots: Mapping[str, Slot], declared: Declaration) -> list[str]:
-    """The declared indexes that the catalogue has and the file lacks, since another program has dropped them.
+    """The declared indexes that the catalogue has and the file lacks, because another program has dropped them.
 
-    Those are all where the table itself was dropped, whose records are gone.
+    If the table itself was dropped, with its records, those are all its indexes.
     """
     slot = slots.get(declared.name)
     if slot is None:
@@ -289,9 +289,9 @@ def _create(
     store: Store, catalogue: Catalogue, declarations: Sequence[Declaration], txn: Transaction, open_space: OpenSpace,
     *, drop_indexes: bool, again: bool = False,
 ) -> dict[str, Slot]:  # fmt: skip
-    """Make what the file lacks, with *again* also what it had once.
+    """Create what the file lacks; with *again* also what it once had.
 
-    Reads the catalogue again: another process may have made it meanwhile.
+    Reads the catalogue again, because another process may have created the same meanwhile.
     """
     making = _Making(store, catalogue, catalogue.read(txn), txn, open_space, drop_indexes, again)
     with catalogue.batch(txn):
@@ -301,7 +301,7 @@ def _create(
 
 
 class _Making(NamedTuple):
-    """The change of a file that lacks something. *slots* are those of the file, *again*: make what it had once."""
+    """A change of a file that lacks something. *slots* are those of the file; *again*: create what it once had."""
 
     store: Store
     catalogue: Catalogue
@@ -313,7 +313,7 @@ class _Making(NamedTuple):
 
 
 def _make(making: _Making, declared: Declaration) -> None:
-    """Make what the file lacks of one table."""
+    """Create what the file lacks of one table."""
     store, catalogue, slots, txn, open_space, drop_indexes, again = making
     slot = slots.get(declared.name)
     _compare(store, slot, declared)
@@ -349,7 +349,7 @@ def _make(making: _Making, declared: Declaration) -> None:
 
 
 def _reading(store: Store, slot: Slot, declared: Declaration, found: Verdict) -> Optional[Serializer[Any]]:
-    """What reads records whose fields have other names than those declared; None where they have these."""
+    """The reader of records whose fields have other names than declared; None if they have the declared names."""
     relation = found.relation
     if relation is None or not relation.rewritten or slot.fields is None or not relation.readable:
         return None
@@ -359,7 +359,7 @@ def _reading(store: Store, slot: Slot, declared: Declaration, found: Verdict) ->
 
 
 def _forget_attached(catalogue: Catalogue, slots: Mapping[str, Slot], target: str, txn: Transaction) -> None:
-    """Of the classic maps that have the table *target* as an index: forget so, and they build it again."""
+    """Remove the record that classic maps have the table *target* as an index: they then build it again."""
     for slot in slots.values():
         kept = {name: record for name, record in slot.attached.items() if record.get("target") != target}
         if len(kept) != len(slot.attached):
@@ -380,7 +380,7 @@ def _drop_others(
 
 
 def _empty(catalogue: Catalogue, slot: Slot, name: str, txn: Transaction, open_space: OpenSpace) -> None:
-    """Delete the entries of an index, unless they are those of a classic table that was adopted."""
+    """Delete the entries of an index, unless they belong to a classic table that the index uses."""
     if slot.indexes[name].get("table") is not None:
         return
     keyspace = catalogue.index_keyspace(slot, name)
@@ -397,7 +397,7 @@ def _build(
     store: Store, catalogue: Catalogue, slots: dict[str, Slot], declared: Declaration, name: str, txn: Transaction,
     open_space: OpenSpace,
 ) -> None:  # fmt: skip
-    """Define the index *name* anew and write its entries for the records that the table has."""
+    """Define the index *name* again and write its entries for the records of the table."""
     slot = slots[declared.name]
     definition = dict(declared.definitions[name])
     known = name in slot.indexes and slot.indexes[name].get("table") == definition.get("table")
@@ -437,7 +437,7 @@ def _logged(rows: Any, index: str) -> Any:
 def storage_of(
     store: Store, catalogue: Catalogue, slots: Mapping[str, Slot], declared: Declaration
 ) -> Storage[Any, Any]:
-    """The storage of a declared table. One that the file does not have reads as empty."""
+    """The storage of a declared table. A table that the file does not have reads as empty."""
     slot = slots.get(declared.name) or Slot(declared.name, 1)
     size = store.environment.max_key_size()
     keyspace = catalogue.keyspace(slot)
@@ -486,21 +486,20 @@ def storage_of(
 
 
 def _adopted(slot: Slot) -> dict[str, Optional[str]]:
-    """The tables of zlmdb <= 26 that declared indexes are, by the name of the index."""
+    """The tables of zlmdb 26 that declared indexes use, by the name of the index."""
     return {name: definition.get("table") for name, definition in slot.indexes.items()}
 
 
 def _known(slot: Slot, declared: Declaration) -> dict[str, dict[str, Any]]:
-    """The indexes that the file has as they are declared."""
+    """The indexes that the file has with their declared definitions."""
     outdated = _outdated(slot, declared)
     return {name: slot.indexes[name] for name in declared.definitions if name not in outdated}
 
 
 class _IndexFinder:
-    """Compares what a program knows of a table, its indexes and the fields of its records, with the file in a
-    transaction.
+    """Compares the declared indexes and fields of a table with those of the file, in a transaction.
 
-    Another program may have added, changed or dropped indexes: this one must neither leave them incomplete nor read
+    Another program may have added, changed or dropped indexes: this program must neither leave them incomplete nor read
     them. It may also have given the records another shape.
     """
 
@@ -524,9 +523,9 @@ class _IndexFinder:
         self._seen: tuple[Optional[int], Any, Any] = None, slot.records, self.first
 
     def __call__(self, txn: Transaction, era: Optional[int]) -> FileIndexes:
-        """Which of the known indexes are gone or changed, which others there are, and what the records' shape allows.
+        """The state of the known indexes, the unknown ones, and what the shape of the records allows.
 
-        They are read again where the transaction is of no *era*, or of another than the latest one.
+        The catalogue is read again if the transaction has no *era*, or another one than the latest.
         """
         known, records, verdict = self._seen  # in one step: other threads ask as well
         if era is None or era != known:
@@ -552,7 +551,7 @@ class _IndexFinder:
         return FileIndexes(gone, self.unknown(slot), _adopted(slot), older, found.refused, found.unwritable)
 
     def unknown(self, slot: Slot) -> tuple[str, ...]:
-        """The indexes of the file that this program does not keep in step."""
+        """The indexes of the file that this program does not maintain."""
         if not slot.indexes and not slot.attached:
             return ()
         ours = {definition.get("table") for definition in self._known.values()}

@@ -1,6 +1,6 @@
-"""What a program declares of a table: its types, and its indexes with all that their model says of them.
+"""The declaration of a table by a program: its types and its indexes, with the details of their model.
 
-Nothing of it depends on a file. It is found out once for a schema class, however often that is opened.
+A declaration does not depend on a file. It is computed once for a schema class.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 
 class IndexForm(NamedTuple):
-    """An index of a declared table: what `DeclaredIndex` says of the values' model.
+    """An index of a declared table: the result of `DeclaredIndex` for the model of the values.
 
     *definition* is what the catalogue records. *field* is the attribute that *get_key* takes, if it takes one;
-    *as_stored*: the key has to be taken of the record as it is read.
+    *as_stored*: the key must be taken from the record as it is read.
     """
 
     unique: bool
@@ -41,11 +41,11 @@ class IndexForm(NamedTuple):
 
 
 class Declaration:
-    """What a program says of one table.
+    """The declaration of one table.
 
-    *strict*: its class says which indexes there are. *shape* is the type of its values where *model* does not say it.
-    *vouched*: functions of the program make its values of what is stored, so that no fields can be compared.
-    *key_field* is the field of the values that is their key, *key_type* the type of the keys where it is known.
+    *strict*: its class determines the indexes. *shape* is the type of its values if *model* does not determine it.
+    *vouched*: functions of the program create its values from the stored ones, so fields cannot be compared.
+    *key_field* is the field of the values that is their key.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Declaration:
 
     @cached_property
     def indexes(self) -> dict[str, IndexForm]:
-        """The indexes by name. Raises `TypeError` for one whose key the model does not have."""
+        """The indexes by name. Raises `TypeError` for an index whose key the model does not have."""
         return {name: _form(index, self.model) for name, index in self._declared.items()}
 
     @cached_property
@@ -92,7 +92,7 @@ class Declaration:
 
     @cached_property
     def fields(self) -> Optional[Fields]:
-        """The fields of the model classes in its values; None where there are none."""
+        """The fields of the model classes in its values; None if there are none."""
         if self.value.model is None or self.shape is None or self.vouched:
             return None
         from ..values.fields import fields_of  # late: programs without models need not load it
@@ -106,7 +106,7 @@ class Declaration:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A name for all that it says of the shape of records and of indexes, defaults apart."""
+        """A name for everything that determines the shape of records and indexes, except defaults."""
         import hashlib  # late: it takes a while
 
         said = [self.key.name, self.value.name, _without_defaults(self.fields), sorted(self.definitions.items())]
@@ -140,7 +140,7 @@ def _form(index: DeclaredIndex[Any], model: Any) -> IndexForm:
 
 
 def declaration(declared: Any, attribute: str, localns: Optional[Mapping[str, Any]] = None) -> Declaration:
-    """What *declared*, a subclass of Table or an alias ``Table[K, V]``, says; *attribute* names it in a schema."""
+    """The declaration of *declared*, a subclass of Table or an alias ``Table[K, V]``; *attribute* names it."""
     cls: type[Table[Any, Any]] = get_origin(declared) or declared
     names = {**(localns or {}), **(cls._locals_seen or {})}
     uuid = cls._table_uuid

@@ -1,7 +1,7 @@
-"""How the shape of a table's records in the file and the shape that a program declares relate.
+"""Compares the recorded shape of a table's records with the shape that a program declares.
 
-Both are descriptions of `values.fields`. What is free: new fields with a default, a wider union, more members of an
-Enum. What is declared: a former name (`Was`). Everything else needs a migration.
+Both are descriptions of `values.fields`. Allowed without a declaration: new fields with a default, a wider union, more
+members of an Enum. Allowed with a declaration: a former name (`Was`). Everything else needs a migration.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ Renames = dict[int, dict[str, str]]
 
 
 class Relation:
-    """What became of each field between the *stored* description and the *declared* one.
+    """The differences between the *stored* description and the *declared* one.
 
     *problems*: what cannot be read, in words. *lacking*: recorded fields that the class does not have. *added*: fields
-    that the file does not have. *renames*: declared ones, of which *rewritten* says whether records hold the names.
-    *wider*: types that take more than the file says. *description* is what the file has to record from then on.
+    that the file does not have. *renames*: declared renames; *rewritten* says whether records contain the names.
+    *wider*: types that accept more than the recorded ones. *description* is what the file must record from then on.
     """
 
     def __init__(self, stored: Description, declared: Fields) -> None:
@@ -43,7 +43,7 @@ class Relation:
 
     @property
     def readable(self) -> bool:
-        """Whether the class reads what is stored, each value where it belongs; declared renames apart."""
+        """Whether the class reads every stored value into its field, apart from declared renames."""
         return not self.problems and not (self.lacking and self.added)
 
     @property
@@ -54,7 +54,7 @@ class Relation:
     # -- types ----------------------------------------------------------------------------------------------------
 
     def _type(self, old: Type, new: Type, path: str) -> None:
-        """Compare two types of what is at *path*."""
+        """Compare the two types at *path*."""
         if not self._fits(old, new, path):
             self.problems.append(
                 f"{path or 'the value'} is {spelled(old, self._old)} in the file and {spelled(new, self._new)} in the "
@@ -62,7 +62,7 @@ class Relation:
             )
 
     def _fits(self, old: Type, new: Type, path: str) -> bool:
-        """Whether what is stored as *old* is read by *new* as it was; models inside are compared in turn."""
+        """Whether *new* reads a value stored as *old* unchanged; models inside are compared in turn."""
         if isinstance(old, list) and isinstance(new, list) and old[0] == new[0] == "model":
             self._model(old[1], new[1], path)
             return True
@@ -100,7 +100,7 @@ class Relation:
 
     @staticmethod
     def _may_fit(old: Type, new: Type) -> bool:
-        """Whether two members of unions are to be compared: both are models, or look alike."""
+        """Whether two members of unions must be compared: both are models, or equal."""
         return old == new or (isinstance(old, list) and isinstance(new, list) and old[0] == new[0])
 
     # -- models ---------------------------------------------------------------------------------------------------
@@ -132,7 +132,7 @@ class Relation:
         self, stored: Mapping[str, Any], fields: list[dict[str, Any]], former: Mapping[str, tuple[str, ...]],
         number: int,
     ) -> dict[str, dict[str, Any]]:  # fmt: skip
-        """The recorded field of each declared one that the file has, by its name now or before."""
+        """The recorded field of each declared one, found by its current or former name."""
         known = {field["name"]: field for field in stored["fields"]}
         names = {field["name"] for field in fields}
         matched: dict[str, dict[str, Any]] = {}
@@ -150,7 +150,7 @@ class Relation:
     def _field(
         self, old: Optional[dict[str, Any]], field: dict[str, Any], stored: Mapping[str, Any], path: str
     ) -> None:  # fmt: skip
-        """Compare a declared field with the recorded one, if there is one."""
+        """Compare a declared field with the recorded one, if it exists."""
         free = "default" in field or "made" in field or "absent" in field
         if old is None:
             self.added.append(path)
@@ -173,7 +173,7 @@ class Relation:
         self._type(old["type"], field["type"], path)
 
     def _check_place(self, field: Mapping[str, Any], stored: Mapping[str, Any], path: str) -> None:
-        """Raise a problem for a new field in the place of one that is stored."""
+        """Raise a problem for a new field at the position of a stored one."""
         taken = [one["name"] for one in stored["fields"] if "id" in field and one.get("id") == field["id"]]
         if taken:
             self.problems.append(f"{path} has the number {field['id']}, which is that of {taken[0]} in the file")
@@ -181,7 +181,7 @@ class Relation:
     def _check_position(
         self, old: Mapping[str, Any], field: Mapping[str, Any], stored: Mapping[str, Any], path: str
     ) -> None:  # fmt: skip
-        """Raise a problem for a field that has moved, where fields are found by their position."""
+        """Raise a problem for a field that has moved, in formats that find fields by position."""
         before = stored["fields"].index(old)
         now = [one["name"] for one in self._fields_of(field)].index(field["name"])
         if before != now:
@@ -205,7 +205,7 @@ def _members(kind: Type) -> list[Type]:
 
 
 def with_unknown_past(description: Description) -> Description:
-    """*description* for records of which some may have been stored before a class had all of its fields."""
+    """*description* for records that may have been stored before a class had all of its fields."""
     models = [dict(model, fields=[_perhaps_absent(field) for field in model["fields"]]) for model in
               description["models"]]  # fmt: skip
     return {**description, "models": models}
@@ -227,7 +227,7 @@ def _shown(description: Description) -> str:
 
 
 def renamed_path(path: str, stored: Description, renames: Renames) -> str:
-    """The names that the fields of a path such as ``address.city`` have now."""
+    """The current names of the fields of a path such as ``address.city``."""
     kind: Optional[Type] = stored["type"]
     names: list[str] = []
     for name in path.split("."):
@@ -248,7 +248,7 @@ def _model_of(kind: Optional[Type]) -> Optional[int]:
 
 
 def advice(relation: Relation, table: str) -> str:
-    """What to write so that the file opens."""
+    """The declaration with which the file can be opened."""
     former = ""
     if relation.lacking and relation.added:
         old, new = (path.rpartition(".")[2] for path in (relation.lacking[0], relation.added[0]))

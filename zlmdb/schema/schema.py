@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Optional, TypeVar, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, Optional, TypeVar, get_origin, get_type_hints, overload
 
 from .. import reserved
 from ..store.blocks import SchemaExit
@@ -15,6 +15,7 @@ from ..tables.tableclass import calling_locals
 from ..typeargs import annotated_names, is_mentioned, nested_types, own_annotations
 from .attach import tables, undeclared
 from .declaration import Declaration, declaration
+from .made import MadeTable
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", bound="PersistentMap[Any, Any]")
 S = TypeVar("S", bound="Schema")
+T = TypeVar("T", bound=Table[Any, Any])
 
 
 class _Attribute:
@@ -122,8 +124,19 @@ class Schema:
     else:
         __exit__ = SchemaExit()
 
-    def __getitem__(self, name: str) -> Table[Any, Any]:
-        """The table *name*: as declared, or with the values as plain data. Raises `KeyError` with the nearest name."""
+    @overload
+    def __getitem__(self, name: str) -> Table[Any, Any]: ...
+    @overload
+    def __getitem__(self, name: MadeTable[T]) -> T: ...
+    def __getitem__(self, name: Any) -> Any:
+        """The table *name*: as declared or made, or with the values as plain data.
+
+        Raises `KeyError` with the nearest name.
+        """
+        if isinstance(name, MadeTable):
+            name = name.name
+            if name not in self._unit.storages:
+                raise KeyError(f"table {name!r} was made for another database: make it with the table() of this one")
         unit = self._unit
         table: Optional[Table[Any, Any]] = unit.txn._tables.get(name)
         if table is not None:

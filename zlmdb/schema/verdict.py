@@ -1,4 +1,4 @@
-"""What a program may do with a table of the file, after the shapes of records that both know."""
+"""Decides what a program may do with a table of the file, from the shapes of records that both know."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from .evolution import Relation, advice, both_sides, with_unknown_past
 class Verdict(NamedTuple):
     """*refused*: why the table can neither be read nor written; *unwritable*: why it cannot be written; in words.
 
-    *older*: the file once had this declaration, and has a later one now. *relation* compares the shapes, where both are
-    known. *changes*: a program that may write has to record its shape, and to store records anew where it says so.
+    *older*: the file once had this declaration, and has a later one now. *relation* compares the shapes, if both are
+    known. *changes*: a program that may write must record its shape, and convert records if *relation* requires it.
     """
 
     refused: Optional[str] = None
@@ -28,9 +28,10 @@ FITS = Verdict()
 
 
 def verdict(slot: Optional[Slot], declared: Declaration, *, opening: bool) -> Verdict:
-    """What the program that says *declared* may do with the table *slot*, None where the file has none.
+    """What a program with the declaration *declared* may do with the table *slot*, None if the file has none.
 
-    *opening*: it opens the file to write, and may change it. Else a file that has not its shape is not written to.
+    *opening*: the program opens the file to write, and may change it. Otherwise a table of another shape cannot be
+    written.
     """
     if slot is None or declared.vouched or (slot.unsettled is None and slot.fields == declared.described):
         return FITS
@@ -47,7 +48,7 @@ def verdict(slot: Optional[Slot], declared: Declaration, *, opening: bool) -> Ve
 
 
 def of_plain_data(slot: Slot) -> Optional[str]:
-    """Why plain data may not be written to the table *slot*; None where they may."""
+    """The reason why plain data may not be written to the table *slot*; None if it may."""
     if slot.fields is None:
         return None
     sides = both_sides(slot.fields, None)
@@ -74,7 +75,7 @@ def _of_changed(slot: Slot, declared: Declaration, relation: Relation, older: bo
 
 
 def _what(relation: Relation) -> str:
-    """What has changed, in words."""
+    """The changes, in words."""
     if relation.problems:
         return "; ".join(relation.problems)
     return f"the class has {', '.join(relation.added)}, and lacks {', '.join(relation.lacking)}"

@@ -1,1 +1,1 @@
-"""A database file that is open: its engine, its transactions, and what its catalogue says of the tables."""
+"""An open database file: its engine, its transactions, and its catalogue."""

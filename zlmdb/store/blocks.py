@@ -1,12 +1,12 @@
-"""What a ``with`` statement holds of a transaction, so that one that was left by an interrupt is recognised.
+"""The object that a ``with`` statement holds of a transaction, by which an interrupted block is recognised.
 
-An asynchronous exception, such as Ctrl-C, may come at any instruction: also in the first one of ``__exit__``, before
-anything was ended. No flag set by the block's own methods can tell that. But a ``with`` statement holds the bound
-``__exit__`` method from before ``__enter__`` until it is over, however that comes about. So each statement is handed a
-method object of its own, which nobody else holds: once it is dead, the block is over.
+An asynchronous exception, such as Ctrl-C, may come at any instruction, even at the first one of ``__exit__``, before
+anything was ended. No flag set by the block's own methods can record that. But a ``with`` statement holds the bound
+``__exit__`` method from before ``__enter__`` until it ends, in whatever way. So each statement gets a method object of
+its own, which nobody else holds: when it is dead, the block is over.
 
-On CPython it dies at once, and a callback ends what the block had left open. On PyPy it dies when the collector runs,
-which whoever finds the writer lock taken by its own thread lets happen.
+On CPython it dies at once, and a callback ends what the block had left open. On PyPy it dies when the collector runs; a
+thread that finds the writer lock taken by itself runs the collector.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ COUNTS_REFERENCES = sys.implementation.name == "cpython"
 
 
 class Block(Protocol):
-    """What is ended with a block. *_block* refers to the method that the ``with`` statement holds; None without one.
+    """An object that ends with a block. *_block* refers to the method that the ``with`` statement holds, if any.
 
-    *_exit* has that method until the statement gets it. No variable of a frame does, which a traceback would keep.
+    *_exit* holds that method until the statement gets it. No variable of a frame holds it, because a traceback would
+    keep it.
     """
 
     _block: Optional[ref[Leave]]
@@ -68,7 +69,7 @@ class SchemaExit(property):
 
 
 def clear_frames(*objects: Any) -> None:
-    """Take *objects* from the frames of our own functions that an interrupt ended and a traceback keeps."""
+    """Remove *objects* from frames of zlmdb that an interrupt ended and a traceback keeps."""
     frames = [one for one in gc.get_referrers(*objects) if isinstance(one, FrameType)]
     for frame in frames:
         code = frame.f_code
@@ -79,7 +80,7 @@ def clear_frames(*objects: Any) -> None:
 
 
 def is_over(block: Block) -> bool:
-    """Whether the ``with`` statement that *block* was entered by is over."""
+    """Whether the ``with`` statement of *block* has ended."""
     statement = block._block
     if statement is None:
         return False

@@ -1,7 +1,7 @@
-"""What the file says about itself: its tables and indexes, their types, and where they are kept.
+"""The records of a file about itself: its tables and indexes, their types, and their keyspaces.
 
-In the tables layout a record for each table lives in the reserved sub-database ``__zlmdb__``. In the classic layout the
-slots are numbered by the metadata records of slot 0 as zlmdb <= 26 writes them, and one more record of slot 0, which it
+In the tables layout, the reserved sub-database ``__zlmdb__`` has a record for each table. In the classic layout, the
+metadata records of slot 0 number the slots, as zlmdb 26 writes them, and one more record of slot 0, which zlmdb 26
 ignores, holds the definitions that it does not know.
 """
 
@@ -36,12 +36,12 @@ _NAMES = UUID("6f0a3b0e-5f3c-5d0c-9a58-7a6c6d646200")
 class Slot:
     """A table's number and stored definition.
 
-    *name* is the UUID, or else the name that it is declared with. *key* and *value* are names of codecs, None where
-    the file does not say. *indexes* are definitions by name, *attached* those of `attach_index`; *class_name* and
-    *model* are class names, for information. *records*: the bytes that it was read from.
-    *fields* describes the fields of the values' models (`values.description`), None where they are not recorded;
-    *history* names the declarations that the table has had, the latest one last; *unsettled* is the migration that has
-    stored records of a shape which the next one has to complete.
+    *name* is the UUID, or else the declared name. *key* and *value* are names of codecs, None if the file does not
+    record them. *indexes* are definitions by name, *attached* those of `attach_index`; *class_name* and *model* are
+    class names, for information. *records*: the bytes from which it was read. *fields* describes the fields of the
+    values' models (`values.description`), None if they are not recorded; *history* names the declarations that the
+    table has had, the latest one last; *unsettled* is the migration that has stored records of a shape which the next
+    one has to complete.
     """
 
     def __init__(
@@ -77,33 +77,33 @@ class Slot:
         self.unsettled = unsettled
 
     def definition(self) -> dict[str, Any]:
-        """The part that zlmdb <= 26 does not store, as a catalogue record."""
+        """The part that zlmdb 26 does not store, as a catalogue record."""
         record = {"key": self.key, "value": self.value, "model": self.model, "indexes": self.indexes,
                   "fields": self.fields, "history": self.history, "unsettled": self.unsettled}  # fmt: skip
         return {name: entry for name, entry in record.items() if entry not in (None, {}, [])}
 
     def add_to_history(self, declaration: str) -> None:
-        """*declaration* is the latest one now."""
+        """Record *declaration* as the latest one."""
         earlier = [one for one in self.history if one != declaration]
         self.history = [*earlier[1 - _HISTORY :], declaration]
 
 
 class Keyspace(NamedTuple):
-    """Where records are: the name of the space (None: the main one), and what their keys begin with there."""
+    """The place of records: the name of the space (None: the main one), and the prefix of their keys there."""
 
     space: Optional[bytes]
     prefix: bytes
 
 
 def uuid_of(name: str) -> UUID:
-    """The UUID that a table or index without one gets in a classic file: made of its name."""
+    """The UUID that a table or index without one gets in a classic file: derived from its name."""
     return uuid5(_NAMES, name)
 
 
 def slot_prefix(number: int) -> bytes:
-    """What the keys of slot *number* begin with.
+    """The prefix of the keys of slot *number*.
 
-    Raises `ValueError` outside 1 to 65534, `TypeError` for what is no int.
+    Raises `ValueError` outside 1 to 65534, `TypeError` for a value that is not an int.
     """
     if not isinstance(number, int) or isinstance(number, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"slot {number!r}: a slot is an int from {FIRST_SLOT} to {LAST_SLOT}")
@@ -150,12 +150,12 @@ class TablesCatalogue:
         txn.put(b"t:" + slot.name.encode(), layout.encode({**record, **slot.definition()}), db=self._handle())
 
     def remove(self, txn: Transaction, slot: Slot) -> None:
-        """Forget the table *slot*."""
+        """Remove the record of the table *slot*."""
         for kind in (b"t:", b"a:"):
             txn.delete(kind + slot.name.encode(), db=self._handle())
 
     def allocate(self, txn: Transaction, slots: dict[str, Slot], reserved: Collection[int] = ()) -> int:
-        """A slot number that no table has. Slots given by hand have numbers of their own here."""
+        """A free slot number. Slots given by hand have numbers of their own here."""
         batch = self._batch
         if batch is None or batch.txn is not txn:
             batch = _Batch(txn, {})
@@ -165,11 +165,11 @@ class TablesCatalogue:
         return number
 
     def keyspace(self, slot: Slot) -> Keyspace:
-        """Where the records of a table are."""
+        """The keyspace of a table's records."""
         return Keyspace(b"t:" + slot.name.encode(), b"")
 
     def slot_keyspace(self, number: int) -> Keyspace:
-        """Where a map with a hand-given slot is."""
+        """The keyspace of a map with a slot given by hand."""
         return Keyspace(layout.SLOTS, slot_prefix(number))
 
     def registered(self, txn: Transaction, number: int) -> Optional[str]:
@@ -177,7 +177,7 @@ class TablesCatalogue:
         return None
 
     def index_keyspace(self, slot: Slot, name: str) -> Keyspace:
-        """Where the entries of a declared index are."""
+        """The keyspace of a declared index's entries."""
         adopted = slot.indexes[name].get("table")
         if adopted is not None:
             return Keyspace(b"t:" + adopted.encode(), b"")
@@ -205,7 +205,7 @@ class TablesCatalogue:
         return {} if data is None else dict(layout.decode(data))
 
     def records(self, txn: Transaction, name: str) -> tuple[Optional[bytes], ...]:
-        """The bytes that say which indexes a table has, to be compared with those of another time."""
+        """The bytes that record the indexes of a table, for comparison with those of another time."""
         encoded = name.encode()
         return _copied(self._get(txn, b"t:" + encoded)), _copied(self._get(txn, b"a:" + encoded))
 
@@ -214,7 +214,7 @@ class TablesCatalogue:
         return None if space is None else txn.get(key, None, space.handle)
 
     def damage(self, txn: Transaction) -> list[str]:
-        """What is wrong with the catalogue although it can be read."""
+        """The problems of the catalogue, although it can be read."""
         keys = (bytes(key) for key in txn.cursor(self._handle()).iternext(True, False))
         return [f"it has the key {key!r}, which says nothing" for key in keys if not key.startswith(_KINDS)]
 
@@ -268,7 +268,7 @@ class ClassicCatalogue:
 
     @contextmanager
     def batch(self, txn: Transaction) -> Generator[None, None, None]:
-        """A block that writes many tables in *txn*: all definitions are one record, which is written at its end."""
+        """A block that writes many tables in *txn*: all definitions are one record, written at its end."""
         batch = self._batch = _Batch(txn, self._definitions(txn))
         before = layout.encode(batch.definitions)
         try:
@@ -313,7 +313,7 @@ class ClassicCatalogue:
             txn.put(layout.DEFINITIONS_KEY, layout.encode(definitions))
 
     def remove(self, txn: Transaction, slot: Slot) -> None:
-        """Forget the table *slot*."""
+        """Remove the record of the table *slot*."""
         definitions = self._definitions(txn)
         definitions.pop(slot.name, None)
         if self._batch_of(txn) is None:
@@ -350,11 +350,11 @@ class ClassicCatalogue:
         return max((number for number, _ in layout.slot_records(txn)), default=0)
 
     def keyspace(self, slot: Slot) -> Keyspace:
-        """Where the records of a table are."""
+        """The keyspace of a table's records."""
         return self.slot_keyspace(slot.number)
 
     def slot_keyspace(self, number: int) -> Keyspace:
-        """Where a map with a hand-given slot is."""
+        """The keyspace of a map with a slot given by hand."""
         return Keyspace(None, slot_prefix(number))
 
     def registered(self, txn: Transaction, number: int) -> Optional[str]:
@@ -363,14 +363,14 @@ class ClassicCatalogue:
         return None if data is None else str(layout.decode(data).get("oid"))
 
     def index_keyspace(self, slot: Slot, name: str) -> Keyspace:
-        """Where the entries of a declared index are."""
+        """The keyspace of a declared index's entries."""
         return self.slot_keyspace(slot.indexes[name]["slot"])
 
     def add_index(
         self, txn: Transaction, slots: dict[str, Slot], slot: Slot, name: str, definition: dict[str, Any],
         reserved: Collection[int] = (),
     ) -> None:  # fmt: skip
-        """Put an index into the definition of *slot*, and give it a slot of its own, or that of the table it adopts."""
+        """Add an index to the definition of *slot*, with a slot of its own, or that of the table it uses."""
         adopted = definition.get("table")
         if adopted is not None:
             if adopted not in slots:
@@ -384,15 +384,15 @@ class ClassicCatalogue:
         slot.indexes[name] = {**definition, "slot": number}
 
     def attached(self, txn: Transaction, name: str) -> dict[str, dict[str, Any]]:
-        """None: a classic file does not say which indexes a map has."""
+        """None: a classic file does not record the indexes of a map."""
         return {}
 
     def records(self, txn: Transaction, name: str) -> tuple[Optional[bytes], ...]:
-        """The bytes that say which indexes a table has, to be compared with those of another time."""
+        """The bytes that record the indexes of a table, for comparison with those of another time."""
         return (_copied(txn.get(layout.DEFINITIONS_KEY)),)
 
     def damage(self, txn: Transaction) -> list[str]:
-        """What is wrong with the catalogue although it can be read."""
+        """The problems of the catalogue, although it can be read."""
         known = self.read(txn)
         lost = [name for name in self._definitions(txn) if name not in known]
         return [
@@ -413,7 +413,7 @@ class ClassicCatalogue:
         return found
 
     def write_attached(self, txn: Transaction, name: str, indexes: dict[str, dict[str, Any]]) -> None:
-        """Record nothing, as zlmdb <= 26 would not keep it in step."""
+        """Record nothing, because zlmdb 26 would not maintain the record."""
 
     def migrations(self, txn: Transaction) -> list[dict[str, Any]]:
         """The steps applied to the schema, in order: their version, name and time."""
@@ -451,7 +451,7 @@ class ClassicCatalogue:
 
 
 def _damaged(txn: Transaction) -> list[int]:
-    """The slots of a classic file whose metadata records do not say which table they are of."""
+    """The slots of a classic file whose metadata records do not name their table."""
     return [number for number, record in layout.slot_records(txn) if "oid" not in record]
 
 
@@ -475,7 +475,7 @@ def _copied(data: Any) -> Optional[bytes]:
 
 
 def slot_of(name: str, record: dict[str, Any], records: tuple[Optional[bytes], ...] = ()) -> Slot:
-    """The slot that a catalogue *record* describes, read of *records*. Raises `DecodeError` where it is damaged."""
+    """The slot that a catalogue *record* describes, read from *records*. Raises `DecodeError` if it is damaged."""
     try:
         return _slot_of(name, record, records)
     except (TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -483,7 +483,7 @@ def slot_of(name: str, record: dict[str, Any], records: tuple[Optional[bytes], .
 
 
 def checked_migration(record: Any) -> dict[str, Any]:
-    """*record*, if it is one of a step of the schema, with its version and name. Raises `DecodeError`."""
+    """*record*, if it is a valid record of a step, with version and name. Raises `DecodeError`."""
     found: dict[str, Any] = record if is_a(record, dict) else {}
     version = found.get("version")
     if type(version) is not int or not 0 < version < 1 << 64 or not is_a(found.get("name"), str):
@@ -517,7 +517,7 @@ def _slot_of(name: str, record: dict[str, Any], records: tuple[Optional[bytes], 
 
 
 def _check_texts(members: Iterable[tuple[str, Any]]) -> None:
-    """Raise TypeError unless each is text or None. CBOR tells text from bytes by one bit, and those name no type."""
+    """Raise TypeError unless each is text or None. In CBOR one bit makes bytes of a text, and they name no type."""
     for member, value in members:
         if value is not None and not isinstance(value, str):
             raise TypeError(f"its {member} is not text: {value!r}")

@@ -1,4 +1,4 @@
-"""A gate before the transactions of a store whose memory map may move: it moves while nobody is inside."""
+"""A gate for the transactions of a store whose memory map may move: it moves while no transaction is inside."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _get_ident = threading.get_ident
 
 
 class Gate:
-    """Knows the open transactions of this process, and lets one thread be alone.
+    """Counts the open transactions of this process, and can let one thread be alone.
 
-    A thread that is inside already is let in again, so that it never waits for a thread that waits for it.
+    A thread that is inside already can enter again, so it never waits for a thread that waits for it.
     """
 
     def __init__(self) -> None:
@@ -23,7 +23,7 @@ class Gate:
         self._shut = False
 
     def enter(self, who: object) -> None:
-        """Come in for *who*, waiting while another thread is alone."""
+        """Enter for *who*; waits while another thread is alone."""
         me = _get_ident()
         with self._lock:
             while self._shut and me not in self._inside.values():
@@ -31,14 +31,14 @@ class Gate:
             self._inside[id(who)] = me
 
     def leave(self, who: object) -> None:
-        """Go out, after *who* came in; nothing when it is not inside."""
+        """Leave, after *who* entered; does nothing if it is not inside."""
         with self._lock:
             if self._inside.pop(id(who), None) is not None:
                 self._changed.notify_all()
 
     @contextmanager
     def alone(self, timeout: float) -> Generator[bool, None, None]:
-        """A block while nobody is inside, given True; or False, when this thread is, or others stay for *timeout* s."""
+        """A block while nobody is inside, with True; with False if this thread is, or others stay for *timeout* s."""
         with self._lock:
             while self._shut:
                 self._changed.wait()

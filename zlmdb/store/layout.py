@@ -1,7 +1,7 @@
-"""The two layouts of a database file: their reserved names, and recognising which one a file has.
+"""The two layouts of a database file: their reserved names, and the recognition of a file's layout.
 
-*tables*: one LMDB named sub-database for each table and index, a catalogue beside them. *classic*: everything in the
-main database, each key led by its slot number. ``docs/format.rst`` writes both down byte by byte.
+*tables*: one LMDB named sub-database for each table and index, and a catalogue. *classic*: everything in the main
+database, with the slot number before each key. ``docs/format.rst`` describes both byte by byte.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ C = TypeVar("C", bound=_Coded)
 
 
 class Traits(NamedTuple):
-    """What differs between the layouts, for those who need not know which one a file has.
+    """The differences between the layouts, for code that need not know which one a file has.
 
-    *spaces* are there in every file, *slots* is the space of records under slots given by hand. *by_name*: tables have
-    keyspaces of their own, whose names are all that is in the main one. *records_attached*: the file says which
-    indexes were attached, so that a writer who lacks one is refused.
+    *spaces* exist in every file, *slots* is the space of records under slots given by hand. *by_name*: tables have
+    keyspaces of their own, and the main one contains only their names. *records_attached*: the file records which
+    indexes were attached, so that a writer without one of them is refused.
     """
 
     spaces: tuple[bytes, ...]
@@ -53,7 +53,7 @@ class Traits(NamedTuple):
     records_attached: bool
 
     def codec(self, codec: C) -> C:
-        """The codec, of keys or values, that writes in a file of the layout what *codec* does."""
+        """The codec that writes, in a file of the layout, the keys or values of *codec*."""
         if self.by_name:
             return codec
         classic: C = codec.classic()
@@ -67,10 +67,10 @@ TRAITS: dict[Layout, Traits] = {
 
 
 def recognise(engine: Engine, env: Environment, *, slots_expected: bool) -> Optional[Layout]:
-    """The layout of the file open in *env*; None when it is empty.
+    """The layout of the file open in *env*; None if it is empty.
 
-    *slots_expected*: the caller wants a classic database, so that records without any metadata are taken for one.
-    Raises `InvalidDatabase` for a file of another program or of a newer zlmdb.
+    *slots_expected*: the caller wants a classic database, so records without any metadata count as one. Raises
+    `InvalidDatabase` for a file of another program or of a newer zlmdb.
     """
     path, catalogue = engine.path, engine.open_existing(env, CATALOGUE)
     if catalogue is not None:
@@ -123,7 +123,7 @@ def _is_classic(engine: Engine, env: Environment, txn: Transaction, slots_expect
 
 
 def foreign_key(txn: Transaction) -> Optional[bytes]:
-    """In the tables layout: a key of the main database that is neither the name of a sub-database nor our guard."""
+    """In the tables layout: a key of the main database that is neither the name of a sub-database nor zlmdb's guard."""
     own = txn.get(CATALOGUE)
     # LMDB 1.0 ends the names of sub-databases with a NUL. What it stores for each has one size.
     size = len(own if own is not None else txn.get(CATALOGUE + b"\0", b""))
@@ -134,7 +134,7 @@ def foreign_key(txn: Transaction) -> Optional[bytes]:
 
 
 def slot_records(txn: Transaction, db: Handle = None) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The metadata records of a classic file: slot number and decoded record. Those that are none read as empty."""
+    """The metadata records of a classic file: slot number and decoded record. Invalid ones read as empty."""
     cursor = txn.cursor(db)
     if cursor.set_range(b"\x00\x00\x00\x00"):
         for key, data in cursor.iternext():
@@ -161,7 +161,7 @@ def encode(record: dict[str, Any]) -> bytes:
 
 
 def decode(data: bytes) -> Any:
-    """A catalogue record from its bytes. Raises `DecodeError` when they are no CBOR map."""
+    """A catalogue record from its bytes. Raises `DecodeError` if they are not a CBOR map."""
     import cbor2
 
     try:
@@ -171,3 +171,9 @@ def decode(data: bytes) -> Any:
     if not isinstance(record, dict):
         raise errors.DecodeError(f"a catalogue record is not a map: {bytes(data)[:40]!r}")
     return record  # pyright: ignore[reportUnknownVariableType]  # every member is checked where it is used
+
+
+def shown_space(name: Optional[bytes]) -> str:
+    """What the space *name* holds, in words."""
+    kind, _, rest = (name or b"").decode(errors="backslashreplace").partition(":")
+    return f"the index {rest.replace(':', '.')!r}" if kind == "i" else f"the table {rest or kind!r}"

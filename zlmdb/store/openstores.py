@@ -1,4 +1,4 @@
-"""The files open in this process: one environment each, however often and under whichever path they are opened."""
+"""The files open in this process: one environment each, whatever the number of databases and the spelling of paths."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Opening(NamedTuple):
 
 
 def _in_child() -> None:
-    """In a forked child: another thread of the parent may have held the locks, and is not here to release them."""
+    """In a forked child: replace locks that another thread of the parent may have held."""
     global lock, sharing
     lock, sharing = threading.RLock(), threading.RLock()
     for store in list(_unprepared):
@@ -65,7 +65,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def checked_options(path: Optional[str], *, maxsize: Optional[int], **others: Any) -> Options:
-    """The options of the engine for *path*. Raises TypeError or ValueError where *maxsize* is no number of bytes."""
+    """The options of the engine for *path*. Raises TypeError or ValueError if *maxsize* is not a number of bytes."""
     if maxsize is not None and (type(maxsize) is bool or not hasattr(maxsize, "__index__")):
         raise TypeError(f"maxsize={maxsize!r}: expected a number of bytes, or None to grow without limit")
     if maxsize is not None and maxsize <= 0:
@@ -74,9 +74,9 @@ def checked_options(path: Optional[str], *, maxsize: Optional[int], **others: An
 
 
 def acquire(opening: Opening, handle: Any) -> Store:
-    """The store of the file for *handle*, opened if it is not open yet; each is given back with `release`.
+    """The store of the file for *handle*, opened if necessary; call `release` for each.
 
-    Raises `DatabaseInUse` when it is open with other options, or at all where *opening* is exclusive.
+    Raises `DatabaseInUse` if it is open with other options, or at all if *opening* is exclusive.
     """
     with lock:
         store = _shared(opening, handle)
@@ -120,7 +120,7 @@ def release(store: Store, earlier: Optional[Callable[[], None]] = None) -> None:
 
 
 def present(opening: Opening) -> Any:
-    """The open handle that opened the file first, or None. Raises `DatabaseInUse` when its options differ."""
+    """The open database that opened the file first, or None. Raises `DatabaseInUse` if its options differ."""
     key = opening.engine.identity()
     found = None if key is None else _handles.get(key)
     if found is None or not found.is_open:
@@ -130,7 +130,7 @@ def present(opening: Opening) -> Any:
 
 
 def is_open(path: str) -> bool:
-    """Whether this process has the database at *path* open, under whichever path."""
+    """Whether this process has the database at *path* open, under any path."""
     with lock:
         return registry.engine(path).identity() in _stores
 
@@ -172,9 +172,9 @@ def _new(opening: Opening, engine: Engine) -> Store:
 
 
 def _prepare(store: Store, opening: Opening, preparing: threading.Lock) -> None:
-    """Find out the layout of *store*, unless another thread has done so meanwhile.
+    """Recognise the layout of *store*, unless another thread has done so meanwhile.
 
-    It waits for a program that is writing, and must not keep other files from being opened and closed.
+    It waits for a program that is writing, and must not block the opening and closing of other files.
     """
     timeout = opening.timeout
     if not preparing.acquire(blocking=False):

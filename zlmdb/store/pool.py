@@ -1,11 +1,11 @@
-"""Schema objects with their transactions and bound tables, kept from one transaction to the next.
+"""Units of a schema object, its transaction and its bound tables, which are reused.
 
-To make them anew costs several times what LMDB takes to begin. They are used again only when nobody else refers to
-them, so that what a program keeps of a transaction never serves another one: CPython counts references, and what a
-count is when nobody else refers to an object is measured here, since it depends on the version. Where references are
-not counted (PyPy), each transaction gets new ones.
+Creating them takes several times as long as LMDB takes to begin. They are reused only if nobody else refers to them, so
+that an object that a program keeps never becomes part of another transaction: CPython counts references, and the count
+of an object without other references is measured here, because it depends on the version. Where references are not
+counted (PyPy), each transaction gets new objects.
 
-Two units take turns in a loop, since the variable of the loop still has the one before when the next one is asked for.
+In a loop two units take turns, because the variable of the loop still has the previous one when the next one is taken.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ class Unit(Generic[T]):
         txn._unit = self
 
     def is_unheld(self) -> bool:
-        """Whether the program does not have the schema object any more. Others may, who have it for a moment."""
+        """Whether the program no longer has the schema object; other code may have it for a moment."""
         return COUNTS_REFERENCES and references(self.view) == _ATTRIBUTE
 
     def end_if_over(self) -> None:
         """End the transaction if nobody has it: its ``with`` statement, which held a method of it, is over.
 
-        Whoever asks must not have the transaction in a variable.
+        The caller must not have the transaction in a variable.
         """
         if self._is_left():
             self.txn._clear()
 
     def is_dropped(self) -> bool:
-        """Whether nobody has any part of it, which holds also while other threads work; as `end_if_over` otherwise."""
+        """Whether nobody has any part of it, also while other threads run; otherwise as `end_if_over`."""
         if not COUNTS_REFERENCES or references(self.txn) != _ATTRIBUTE + len(self.tables):
             return False
         for name in list(self.tables):
@@ -70,7 +70,7 @@ class Unit(Generic[T]):
 
 
 class Pool(Generic[T]):
-    """The units of one kind of transaction of an open database that wait for their next use."""
+    """The unused units of one kind of transaction of an open database."""
 
     __slots__ = ("idle",)
 
@@ -78,7 +78,7 @@ class Pool(Generic[T]):
         self.idle: deque[Unit[T]] = deque(maxlen=_MOST_IDLE)
 
     def take(self) -> Optional[Unit[T]]:
-        """A unit that nobody else refers to; None without."""
+        """A unit that nobody else refers to; None if there is none."""
         try:
             unit = self.idle.popleft()
         except IndexError:
@@ -89,7 +89,7 @@ class Pool(Generic[T]):
         return self._take_another(unit)
 
     def _take_another(self, held: Unit[T]) -> Optional[Unit[T]]:
-        """As `take`; the one that it has looked at is *held* by somebody still."""
+        """As `take`, after the first unit was found to be *held*."""
         for _ in range(_TRIES):
             self.idle.append(held)
             try:
@@ -104,7 +104,7 @@ class Pool(Generic[T]):
 
 
 def is_free(table: Any, dicts: int = 1) -> bool:
-    """Whether nobody has the bound *table*, or a view of one of its indexes, but so many *dicts* of its unit."""
+    """Whether nobody has the bound *table*, or a view of its indexes, except so many *dicts* of its unit."""
     views = table._views
     count = references(table) - dicts
     if not views:
@@ -113,7 +113,7 @@ def is_free(table: Any, dicts: int = 1) -> bool:
 
 
 class _Probe:
-    """Stands for what the functions above count, while nobody else refers to it."""
+    """Represents the objects that the functions above count, while nobody else refers to it."""
 
     def __init__(self) -> None:
         self.view = object()

@@ -1,7 +1,6 @@
-"""Ranges of keys in the engine: where they begin and end, and the one way to walk through them.
+"""Ranges of keys in the engine: their bounds, and iteration over them.
 
-Everything here comes down to iterators of the engine and of `itertools`, so that no function of Python is called for a
-record.
+All functions use iterators of the engine and of `itertools`, so no Python function is called per record.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _value_of = itemgetter(1)
 def seek(cursor: Any, lower: bytes, upper: bytes, reverse: bool = False) -> bool:
     """Go to the first record with ``lower <= key < upper``, with *reverse* to the last one.
 
-    False when there is no record on that side; where there is one it may lie outside the range.
+    False if there is no record on that side; otherwise the record may lie outside the range.
     """
     if lower >= upper:
         return False
@@ -32,7 +31,7 @@ def seek(cursor: Any, lower: bytes, upper: bytes, reverse: bool = False) -> bool
 
 
 def seek_behind(cursor: Any, position: bytes, reverse: bool) -> bool:
-    """Go to the record that follows the key *position*, with *reverse* to the one before it; False without one."""
+    """Go to the record that follows the key *position*, with *reverse* to the one before it; False if there is none."""
     if not cursor.set_range(position):
         return bool(reverse and cursor.last())
     if reverse:
@@ -41,14 +40,14 @@ def seek_behind(cursor: Any, position: bytes, reverse: bool) -> bool:
 
 
 def within(lower: bytes, upper: bytes, reverse: bool) -> Any:
-    """The function that is true of a key that has not passed the end of the range; None where every key is within."""
+    """A function that is true for a key before the end of the range; None if every key is."""
     if reverse:
         return lower.__le__ if lower else None
     return None if upper is TOP else upper.__gt__
 
 
 def keys_from(cursor: Any, lower: bytes, upper: bytes, reverse: bool = False, views: bool = False) -> Iterator[bytes]:
-    """The keys from where *cursor* stands to the end of the range. *views*: it gives memoryviews, which are copied."""
+    """The keys from the position of *cursor* to the end of the range. *views*: it returns memoryviews to copy."""
     rows: Iterator[Any] = cursor.iterprev(True, False) if reverse else cursor.iternext(True, False)
     if views:
         rows = map(bytes, rows)
@@ -59,7 +58,7 @@ def keys_from(cursor: Any, lower: bytes, upper: bytes, reverse: bool = False, vi
 def pairs_from(
     cursor: Any, lower: bytes, upper: bytes, reverse: bool = False, views: bool = False
 ) -> Iterator[tuple[bytes, Any]]:  # fmt: skip
-    """The pairs of key and value from where *cursor* stands to the end of the range. Keys are copied of *views*."""
+    """The pairs from the position of *cursor* to the end of the range. Keys are copied from *views*."""
     rows: Iterator[tuple[Any, Any]] = cursor.iterprev(True, True) if reverse else cursor.iternext(True, True)
     if views:
         rows = ((bytes(key), memoryview(data)) for key, data in rows)  # PyPy has a buffer type of cffi's here
@@ -70,7 +69,7 @@ def pairs_from(
 
 
 def values_from(cursor: Any, lower: bytes, upper: bytes, reverse: bool = False, views: bool = False) -> Iterator[Any]:
-    """The values from where *cursor* stands to the end of the range."""
+    """The values from the position of *cursor* to the end of the range."""
     if within(lower, upper, reverse) is not None:
         return map(_value_of, pairs_from(cursor, lower, upper, reverse, views))
     rows: Iterator[Any] = cursor.iterprev(False, True) if reverse else cursor.iternext(False, True)
@@ -84,6 +83,6 @@ def prefixed(cursor: Any, prefix: bytes) -> Iterator[tuple[Any, Any]]:
 
 
 def prefixed_keys(cursor: Any, prefix: bytes) -> Iterator[Any]:
-    """The keys that begin with *prefix*, also where the engine gives memoryviews; the values are not read."""
+    """The keys that begin with *prefix*, even if the engine returns memoryviews; the values are not read."""
     upper = after(prefix)
     return keys_from(cursor, prefix, upper, views=True) if seek(cursor, prefix, upper) else iter(())

@@ -1,4 +1,4 @@
-"""What a transaction knows of the scans that go on in it, and what it tells them."""
+"""The scans that run in a transaction, and what the transaction tells them."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ class Written(NamedTuple):
 
 
 class Running(Protocol):
-    """A scan, as the transaction knows it."""
+    """A running scan, as the transaction sees it."""
 
     space: Optional[bytes]
 
     def pause(self) -> None:
-        """Something is about to be written."""
+        """Prepare for a write."""
 
 
 class Scans:
-    """The scans that are going on in one transaction, and what is written meanwhile to the keyspaces they read.
+    """The scans that run in one transaction, and the writes meanwhile to the keyspaces they read.
 
-    It is true while a scan is going on in a write transaction.
+    It is true while a scan runs in a write transaction.
     """
 
     __slots__ = ("_watched", "ended", "journal", "running", "streams")
@@ -44,18 +44,18 @@ class Scans:
         return bool(self._watched)
 
     def check(self) -> None:
-        """Raise when the transaction has ended."""
+        """Raise if the transaction has ended."""
         if self.ended is not None:
             self.ended.get()
 
     def watch(self, space: Optional[bytes], txn: Any) -> int:
-        """Note from now on what is written to *space*; where that begins in the journal."""
+        """Note from now on the writes to *space*; returns the start position in the journal."""
         self._watched[space] = self._watched.get(space, 0) + 1
         txn._allow_tables()
         return len(self.journal)
 
     def unwatch(self, space: Optional[bytes], txn: Any) -> None:
-        """One scan less wants to know of *space*."""
+        """One scan less needs the writes to *space*."""
         self._watched[space] -= 1
         if not self._watched[space]:
             del self._watched[space]
@@ -64,7 +64,7 @@ class Scans:
             txn._allow_tables()
 
     def watches(self, spaces: Iterable[Optional[bytes]]) -> bool:
-        """Whether what is written to one of *spaces* has to be noted."""
+        """Whether writes to one of *spaces* must be noted."""
         return any(space in self._watched for space in spaces)
 
     def runs(self, spaces: Iterable[Optional[bytes]]) -> bool:
@@ -80,7 +80,7 @@ class Scans:
 
     @contextmanager
     def stream(self, space: Optional[bytes]) -> Generator[None, None, None]:
-        """A block that writes to *space* without telling."""
+        """A block that writes to *space* without noting it."""
         self.streams.append(space)
         try:
             yield
@@ -88,7 +88,7 @@ class Scans:
             self.streams.remove(space)
 
     def fork(self, ended: Any) -> None:
-        """In a forked child: as `end`. The cursors of the engine are closed, so that no loop of C reads on."""
+        """In a forked child: as `end`. The cursors of the engine are closed, so that no loop in C reads on."""
         self.ended = ended
         for scan in list(self.running):
             with suppress(Exception):

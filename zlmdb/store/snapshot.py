@@ -1,4 +1,4 @@
-"""The read transaction of a schema object, which begins and ends as fast as Python lets it."""
+"""The read transaction of a schema object, which begins and ends as fast as possible in Python."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _clock = time.monotonic
 
 
 class Snapshot(Transaction):
-    """What `Transaction` does when it reads for a schema object, without the steps that have nothing to do there.
+    """A `Transaction` that reads for a schema object, without the steps that it does not need.
 
-    In a loop of small transactions these steps are most of what is paid, and each program uses the same few tables in
-    all of them. So tables that the block before used are aimed anew at once, as long as they are few: the attributes
-    of the schema object have them then, without a call. Whatever is out of the ordinary goes the way of `Transaction`.
+    In a loop of small transactions these steps take most of the time, and each program uses the same few tables in all
+    of them. So the tables that the previous block used are re-aimed at once, if they are few: they then are attributes
+    of the schema object. All uncommon cases are left to `Transaction`.
     """
 
     __slots__ = ()
@@ -101,4 +101,4 @@ class Snapshot(Transaction):
         _exit_of_schema = _leave
 
         def _end_if_over(self) -> None:
-            """Its unit finds out whether anybody has it."""
+            """The unit finds out whether anybody has the transaction."""

@@ -23,7 +23,7 @@ from ..log import log
 from . import layout
 from .blocks import COUNTS_REFERENCES, clear_frames
 from .gate import Gate
-from .layout import TRAITS, Layout, Traits
+from .layout import TRAITS, Layout, Traits, shown_space
 from .readers import Ages
 from .writerlock import Claim, WriterLock
 
@@ -113,7 +113,7 @@ class Store:
     def _reset_locks(self) -> None:
         self.gate: Optional[Gate] = None
         self.lock = threading.RLock()
-        self.writer = WriterLock(self.engine.writer_lock)
+        self.writer = WriterLock(self.engine.writer_lock, self.engine.file)
 
     def _opened(self, env: Environment) -> None:
         # The same one for the same transactions: a thread may wait at it while the environment is opened anew.
@@ -174,7 +174,7 @@ class Store:
         if missing and self.writer.owner == threading.get_ident():
             self.wanted.update(missing)
             raise errors.TransactionStale(
-                f"another program made {missing[0].decode()!r} after this one opened the file, and handles are not "
+                f"another program made {shown_space(missing[0])} after this one opened the file, and handles are not "
                 f"opened inside a write transaction: begin again"
             )
         if missing:

@@ -19,6 +19,7 @@ from ..handlers import let_through
 from ..log import log
 from .blocks import BlockExit, Leave, is_over
 from .catalogue import catalogue_of
+from .layout import shown_space
 from .pool import IN_LOOP, is_free, references
 from .scans import Scans, Written
 from .store import Store
@@ -671,7 +672,7 @@ class Transaction:
             return None
         if space.since > self._sequence:
             raise errors.TransactionStale(
-                f"this transaction began before table {(name or b'').decode()!r} was attached: begin again"
+                f"this transaction began before {shown_space(name)} was attached or made: begin again"
             )
         return (space.handle,)
 

@@ -1,7 +1,7 @@
-"""Waiting for the one writer of a database: with a time limit, and knowing who holds it.
+"""Waits for the one writer of a database: with a time limit, and knowing the holder.
 
-LMDB's own writer lock knows neither. Ours is taken before it: one within the process, and between processes an advisory
-lock on a small file beside the data file, in which the holder leaves its process id.
+LMDB's own writer lock has neither. zlmdb's lock is taken before it: one within the process, and between processes an
+advisory lock on a small file beside the data file, in which the holder writes its process id.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Optional, Protocol
 from weakref import ref
 
@@ -44,10 +45,10 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.00005, 0.05
 
 
 class Holder(Protocol):
-    """Who becomes the writer, for as long as a block lasts."""
+    """The object that is the writer, for as long as a block lasts."""
 
     def _is_over(self) -> bool:
-        """Whether nobody is in the block any more, though it has not ended: an interrupt came at a bad moment."""
+        """Whether nobody is in the block any more, although it has not ended because of an interrupt."""
         ...
 
     def _clear(self) -> None:
@@ -71,14 +72,16 @@ def _nobody() -> None:
 
 
 class WriterLock:
-    """Held by one thread of one process at a time. *path* is the lock file; None: within this process only.
+    """A lock held by one thread of one process at a time. *path* is the lock file; None: within this process only.
 
-    Within the process a dict is the lock: `dict.setdefault` claims it and says who did so in one step, between whose
-    halves no exception can come, so that no claim is ever without a name.
+    Within the process a dict is the lock: `dict.setdefault` claims it and records the holder in one step, which no
+    exception can interrupt, so no claim is ever without a holder.
     """
 
-    def __init__(self, path: Optional[str]) -> None:
+    def __init__(self, path: Optional[str], like: Optional[str] = None) -> None:
+        """A new lock file is as private as the file *like*: who can open it can lock it."""
         self.path = path
+        self._like = like
         self._claims: dict[int, Hold] = {}  # at most one, at 0
         self._changed = threading.Condition()
         self._waiting = 0
@@ -88,15 +91,15 @@ class WriterLock:
 
     @property
     def owner(self) -> Optional[int]:
-        """The thread that is the writer."""
+        """The thread that holds the lock."""
         hold = self._claims.get(0)
         return None if hold is None else hold.thread
 
     def acquire(self, timeout: Optional[float], hold: Hold) -> None:
-        """Become the writer: *hold* has the lock then, until it is released.
+        """Become the writer: *hold* then has the lock until it is released.
 
-        Raises `NestedTransaction` when this thread is it already, `WriterTimeout` after *timeout* seconds (None: waits
-        for ever, and logs so after a second).
+        Raises `NestedTransaction` if this thread is the writer already, `WriterTimeout` after *timeout* seconds (None:
+        waits forever, and logs this after a second).
         """
         hold.thread = _get_ident()
         start = None
@@ -210,7 +213,7 @@ class WriterLock:
             pause = min(2 * pause, _LONGEST_PAUSE)
 
     def _sign(self, file: int) -> None:
-        """Leave the process id in the file, and keep the file mapped: to look there again takes no system call."""
+        """Write the process id into the file, and keep the file mapped, so that reading it takes no system call."""
         try:
             os.pwrite(file, self._signature, 0)
             if self._name is None:
@@ -218,10 +221,13 @@ class WriterLock:
         except (OSError, ValueError):  # on a full disk, others do not learn who holds it
             pass
 
-    @staticmethod
-    def _opened(path: str) -> int:
+    def _opened(self, path: str) -> int:
+        mode = 0o666
+        if self._like is not None:
+            with suppress(OSError):
+                mode &= os.stat(self._like).st_mode | 0o600
         try:
-            return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode)
         except OSError as error:
             ours = errors.ReadonlyDatabase if error.errno in _READ_ONLY else errors.DiskError
             raise ours(
@@ -286,7 +292,7 @@ class Claim:
 
 
 def is_alive(thread: int) -> bool:
-    """Whether there is a thread of this identity."""
+    """Whether there is a thread with this identifier."""
     return any(one.ident == thread for one in threading.enumerate())
 
 
@@ -299,7 +305,7 @@ def _is_at(file: int, path: str) -> bool:
 
 
 def _locked(file: int) -> bool:
-    """Whether the lock on *file* could be had."""
+    """Whether the lock on *file* could be taken."""
     if fcntl is None:
         return True
     try:

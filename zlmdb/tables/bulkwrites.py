@@ -1,9 +1,9 @@
-"""Many records, written by the engine's own loop: the records, and where there are indexes each of those, at once.
+"""Writes many records by the engine's own loop: the records, and the entries of each index, at once.
 
-This is for pairs that are in a list already, so that nobody can tell when each of them is stored. In a table with
-indexes they must lie in order between two records, or behind the last one, so that they are new. All else is left to
-one statement for each pair, also what does not fit or an index refuses: those before it are stored then, and the error
-is that of the statement.
+This needs pairs that are in a list already, so that nobody can see when each of them is stored. In a table with indexes
+they must lie in order between two records, or after the last one, so that they are new. All other cases use one
+statement for each pair, also pairs that do not fit or that an index refuses: then the pairs before them are stored, and
+the error is that of the statement.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Rows = Sequence[tuple[bytes, bytes]]
 
 
 def put_all(table: Table[Any, Any], items: Iterable[tuple[Any, Any]], *, append: bool) -> int:
-    """Store all *items*, for `Table.put_many`; how many."""
+    """Store all *items*, for `Table.put_many`; returns their number."""
     if table._plain and not (table._indexes or table._storage.followers or table._watched):
         # A prefixed table shares its keyspace: only the engine's greatest prefix could be appended to.
         last, append = (_last_key(table), not table._storage.prefix) if append else (None, False)
@@ -99,7 +99,7 @@ def _put_one_by_one(table: Table[Any, Any], items: Iterable[Any], append: bool, 
 
 
 def _put_rows(table: Table[Any, Any], items: Sequence[Any], append: bool, last: Optional[bytes]) -> int:
-    """Store the leading pairs of *items* as long as they fit; how many.
+    """Store the leading pairs of *items* as long as they fit; returns their number.
 
     Unless *last* is None their keys must ascend from there. *append*: nothing comes after them.
     """
@@ -132,9 +132,9 @@ def _put_rows(table: Table[Any, Any], items: Sequence[Any], append: bool, last: 
 
 
 def _put_batches(table: Table[Any, Any], items: Iterable[Any], append: bool) -> int:
-    """Store the leading pairs of *items* as long as that can be done; how many.
+    """Store the leading pairs of *items* as long as possible; returns their number.
 
-    With *append* they are to come after the last record of the table.
+    With *append* they must come after the last record of the table.
     """
     batch, done = table._batch, 0
     if batch is None or table._writer is None or table._watched or not isinstance(items, (list, tuple)):
@@ -145,7 +145,7 @@ def _put_batches(table: Table[Any, Any], items: Iterable[Any], append: bool) -> 
 
 
 def _put_batch(table: Table[Any, Any], items: Sequence[Any], batch: Any, append: bool) -> bool:
-    """Store all *items*, or nothing: then it is false."""
+    """Store all *items*, or none and return False."""
     try:
         rows, entries = batch(items)
     except Exception as error:
@@ -168,7 +168,7 @@ def _put_batch(table: Table[Any, Any], items: Sequence[Any], batch: Any, append:
 
 
 def _in_a_gap(table: Table[Any, Any], keys: Sequence[bytes], append: bool) -> bool:
-    """Whether *keys* ascend, and there is no record from the first to the last; with *append* none after them, too."""
+    """Whether *keys* ascend without a record from the first to the last; with *append* also none after them."""
     if not all(map(lt, keys, keys[1:])):
         return False
     cursor = table._cursor()
@@ -184,7 +184,7 @@ def _in_a_gap(table: Table[Any, Any], keys: Sequence[bytes], append: bool) -> bo
 
 
 def _claimed(table: Table[Any, Any], entries: Sequence[Rows]) -> bool:
-    """Write the entries of the unique indexes, all or, when one of them is another record's, none."""
+    """Write the entries of the unique indexes; none if one of them belongs to another record."""
     claimed: list[tuple[Any, Rows]] = []
     for (index, handle), found in zip(table._indexes, entries):
         if index.unique:
@@ -196,7 +196,7 @@ def _claimed(table: Table[Any, Any], entries: Sequence[Rows]) -> bool:
 
 
 def _withdraw(table: Table[Any, Any], claimed: Sequence[tuple[Any, Rows]]) -> None:
-    """Delete the entries that are those of the new records: nothing else can have their keys as its value."""
+    """Delete the entries of the new records: no others can have their keys as value."""
     raw = table._txn._engine_txn
     table._txn._changes += 1
     for handle, entries in claimed:

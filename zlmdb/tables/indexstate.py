@@ -1,4 +1,4 @@
-"""The indexes of a bound table: which it keeps in step, and which forbid it to write."""
+"""The indexes of a bound table: those that it maintains, and those that forbid it to write."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from .indexstorage import BoundIndex
 class IndexState(NamedTuple):
     """The indexes of a bound table; replaced as a whole when one of them changes.
 
-    *kept* are kept in step with the records. *missing* are in the file and are not, so that the table must not be
-    written to; nor where it is *barred*, since its records have another shape. *handles* are those of *kept*, where
-    these are the ones that the generated functions know.
+    *kept* are maintained with the records. *missing* are in the file and not maintained, so the table must not be
+    written to; nor if it is *barred*, because its records have another shape. *handles* are those of *kept*, if the
+    generated functions know these indexes.
     """
 
     kept: tuple[BoundIndex, ...] = ()
@@ -22,5 +22,5 @@ class IndexState(NamedTuple):
 
     @property
     def generated(self) -> bool:
-        """Whether the generated functions may write; else the general form does, or refuses."""
+        """Whether the generated functions may write; otherwise the general form writes, or refuses."""
         return self.handles is not None and not self.missing and not self.barred

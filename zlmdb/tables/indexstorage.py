@@ -1,8 +1,8 @@
-"""The entries of an index: where they are, and how they are made of a record.
+"""The entries of an index: their keyspace, and how they are made from a record.
 
-The key of an entry is the encoded index key; where several records may have one, the encoded primary key follows it.
-The encoded primary key also is the entry's value, so that looking up needs no decoder, unless it is the last bytes of
-the entry's key, as many as every primary key of that type has.
+The key of an entry is the encoded index key; if several records may have one, the encoded primary key follows it. The
+encoded primary key is also the entry's value, so that a look-up needs no decoder, unless it is the last bytes of the
+entry's key, with the fixed width of that key type.
 """
 
 from __future__ import annotations
@@ -18,14 +18,13 @@ from .storage import Storage
 
 
 class IndexStorage:
-    """One index of one table in one open store: where its entries are, and how they are made of a record.
+    """One index of one table in one open store: its keyspace, and how its entries are made from a record.
 
-    *not_null*: a null index key is an error; without it the record is not in the index. *owner* gives an entry's value
-    from the primary key and its encoding. *enforced* is false in classic files and for tables adopted from them, where
+    *not_null*: a null index key is an error; without it the record is not in the index. *owner* makes an entry's value
+    from the primary key and its encoding. *enforced* is false in classic files and for tables used from them, in which
     several records may have one unique key: the entry then belongs to one of them. *table* is the name of the table;
     without one, *storage* is called ``table.index``. *field*: *get_key* takes the attribute of that name. *as_stored*:
-    the index key is taken from the record as it is read, which may differ from the object that was given. *fields* are
-    those that the index key consists of, if it is nothing else.
+    the index key is taken from the record as it is read, which may differ from the given object.
     """
 
     def __init__(
@@ -66,14 +65,14 @@ class IndexStorage:
 
     @property
     def sole(self) -> bool:
-        """Whether an entry is that of the one record with its index key for sure.
+        """Whether an entry certainly belongs to the one record with its index key.
 
-        Old files may hold several records under one "unique" key: the entry then belongs to the last one written.
+        Old files may contain several records with one "unique" key: the entry then belongs to the last one written.
         """
         return self.joined is not None or self._trusted
 
     def key_source(self, x: str, mark: str) -> tuple[str, str, dict[str, Any]]:
-        """`KeyCodec.store_source` of the entry's key for the index key *x*, without the primary key behind it."""
+        """`KeyCodec.store_source` of the entry's key for the index key *x*, without the primary key after it."""
         storage = self.storage
         if self.joined is None:
             return storage.key.store_source(storage.prefix, x, mark)
@@ -81,15 +80,15 @@ class IndexStorage:
 
     @property
     def always_fits(self) -> bool:
-        """Whether the key of every entry has a length that the engine takes."""
+        """Whether the engine accepts the length of every entry's key."""
         width = self.storage.key.width if self.joined is None else self.joined.width
         return width is not None and 0 < len(self.storage.prefix) + width <= self.storage.max_key_size
 
     def entry(self, value: Any, primary: bytes, *, stored: bool = False) -> Optional[bytes]:
-        """The entry's key for a record; None when the record is not in the index.
+        """The entry's key for a record; None if the record is not in the index.
 
         Raises `NullValueConstraint`, or `EncodeError` for an index key that does not fit. With *stored* the record is
-        in the table already, and a null is none of its problems.
+        in the table already, and a null key is allowed.
         """
         key = self.get_key(value)
         if key is None or (type(key) is tuple and None in key):
@@ -119,33 +118,33 @@ class IndexStorage:
         return primary if self.owner is None else self.owner(key, primary)
 
     def belongs(self, data: Any, key: Any, primary: bytes) -> bool:
-        """Whether the value *data* of an entry is that of the record *key*."""
+        """Whether an entry with the value *data* belongs to the record *key*."""
         if data == self.owned(key, primary):
             return True
         # The bytes may have been written in another way: by another version of pickle, say.
         return self.owner is not None and bool(self.storage.value.decode(data) == key)
 
     def owner_of(self, data: Any, table: Storage[Any, Any]) -> Any:
-        """The primary key that the value *data* of an entry stands for."""
+        """The primary key in the value *data* of an entry."""
         codec = table.key if self.owner is None else self.storage.value
         return codec.decode(data)
 
     @property
     def lower(self) -> bytes:
-        """Where the entries begin."""
+        """The beginning of the entries."""
         return self.storage.lower
 
     @property
     def upper(self) -> bytes:
-        """Where the entries end."""
+        """The end of the entries."""
         return self.storage.upper
 
     def check_sorts(self) -> None:
-        """Raise unless ranges over the index keys mean something."""
+        """Raise if index keys do not sort, so that ranges have no meaning."""
         self.storage.check_sorts()
 
     def bound(self, key: Any, *, through: bool = False) -> bytes:
-        """Where a range of entries begins or ends: at the index key *key*, or with *through* after its entries."""
+        """The position of the index key *key* in a range of entries; with *through* the one after its entries."""
         joined, storage = self.joined, self.storage
         try:
             data = (

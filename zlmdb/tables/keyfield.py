@@ -1,4 +1,4 @@
-"""The field of a value that is its key, where the class of the table names one: ``Users(Table[...], key="id")``."""
+"""The field of a value that is its key, if the class of the table names one: ``Users(Table[...], key="id")``."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class KeyField:
         self._attribute = attrgetter(path)
 
     def of(self, value: Any) -> Any:
-        """The key that *value* says it has."""
+        """The key in *value*."""
         return value[self.path] if is_a(value, Mapping) else self._attribute(value)
 
     @property
     def source(self) -> str:
         """A line of Python that raises if the values named ``value`` and ``key`` do not belong together.
 
-        It raises just anything for other values than objects with attributes: the caller asks `check` then.
+        For values other than objects with attributes it raises any exception: the caller then calls `check`.
         """
         simple = self.path.isidentifier() and not iskeyword(self.path)
         taken = f"value.{self.path}" if simple else "key_field.of(value)"

@@ -59,6 +59,7 @@ def programs_of(storage: Storage[Any, Any]) -> Programs:
     """What is compiled for the table of *storage*."""
     if storage.programs is None:
         storage.programs = Programs(storage)
+        storage.programs.running = Running
     programs: Programs = storage.programs
     return programs
 
@@ -73,6 +74,8 @@ class Running:
         self.query = query = selection._query
         self.programs = programs_of(self.storage)
         self.order = query.order if ordered else None
+        self._bounds: Optional[dict[str, BoundIndex]] = None
+        self._known_ranges: dict[int, tuple[Access, list[Range]]] = {}  # with the access, so that its id stays its own
         for followed in (*query.where, *(() if self.order is None else (self.order,))):
             self.settle(followed)
 
@@ -273,10 +276,20 @@ class Running:
     def _bound(self, access: Access) -> Optional[BoundIndex]:
         """The index that *access* reads; None if it is the key."""
         name = access.facts.name
-        return None if name == KEY else next(bound for bound in self.table._indexes if bound.storage.name == name)
+        if name == KEY:
+            return None
+        if self._bounds is None:
+            self._bounds = {bound.storage.name: bound for bound in self.table._indexes}
+        return self._bounds[name]
 
     def _ranges(self, access: Access) -> list[Range]:
         """The ranges of entries that *access* reads. Raises one of `_UNFIT` for values that do not fit."""
+        known = self._known_ranges.get(id(access))
+        if known is None:
+            known = self._known_ranges[id(access)] = access, self._find_ranges(access)
+        return known[1]
+
+    def _find_ranges(self, access: Access) -> list[Range]:
         bound = self._bound(access)
         spans: Any = self.storage if bound is None else bound.storage
         tuples = isinstance(self.storage.key if bound is None else bound.storage.storage.key, TupleKey)

@@ -1,11 +1,10 @@
 """One iteration over the records of a table: fast while nothing changes, and exact when something does.
 
-It begins with iterators of the engine, which read on without a function of Python for a record. Before anything is
-written to the same keyspace, and where a savepoint begins or ends, the scan is paused: it notes its position, closes
-the engine's cursors, and goes on in blocks of keys, each record looked up when its turn comes. What is written
-meanwhile is noted in a journal, so that the scan knows what it must not visit: records inserted since it began, and
-records that it has visited and that moved ahead of it in an index. The journal takes memory for what is inserted or
-moved only, and nothing where no scan is going on.
+It begins with iterators of the engine, which read without a Python function per record. Before a write to the same
+keyspace, and when a savepoint begins or ends, the scan is paused: it notes its position, closes the engine's cursors,
+and continues in blocks of keys, looking up each record when its turn comes. A journal notes the writes meanwhile, so
+that the scan does not visit records inserted since it began, or visit records again that moved ahead in an index. The
+journal takes memory only for inserted and moved records, and none while no scan runs.
 """
 
 from __future__ import annotations
@@ -35,9 +34,9 @@ _value_of = itemgetter(1)
 class Scan:
     """The records of *table* with ``lower <= key < upper`` in the engine, in order, backwards with *reverse*.
 
-    It begins where *cursor* is, if one is given. One of `keys`, `values`, `pairs` and `both` is used, once, if there
-    are *any*; it begins with the `current` record. When it raises and `is_paused`, the remaining records are those of
-    `rest`. `close` is called in the end.
+    It begins at the position of *cursor*, if one is given. The caller uses one of `keys`, `values`, `pairs` and `both`,
+    once, if there are *any*; it begins with the `current` record. If it raises and `is_paused`, the remaining records
+    are those of `rest`. The caller calls `close` at the end.
     """
 
     __slots__ = (
@@ -85,7 +84,7 @@ class Scan:
     # -- its life ---------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Nothing more is asked of it."""
+        """End the scan."""
         scans = self._scans
         scans.running.discard(self)
         if not COUNTS_REFERENCES:
@@ -94,7 +93,7 @@ class Scan:
             scans.unwatch(self.space, self._table._txn)
 
     def pause(self) -> None:
-        """Something is about to be written: what is left is read by `rest`."""
+        """Prepare for a write: `rest` reads the remaining records."""
         if not self.paused:
             self.paused = True
             self._position = bytes(self._keys.key())
@@ -107,7 +106,7 @@ class Scan:
             self._values.close()
 
     def is_paused(self, error: Exception) -> bool:
-        """Whether *error* came since the scan was paused. Raises when the transaction has ended."""
+        """Whether *error* came after the scan was paused. Raises if the transaction has ended."""
         let_through(error)
         self._scans.check()
         return self.paused and isinstance(self._table._txn._translate(error), errors.TransactionClosed)
@@ -135,11 +134,11 @@ class Scan:
         return keys, map(memoryview, rows) if self._table._txn.buffers else rows
 
     def step(self) -> bool:
-        """Go to the next record; False when there is none."""
+        """Go to the next record; False if there is none."""
         return bool(self._keys.prev() if self._reverse else self._keys.next())
 
     def current(self) -> tuple[Optional[bytes], Any]:
-        """The engine's key and value of the record at which the iteration is; (None, None) past the last one."""
+        """The engine's key and value of the current record; (None, None) after the last one."""
         key = self._keys.key()
         if self._table._txn.buffers:
             key = bytes(key)
@@ -154,7 +153,7 @@ class Scan:
     # -- when something has changed ---------------------------------------------------------------------------------
 
     def rest(self) -> Iterator[tuple[bytes, Any]]:
-        """The engine's pairs of key and value that are left, as they are when their turn comes."""
+        """The engine's remaining pairs of key and value, each read when its turn comes."""
         for key in self._ahead():
             data = self._get(key)
             if data is not None:
@@ -166,7 +165,7 @@ class Scan:
         return get(key, None, handle)
 
     def _ahead(self) -> Iterator[bytes]:
-        """What is left to visit, read in blocks: few at first, since the caller may want no more."""
+        """The remaining records, read in blocks: few at first, because the caller may stop."""
         size = _FIRST_BLOCK
         if self._all is not None:
             yield from self._chosen(self._all)
@@ -187,7 +186,7 @@ class Scan:
         return keys_from(cursor, self._lower, self._upper, self._reverse, self._table._txn.buffers)
 
     def _chosen(self, block: list[bytes]) -> Iterator[bytes]:
-        """Those of *block* that are to be visited; they then lie behind the position."""
+        """Those of *block* that are to be visited; the position is then after the block."""
         self._position = block[-1]
         return iter([key for key in block if key not in self._skipped] if self._skipped else block)
 
@@ -198,7 +197,7 @@ class Scan:
                 self._skipped.add(written.new)
 
     def _news(self) -> Iterable[Written]:
-        """What was written to the keyspace since this was asked last."""
+        """The writes to the keyspace since the last call."""
         journal = self._scans.journal
         mark, self._mark = self._mark, len(journal)
         return [written for written in journal[mark:] if written.space == self.space]
@@ -242,7 +241,7 @@ class IndexScan(Scan):
         return map(bytes, owners) if self._table._txn.buffers else owners
 
     def _values_of(self, keys: Iterator[bytes]) -> Iterator[Any]:
-        """The stored bytes of the records *keys*, until one is not there: its entry is left over."""
+        """The stored bytes of the records *keys*, up to the first that does not exist, whose entry is left over."""
         get, handle = self._table._engine_getter()
         return takewhile(_is_there, map(get, keys, repeat(None), repeat(handle)))
 
@@ -277,7 +276,7 @@ class IndexScan(Scan):
                 self._scans.check()
 
     def _is_entry(self, entry: bytes, primary: bytes) -> bool:
-        """Whether *entry* still is one of the record *primary*."""
+        """Whether *entry* is still an entry of the record *primary*."""
         owner = self._table._engine_get(entry, None, self._index.handle)
         return owner is not None and self._primary(entry, owner) == primary
 

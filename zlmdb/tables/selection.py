@@ -231,9 +231,12 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
         return self._running().rows(give)
 
     def _running(self, *, ordered: bool = True) -> Running:
-        from .running import Running  # late, as above
-
-        return Running(self, ordered=ordered)
+        programs = self._table._storage.programs
+        if programs is None:
+            self._following()
+            programs = self._table._storage.programs
+        running: Running = programs.running(self, ordered=ordered)
+        return running
 
     def __iter__(self) -> Iterator[tuple[K, V]]:
         return self._run(PAIRS)

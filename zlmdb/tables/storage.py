@@ -18,13 +18,13 @@ V = TypeVar("V")
 
 
 class FileIndexes(NamedTuple):
-    """What the file says of a table's indexes, beside what the program knows of them.
+    """The indexes of a table in the file, compared with those that the program knows.
 
     *gone*: known ones that another program dropped or changed. *unknown*: those that the program does not know.
-    *adopted*: the tables of zlmdb <= 26 that some are, by the name of the index. *older*: the file once had what the
-    program declares, and has a later declaration now.
+    *adopted*: the tables of zlmdb 26 that some of them use, by the name of the index. *older*: the file once had the
+    program's declaration, and has a later one now.
 
-    And of the shape of its records: why the program cannot read them, and why it may not write any; None if it may.
+    For the shape of its records: why the program cannot read them, and why it may not write any; None if it may.
     """
 
     gone: frozenset[str] = frozenset()
@@ -38,10 +38,10 @@ class FileIndexes(NamedTuple):
 class Storage(Generic[K, V]):
     """A table's keyspace (*space*, or None for the main one, and the *prefix* of its keys there) and codecs.
 
-    *name* names the table in errors. *indexes* are kept in step with the records, and *followers* are told of every
+    *name* names the table in errors. *indexes* are maintained with the records, and *followers* are called for every
     change, too (see `upkeep`). *file_indexes* are those of the file when it was opened; *find_indexes* takes an
-    engine's transaction and its era, and finds out which indexes the file has in it. *number* is the slot.
-    *alone*: the space holds nothing else. What is made on first use belongs to the tables and to `query`.
+    engine's transaction and its era, and returns the indexes that the file has in it. *number* is the slot. *alone*:
+    the space contains nothing else. Attributes created on first use belong to the tables and to `query`.
     """
 
     def __init__(

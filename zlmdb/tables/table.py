@@ -448,6 +448,27 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
         self[key] = value
         return key
 
+    def put_new(self, key: K, value: V, /) -> bool:
+        """Store *value* under *key* unless there is a record already; whether it was stored.
+
+        A value that does not fit raises in either case. It takes one look-up where the table has no indexes.
+        """
+        storage = self._storage
+        self._check_write()
+        encoded, data = storage.encode_key(key), storage.encode_record(value, key)
+        if self._index_state.kept or storage.followers or self._watched or not self._plain:
+            if key in self:
+                return False
+            self[key] = value
+            return True
+        try:
+            stored: bool = self._raw.put(encoded, data, True, False, False, self._db)
+        except Exception as error:
+            self._write_failed(key, error)
+        if stored:
+            self._txn._count(1, 0)
+        return stored
+
     @contextmanager
     def edit(self, key: K, /) -> Generator[V, None, None]:
         """A block that changes the object stored under *key*; the normal end of the block stores it.

@@ -1,4 +1,4 @@
-"""What a table class is as a class: what may be said where it is declared, and what is found out about it there."""
+"""Table classes: the arguments of their declaration, and the details computed from it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 else:
 
     class TableType(ABCMeta):
-        """Lets a table class say ``name=``: before Python 3.11 `ABCMeta` takes that for a parameter of its own."""
+        """Lets a table class take ``name=``: before Python 3.11 `ABCMeta` has a parameter of that name."""
 
         def __new__(mcls, class_name, bases, namespace, /, **kwargs):
             if "name" in kwargs:
@@ -57,9 +57,10 @@ def check_index_types(cls: Any, table: type) -> None:
 
 
 def calling_locals(mentioned: Iterable[Any] = ()) -> Optional[dict[str, Any]]:
-    """The local names where a class is being made, for annotations that name them; None at module level.
+    """The local names where a class is being created, for annotations that use them; None at module level.
 
-    Only types and modules, and what the annotations *mentioned* name: everything else would live as long as the class.
+    Only types, modules, and the names that the annotations *mentioned* use: anything else would live as long as the
+    class.
     """
     frame: Any = sys._getframe(1)  # documented, and on PyPy too
     while frame is not None and frame.f_code.co_name in ("__init_subclass__", "calling_locals", "__new__"):
@@ -71,7 +72,7 @@ def calling_locals(mentioned: Iterable[Any] = ()) -> Optional[dict[str, Any]]:
 
 
 def _is_type(value: Any) -> bool:
-    """Whether *value* can stand in an annotation: a class, an alias, a TypeVar or NewType, or a module of them."""
+    """Whether *value* can be part of an annotation: a class, an alias, a TypeVar or NewType, or a module of them."""
     cls: Any = value.__class__
     return (
         isinstance(value, (type, ModuleType, TypeVar))

@@ -1,8 +1,8 @@
-"""What must be kept in step with the records of a table: its indexes, and whatever else follows it.
+"""The consequences of a change of a record: its index entries, and those of other followers.
 
-Here, and nowhere else, it is said that a record changes: once before anything is written, when a follower may refuse,
-and once when the record is written. A generated function says it for the indexes alone, in code of its own, which is
-compared with this; a table with other followers is written to by the general form only.
+All changes of records pass through this module: once before anything is written, when a follower may refuse, and once
+when the record is written. Generated functions do this for the indexes alone, in code of their own, which is compared
+with this module; only the general form writes to a table with other followers.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ class Follower(Protocol):
     """Follows the records of a table, by writes to the same transaction."""
 
     def plan(self, txn: Transaction, change: Change, /) -> Optional[Callable[[], Written]]:
-        """What to do once the record is written, None for nothing. Raises to refuse the change; writes nothing."""
+        """The write to make after that of the record, or None. Raises to refuse the change; writes nothing."""
         ...
 
     def cleared(self, txn: Transaction, table: Storage[Any, Any], /) -> Written:
-        """All records of *table* are deleted: delete what belonged to them."""
+        """All records of *table* are deleted: delete everything that belonged to them."""
         ...
 
 
 def plan(indexes: Iterable[BoundIndex], txn: Transaction, change: Change) -> list[Callable[[], Written]]:
-    """What a change does to *indexes* and the other followers of its table. Nothing is written.
+    """The effects of a change on *indexes* and the other followers of its table. Nothing is written.
 
-    Raises `DuplicateKey`, `NullValueConstraint` or `EncodeError` where an index refuses it, and what a follower raises.
+    Raises `DuplicateKey`, `NullValueConstraint` or `EncodeError` if an index refuses it, and any error of a follower.
     """
     steps: list[Callable[[], Written]] = []
     for bound in indexes:
@@ -62,7 +62,7 @@ def plan(indexes: Iterable[BoundIndex], txn: Transaction, change: Change) -> lis
 
 
 def carry_out(steps: Iterable[Callable[[], Written]]) -> Written:
-    """Do what was planned; how many records and entries were written, and how many deleted."""
+    """Make the planned writes; returns how many records and entries were written, and how many deleted."""
     puts = dels = 0
     for step in steps:
         written, deleted = step()
@@ -71,7 +71,7 @@ def carry_out(steps: Iterable[Callable[[], Written]]) -> Written:
 
 
 class Entries:
-    """What a change does to one index: the entry to delete and the one to write, each possibly None."""
+    """The effect of a change on one index: the entry to delete and the one to write, each possibly None."""
 
     __slots__ = ("_change", "_raw", "bound", "new", "old")
 
@@ -91,7 +91,7 @@ class Entries:
 
 
 def _entries(bound: BoundIndex, raw: Any, change: Change) -> Optional[Entries]:
-    """What a change does to the entries of one index: the differences only."""
+    """The effect of a change on the entries of one index: only the differences."""
     index, (_, key, primary, old, new) = bound.storage, change
     new_entry = None if new is None else index.entry(new[0], primary)
     old_entry = None if old is None else index.entry(old[0], primary, stored=True)
@@ -106,7 +106,7 @@ def _entries(bound: BoundIndex, raw: Any, change: Change) -> Optional[Entries]:
 
 
 def _delete_entry(bound: BoundIndex, entry: bytes, raw: Any, key: Any, primary: bytes) -> int:
-    """Delete an entry of the record *key*, unless it is another record's; how many, 0 or 1."""
+    """Delete an entry of the record *key*, unless it belongs to another record; returns the number, 0 or 1."""
     index, handle = bound
     if not index.sole:
         owner = raw.get(entry, None, handle)
@@ -122,9 +122,9 @@ def build(
     txn: EngineTransaction,
     handle: Handle,
 ) -> int:
-    """Write the entries of *index* for the engine's *rows* of *table*; the number of entries.
+    """Write the entries of *index* for the engine's *rows* of *table*; returns their number.
 
-    Raises `DuplicateKey` when two records have one key of a unique index.
+    Raises `DuplicateKey` if two records have one key of a unique index.
     """
     entries = 0
     skip = len(table.prefix)

@@ -1,1 +1,1 @@
-"""Methods of tables that are compiled for their types: what a program calls once a record."""
+"""Methods of tables that are compiled for their types: those that a program calls once per record."""

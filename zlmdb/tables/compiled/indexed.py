@@ -1,11 +1,11 @@
-"""The functions that write to a table with indexes, written out for its key and value types and those of its indexes.
+"""The functions that write to a table with indexes, generated for its key and value types and those of its indexes.
 
-They do what `Table.__setitem__`, `Table.remove` and `upkeep` do, for the common case: nothing is refused, by an index
-or otherwise. A record is stored first, unless its key is taken already: whether there was one costs no look-up. Only
-where the record before was a change is this one looked up first. Then each unique index is claimed, in the same way as
-a new key of the table. What is refused there is taken back before anything else happens, and the general form raises
-the error, as it does for all that is uncommon. The old entries are deleted without a look whose they are, so that
-indexes of old files, where an entry may be that of another record, are left to the general form altogether.
+They do the same as `Table.__setitem__`, `Table.remove` and `upkeep`, for the common case: nothing is refused, by an
+index or otherwise. A record is stored first, unless its key exists: finding this out costs no look-up. Only if it
+exists, the old record is looked up. Then each unique index is claimed, in the same way as a new key of the table. If
+one refuses, the changes are undone before anything else happens, and the general form raises the error, as it handles
+all uncommon cases. The old entries are deleted without checking their records, so indexes of old files, in which an
+entry may belong to another record, are left to the general form altogether.
 
 One unique index on CPython 3.11, over a hand-written loop of `lmdb` and msgspec that checks nothing: the general form
 reaches a third of the insertions a second and half of the updates, this about eight tenths of both (docs/results).
@@ -152,7 +152,7 @@ _REMOVERS = {
 
 
 class _Lines(NamedTuple):
-    """The parts of the functions that are about one index, the *n*-th."""
+    """The parts of the functions for one index, the *n*-th."""
 
     n: int
     storage: IndexStorage
@@ -163,7 +163,7 @@ class _Lines(NamedTuple):
     owned: str
 
     def claimed(self, *, moved: bool) -> str:
-        """An expression that takes a unique index key for the record; false when it belongs to another one."""
+        """An expression that claims a unique index key for the record; false if it belongs to another one."""
         n = self.n
         same = f"e{n} == d{n} or " if moved else ""
         return f"({same}e{n} is None or put(e{n}, {self.owned}, True, False, False, h{n}))"
@@ -188,10 +188,10 @@ class _Lines(NamedTuple):
 
 
 def kind_of(cls: Any, general: Any, storage: Storage[Any, Any]) -> Any:
-    """The subclass of the table class *cls* for *storage* and its present indexes; *general* is the base of all.
+    """The subclass of the table class *cls* for *storage* and its current indexes; *general* is the base of all.
 
-    Its attribute ``kept`` has the indexes that its methods keep in step: none where they are not of this kind. Its
-    ``batch`` is what `batch_of` gives; None where `bulkwrites` cannot be used.
+    Its attribute ``kept`` has the indexes that its methods maintain: none if they are not of this kind. Its ``batch``
+    is the result of `batch_of`; None if `bulkwrites` cannot be used.
     """
     made_for, kind = storage.kinds.get(cls, (None, cls))
     if made_for is not storage.indexes:
@@ -207,7 +207,7 @@ def kind_of(cls: Any, general: Any, storage: Storage[Any, Any]) -> Any:
 def _index_methods(
     cls: Any, general: Any, storage: Storage[Any, Any], indexes: Sequence[IndexStorage]
 ) -> Iterator[Methods]:  # fmt: skip
-    """The methods of a subclass of *cls* that write records of *storage* and keep *indexes* in step."""
+    """The methods of a subclass of *cls* that write records of *storage* and maintain *indexes*."""
     yield Methods(("__setitem__",), lambda: _storing(general, storage, indexes))
     if cls._remove is general._remove:  # which the general `__delitem__` calls
         yield Methods(tuple(_REMOVERS), lambda: _removing(general, storage, indexes))
@@ -216,9 +216,9 @@ def _index_methods(
 
 
 def batch_of(storage: Storage[Any, Any], indexes: Sequence[IndexStorage]) -> Any:
-    """A function of pairs of key and value: it gives the engine's rows, and for each of *indexes* those of its entries.
+    """A function of pairs of key and value: it returns the engine's rows, and for each of *indexes* its rows.
 
-    It raises just any exception where something does not fit.
+    It raises any exception if something does not fit.
     """
     lines, _ = _lines_of(storage, indexes)
     too_long = [line.too_long for line in lines if line.too_long]
@@ -296,7 +296,7 @@ def _names_of(names: Mapping[str, Any], lines: Iterable[_Lines]) -> dict[str, An
 
 
 def _reload(indexes: Iterable[IndexStorage]) -> str:
-    """The line that takes the record as it will be read, where an index needs that."""
+    """The line that replaces the record by the one that will be read, if an index needs that."""
     return "value = load(data)" if any([index.as_stored for index in indexes]) else "pass"
 
 
@@ -309,13 +309,13 @@ def _handles(lines: Sequence[_Lines]) -> str:
 
 
 def _withdrawal(unique: Sequence[_Lines], primary: str, *, moved: bool) -> str:
-    """The line that takes back what was claimed before one of the *unique* indexes refused: not the last one's."""
+    """The line that undoes the claims made before one of the *unique* indexes refused: not the last one's."""
     claimed = "".join([f"{line.entry(moved)}, " for line in unique[:-1]])
     return f"withdraw(self._raw, ({claimed}), {primary})" if claimed else "pass"
 
 
 def withdraw(raw: Any, claimed: Iterable[tuple[Optional[bytes], Any]], primary: bytes) -> None:
-    """Delete those of the entries *claimed*, each with the handle of its index, that are the record *primary*'s."""
+    """Delete those of the *claimed* entries, each with the handle of its index, that belong to the record *primary*."""
     for entry, handle in claimed:
         if entry is not None and raw.get(entry, None, handle) == primary:
             raw.delete(entry, b"", handle)

@@ -1,11 +1,10 @@
-"""The functions that decide how fast a table reads and writes, written out for its key and value types.
+"""The functions that determine how fast a table reads and writes, generated for its key and value types.
 
-In ``table[key]`` every call of Python in between costs as much as the record itself is away. So the expression that
-encodes the key stands in the generated function, and the decoder is called at once: less than 70 ns over the raw engine
-on CPython 3.11 (docs/results), several times less than in the general form of `Table.__getitem__`, which they follow
-line by line. Writing is the same story; there a key that the expression does not cover, and whatever else is not the
-common case (another thread, a refusal), goes to the general form. PyPy inlines either. `indexed` does the same for
-tables with indexes.
+In ``table[key]`` each additional Python call takes as long as reading the record itself. So the generated function
+contains the expression that encodes the key, and calls the decoder directly: less than 70 ns over the raw engine on
+CPython 3.11 (docs/results), several times less than the general form of `Table.__getitem__`, which it follows line by
+line. Writing is similar; a key that the expression does not cover, and all other uncommon cases (another thread, a
+refusal), go to the general form. PyPy inlines both. `indexed` does the same for tables with indexes.
 """
 
 from __future__ import annotations
@@ -157,10 +156,10 @@ class Methods(NamedTuple):
 def specialised(
     cls: type, general: Any, storage: Storage[Any, Any], writing: Iterable[Methods], **attributes: Any
 ) -> type:  # fmt: skip
-    """A subclass of *cls* that reads the records of *storage*, by bytes, in generated functions.
+    """A subclass of *cls* that reads the records of *storage* as bytes, in generated functions.
 
-    *writing* are the methods that write; the class has *attributes*, too. Where *cls* has a method of its own instead
-    of that of *general*, the table class, it keeps it.
+    *writing* are the methods that write; the class has *attributes*, too. If *cls* overrides a method of *general*, the
+    table class, it keeps its own.
     """
 
     def inherited(names: Iterable[str]) -> list[str]:
@@ -181,7 +180,7 @@ def _point_reads(general: Any, storage: Storage[Any, Any]) -> dict[str, Any]:
 
 
 def subclass(cls: type, methods: Mapping[str, Any], **attributes: Any) -> type:
-    """A subclass of *cls* by the same name, with *methods* in place of its own, and more attributes."""
+    """A subclass of *cls* with the same name, which overrides *methods* and has more attributes."""
     for name, method in methods.items():
         method.__doc__ = getattr(cls, name).__doc__
     named = {"__slots__": (), "__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
@@ -209,8 +208,8 @@ def point_writes(cls: Any, general: Any, storage: Storage[Any, Any]) -> Iterator
 def stream_of(storage: Storage[Any, Any], refuse: Callable[[Any, bytes], None]) -> Stream:
     """A function of pairs of key and value, and of the bytes that the first key must be greater than, or None.
 
-    It gives an iterator of pairs of bytes, and a function that tells how many of them were taken and the key of the
-    latest. *refuse* raises for a key, given the bytes of the one before, that does not ascend.
+    It returns an iterator of pairs of bytes, and a function that returns how many of them were taken and the last key.
+    *refuse* raises for a key that does not ascend, given the bytes of the previous one.
     """
     made: Stream = compiled(_STREAMS, storage, *writing(_STREAM, storage, {"refuse": refuse}))["stream"]
     return made
