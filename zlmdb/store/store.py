@@ -113,7 +113,7 @@ class Store:
     def _reset_locks(self) -> None:
         self.gate: Optional[Gate] = None
         self.lock = threading.RLock()
-        self.writer = WriterLock(self.engine.writer_lock)
+        self.writer = WriterLock(self.engine.writer_lock, self.engine.file)
 
     def _opened(self, env: Environment) -> None:
         # The same one for the same transactions: a thread may wait at it while the environment is opened anew.
@@ -576,13 +576,14 @@ class Store:
             path=self.engine.path,
         )
 
-    def look_at_file(self, now: float) -> None:
-        """Before a write, at most once a second: see that the file is the one that was opened, and clear dead readers.
+    def look_at_file(self, now: float, timeout: Optional[float]) -> None:
+        """Before a write, at most once a second: see that the files are those that were opened, and clear dead readers.
 
         What they hold back would make the file grow for as long as it is open. Raises as `Engine.check_file` does.
         """
         self.look_at = now + _LOOK_AGAIN
         self.engine.check_file()
+        self.writer.check_file(timeout)
         self.end_dropped()
         self.clear_readers()
 

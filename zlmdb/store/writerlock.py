@@ -12,6 +12,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Optional, Protocol
 from weakref import ref
 
@@ -77,8 +78,10 @@ class WriterLock:
     exception can interrupt, so no claim is ever without a holder.
     """
 
-    def __init__(self, path: Optional[str]) -> None:
+    def __init__(self, path: Optional[str], like: Optional[str] = None) -> None:
+        """A new lock file is as private as the file *like*: who can open it can lock it."""
         self.path = path
+        self._like = like
         self._claims: dict[int, Hold] = {}  # at most one, at 0
         self._changed = threading.Condition()
         self._waiting = 0
@@ -128,6 +131,21 @@ class WriterLock:
             if self._waiting:
                 with self._changed:
                     self._changed.notify()
+
+    def check_file(self, timeout: Optional[float]) -> None:
+        """While this thread has the lock: if the lock file was removed or replaced, lock what others lock now.
+
+        Raises `WriterTimeout`.
+        """
+        file = self._file
+        if file is None or self.path is None or fcntl is None or _is_at(file, self.path):
+            return
+        log.warning("%s was removed or replaced while it was locked; it is made again", self.path)
+        self.close()
+        file = self._file = self._opened(self.path)
+        if not _locked(file):
+            self._wait_for_process(file, time.monotonic(), timeout)
+        self._sign(file)
 
     def end_leftovers(self) -> None:
         """Clear what was left open by a block that is over: of this thread, or of one that has ended meanwhile."""
@@ -203,10 +221,13 @@ class WriterLock:
         except (OSError, ValueError):  # on a full disk, others do not learn who holds it
             pass
 
-    @staticmethod
-    def _opened(path: str) -> int:
+    def _opened(self, path: str) -> int:
+        mode = 0o666
+        if self._like is not None:
+            with suppress(OSError):
+                mode &= os.stat(self._like).st_mode | 0o600
         try:
-            return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode)
         except OSError as error:
             ours = errors.ReadonlyDatabase if error.errno in _READ_ONLY else errors.DiskError
             raise ours(
@@ -273,6 +294,14 @@ class Claim:
 def is_alive(thread: int) -> bool:
     """Whether there is a thread with this identifier."""
     return any(one.ident == thread for one in threading.enumerate())
+
+
+def _is_at(file: int, path: str) -> bool:
+    """Whether the open *file* is what has that path."""
+    try:
+        return os.path.samestat(os.fstat(file), os.stat(path))
+    except OSError:
+        return False
 
 
 def _locked(file: int) -> bool:
