@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -218,3 +219,37 @@ def test_a_stream_that_is_no_file_is_loaded_as_the_umask_says(db: Path, tmp_path
     result = CliRunner().invoke(main, ["load", "-", str(tmp_path / "new")], input=stream.getvalue())
     assert result.exit_code == 0, result.output
     assert time.time() - (tmp_path / "new" / "data.mdb").stat().st_mtime < 3600
+
+
+@pytest.mark.parametrize("name", ["directory", "file.mdb"])
+def test_a_mode_given_to_open_is_that_of_all_files_and_is_kept(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    if name == "file.mdb":
+        path.touch(0o600)
+    with zlmdb.open(path, zlmdb.Schema, mode=0o600) as db:
+        counts = db.table("counts", str, int)
+        with db.write() as t:
+            t[counts]["a"] = 1
+        with zlmdb.open(path, zlmdb.Schema), zlmdb.open(path, zlmdb.Schema, mode=0o640):
+            pass  # it is of new files only
+        db.backup(tmp_path / "copy")
+    made = [one for one in tmp_path.rglob("*") if one.is_file()]
+    assert {one.name: stat.S_IMODE(one.stat().st_mode) & 0o077 for one in made} == {one.name: 0 for one in made}
+    if name == "directory":
+        assert stat.S_IMODE(path.stat().st_mode) == 0o700
+    with pytest.raises(ValueError, match="mode=384|mode=64"):
+        zlmdb.open(tmp_path / "other", zlmdb.Schema, mode=0o100)
+
+
+def test_open_makes_a_file_of_the_format_that_is_asked_for(tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path / "long", zlmdb.Schema, lib_version="1.0") as db:
+        names = db.table("names", str, int)
+        with db.write() as t:
+            t[names]["a" * 1900] = 1
+        assert db.lib_version == "1.0"
+    with zlmdb.open(tmp_path / "long", zlmdb.Schema) as db:
+        assert db.lib_version == "1.0"
+    with pytest.raises(ValueError, match="leave it out"):
+        zlmdb.open(tmp_path / "long", zlmdb.Schema, lib_version="0.9")
+    with pytest.raises(ValueError, match="lib_version='2'"):
+        zlmdb.open(tmp_path / "new", zlmdb.Schema, lib_version="2")

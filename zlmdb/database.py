@@ -81,6 +81,8 @@ def open(
     lock: bool = True,
     verify: bool = False,
     drop_indexes: bool = False,
+    lib_version: Optional[str] = None,
+    mode: Optional[int] = None,
 ) -> Database[S]: ...
 def open(
     path: Optional[StrPath],
@@ -96,6 +98,8 @@ def open(
     lock: bool = True,
     verify: bool = False,
     drop_indexes: bool = False,
+    lib_version: Optional[str] = None,
+    mode: Optional[int] = None,
 ) -> Database[Any]:
     """Open the database at *path*, a directory or the data file itself; None creates one in memory.
 
@@ -113,6 +117,8 @@ def open(
     write; if a program does write, the reader gets wrong data. *verify*: check all pages before LMDB reads any of them,
     as `Database.verify` does, for files that others may have written; it takes some seconds per GB. *drop_indexes*:
     drop the indexes of the file that no table class declares; otherwise they stay, and their tables can only be read.
+    *lib_version*: the LMDB format of a new file, ``"0.9"`` (the default) or ``"1.0"``, which has longer keys. *mode*:
+    the mode of new files, such as ``0o600``, from which the umask takes bits away; copies and backups keep it.
 
     Opening the same file again with the same options shares one environment. Raises `DatabaseInUse` if the options
     differ, FileNotFoundError, `InvalidDatabase`, `CorruptDatabase`, `SchemaMismatch` and `WriterTimeout`. If a new
@@ -123,6 +129,10 @@ def open(
         raise ValueError("lock=False is for reading: add readonly=True, or leave it out")
     if durability not in ("full", "commit", "none"):
         raise ValueError(f"durability={durability!r}: expected 'full', 'commit' or 'none'")
+    if lib_version not in (None, "0.9", "1.0"):
+        raise ValueError(f"lib_version={lib_version!r}: expected '0.9', '1.0', or None for what the file has")
+    if mode is not None and not 0o600 <= mode <= 0o777:
+        raise ValueError(f"mode={mode!r}: expected one with which the owner reads and writes, such as 0o600")
     if layout not in ("tables", "classic"):
         raise ValueError(f"layout={layout!r}: expected 'tables' or 'classic'")
     if drop_indexes and (readonly or not create or schema is None):
@@ -136,8 +146,9 @@ def open(
         raise ValueError(f"timeout={timeout!r}: expected seconds, 0 or more, or None to wait forever")
     location = None if path is None else os.fspath(path)
     options = openstores.checked_options(
-        location, readonly=readonly, maxsize=maxsize, durability=durability, **({} if lock else {"lock": False})
-    )
+        location, readonly=readonly, maxsize=maxsize, durability=durability,
+        **_unusual(lock=(lock, True), lib_version=(lib_version, None), mode=(mode, None)),
+    )  # fmt: skip
     return _opened(
         Opening(
             location,

@@ -1,1 +1,1 @@
-"""What is done to a database as a whole: copied, checked, saved, converted, brought up to date."""
+"""Operations on a whole database: copies, checks, dumps, conversions, migrations."""

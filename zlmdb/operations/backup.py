@@ -1,7 +1,7 @@
-"""Copies of a database file: one made while it is in use, one put back in its place, and one without unused pages.
+"""Copies of a database file: backup, restore and compaction.
 
-A copy is written beside its target under a name of its own, checked, flushed to the disk, and only then given the name:
-whatever happens on the way, the target is what it was. Copying the file by other means while somebody writes gives a
+A copy is written beside its target with a name of its own, checked, flushed to the disk, and only then renamed:
+whatever fails before, the target does not change. Copying the file by other means while a program writes gives a
 damaged copy (5 of 30 in a test with ``cp``).
 """
 
@@ -33,14 +33,14 @@ _BLOCK = 1 << 20
 
 
 class Backup(NamedTuple):
-    """A copy that was made: its file, and its size in bytes."""
+    """A finished copy: its file, and its size in bytes."""
 
     path: str
     bytes: int
 
 
 class Compaction(NamedTuple):
-    """The size of a file in bytes, before it was compacted and after."""
+    """The size of a file in bytes, before and after compaction."""
 
     before: int
     after: int
@@ -67,7 +67,7 @@ def back_up(
 
 
 def restore(backup: StrPath, target: StrPath, *, overwrite: bool = False, told: Optional[Told] = None) -> Backup:
-    """Put a copy of the database file *backup* where a database at *target* is kept."""
+    """Put a copy of the database file *backup* at the path of a database, *target*."""
     told = told or silent
     engine, there = registry.engine(os.fspath(backup)), registry.engine(os.fspath(target))
     source, final = file_of(engine), _followed(file_of(there))
@@ -121,12 +121,12 @@ def _swap(of: Store, temporary: str, file: str) -> None:
 
 
 def _followed(file: str) -> str:
-    """The file that *file* leads to, if it is a link: that is to be replaced, and the link to stay."""
+    """The file to which the link *file* leads: it is replaced, and the link stays."""
     return os.path.realpath(file) if os.path.islink(file) else file
 
 
 def file_of(engine: Engine) -> str:
-    """The file that holds the data. Raises `FileRequired` where there is none."""
+    """The file with the data. Raises `FileRequired` if there is none."""
     if engine.file is None:
         raise errors.FileRequired(
             "this database is in memory and has no file: write its content to a stream with db.dump(file)"
@@ -147,7 +147,7 @@ def _refuse_transactions(of: Store) -> None:
 
 
 def _size(of: Store) -> int:
-    """The bytes that a copy takes at most."""
+    """The maximum size of a copy, in bytes."""
     return of.engine.used(of.environment)
 
 
@@ -156,9 +156,9 @@ def _size(of: Store) -> int:
 
 @contextmanager
 def replacing(final: str, overwrite: bool, needed: int) -> Generator[str, None, None]:
-    """A block that writes the file yielded, which at its clean end is *final*. No trace is left otherwise.
+    """A block that writes the yielded file, which becomes *final* at the normal end. Otherwise the file is removed.
 
-    Only its owner may read it, until the block says who else.
+    Only its owner may read it, until the block gives it other permissions.
     """
     _refuse_existing(final, overwrite)
     directory = os.path.dirname(final)
@@ -201,7 +201,7 @@ def check_room(directory: str, needed: int) -> None:
 
 
 def publish(temporary: str, final: str, overwrite: bool) -> None:
-    """Give the finished file its name: an existing file is never replaced unless that was asked for."""
+    """Give the finished file its name; an existing file is replaced only if the caller asked for it."""
     if not overwrite:
         with suppress(OSError, AttributeError):  # file systems without links
             os.link(temporary, final)
@@ -212,7 +212,7 @@ def publish(temporary: str, final: str, overwrite: bool) -> None:
 
 
 def _like(file: str, temporary: str) -> None:
-    """Give *temporary*, which is to replace *file*, its mode and, where that is permitted, its owner and group."""
+    """Give *temporary*, which replaces *file*, its permissions and, if permitted, its owner and group."""
     found = os.stat(file)
     if hasattr(os, "chown"):
         for ids in ((-1, found.st_gid), (found.st_uid, -1)):
@@ -222,9 +222,9 @@ def _like(file: str, temporary: str) -> None:
 
 
 def as_private_as(source: os.stat_result, copy: str) -> None:
-    """Let those read and write *copy*, in another place, who may do so with its *source*, and its owner.
+    """Let the users read and write *copy* who may do so with its *source*, and its owner.
 
-    Where the copy cannot have the group of its source, its own group gets nothing.
+    If the copy cannot have the group of its source, its own group gets no permissions.
     """
     mode = stat.S_IMODE(source.st_mode) & 0o777 | 0o600
     if hasattr(os, "chown") and os.stat(copy).st_gid != source.st_gid:
@@ -284,7 +284,7 @@ def _verify(engine: Engine, file: str, told: Told) -> None:
 
 
 def in_use(path: str) -> bool:
-    """Whether this process or another one has the database at *path* open; False where nobody can tell."""
+    """Whether this process or another one has the database at *path* open; False if that cannot be found out."""
     if openstores.is_open(path):
         return True
     try:
@@ -300,11 +300,11 @@ def in_use(path: str) -> bool:
 def alone(path: str, lock: Optional[str] = None) -> Generator[None, None, None]:
     """A block in which no other process has the database at *path* open. Raises `DatabaseInUse`.
 
-    *lock* is its lock file, where that is not the one that *path* leads to.
+    *lock* is its lock file, if it is not the one that belongs to *path*.
 
-    Everyone who has an environment open holds a shared lock on the first byte of the lock file. A process that has
-    the old file open would go on with the lock file of the new one. This process must not have it open: the system
-    gives up all of a process's locks on a file when it closes any descriptor of it.
+    Every process with an open environment holds a shared lock on the first byte of the lock file. A process with the
+    old file open would use the lock file of the new one. This process must not have it open: the system drops all of a
+    process's locks on a file when the process closes any descriptor of it.
     """
     lock = registry.engine(path).lock_file if lock is None else lock
     if fcntl is None or lock is None or not os.path.exists(lock):

@@ -1,7 +1,7 @@
-"""Checking an open database: every record decodes, every index entry has its row, and every row its entries.
+"""Checks an open database: every record can be decoded, every index entry has its record, and every record its entries.
 
-It reads one snapshot, in one transaction, while others write. The program's own types are used where it declared or
-attached a table; else those that the file names, by which nothing is ever unpickled.
+It reads one snapshot, in one transaction, while others write. It uses the program's own types for declared and attached
+tables, and the types recorded in the file for others; with those it never unpickles.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class _Check:
         self.txn: Transaction
 
     def run(self) -> CheckReport:
-        """Check everything, the structure first: records are not read through pages that are damaged."""
+        """Check everything, the structure first: records on damaged pages are not read."""
         started = time.perf_counter()
         report, store = self.report, self.store
         if store.engine.file is not None:
@@ -163,7 +163,7 @@ class _Check:
         self._records(slot.name, report, keyspace, storage, indexes)
 
     def _kept(self, storage: Storage[Any, Any]) -> list[IndexStorage]:
-        """The declared indexes, without those that another program has dropped or changed meanwhile."""
+        """The declared indexes, except those that another program has dropped or changed meanwhile."""
         gone = frozenset[str]() if storage.find_indexes is None else storage.find_indexes(self.txn, None)[0]
         return [index for index in storage.indexes if index.name not in gone]
 
@@ -200,7 +200,7 @@ class _Check:
         return found
 
     def _by_hand(self, slots: dict[str, Slot], maps: Mapping[Any, Any]) -> None:
-        """The slots that programs chose by hand: checked where this program has such a map, else counted."""
+        """The slots that programs chose by hand: checked if this program has such a map, otherwise counted."""
         space = self.store.traits.slots
         keyspaces = [keyspace for slot in slots.values() for keyspace in self._keyspaces(slot)]
         known = {keyspace.prefix for keyspace in keyspaces if keyspace.space is None}
@@ -271,9 +271,9 @@ class _Check:
 class _IndexCheck:
     """The comparison of one index with the records of its table.
 
-    Each record's entry is looked up. If all are there and the index has as many entries as there were records for
-    it, it is right; else its entries are walked. *blind*: some record's entry cannot be computed, so that only the
-    owners of the entries are looked up.
+    The entry of each record is looked up. If all exist and the index has as many entries as there were records for it,
+    the index is right; otherwise its entries are read. *blind*: the entry of some record cannot be computed, so only
+    the owners of the entries are looked up.
     """
 
     def __init__(self, check: _Check, table: str, storage: IndexStorage) -> None:
@@ -313,7 +313,7 @@ class _IndexCheck:
             self._problem("duplicate", f"the index key of the record leads to the record {owner}", key)
 
     def finish(self, table: Optional[Storage[Any, Any]], handle: Handle) -> int:
-        """Compare the number of entries, and find those that should not be there. The number of entries."""
+        """Compare the number of entries, and find those that should not exist. Returns the number of entries."""
         storage = self.storage.storage
         entries = sum(1 for _ in _rows(self._check.txn, self._handle, storage.prefix, values=False))
         if table is not None and (self.blind or entries != self._expected):

@@ -1,4 +1,4 @@
-"""From the classic layout, that of zlmdb <= 26, to the tables layout: every record converted, and compared."""
+"""Converts a file of the classic layout, of zlmdb 26, to the tables layout; compares every record with its original."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _EVERY = 10_000
 
 @dataclass(frozen=True)
 class Skipped:
-    """A record that cannot be converted: its table, the stored key in hexadecimal, and why."""
+    """A record that cannot be converted: its table, the stored key in hexadecimal, and the reason."""
 
     table: str
     key: str
@@ -42,7 +42,7 @@ class Skipped:
 
 @dataclass
 class ConversionReport:
-    """What a conversion did: the *records* by table, of how many the *keys* or the *values* have other bytes now.
+    """The result of a conversion: *records* by table; *keys* and *values* count those whose bytes have changed.
 
     *skipped* are the first 1,000 of *failed* records that could not be converted.
     """
@@ -62,7 +62,7 @@ class ConversionReport:
 
 
 class _Plan(NamedTuple):
-    """A table to convert: the slot that it gets, where it is, and the codecs of its keys there and in the new file."""
+    """A table to convert: its new slot, its place, and the codecs of its keys in the old and the new file."""
 
     name: str
     slot: Optional[Slot]
@@ -82,7 +82,7 @@ def convert(
     lib_version: Optional[str] = None,
     told: Optional[Told] = None,
 ) -> ConversionReport:
-    """Write the classic database *source* as a new one of the tables layout at *target*; None only tries."""
+    """Convert the classic database *source* to a new one of the tables layout at *target*; with None writes nothing."""
     path = os.fspath(source)
     options = registry.options(path, readonly=True)
     opening = openstores.Opening(path, options, create=False, slots_expected=True)
@@ -111,13 +111,13 @@ def convert(
 
 
 class _Handle:
-    """Stands for the one who has the source open."""
+    """Represents the user of the open source."""
 
     is_open = False
 
 
 def _plans(store: Store, maps: Mapping[Any, Any], slots: Mapping[int, Any]) -> list[_Plan]:
-    """What is to be converted, and how. Raises `SchemaMismatch` naming the tables whose types nobody knows."""
+    """The tables to convert. Raises `SchemaMismatch` naming the tables whose types are unknown."""
     catalogue = catalogue_of(store)
     with store.reading() as txn:
         found = catalogue.read(txn)
@@ -151,7 +151,7 @@ def _plans(store: Store, maps: Mapping[Any, Any], slots: Mapping[int, Any]) -> l
 
 
 def _codecs(slot: Slot, cls: Any) -> Optional[tuple[KeyCodec[Any], KeyCodec[Any], str]]:
-    """The codec of the keys in the classic file and in the new one, and the name of that of the values."""
+    """The codecs of the keys in the classic file and in the new one, and the name of the values' codec."""
     if cls is not None:
         key, value = _of_map(cls, slot.number)
         if slot.key is not None and slot.key != key.classic().name:
@@ -184,7 +184,7 @@ class _Conversion:
     """One pass that writes, and one that compares."""
 
     def __init__(self, source: Store, report: ConversionReport, told: Told, skip: bool, limit: int) -> None:
-        """*limit*: the bytes that a key may take in the new file."""
+        """*limit*: the maximum size of a key in the new file, in bytes."""
         self._source = source
         self._limit = limit
         self._report = report
@@ -226,7 +226,7 @@ class _Conversion:
         return filler.table(plan.slot)
 
     def _converted(self, plan: _Plan, key: bytes, data: bytes) -> Optional[tuple[bytes, bytes]]:
-        """The key and value of the new file; None where the record is skipped."""
+        """The key and value of the new file; None if the record is skipped."""
         try:
             decoded, made = self._new_key(plan, key)
             if plan.new.decode(made) != decoded:
@@ -266,7 +266,7 @@ class _Conversion:
         self._told(Progress("verify", report.verified, report.verified))
 
     def _new_key(self, plan: _Plan, key: bytes) -> tuple[Any, bytes]:
-        """The key that the bytes *key* are, and its bytes in the new file. Raises ValueError where there are none."""
+        """The key encoded in *key*, and its bytes in the new file. Raises ValueError if there is none."""
         decoded = plan.old.decode(key)
         made = plan.new.encode(decoded)
         size = len(made) + (len(plan.keyspace.prefix) if plan.slot is None else 0)

@@ -1,4 +1,4 @@
-"""Filling a database with records that are bytes already: what salvaging, loading and migrating have in common."""
+"""Fills a database with encoded records: the common part of salvage, load and conversion."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _LARGE = 1 << 20
 
 
 class Like(NamedTuple):
-    """Who may read a new database: those who may read such a file, in a directory of at most this mode."""
+    """The permissions of a new database: those of a file, in a directory with at most this mode."""
 
     file: os.stat_result
     directory: int = 0o777
 
 
 def like(engine: Engine) -> Like:
-    """As the data file of *engine*; its directory counts where it is that of the database."""
+    """The permissions of the data file of *engine*; those of its directory count if it belongs to the database."""
     own = engine.directory
     return Like(os.stat(file_of(engine)), 0o777 if own is None else stat.S_IMODE(os.stat(own).st_mode) & 0o777)
 
@@ -45,12 +45,12 @@ def new_file(
     needed: int = 0,
     like: Optional[Like] = None,
 ) -> Generator[Store, None, None]:
-    """A block that fills a new database, which at its clean end is the directory *target*. No trace is left otherwise.
+    """A block that fills a new database, which becomes the directory *target* at the normal end. Else it is removed.
 
-    It is made beside *target*, checked, flushed to the disk and renamed; in an empty directory, which may be a mount
-    point or a link, it is made there, and the data file moved up. *like* says who may read it; where that is None, the
-    umask. Raises FileExistsError when there is something, `DatabaseFull` when the disk has
-    less than *needed* bytes free.
+    It is created beside *target*, checked, flushed to the disk and renamed. If *target* is an empty directory, which
+    may be a mount point or a link, it is created inside, and the data file moved up. *like* has its permissions; if
+    None, the umask determines them. Raises FileExistsError if there is a file, `DatabaseFull` if the disk has less than
+    *needed* bytes free.
     """
     final: str = os.path.abspath(os.fspath(target))
     empty = os.path.isdir(final) and set(os.listdir(final)) <= set(remains(final))
@@ -118,7 +118,7 @@ class Writer:
         self._handles: dict[Optional[bytes], Handle] = {None: None}
 
     def table(self, slot: Slot) -> Keyspace:
-        """Enter *slot* into the catalogue, under a number of its own unless it has one; where its records go."""
+        """Write *slot* to the catalogue, with a free number unless it has one; returns the keyspace of its records."""
         txn = self._txn
         if slot.number == 0:
             slot.number = self.catalogue.allocate(txn, self.catalogue.read(txn), self._reserved)
@@ -128,7 +128,7 @@ class Writer:
         return keyspace
 
     def index(self, slot: Slot, name: str, definition: dict[str, Any]) -> Keyspace:
-        """Enter an index of *slot*, which has a number, into the catalogue; where its entries go."""
+        """Write an index of *slot*, which has a number, to the catalogue; returns the keyspace of its entries."""
         txn = self._txn
         self.catalogue.add_index(txn, self.catalogue.read(txn), slot, name, definition, self._reserved)
         self.catalogue.write(txn, slot)
@@ -152,7 +152,7 @@ class Writer:
         return self._txn.get(keyspace.prefix + key, None, self._handle(keyspace.space)) is not None
 
     def put(self, keyspace: Keyspace, key: bytes, data: bytes) -> bool:
-        """Store a record under the engine's *key*, without the prefix of *keyspace*; False where there is one."""
+        """Store a record under the engine's *key*, without the prefix of *keyspace*; False if there is one."""
         stored: bool = self._txn.put(keyspace.prefix + key, data, overwrite=False, db=self._handle(keyspace.space))
         return stored
 
@@ -163,9 +163,9 @@ class Writer:
 
 
 class Filler:
-    """Does what `Writer` does in a new file: some thousand records in a transaction. Nobody else writes meanwhile.
+    """A `Writer` for a new file: some thousand records per transaction. Nobody else writes meanwhile.
 
-    Used in a ``with`` block, at whose clean end everything is committed.
+    Used in a ``with`` block, whose normal end commits everything.
     """
 
     def __init__(self, store: Store, reserved: Collection[int] = ()) -> None:
@@ -244,7 +244,7 @@ class Filler:
         return stored
 
     def _make_room(self, size: int) -> None:
-        """Before a transaction that begins with a value of *size* bytes: where the map has to grow, let it."""
+        """Before a transaction that begins with a value of *size* bytes: let the map grow if necessary."""
         store = self.store
         while store.engine.moves and store.can_grow:
             engine, env = store.engine, store.environment

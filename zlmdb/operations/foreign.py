@@ -1,4 +1,4 @@
-"""What can be said of an LMDB file that zlmdb did not write: its format, its sizes, its sub-databases."""
+"""Describes an LMDB file that zlmdb did not write: its format, its sizes, its sub-databases."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MOST = 1000
 
 
 def foreign(path: str) -> Optional[dict[str, Any]]:
-    """Facts of the LMDB file at *path*; None where it is none, or has a catalogue of zlmdb."""
+    """Details of the LMDB file at *path*; None if it is not one, or has a catalogue of zlmdb."""
     engine: Any = registry.engine(path, registry.options(path, readonly=True))
     try:
         env = engine.open()

@@ -48,7 +48,7 @@ def to_plain(codec: KeyCodec[Any], key: Any) -> Any:
 
 
 def from_plain(codec: KeyCodec[Any], data: Any) -> Any:
-    """The key of *codec* that plain *data* stands for. Raises `EncodeError` for what is none."""
+    """The key of *codec* for plain *data*. Raises `EncodeError` for invalid data."""
     try:
         return _from_plain(codec, data)
     except EncodeError:

@@ -1,4 +1,4 @@
-"""Loading the stream that `stream` describes: checked first, then stored."""
+"""Loads the stream that `stream` describes: first checks it, then stores it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Filling = Union[Filler, Writer]
 
 
 class _Checked(NamedTuple):
-    """What is in a stream that was read to its end; *slots* are those given by hand."""
+    """The content of a stream that was read to its end; *slots* are those given by hand."""
 
     streamed: Streamed
     names: list[str]
@@ -87,7 +87,7 @@ def load(
 
 
 def _refuse_present(target: Store, txn: Transaction, checked: _Checked) -> None:
-    """Raise where *target* has a table or slot of the stream, or the versions of another schema."""
+    """Raise if *target* has a table or slot of the stream, or the versions of another schema."""
     catalogue = catalogue_of(target)
     slots = catalogue.read(txn)
     used = numbers(target, txn, slots)

@@ -1,4 +1,4 @@
-"""What a check of a database found: `Database.check` gives it, ``zlmdb check`` prints it."""
+"""The result of a check: `Database.check` returns it, ``zlmdb check`` prints it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ KEPT = 1000
 
 @dataclass(frozen=True)
 class Problem:
-    """Something that is wrong. *key* is the repr of the record's key.
+    """A problem of the database. *key* is the repr of the record's key.
 
-    *kind*: ``structure``, the pages of the file; ``catalogue``, what the file says of its tables; ``record``, a key or
-    value that does not decode; ``index``, an entry without its record or a record without its entry; ``duplicate``, two
-    records under one unique index key, as zlmdb <= 26 allowed; ``count``, LMDB's number of entries.
+    *kind*: ``structure``, the pages of the file; ``catalogue``, the file's records about its tables; ``record``, a key
+    or value that cannot be decoded; ``index``, an entry without its record or a record without its entry;
+    ``duplicate``, two records with one unique index key, as zlmdb 26 allowed; ``count``, LMDB's number of entries.
     """
 
     kind: Kind
@@ -32,8 +32,8 @@ class Problem:
 class TableReport:
     """A table: the number of records read, and of entries in each index.
 
-    *codecs*: ``declared`` where the program's own types read the records, ``plain`` where those that the file names
-    did, ``unknown`` where the file names none, and the records were only counted.
+    *codecs*: ``declared`` if the records were read by the program's own types, ``plain`` if by those that the file
+    records, ``unknown`` if the file records none, so that the records were only counted.
     """
 
     name: str
@@ -44,7 +44,7 @@ class TableReport:
 
 @dataclass
 class CheckReport:
-    """What a check found. *problems* are the first 1,000 of *found*; *notes* say what could not be checked.
+    """The result of a check. *problems* are the first 1,000 of *found*; *notes* say what could not be checked.
 
     *bytes* is the size of the file, *seconds* the time that the check took.
     """
@@ -60,12 +60,12 @@ class CheckReport:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether there are no problems."""
         return self.found == 0
 
     @property
     def records(self) -> int:
-        """Records read, of all tables."""
+        """The number of records read, of all tables."""
         return sum(table.records for table in self.tables.values())
 
     def _add(self, problem: Problem) -> None:

@@ -1,7 +1,7 @@
-"""Taking out of a damaged file what still can be read, into a new database.
+"""Copies the readable records of a damaged file into a new database.
 
-The damaged file is read page by page without LMDB, which would crash on some damage; what is wrong with one page costs
-the records on it, or below it, and no others.
+The damaged file is read page by page without LMDB, which would crash on some damage; damage to one page costs the
+records on it, or on pages below it, and no others.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _EVERY = 10_000
 
 @dataclass(frozen=True)
 class Lost:
-    """A record that did not come along: its table, the stored key in hexadecimal, and why."""
+    """A record that was not copied: its table, the stored key in hexadecimal, and the reason."""
 
     table: str
     key: str
@@ -41,11 +41,11 @@ class Lost:
 
 @dataclass
 class SalvageReport:
-    """What came out of a damaged file.
+    """The result of a salvage.
 
-    *copied*: records by table. *lost*: the first 1,000 of *missing* records that could be seen and not be read.
-    *damage*: what was wrong with the pages; records below a lost page are in no list, *expected* has how many the
-    file claims. *notes*: what is to be done.
+    *copied*: records by table. *lost*: the first 1,000 of *missing* records that were found but could not be read.
+    *damage*: problems of the pages; records below a lost page are in no list, *expected* is the number that the file
+    claims to have. *notes*: what to do next.
     """
 
     source: str
@@ -60,14 +60,14 @@ class SalvageReport:
 
     @property
     def complete(self) -> bool:
-        """Whether nothing was wrong, and every record came along."""
+        """Whether there was no damage, and every record was copied."""
         return not (self.missing or self.damage) and all(
             self.copied.get(name) == count for name, count in self.expected.items()
         )
 
     @property
     def records(self) -> int:
-        """Records copied, of all tables."""
+        """The number of copied records, of all tables."""
         return sum(self.copied.values())
 
     def _lose(self, table: str, key: bytes, reason: str) -> None:
@@ -82,7 +82,7 @@ class SalvageReport:
 
 
 def salvage(source: StrPath, target: StrPath, told: Optional[Told] = None) -> SalvageReport:
-    """Copy what can be read of the database at *source* into a new one at *target*."""
+    """Copy the readable content of the database at *source* into a new one at *target*."""
     engine = registry.engine(os.fspath(source))
     report = SalvageReport(file_of(engine), os.path.abspath(os.fspath(target)))
     with engine.remains() as file:
@@ -209,7 +209,7 @@ class _Salvage:
     def _record(
         self, name: str, key: bytes, data: Optional[bytes], keyspace: Keyspace, storage: Optional[Storage[Any, Any]]
     ) -> None:
-        """Copy a record, if it decodes."""
+        """Copy a record if it can be decoded."""
         if data is None:
             self.report._lose(name, key, "its value cannot be read")
             return
@@ -269,7 +269,7 @@ class _Salvage:
         return found
 
     def _definition(self, table: str, definition: Any) -> dict[str, Any]:
-        """What is sound of the definition of a table; by its name, the table is known in any case."""
+        """The valid part of a table's definition; the table is known by its name in any case."""
         known: dict[str, Any] = dict(definition) if is_a(definition, dict) else {}
         indexes = known.pop("indexes", {})
         if not (is_a(definition, dict) and is_a(indexes, dict)):

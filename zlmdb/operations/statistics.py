@@ -1,4 +1,4 @@
-"""What an open file holds and how large it is, table by table."""
+"""The content and the size of an open file, table by table."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _PAGES = ("branch_pages", "leaf_pages", "overflow_pages")
 
 @dataclass(frozen=True)
 class TableInfo:
-    """A table of a file: names of its codecs (None where the file does not say), records, bytes, index names.
+    """A table of a file: names of its codecs (None if the file does not record them), records, bytes, index names.
 
-    Attached indexes are among them where the file records them: in the tables layout. *fields* are those of the model
-    of the values, as one would write them; None where the file does not say.
+    The index names include attached indexes if the file records them: in the tables layout. *fields* are those of the
+    model of the values, in the notation of a declaration; None if the file does not record them.
     """
 
     name: str
@@ -37,7 +37,7 @@ class TableInfo:
 
 
 def table_infos(store: Store) -> dict[str, TableInfo]:
-    """Every table of the file, by name or, where it has none, by UUID."""
+    """Every table of the file, by name or, if it has none, by UUID."""
     found: dict[str, TableInfo] = {}
     for name, slot in tables(store).items():
         count, size = _measure(store, slot)
@@ -48,10 +48,10 @@ def table_infos(store: Store) -> dict[str, TableInfo]:
 
 
 def sizes(store: Store) -> dict[str, Any]:
-    """Bytes and pages, used and free, and what the engine itself says of its environment.
+    """Bytes and pages, used and free, and the engine's own statistics.
 
-    Entries and pages are those of the main database and of all open spaces, in one snapshot. LMDB does not tell what
-    is in its free list, so that *reclaimable* is the rest of the file: the pages of that list, and the list itself.
+    Entries and pages are those of the main database and of all open spaces, in one snapshot. LMDB does not report the
+    content of its free list, so *reclaimable* is the rest of the file: the pages of that list, and the list itself.
     """
     spaces = [MAIN, *store.spaces.values()]  # first: a transaction does not see those of after it
     with store.reading() as txn:

@@ -55,7 +55,7 @@ EVERY = 10_000
 
 
 class Streamed(NamedTuple):
-    """What went through a stream: the number of tables, and of their records."""
+    """The size of a stream: the number of its tables and of their records."""
 
     tables: int
     records: int

@@ -113,7 +113,7 @@ class Store:
     def _reset_locks(self) -> None:
         self.gate: Optional[Gate] = None
         self.lock = threading.RLock()
-        self.writer = WriterLock(self.engine.writer_lock)
+        self.writer = WriterLock(self.engine.writer_lock, self.engine.file)
 
     def _opened(self, env: Environment) -> None:
         # The same one for the same transactions: a thread may wait at it while the environment is opened anew.

@@ -12,6 +12,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Optional, Protocol
 from weakref import ref
 
@@ -77,8 +78,10 @@ class WriterLock:
     exception can interrupt, so no claim is ever without a holder.
     """
 
-    def __init__(self, path: Optional[str]) -> None:
+    def __init__(self, path: Optional[str], like: Optional[str] = None) -> None:
+        """A new lock file is as private as the file *like*: who can open it can lock it."""
         self.path = path
+        self._like = like
         self._claims: dict[int, Hold] = {}  # at most one, at 0
         self._changed = threading.Condition()
         self._waiting = 0
@@ -203,10 +206,13 @@ class WriterLock:
         except (OSError, ValueError):  # on a full disk, others do not learn who holds it
             pass
 
-    @staticmethod
-    def _opened(path: str) -> int:
+    def _opened(self, path: str) -> int:
+        mode = 0o666
+        if self._like is not None:
+            with suppress(OSError):
+                mode &= os.stat(self._like).st_mode | 0o600
         try:
-            return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode)
         except OSError as error:
             ours = errors.ReadonlyDatabase if error.errno in _READ_ONLY else errors.DiskError
             raise ours(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import mmap
 import os
+import stat
 import sys
 import time
 from collections.abc import Callable, Generator, Hashable, Iterable
@@ -228,9 +229,15 @@ class LmdbEngine:
             "max_spare_txns": 0 if options.readonly and _HANDLES_NEED_COMMIT else SPARE_READERS,
         }  # fmt: skip
         if new:
-            os.makedirs(self._env_path, exist_ok=True)
+            given = {} if options.mode is None else {"mode": options.mode | (options.mode & 0o444) >> 2}
+            os.makedirs(self._env_path, exist_ok=True, **given)  # who may read files may look into their directory
+            if options.mode is not None:
+                keywords["mode"] = options.mode
             if options.lib_version is not None:
                 keywords["lib_version"] = _LIB_VERSIONS[options.lib_version]
+        elif not options.readonly:
+            with suppress(OSError):  # LMDB's lock file, where it has to be made, is as private as the data
+                keywords["mode"] = stat.S_IMODE(os.stat(self.file).st_mode) & 0o666 | 0o600
         return keywords
 
     def _open(self, keywords: dict[str, Any]) -> lmdb.Environment:
@@ -333,9 +340,12 @@ class LmdbEngine:
         return env.reader_check()
 
     def settled(self, env: lmdb.Environment, options: LmdbOptions) -> LmdbOptions:
-        """*options* with the format of the file, unless they name one, and with ``writemap`` with its size."""
+        """*options* with the format of the file, unless they name one, and with ``writemap`` with its size.
+
+        The mode is left out: it is that of a new file.
+        """
         size = self.options.maxsize if options.writemap and options.maxsize is None else options.maxsize
-        return options._replace(lib_version=options.lib_version or self.file_version(env), maxsize=size)
+        return options._replace(lib_version=options.lib_version or self.file_version(env), maxsize=size, mode=None)
 
     def file_version(self, env: lmdb.Environment) -> str:
         """The LMDB format of the file: "0.9" or "1.0"."""

@@ -16,3 +16,4 @@ class LmdbOptions(NamedTuple):
     lock: bool = True
     writemap: bool = False
     lib_version: Optional[str] = None
+    mode: Optional[int] = None

@@ -1,4 +1,4 @@
-"""A storage engine in memory, of `sortedcontainers`: for tests, notebooks and caches, gone when it is closed.
+"""A storage engine in memory, using `sortedcontainers`: for tests, notebooks and caches; its content ends with it.
 
 It behaves as `lmdb.Environment` does: named keyspaces, one writer, snapshots for readers, child transactions.
 """

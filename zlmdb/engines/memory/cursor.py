@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 
 class MemoryCursor:
-    """A position in one keyspace, as a key: it stays between its neighbours when its record is deleted.
+    """A position in one keyspace, as a key: if its record is deleted, it stays between the neighbours.
 
-    `next` then goes to the following record and `prev` to the preceding one. Asking for `key` or `value` there moves
-    the cursor to the following record, as LMDB does. A move that fails leaves the cursor nowhere for `key`, `value` and
-    the iterators; go on with `first`, `last` or `set_range`.
+    `next` then goes to the following record and `prev` to the preceding one. Accessing `key` or `value` there moves the
+    cursor to the following record, as LMDB does. After a failed move the cursor has no position for `key`, `value` and
+    the iterators; continue with `first`, `last` or `set_range`.
     """
 
     __slots__ = ("_at", "_db", "_here", "_key", "_reverse", "_stamp", "_txn", "_walk")
@@ -43,21 +43,21 @@ class MemoryCursor:
         return self._here
 
     def first(self) -> bool:
-        """Go to the first record; False when there is none."""
+        """Go to the first record; False if there is none."""
         keys = self._records().keys
         return self._go(keys[0] if len(keys) else None)
 
     def last(self) -> bool:
-        """Go to the last record; False when there is none."""
+        """Go to the last record; False if there is none."""
         keys = self._records().keys
         return self._go(keys[-1] if len(keys) else None)
 
     def next(self) -> bool:
-        """Go to the following record (the first one from nowhere); False past the end. O(1) while no key changes."""
+        """Go to the following record (without a position, the first); False at the end. O(1) while no key changes."""
         return self._step(False) if self._key is not None else self.first()
 
     def prev(self) -> bool:
-        """Go to the preceding record (the last one from nowhere); False before the start. O(1) likewise."""
+        """Go to the preceding record (without a position, the last); False at the start. O(1) while no key changes."""
         return self._step(True) if self._key is not None else self.last()
 
     def _step(self, reverse: bool) -> bool:
@@ -71,7 +71,7 @@ class MemoryCursor:
         return self._go(self._at)
 
     def set_range(self, key: bytes, /) -> bool:
-        """Go to the first record whose key is *key* or greater; False when there is none. O(log n)."""
+        """Go to the first record whose key is *key* or greater; False if there is none. O(log n)."""
         wanted = as_bytes(key)
         found = next(self._records().keys.irange(minimum=wanted), None)
         self._key = wanted
@@ -84,12 +84,12 @@ class MemoryCursor:
         return self._key if self._here else None
 
     def key(self) -> Any:
-        """The key here."""
+        """The key at the position."""
         key = self._current()
         return self._give(b"" if key is None else key)
 
     def value(self) -> Any:
-        """The value here."""
+        """The value at the position."""
         key = self._current()
         return self._give(b"" if key is None else self._records().values[key])
 

@@ -1,4 +1,4 @@
-"""How a store opens and understands a memory environment."""
+"""The engine of a store in memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .transaction import MemoryTransaction
 
 
 class MemoryEngine:
-    """An environment in memory, of at most ``options.maxsize`` bytes of keys and values. Its errors are ours already.
+    """An environment in memory, of at most ``options.maxsize`` bytes of keys and values. It raises errors of zlmdb.
 
     Each one is a store of its own, which ends when it is closed: *path* is None.
     """
@@ -40,7 +40,7 @@ class MemoryEngine:
         return self._env is not None
 
     def files(self) -> tuple[str, ...]:
-        """None at all."""
+        """No files."""
         return ()
 
     def verify(self, file: str, told: Optional[Told] = None) -> list[str]:
@@ -48,10 +48,10 @@ class MemoryEngine:
         self._refuse()
 
     def check_file(self) -> None:
-        """Nothing: there is no file."""
+        """Does nothing: there is no file."""
 
     def require_reader(self) -> None:
-        """Nothing: all who read are in this process."""
+        """Does nothing: all readers are in this process."""
 
     def remains(self) -> AbstractContextManager[Any]:
         """Raise `FileRequired`."""
@@ -65,13 +65,13 @@ class MemoryEngine:
         raise errors.FileRequired("this database is in memory and has no file: give the path of one that has")
 
     def open(self, *, readonly: bool = False) -> MemoryEnvironment:
-        """A new environment; in a forked child the one of the parent process as it was, since it shares nothing."""
+        """A new environment; in a forked child a copy of the parent's, because the processes share nothing."""
         if self._env is None:
             self._env = MemoryEnvironment(self.options.maxsize, max_key_size=self.key_limit)
         return self._env
 
     def open_existing(self, env: MemoryEnvironment, name: bytes) -> Handle:
-        """The handle of the space *name*, or None where there is none."""
+        """The handle of the space *name*, or None if there is none."""
         try:
             return env.open_db(name, create=False)
         except KeyError:
@@ -94,19 +94,19 @@ class MemoryEngine:
         return (env.info()["last_pgno"] + 1) * env.stat()["psize"]
 
     def data_pages(self, env: MemoryEnvironment) -> int:
-        """What fills the pages, none of which is free."""
+        """The number of pages in use; none is free."""
         return 0
 
     def readers(self, env: MemoryEnvironment) -> list[tuple[int, Optional[int]]]:
-        """None that other processes could see."""
+        """No readers: other processes could see none."""
         return []
 
     def clear_readers(self, env: MemoryEnvironment) -> int:
-        """0: those that are collected end."""
+        """0: the collector ends readers."""
         return 0
 
     def settled(self, env: MemoryEnvironment, options: Options) -> Options:
-        """*options* as they are."""
+        """*options* unchanged."""
         return options
 
     def file_version(self, env: MemoryEnvironment) -> None:
@@ -137,7 +137,7 @@ class MemoryEngine:
         return False
 
     def translate(self, error: Exception, **details: Any) -> Exception:
-        """*error* as it is."""
+        """*error* unchanged."""
         return error
 
     def before_fork(self, env: MemoryEnvironment) -> list[Any]:

@@ -1,4 +1,4 @@
-"""An environment in memory: what `lmdb.Environment` is on disk."""
+"""An environment in memory, the counterpart of `lmdb.Environment`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class MemoryEnvironment:
     def begin(
         self, db: Any = None, parent: Optional[Any] = None, write: bool = False, buffers: Any = False
     ) -> MemoryTransaction:  # fmt: skip
-        """Start a transaction. With *write* waits for the current writer to end.
+        """Begin a transaction. With *write* waits for the current writer to end.
 
         Raises `NestedTransaction` for a second writer on one thread, `DatabaseClosed`.
         """
@@ -51,7 +51,7 @@ class MemoryEnvironment:
     def open_db(self, key: Optional[bytes] = None, txn: Optional[Any] = None, *, create: bool = True) -> Any:
         """The handle of the keyspace named *key* (None: the main one), created in *txn* or a transaction of its own.
 
-        Raises `KeyError` when it does not exist and *create* is false.
+        Raises `KeyError` if it does not exist and *create* is false.
         """
         self.versions.check_open()
         if key is None:
@@ -85,7 +85,7 @@ class MemoryEnvironment:
             return txn.stat()
 
     def info(self) -> Mapping[str, int]:
-        """Facts of the store under LMDB's names; ``map_size`` is *maxsize*, or 0 without a limit."""
+        """Details of the store under LMDB's names; ``map_size`` is *maxsize*, or 0 without a limit."""
         readers = self.versions.reader_count()
         with self.begin() as txn:
             size = sum(records.size for records in txn.spaces.values())
@@ -96,17 +96,17 @@ class MemoryEnvironment:
         }  # fmt: skip
 
     def close(self) -> None:
-        """Abort every open transaction and forget all records; safe to call twice."""
+        """Abort every open transaction and drop all records; safe to call twice."""
         self.versions.close()
 
     def in_child(self) -> None:
-        """To be called in a forked process: starts from the last commit; the transactions of the parent are refused."""
+        """In a forked process: continue from the last commit; the transactions of the parent are refused."""
         self.versions.in_child()
 
     # -- what transactions use ------------------------------------------------------------------------------------
 
     def check_key(self, key: Any, reading: bool = False) -> None:
-        """Refuse a key that cannot be. As in LMDB one that is too long to store may be looked for."""
+        """Refuse an invalid key. As in LMDB, a key that is too long to store may be looked up."""
         size = len(key)
         if size == 0 or (size > self._max_key_size and not reading):
             raise errors.EncodeError(

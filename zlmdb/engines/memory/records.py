@@ -1,4 +1,4 @@
-"""The records of keyspaces in memory, and what a transaction sees of them."""
+"""The records of keyspaces in memory, and the view of a transaction."""
 
 from __future__ import annotations
 
@@ -101,13 +101,13 @@ class Records:
 
 
 class Spaces(dict[KeyspaceHandle, Records]):
-    """What a transaction sees. A look-up that fails explains itself, so that one that succeeds costs nothing more."""
+    """The keyspaces that a transaction sees. Only a failed look-up takes the time to explain itself."""
 
     def __missing__(self, db: KeyspaceHandle) -> NoReturn:
         self.refuse(db)
 
     def refuse(self, db: Optional[KeyspaceHandle] = None) -> NoReturn:
-        """Raise the error that says why *db* cannot be seen."""
+        """Raise the error that says why *db* is not visible."""
         raise errors.TransactionStale(
             f"the transaction has no {db!r}: it was created after the transaction began, or dropped; begin again"
         )
