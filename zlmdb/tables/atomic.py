@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Number
 from typing import TYPE_CHECKING, Any, Optional, TypeVar
 
 from ..shown import shortened
@@ -56,6 +55,8 @@ def _check_unchanged(table: Table[K, V], key: K, value: V) -> None:
 
 def increment(table: Table[K, Any], key: K, by: Any) -> Any:
     """Add *by* to the number under *key*, and return the sum; if there is no record, store *by*."""
+    from numbers import Number  # late: few programs count so
+
     if not isinstance(by, Number):
         raise TypeError(f"increment(by={by!r}): expected a number")
 
