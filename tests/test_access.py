@@ -18,6 +18,7 @@ from click.testing import CliRunner
 import zlmdb
 from zlmdb.cli import main
 from zlmdb.engines.lmdb import access, filesystem
+from zlmdb.store.writerlock import Hold, WriterLock
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="users, modes and pipes of Unix")
 as_root = pytest.mark.skipif(getattr(os, "geteuid", lambda: 1)() != 0, reason="only root may become another user")
@@ -238,6 +239,30 @@ def test_writers_look_again_after_a_while_only(tmp_path: Path, monkeypatch: pyte
                 with db.write():
                     pass
             assert len(looks) == expected
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_lock_file_that_was_removed_is_noticed(tmp_path: Path, replaced: bool) -> None:
+    """Else two writers would have a lock each, and the second wait in LMDB, where there is no limit."""
+    lock = tmp_path / "db" / "writer.lock"
+    with zlmdb.open(tmp_path / "db", Store) as db:
+        with db.write():
+            pass
+        lock.unlink()
+        other = WriterLock(str(lock))
+        if replaced:
+            other.acquire(0, Hold())
+            db._open_store.look_at = 0.0
+            with pytest.raises(zlmdb.WriterTimeout, match="process"), db.write(timeout=0.05):
+                pass
+            other.close()
+        db._open_store.look_at = 0.0
+        with db.write(timeout=5) as t:
+            t.numbers[1] = 1
+            with pytest.raises(zlmdb.WriterTimeout):
+                WriterLock(str(lock)).acquire(0, Hold())
+        with db.read() as t:
+            assert dict(t.numbers) == {1: 1}
 
 
 # -- names ----------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Callable
 from uuid import UUID
 
+import lmdb
 import pytest
 from operated import START, Store, User, Users, fill, flip, make, user
 
@@ -339,3 +340,27 @@ def test_bytes_in_json_are_not_taken_for_hexadecimal(tmp_path: Path) -> None:
         report = db.check()
     assert report.ok, report.problems
     assert any("its keys are bytes" in note for note in report.notes)
+
+
+@pytest.mark.parametrize("version", ["0.9", "1.0"])
+@pytest.mark.parametrize("key", [b"T:rows", b"t:rowr"])
+def test_a_table_that_a_flipped_bit_in_the_catalogue_renames_is_missed(
+    tmp_path: Path, version: str, key: bytes
+) -> None:
+    """Opened to read, it was taken for one that is not there yet, and `check` found nothing wrong."""
+
+    class Rows(zlmdb.Schema):
+        rows: zlmdb.Table[int, str]
+
+    zlmdb.Database(tmp_path / "db", lib_version=version).close()
+    with zlmdb.open(tmp_path / "db", Rows) as db, db.write() as t:
+        t.rows[1] = "one"
+    with lmdb.open(str(tmp_path / "db"), max_dbs=10) as env:
+        catalogue = env.open_db(b"__zlmdb__", create=False)
+        with env.begin(write=True, db=catalogue) as txn:
+            record = txn.pop(b"t:rows")
+            assert record is not None
+            txn.put(key, record)
+    with zlmdb.open(tmp_path / "db", readonly=True) as db:
+        report = db.check()
+        assert any("'t:rows' is of no known table" in problem.text for problem in report.problems), report.problems

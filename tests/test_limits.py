@@ -9,7 +9,6 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-import cbor2
 import pytest
 
 import zlmdb
@@ -104,36 +103,3 @@ def test_indexes_that_opening_makes_are_durable_by_a_sync_of_their_own(
     calls.clear()
     with zlmdb.open(tmp_path / "db", Indexed, durability=durability):
         assert calls == []  # nothing had to be made
-
-
-def test_a_new_classic_file_with_many_tables_takes_time_by_their_number(tmp_path: Path) -> None:
-    """Counted in the bytes that are decoded and encoded for the catalogue, not in seconds."""
-    from zlmdb.store import layout
-
-    def handled(count: int) -> int:
-        schema = type(
-            "Many", (zlmdb.Schema,), {"__annotations__": {f"t{n}": zlmdb.Table[int, int] for n in range(count)}}
-        )
-        total = 0
-
-        def encode(record: dict[str, Any]) -> bytes:
-            nonlocal total
-            data = cbor2.dumps(record)
-            total += len(data)
-            return data
-
-        def decode(data: bytes) -> Any:
-            nonlocal total
-            total += len(data)
-            return cbor2.loads(bytes(data))
-
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(layout, "encode", encode)
-            patch.setattr(layout, "decode", decode)
-            zlmdb.open(tmp_path / str(count), schema, layout="classic").close()
-        with zlmdb.open(tmp_path / str(count), schema, layout="classic") as db, db.write() as t:
-            t["t7"][1] = 2
-            assert len(db.tables()) == count
-        return total
-
-    assert handled(200) < 2.5 * handled(100)

@@ -11,13 +11,13 @@ import zlmdb
 from . import output
 from .group import command
 
-_OVERWRITE = click.option("--overwrite", is_flag=True, help="Replace what is there.")
+_OVERWRITE = click.option("--overwrite", is_flag=True, help="Replace an existing file.")
 
 
 @command
 @click.argument("path", type=click.Path(path_type=Path))
 @click.argument("target", type=click.Path(path_type=Path))
-@click.option("--no-compact", is_flag=True, help="Copy unused pages, too: faster, and a larger file.")
+@click.option("--no-compact", is_flag=True, help="Also copy unused pages: faster, but the file is larger.")
 @_OVERWRITE
 def backup(path: Path, target: Path, no_compact: bool, overwrite: bool, as_json: bool) -> None:
     """Copy the database at PATH to the file TARGET, while others write.

@@ -27,7 +27,7 @@ from .group import command
 @click.option("--map", "maps", multiple=True, metavar="UUID=MAP", help="The map of a table, such as MapUuidCbor:zlib.")
 @click.option("--slot", "slots", multiple=True, metavar="N=MAP", help="The map of a slot given by hand.")
 @click.option("--lmdb", type=click.Choice(["0.9", "1.0"]), help="The LMDB format of the new file.")
-@click.option("--skip", is_flag=True, help="Leave out records that cannot be converted; else they are an error.")
+@click.option("--skip", is_flag=True, help="Leave out records that cannot be converted; otherwise they are an error.")
 @click.option("--dry-run", is_flag=True, help="Convert every record, and write nothing.")
 def migrate(
     source: Path, target: Path, modules: tuple[str, ...], maps: tuple[str, ...], slots: tuple[str, ...],
@@ -65,7 +65,7 @@ def migrate(
 @command
 @click.argument("path", type=click.Path(path_type=Path))
 @click.argument("schema", metavar="MODULE:SCHEMA")
-@click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")
 def upgrade(path: Path, schema: str, dry_run: bool, as_json: bool) -> None:
     """Apply the migrations of a schema that the database at PATH lacks, in order.
 

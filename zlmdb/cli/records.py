@@ -16,7 +16,7 @@ from .group import ABSENT, command, record_command
 _PATH = click.argument("path", type=click.Path(path_type=Path))
 _TABLE = click.argument("table")
 _UNPICKLE = click.option(
-    "--unpickle", is_flag=True, help="Load pickles, which can run any code; else show their bytes."
+    "--unpickle", is_flag=True, help="Load pickles, which can run any code; otherwise show their bytes."
 )
 _MAP = click.option("--map", "as_map", metavar="MAP", help="The map of a table without types, such as MapUuidCbor.")
 
@@ -25,7 +25,7 @@ _MAP = click.option("--map", "as_map", metavar="MAP", help="The map of a table w
 @_PATH
 @_TABLE
 @click.argument("key")
-@click.option("--raw", is_flag=True, help="Write a text, or bytes, as they are: control characters, too.")
+@click.option("--raw", is_flag=True, help="Write a text or bytes unchanged, control characters included.")
 @_UNPICKLE
 @_MAP
 def get(path: Path, table: str, key: str, raw: bool, unpickle: bool, as_map: Optional[str], as_json: bool) -> None:
@@ -61,13 +61,12 @@ def _write_raw(value: Any, kind: str) -> None:
 @click.argument("value")
 @_MAP
 def put(path: Path, table: str, key: str, value: str, as_map: Optional[str], as_json: bool) -> None:
-    """Store VALUE under KEY in TABLE of the database at PATH, in place of what is there.
+    """Store VALUE under KEY in TABLE of the database at PATH; replace an existing record.
 
-    VALUE is JSON for documents and numbers, the text itself for texts, hexadecimal for bytes; pickles and arrays are
-    written by programs. Of a model class the file holds the fields: VALUE must have these, with their types. What the
-    class itself checks beyond that is not known here. A table with indexes is refused, because only your program knows
-    how their keys are made.
-    A KEY or VALUE that begins with a dash and is no number comes after --.
+    VALUE is JSON for documents and numbers, the text itself for texts, hexadecimal for bytes; only programs can write
+    pickles and arrays. For a model class, VALUE must have the fields that the file records, with their types. The
+    command does not know further checks of the class. A table with indexes is refused, because only your program knows
+    how to make their keys. If a KEY or VALUE begins with a dash and is not a number, write -- before it.
     """
     with opened(path, table, write=True, as_map=as_map) as contents:
         contents.table._check_write()  # before the value is looked at
@@ -99,10 +98,10 @@ def delete(path: Path, table: str, key: str, as_map: Optional[str], as_json: boo
 @_PATH
 @_TABLE
 @click.option("--from", "start", metavar="KEY", help="The first key.")
-@click.option("--to", "stop", metavar="KEY", help="The key before which the range ends.")
-@click.option("--through", metavar="KEY", help="The key behind which the range ends.")
-@click.option("--prefix", metavar="PARTS", help="Leading parts of tuples, each whole, as a JSON list.")
-@click.option("--startswith", metavar="TEXT", help="What the keys, or the parts behind --prefix, begin with.")
+@click.option("--to", "stop", metavar="KEY", help="The end of the range; it is not included.")
+@click.option("--through", metavar="KEY", help="The last key, which is included.")
+@click.option("--prefix", metavar="PARTS", help="Leading parts of tuples, each complete, as a JSON list.")
+@click.option("--startswith", metavar="TEXT", help="The beginning of the keys, or of the parts after --prefix.")
 @click.option("--reverse", is_flag=True, help="From the last key backwards.")
 @click.option("--limit", type=click.IntRange(min=0), metavar="N", help="At most N records.")
 @click.option("--keys", "only_keys", is_flag=True, help="Keys only; values are not read.")

@@ -94,9 +94,9 @@ def _is_stream(file: str) -> bool:
 @click.option("--lmdb", type=click.Choice(["0.9", "1.0"]), help="The LMDB format of the new file.")
 @click.option(
     "--max-line", type=click.IntRange(min=1), default=MAX_LINE, metavar="BYTES", show_default=True,
-    help="The longest line to read. A value of a GiB takes one of 1.5 GiB.",
+    help="The longest line to read. A value of 1 GiB needs a line of 1.5 GiB.",
 )  # fmt: skip
-@click.option("--no-check", is_flag=True, help="Do not read the values: faster, and for damaged ones.")
+@click.option("--no-check", is_flag=True, help="Do not read the values: faster, and stores damaged values.")
 def load(
     file: IO[bytes], path: Path, layout: Any, lmdb: Optional[str], max_line: int, no_check: bool, as_json: bool
 ) -> None:

@@ -28,6 +28,7 @@ from .report import CheckReport, Kind, Problem, TableReport
 from .undeclared import NotComputable, index_storage
 
 _EVERY = 10_000  # records between two reports of progress
+_OURS = (b"i:", b"t:")  # what names of sub-databases of tables and indexes begin with
 
 
 def check(store: Store, declared: Mapping[str, Storage[Any, Any]], told: Optional[Told] = None) -> CheckReport:
@@ -95,9 +96,17 @@ class _Check:
             except (errors.DecodeError, ValueError, TypeError, AttributeError) as error:
                 self._problem("catalogue", f"the catalogue cannot be read: {error}")
                 return {}
+            unknown = self._in_main(txn)  # those of no table of the catalogue are opened, too, to see what is in them
         keyspaces = [keyspace for slot in slots.values() for keyspace in self._keyspaces(slot)]
-        self.store.open_spaces([keyspace.space for keyspace in keyspaces if keyspace.space is not None])
+        self.store.open_spaces({*unknown, *(keyspace.space for keyspace in keyspaces if keyspace.space is not None)})
         return slots
+
+    def _in_main(self, txn: Transaction) -> list[bytes]:
+        """The names of sub-databases that look like ours."""
+        if not (self.store.traits.by_name and self.store.engine.names_in_main):
+            return []
+        names = (bytes(key).rstrip(b"\0") for key in txn.cursor().iternext(True, False))
+        return [name for name in names if name.startswith(_OURS)]
 
     def _keyspaces(self, slot: Slot) -> list[Keyspace]:
         return [self.catalogue.keyspace(slot), *(self.catalogue.index_keyspace(slot, name) for name in slot.indexes)]
@@ -134,7 +143,7 @@ class _Check:
         found = {bytes(key).rstrip(b"\0") for key in self.txn.cursor().iternext(True, False)} - {b""}
         for name in sorted(found - known - {layout.GUARD[0], foreign}):
             space = self.store.space(name)
-            if not name.startswith((b"i:", b"t:")) or (space is not None and self._entries(space.handle)):
+            if not name.startswith(_OURS) or (space is not None and self._entries(space.handle)):
                 self._problem("catalogue", f"the sub-database {name.decode(errors='replace')!r} is of no known table")
         for name in sorted(known - found):
             self._problem("catalogue", f"the sub-database {name.decode(errors='replace')!r} is missing")

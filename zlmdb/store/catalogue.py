@@ -23,6 +23,7 @@ from .store import Store
 FIRST_SLOT, LAST_SLOT = 1, 65534
 
 _BY_HAND = b"a:slot "
+_KINDS = (b"t:", b"a:", b"m:", layout.MAGIC_KEY)  # what keys of the catalogue of the tables layout begin with
 """What the catalogue's keys of the indexes of maps with hand-given slots begin with."""
 
 _HISTORY = 32
@@ -214,7 +215,8 @@ class TablesCatalogue:
 
     def damage(self, txn: Transaction) -> list[str]:
         """The problems of the catalogue, although it can be read."""
-        return []
+        keys = (bytes(key) for key in txn.cursor(self._handle()).iternext(True, False))
+        return [f"it has the key {key!r}, which says nothing" for key in keys if not key.startswith(_KINDS)]
 
     def guarded(self, txn: Transaction) -> dict[bytes, str]:
         """What raw keys begin with that raw writes would break, and what follows the records there."""

@@ -576,13 +576,14 @@ class Store:
             path=self.engine.path,
         )
 
-    def look_at_file(self, now: float) -> None:
-        """Before a write, at most once a second: see that the file is the one that was opened, and clear dead readers.
+    def look_at_file(self, now: float, timeout: Optional[float]) -> None:
+        """Before a write, at most once a second: see that the files are those that were opened, and clear dead readers.
 
         What they hold back would make the file grow for as long as it is open. Raises as `Engine.check_file` does.
         """
         self.look_at = now + _LOOK_AGAIN
         self.engine.check_file()
+        self.writer.check_file(timeout)
         self.end_dropped()
         self.clear_readers()
 

@@ -203,7 +203,7 @@ class Transaction:
         if store.full:
             store.make_room()
         if now >= store.look_at:
-            store.look_at_file(now)
+            store.look_at_file(now, self._timeout)
         held = self._held
         if store.gate is None and not store.provisional:
             try:

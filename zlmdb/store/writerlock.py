@@ -132,6 +132,21 @@ class WriterLock:
                 with self._changed:
                     self._changed.notify()
 
+    def check_file(self, timeout: Optional[float]) -> None:
+        """While this thread has the lock: if the lock file was removed or replaced, lock what others lock now.
+
+        Raises `WriterTimeout`.
+        """
+        file = self._file
+        if file is None or self.path is None or fcntl is None or _is_at(file, self.path):
+            return
+        log.warning("%s was removed or replaced while it was locked; it is made again", self.path)
+        self.close()
+        file = self._file = self._opened(self.path)
+        if not _locked(file):
+            self._wait_for_process(file, time.monotonic(), timeout)
+        self._sign(file)
+
     def end_leftovers(self) -> None:
         """Clear what was left open by a block that is over: of this thread, or of one that has ended meanwhile."""
         hold = self._claims.get(0)
@@ -279,6 +294,14 @@ class Claim:
 def is_alive(thread: int) -> bool:
     """Whether there is a thread with this identifier."""
     return any(one.ident == thread for one in threading.enumerate())
+
+
+def _is_at(file: int, path: str) -> bool:
+    """Whether the open *file* is what has that path."""
+    try:
+        return os.path.samestat(os.fstat(file), os.stat(path))
+    except OSError:
+        return False
 
 
 def _locked(file: int) -> bool:
