@@ -6,8 +6,11 @@ comparison asks before whether there is a value, as a program has to.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable
 from typing import Any
+
+_numbers = itertools.count()
 
 
 class Expression:
@@ -48,7 +51,7 @@ class Field:
         return path_source(self._path)
 
     def _compared(self, operator: str, other: Any) -> Expression:
-        name = f"c{id(other)}"
+        name = f"c{next(_numbers)}"
         return Expression(f"({self._source} {operator} {name})", {name: other})
 
     def _ordered(self, operator: str, other: Any) -> Expression:

@@ -15,7 +15,7 @@ from ..shown import shortened
 from ..store.ranges import keys_from, seek
 from ..store.scans import Written
 from ..store.transaction import Ended, Transaction
-from . import upkeep
+from . import atomic, upkeep
 from .bulkwrites import put_all
 from .compiled.indexed import kind_of
 from .compiled.points import REQUIRED
@@ -44,6 +44,7 @@ W = TypeVar("W")
 
 _get_ident = threading.get_ident
 _CHUNK = 1000
+MISSING: Any = object()  # no argument
 
 
 class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=TableType):
@@ -468,6 +469,31 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
         if stored:
             self._txn._count(1, 0)
         return stored
+
+    def replace(self, key: K, value: V, /) -> bool:
+        """Store *value* under *key* if there is a record already; whether it was stored.
+
+        A value that does not fit raises in either case.
+        """
+        return atomic.replace(self, key, value)
+
+    def change(self, key: K, how: Callable[[V], Optional[V]], /, default: V = MISSING) -> Optional[V]:
+        """Call *how* with the value under *key*, store what it returns, and return that.
+
+        If *how* returns None, the record is deleted; if it raises, nothing changes. If there is no record, *how* gets
+        *default*; without a default, this raises `KeyError`. A function that changes the object in place must return
+        it: None after such a change raises TypeError. Raises ValueError for a record that an enclosing `edit` block is
+        editing.
+        """
+        return atomic.change(self, key, how, None if default is MISSING else (default,))
+
+    def increment(self, key: K, /, by: Any = 1) -> V:
+        """Add *by* to the number under *key*, and return the sum. If there is no record, store *by*.
+
+        Raises TypeError if the value is not a number, `EncodeError` if the sum does not fit its type.
+        """
+        total: V = atomic.increment(self, key, by)
+        return total
 
     @contextmanager
     def edit(self, key: K, /) -> Generator[V, None, None]:

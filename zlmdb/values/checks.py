@@ -1,8 +1,9 @@
-"""The source of functions that check values: one flat function for a type, as checks are what writing costs most.
+"""Generates the source of functions that check values: one flat function for each type.
 
-Each shape adds the lines for itself (`Shape.test`). Only what is common is spelled out there; whatever does not pass
-at once is left to its ``fits``, which has the last word. Measured on CPython 3.11: a test in a loop takes 15 ns an
-item, what runs in C, such as ``set(map(type, x))``, 15 to 25; names in parameters with defaults are found no faster.
+Checks take most of the time of a write. Each shape adds its own lines (`Shape.test`). The lines handle only common
+values; a value that does not pass at once is left to the shape's ``fits``, which decides. Measured on CPython 3.11: a
+test in a loop takes 15 ns an item, a test in C, such as ``set(map(type, x))``, 15 to 25; names in parameters with
+defaults are found no faster.
 """
 
 from __future__ import annotations

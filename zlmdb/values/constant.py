@@ -1,4 +1,4 @@
-"""Which values cannot be changed in place: of those an edit has nothing to store."""
+"""Decides which values cannot be changed in place, so that an edit cannot change them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How deep a value may be nested: as deep in every format, so that whatever reads the file can read it.
+"""The maximum depth of a value: the same in every format, so that every reader of the file can read it.
 
 Every library has a limit of its own, and so have the stack of Python and the tools of other languages.
 """

@@ -1,12 +1,12 @@
-"""What a file records of the type of its values: the fields of the model classes in it, as plain data.
+"""The description of a type of values in a file: the fields of its model classes, as plain data.
 
 A description is a map of the ``type`` of the values and the ``models`` in it. A type is a text (``"str"``) or a list of
-what it is made of (``["list", "str"]``); ``["model", 0]`` is the first of the models. A model has a ``kind`` and
-``fields``, in order, each with its ``name`` when stored, its ``type``, and where it has one its ``default``; ``made``
-says that there is one which is no plain data, ``absent`` that records may lack the field.
+its parts (``["list", "str"]``); ``["model", 0]`` is the first of the models. A model has a ``kind`` and ``fields``, in
+order, each with its ``name`` when stored, its ``type``, and its ``default`` if there is one; ``made`` means that the
+default is not plain data, ``absent`` that records may lack the field.
 
-Kinds: a ``map`` has its fields by name, a ``list`` by position, ``ids`` are the numbers of FlatBuffers, and a
-``struct`` of theirs never changes.
+Kinds: a ``map`` has its fields by name, a ``list`` by position, ``ids`` by the numbers of FlatBuffers, and a ``struct``
+of FlatBuffers never changes.
 """
 
 from __future__ import annotations

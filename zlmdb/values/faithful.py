@@ -1,4 +1,4 @@
-"""Plain data that a format would give back as something else: they are refused when they are written."""
+"""Refuses, on writing, plain data that a format would return as another value."""
 
 from __future__ import annotations
 

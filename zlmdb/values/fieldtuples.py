@@ -1,12 +1,13 @@
 """Model classes as pickles of a tuple of their fields: half the time of a pickle of the object.
 
-The first item of the tuple says what the others are: ``1f3a5c77:name,email,age``, the names of the fields in order, led
-by a checksum of their types; a name may be followed by the mark of a type that is `packed`. Where it is the same as the
-class has today, nothing needs to be looked at. Where it is not (the class has changed since, or nobody checked the
-value when it was written, and then there is no checksum) fields are found by name, missing ones get their defaults,
-others are ignored, and what comes out is checked.
+The first item of the tuple describes the others: ``1f3a5c77:name,email,age`` is a checksum of their types and the names
+of the fields in order; a name may be followed by the mark of a type that is `packed`. If the description equals that of
+the current class, nothing is checked. Otherwise (the class has changed since, or the value was written without a check,
+and then there is no checksum) fields are found by name, missing ones get their defaults, unknown ones are ignored, and
+the result is checked.
 
-Only what would be the same to the program is pickled so: `fields_suffice` says which classes.
+Only objects that the program cannot distinguish from the original are pickled so: `fields_suffice` decides which
+classes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The names of `zlmdb.values` that are imported when they are first used: a program uses one format or two."""
+"""The names of `zlmdb.values` that are imported on first use, because a program uses few formats."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """UUIDs, dates and times inside pickled field tuples: as numbers and bytes, in a third of the time of their pickles.
 
-pickle asks such an object how it is made, and names its class in every record. Each type here has a mark, which the
-fingerprint of the tuple carries after the name of the field: ``id=u,born=d,seen=t``.
+pickle calls a method of such an object, and writes the name of its class into every record. Here each type has a mark
+instead, which the fingerprint of the tuple has after the name of the field: ``id=u,born=d,seen=t``.
 """
 
 from __future__ import annotations

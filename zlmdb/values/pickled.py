@@ -1,4 +1,4 @@
-"""Encoder and decoder of pickles of one type: checked, of fields only where that suffices, of allowed classes only."""
+"""The encoder and decoder of pickles of one type: with checks, tuples of fields, and allowed classes."""
 
 from __future__ import annotations
 

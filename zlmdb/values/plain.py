@@ -1,8 +1,8 @@
-"""Values of fixed meaning: the named ones of the classic maps, and the bare Python types.
+"""Values without a model: the named types of the classic maps, and the plain Python types.
 
-The bytes are those of zlmdb <= 26. Two families share them: the named types (`String`, `Uuid`, ...) store None as their
-zero value ("" / the nil UUID / the epoch / zero bytes / the empty set), the bare Python types refuse None.
-Integers are big-endian. All read memoryviews as well as bytes.
+The bytes are those of zlmdb 26. Two families share them: the named types (`String`, `Uuid`, ...) store None as their
+zero value ("" / the nil UUID / the epoch / zero bytes / the empty set), the plain Python types refuse None. Integers
+are big-endian. All read memoryviews as well as bytes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Values by the fields that a file records of them, where their class is not at hand."""
+"""Values by the fields that a file records, for programs that do not have their class."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What recurs in values, such as the keys of their dicts: met often enough, it gets a function of its own."""
+"""Recurring parts of values, such as the keys of their dicts: a part that occurs often gets its own function."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""Reading pickles that may name certain classes only, and that change nothing but what they make.
+"""Reads pickles that may name certain classes only, and may change only objects that they created.
 
 A pickle is a program. It may call the classes that it names, and it sets attributes and items: also of a class, of a
-member of an enum or of whatever else was there before, which then is changed for the whole process. So a pickle is
-read here in one of two ways:
+member of an enum or of any other existing object, which then is changed for the whole process. So zlmdb reads a pickle
+in one of two ways:
 
-* Without any class, by the unpickler of Python: a pickle that names nothing can only make plain data.
-* Where it names a class, by an unpickler in Python, that asks before each step whether the object which the step would
-  change was made in this very load.
+* Without any class, by the unpickler of Python: a pickle that names nothing can only create plain data.
+* With a class, by an unpickler in Python, which checks before each step that the object to change was created by this
+  pickle.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The scalars that a model may hold: what fits them, and how each format writes those it has no type for.
+"""The scalar types of a model: their checks, and their form in formats that do not have the type.
 
-MessagePack, CBOR and JSON know null, bool, int, float and text; the first two bytes as well, and MessagePack points in
-time. Everything else is text: UUIDs canonical, decimals as printed, enums as their values, dates and times by RFC 3339
-(aware datetimes in UTC with ``Z``), durations by ISO 8601. msgspec writes the same texts on CPython.
+MessagePack, CBOR and JSON have null, bool, int, float and text; the first two also have bytes, and MessagePack points
+in time. All other types are text: UUIDs canonical, decimals as printed, enums as their values, dates and times by RFC
+3339 (aware datetimes in UTC with ``Z``), durations by ISO 8601. msgspec writes the same texts on CPython.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What a container, a record or a union of types asks of a value, down to its `scalars`.
+"""The conditions on containers, records and unions, down to their `scalars`.
 
-One description serves the check of every write (msgspec, which is fast, trusts what it encodes), the texts of errors
-with the path inside the object, and the conversion where msgspec cannot do it: sets, in an order of their own, and
-everything on PyPy.
+One description serves the check of every write (msgspec, which is fast, trusts the values that it encodes), the texts
+of errors with the path inside the object, and the conversion where msgspec cannot do it: sets, in an order of their
+own, and everything on PyPy.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""All that is generated for one type."""
+"""The generated functions of one type."""
 
 from __future__ import annotations
 

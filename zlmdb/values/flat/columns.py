@@ -1,7 +1,7 @@
-"""Single fields of stored objects, read at their constant offsets: what a filter or a projection needs of a record.
+"""Single fields of stored objects, read at their constant offsets, for filters and projections.
 
-A record that begins as ours do has its fields where `layout` puts them. One `unpack_from` takes that beginning together
-with the numbers of the fields in question; a record with any other beginning is for the decoder.
+A record that begins as zlmdb writes it has its fields at the positions in `layout`. One `unpack_from` reads that
+beginning together with the numbers of the required fields; the decoder reads a record with any other beginning.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Dicts whose keys have been met before: records tend to come with the same ones over and over.
+"""Dicts with recurring keys: many records often have the same keys.
 
-Of the bytes of such a dict only the values differ. When a set of keys has been met often, it gets a function of its
-own, which reads all values at once and compares all other bytes with those seen before: where the vtable, the entries
-and their keys are depends on nothing else, so that reading entry by entry would give the same keys.
+In the bytes of such a dict only the values differ. A set of keys that occurs often gets its own function, which reads
+all values at once and compares all other bytes with those seen before: the positions of the vtable, of the entries and
+of their keys depend on nothing else, so reading entry by entry would give the same keys.
 """
 
 from __future__ import annotations

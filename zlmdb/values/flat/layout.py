@@ -1,10 +1,10 @@
-"""Where our own bytes put things: one layout a table, of which only the vtable says what is absent.
+"""The layout of the buffers that zlmdb writes: one per table, in which only the vtable says which fields are absent.
 
-A block is a table and all it refers to, positions in it count from the start of the table. The fields lie in the order
-of their sizes, so that none needs padding; absent ones keep their room. What is referred to follows: first what always
-takes the same number of bytes, which is then written and read with the fields; then what holds eight-byte numbers, then
-the rest. Blocks that hold eight-byte numbers begin four bytes past a multiple of eight; only vectors of tables of one
-vtable, where they are first, may begin on one.
+A block is a table and everything that it refers to; positions in it count from the start of the table. The fields lie
+in the order of their sizes, so that none needs padding; absent fields keep their space. The objects that it refers to
+follow: first those that always take the same number of bytes, which are then written and read with the fields; then
+those that contain eight-byte numbers; then the rest. Blocks that contain eight-byte numbers begin four bytes past a
+multiple of eight; only vectors of tables of one vtable, if they come first, may begin on one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The fields of a model class: how each is got from an object, and how an object is made of them."""
+"""The fields of a model class: how to take each from an object, and how to create an object from them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What a field may hold, in the terms of FlatBuffers, with the Python that checks, writes and reads it.
+"""The types of fields in FlatBuffers, with the Python source that checks, writes and reads them.
 
-The Python is in templates: expressions in which ``$`` stands for the value. The names they use are kept beside the
-schema (`Schema.names`).
+The source is in templates: expressions in which ``$`` is the value. The names that they use are kept beside the schema
+(`Schema.names`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Layouts that others chose, and functions to read each: of older and newer classes, of the official builder.
+"""Functions to read layouts of other writers: of older and newer classes, and of the official builder.
 
-A table whose vtable is not ours is read field by field. When the same vtable has been met a few times, it gets a
-function of its own, which reads the fields at once as with our own layout.
+A table with another vtable than zlmdb's is read field by field. A vtable that occurs a few times gets its own function,
+which reads the fields at once, as with zlmdb's own layout.
 """
 
 from __future__ import annotations

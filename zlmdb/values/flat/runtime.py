@@ -1,4 +1,4 @@
-"""What the generated code calls, and the names that templates use."""
+"""Functions that generated code calls, and the names that templates use."""
 
 from __future__ import annotations
 

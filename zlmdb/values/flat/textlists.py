@@ -1,4 +1,4 @@
-"""Lists of texts that have been met before, such as tags: their vectors are the same bytes wherever they lie."""
+"""Recurring lists of texts, such as tags: their vectors have the same bytes at any position."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The generated encoder: one function a table, the root's with the constant head of a buffer folded in."""
+"""The generated encoder: one function per table; that of the root also writes the constant head of a buffer."""
 
 from __future__ import annotations
 
