@@ -145,9 +145,13 @@ def open(
     if timeout is not None and timeout < 0:
         raise ValueError(f"timeout={timeout!r}: expected seconds, 0 or more, or None to wait forever")
     location = None if path is None else os.fspath(path)
+    others: dict[str, Any] = {} if lock else {"lock": False}  # an engine need not know what is not asked for
+    if lib_version is not None:
+        others["lib_version"] = lib_version
+    if mode is not None:
+        others["mode"] = mode
     options = openstores.checked_options(
-        location, readonly=readonly, maxsize=maxsize, durability=durability,
-        **_unusual(lock=(lock, True), lib_version=(lib_version, None), mode=(mode, None)),
+        location, readonly=readonly, maxsize=maxsize, durability=durability, **others
     )  # fmt: skip
     return _opened(
         Opening(
@@ -257,7 +261,9 @@ class Database(Operations, Generic[S_co]):
 
     def _attach_tables(self, *, create: bool, migrating: bool) -> None:
         """Compare schema and file, and create what is missing. *migrating*: tables that differ wait for migrations."""
-        declared = {**declarations(self._schema), **{name: (one.cls, one.declared) for name, one in self._made.items()}}
+        declared = declarations(self._schema)
+        if self._made:
+            declared = {**declared, **{name: (one.cls, one.declared) for name, one in self._made.items()}}
         store = self._store
         found = attach(
             self._open_store if store is None else store,
