@@ -21,7 +21,7 @@ with zlmdb.open("data", Store) as db:
     with db.write() as t:                                 # t is a Store: your tables, in one transaction
         if "ann@example.com" not in t.users.by_email:
             t.users.add(User("Ann", "ann@example.com", 31))
-        t.logins["ann"] = t.logins.get("ann", 0) + 1
+        t.logins.increment("ann")
     with db.read() as t:                                  # a snapshot, which waits for nobody
         print(t.users.by_email["ann@example.com"])
         thirties = t.users.where(lambda user: 30 <= user.age < 40).order_by(lambda user: user.name)
