@@ -111,6 +111,8 @@ def test_opening_a_known_file_takes_few_calls_and_compiles_nothing(counts: dict[
 def test_the_first_use_of_a_table_compiles_one_source_for_reading_and_one_for_writing(
     counts: dict[str, list[int]], work: str, calls: int, sources: int
 ) -> None:
+    if sys.version_info < (3, 11) and work == "query":
+        calls += 23  # what counts keeps the variables of the read before, so that its table is bound anew
     assert counts[work][0] <= calls
     assert counts[work][1] <= sources
 

@@ -189,7 +189,7 @@ def queries(t: Store, key: UUID) -> None:
     t.users.where(lambda u: u.name)  # type: ignore[arg-type, return-value]  # pyright: ignore[reportArgumentType, reportAttributeAccessIssue, reportCallIssue]
     t.users.where(lambda u: t.users[u.name].age == 3)  # type: ignore[index]  # pyright: ignore[reportArgumentType]
     t.users.where(lambda u: t.users[key].aeg == 3)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
-    t.users.where(lambda k, u: k > 3)  # type: ignore[arg-type, misc]  # pyright: ignore[reportOperatorIssue]
+    t.users.where(lambda k, u: k > 3)  # type: ignore  # versions of mypy tell different codes  # pyright: ignore[reportOperatorIssue]
     t.users.where(lambda a, b, c: True)  # type: ignore[arg-type, misc]  # pyright: ignore[reportArgumentType, reportCallIssue]
     t.users.where(lambda k, u: t.users.by_age[u.age])  # type: ignore[arg-type, misc]  # pyright: ignore[reportArgumentType, reportCallIssue]
     t.users.where(t.users.by_age[30])  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
