@@ -99,6 +99,21 @@ def test_opening_what_is_there_does_not_wait(path: Path, layout: Any, busy: Busy
         assert len(plain.tables()) == 2
 
 
+@pytest.mark.parametrize("asked", ["stats", "tables", "check"])
+def test_what_is_asked_as_the_first_thing_after_the_writer_has_ended(
+    path: Path, layout: Any, busy: Busy, asked: str
+) -> None:
+    """It opens the file anew, whose handles are others then."""
+    with zlmdb.open(path, Store, layout=layout) as db:
+        assert db._open_store.provisional
+        busy()
+        db._open_store._try_at = 0.0
+        assert getattr(db, asked)() is not None
+        if asked == "stats":
+            assert not db._open_store.provisional
+        assert numbers(db) == {"a": 1, "b": 2}
+
+
 def test_opening_without_a_schema_does_not_wait(path: Path, busy: Busy) -> None:
     with zlmdb.open(path) as db, db.read() as t:
         assert dict(t["numbers"]) == {"a": 1}

@@ -53,9 +53,10 @@ def sizes(store: Store) -> dict[str, Any]:
     Entries and pages are those of the main database and of all open spaces, in one snapshot. LMDB does not report the
     content of its free list, so *reclaimable* is the rest of the file: the pages of that list, and the list itself.
     """
-    spaces = [MAIN, *store.spaces.values()]  # first: a transaction does not see those of after it
+    names = list(store.spaces)  # first: a transaction does not see those of after it
     with store.reading() as txn:
-        found = [txn.stat(space.handle) for space in spaces]
+        # Handles later: where the environment was opened anew for this transaction, they are others.
+        found = [txn.stat(space.handle) for space in (MAIN, *[store.spaces[name] for name in names])]
     summed = {name: sum(one[name] for one in found) for name in ("entries", *_PAGES)}
     engine, env = store.engine, store.environment
     measured = {**found[0], **summed, **env.info()}
@@ -97,13 +98,14 @@ def _slots(store: Store) -> list[Slot]:
 def _measure(store: Store, slot: Slot) -> tuple[int, int]:
     """The records of a table, and the bytes that they take: whole pages in the tables layout, else keys and values."""
     keyspace = catalogue_of(store).keyspace(slot)
-    space = store.space(keyspace.space)
-    if space is None:
+    if store.space(keyspace.space) is None:
         store.open_spaces([keyspace.space or SLOTS])
-        space = store.space(keyspace.space)
-    if space is None:
+    if store.space(keyspace.space) is None:
         return 0, 0
     with store.reading() as txn:
+        space = store.space(keyspace.space)  # as in `sizes`
+        if space is None:
+            return 0, 0
         if not keyspace.prefix:
             measured = txn.stat(space.handle)
             pages = measured.get("branch_pages", 0) + measured.get("leaf_pages", 0) + measured.get("overflow_pages", 0)
