@@ -48,10 +48,12 @@ ROWS = [
     ["tables.selection"],
     ["tables.changing", "tables.grouped"],
     ["tables.compiled.indexed", "tables.indexstate", "tables.indexview", "tables.upkeep"],
-    ["tables.atomic", "tables.bulkwrites", "tables.index", "tables.paging"],
+    ["tables.atomic", "tables.bulkwrites", "tables.index", "tables.links", "tables.paging"],
+    ["tables.foreignkey", "tables.removal"],
     ["tables.tableclass"],
     ["tables.table"],
     ["schema.declaration"],
+    ["schema.links"],
     ["schema.evolution", "schema.made", "schema.plaindata", "schema.rewrite"],
     ["schema.verdict"],
     ["schema.attach"],
@@ -90,6 +92,10 @@ LATE: dict[tuple[str, str], str] = {
     ("tables.index", "tables.table"): "annotations: an index is a descriptor on a table",
     ("tables.indexview", "tables.table"): "annotations: a view reads a table",
     ("tables.bulkwrites", "tables.table"): "annotations: it writes to a table",
+    ("tables.changing", "tables.removal"): "few tables have links to them",
+    ("tables.links", "tables.table"): "annotations: a link is of two tables",
+    ("tables.foreignkey", "tables.table"): "annotations: a link is a descriptor on a table",
+    ("tables.removal", "tables.table"): "annotations: it deletes from tables",
 }
 
 

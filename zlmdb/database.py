@@ -274,6 +274,12 @@ class Database(Operations, Generic[S_co]):
             migrating=migrating,
         )
         self._storages = {name: (cls, storage) for (name, (cls, _)), storage in zip(declared.items(), found)}
+        for _, one in declared.values():
+            if one.linked:
+                from .schema.links import wire  # late: few schemas have links
+
+                wire(declared, self._storages)
+                break
 
     def _attach_again(self) -> None:
         """Use the new shape of tables in all transactions from now on."""

@@ -23,6 +23,7 @@ from ..store.store import Store
 from ..tables.indexstorage import IndexStorage
 from ..tables.storage import Storage
 from ..values import from_name as value_from_name
+from .linked import broken_links
 from .progress import Progress, Told, silent
 from .report import CheckReport, Kind, Problem, TableReport
 from .undeclared import NotComputable, index_storage
@@ -122,6 +123,13 @@ class _Check:
         for slot in slots.values():
             self._table(slot, maps)
         self._by_hand(slots, maps)
+        if any(slot.referred for slot in slots.values()):
+            self._links(slots)
+
+    def _links(self, slots: dict[str, Slot]) -> None:
+        """Every link of a record leads to a record."""
+        for lost in broken_links(self.store, self.txn, slots):
+            self._problem("link", lost.text, table=lost.table, index=lost.name, key=shortened(lost.key))
 
     def _names(self, slots: dict[str, Slot]) -> None:
         """Every sub-database belongs to a table, and every table has its sub-database."""

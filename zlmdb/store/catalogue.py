@@ -41,7 +41,7 @@ class Slot:
     class names, for information. *records*: the bytes from which it was read. *fields* describes the fields of the
     values' models (`values.description`), None if they are not recorded; *history* names the declarations that the
     table has had, the latest one last; *unsettled* is the migration that has stored records of a shape which the next
-    one has to complete.
+    one has to complete; *referred* names the links to its records, each as a table and its link.
     """
 
     def __init__(
@@ -60,6 +60,7 @@ class Slot:
         fields: Optional[dict[str, Any]] = None,
         history: Sequence[str] = (),
         unsettled: Optional[str] = None,
+        referred: Sequence[Sequence[str]] = (),
     ) -> None:
         self.name = name
         self.number = number
@@ -75,11 +76,13 @@ class Slot:
         self.fields = fields
         self.history = list(history)
         self.unsettled = unsettled
+        self.referred = [list(one) for one in referred]
 
     def definition(self) -> dict[str, Any]:
         """The part that zlmdb 26 does not store, as a catalogue record."""
         record = {"key": self.key, "value": self.value, "model": self.model, "indexes": self.indexes,
-                  "fields": self.fields, "history": self.history, "unsettled": self.unsettled}  # fmt: skip
+                  "fields": self.fields, "history": self.history, "unsettled": self.unsettled,
+                  "referred": self.referred}  # fmt: skip
         return {name: entry for name, entry in record.items() if entry not in (None, {}, [])}
 
     def add_to_history(self, declaration: str) -> None:
@@ -408,6 +411,8 @@ class ClassicCatalogue:
                 found[slot_prefix(slot.number)] = f"the indexes {', '.join(slot.indexes)}"
             elif slot.fields is not None:
                 found[slot_prefix(slot.number)] = "the fields of its values"
+            elif slot.referred:
+                found[slot_prefix(slot.number)] = "links to its records"
             entries = [one for one in slot.indexes.values() if "table" not in one]
             found.update((slot_prefix(one["slot"]), "the records of the index") for one in entries if "slot" in one)
         return found
@@ -498,6 +503,7 @@ def _slot_of(name: str, record: dict[str, Any], records: tuple[Optional[bytes], 
     texts = ("name", "description", "key", "value", "model", "unsettled")
     history, fields = record.get("history", ()), record.get("fields")
     _check_texts([*[(member, record.get(member)) for member in texts], *zip(("history",) * len(history), history)])
+    referred = [(str(table), str(link)) for table, link in record.get("referred", ())]
     return Slot(
         name=name,
         number=int(record.get("slot", 0)),
@@ -513,6 +519,7 @@ def _slot_of(name: str, record: dict[str, Any], records: tuple[Optional[bytes], 
         fields=None if fields is None else checked_description(fields),
         history=history,
         unsettled=record.get("unsettled"),
+        referred=referred,
     )
 
 

@@ -32,6 +32,7 @@ class DeclaredIndex(Generic[I]):
     """The common part of `Index` and `UniqueIndex`: the declaration of an index on a table class."""
 
     _unique = False
+    _links = False  # whether it is a link to another table
 
     def __init__(
         self,
