@@ -252,28 +252,26 @@ def test_attaching_one_table_after_another_takes_as_many_steps_for_each(
             else:
                 one(db, number)
     first, last = seen
-    assert last.calls < 1.1 * first.calls
+    assert last.calls < 2 * first.calls  # on PyPy it also depends on when garbage is collected
     assert last.bytes < 3 * first.bytes  # in a classic file some share a record
 
 
 @pytest.mark.parametrize("file_layout", ["tables", "classic"])
-def test_using_each_of_many_attached_maps_takes_as_many_steps(
+def test_using_an_attached_map_takes_as_many_steps_in_a_file_of_many(
     tmp_path: Path, file_layout: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each was attached before others, so that what is known of the file is not what it says now."""
-    with zlmdb.Database(tmp_path, layout=file_layout, sync=False) as db:
-        tables = [db.attach_table(classic_map(number)) for number in range(120)]
-        with db.begin() as txn:
-            tables[0][txn, 1]
-            few, many = Steps(monkeypatch), Steps(monkeypatch)
-            with few:
-                for table in tables[1:11]:
+    seen: list[Steps] = []
+    for count in (20, 200):
+        with zlmdb.Database(tmp_path / str(count), layout=file_layout, sync=False) as db:
+            tables = [db.attach_table(classic_map(number)) for number in range(count)]
+            with db.begin() as txn, Steps(monkeypatch) as steps:
+                for table in tables[:10]:
                     table[txn, 1]
-            with many:
-                for table in tables[11:111]:
-                    table[txn, 1]
-    assert many.calls < 11 * few.calls
-    assert many.bytes < 30 * (few.bytes + 100)
+        seen.append(steps)
+    few, many = seen
+    assert many.calls < 2 * few.calls
+    assert many.bytes < 3 * few.bytes + 3000  # in a classic file some share a record
 
 
 ATTACH_ANOTHER = """if 1:

@@ -328,11 +328,10 @@ class ClassicCatalogue:
         for key, record in records.items():
             defined.update(definitions.decode(self._store, key, record))
         batch = self._batch_of(txn)
-        for name, definition in {} if batch is None else batch.changed.items():
-            if definition is None:
+        if batch is not None:
+            for name, definition in batch.changed.items():
                 defined.pop(name, None)
-            else:
-                defined[name] = definition
+                defined.update({} if definition is None else {name: definition})
         return records, defined, numbers
 
     def slot(self, txn: Transaction, name: str, number: int = 0) -> Optional[Slot]:
