@@ -105,19 +105,23 @@ def undeletable(links: Sequence[str]) -> str:
     )
 
 
-def record(catalogue: Catalogue, txn: Transaction, slots: Mapping[str, Slot]) -> None:
-    """Record with each table of *slots*, all of the file, which links lead to it."""
+def record(catalogue: Catalogue, txn: Transaction, slots: dict[str, Slot]) -> None:
+    """Record with each table of *slots*, all of the file, which links lead to it.
+
+    A slot is replaced, and not changed, as others may know it.
+    """
     referred: dict[str, list[list[str]]] = {}
     for slot in slots.values():
         for name, definition in slot.indexes.items():
             link = definition.get("link")
             if link is not None:
                 referred.setdefault(link["to"], []).append([slot.name, name])
-    for slot in slots.values():
+    for name, slot in list(slots.items()):
         now = sorted(referred.get(slot.name, []))
-        if slot.referred != now:
-            slot.referred = now
-            catalogue.write(txn, slot)
+        if list(slot.referred) != now:
+            slots[name] = changed = slot.copy()
+            changed.referred = now
+            catalogue.write(txn, changed)
 
 
 def verify(
