@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import new_class
 from typing import Any, Callable, Optional
 
 import pytest
@@ -199,7 +200,7 @@ def test_a_job_whose_workers_all_die_becomes_a_dead_letter(db: zlmdb.Database[St
 @pytest.mark.parametrize("options", [{"lease": -1}, {"attempts": 0}, {"backoff": float("inf")}])
 def test_options_that_make_no_sense_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(options))):
-        type("Wrong", (zlmdb.Queue,), {}, **options)
+        new_class("Wrong", (zlmdb.Queue[str],), options)
 
 
 def test_seconds_that_make_no_sense_are_refused(memory: zlmdb.Database[Store]) -> None:
@@ -384,6 +385,7 @@ class Disk(zlmdb.Schema):
     done: zlmdb.Table[int, int]
 
 
+@pytest.mark.once  # its processes have to start again and again, which takes a while on PyPy
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="kills")
 def test_killed_workers_do_each_job_exactly_once_in_the_database(tmp_path: Path) -> None:
     path = tmp_path / "db"

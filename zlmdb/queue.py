@@ -13,7 +13,7 @@ from .bell import Bell
 
 T = TypeVar("T")
 
-JobKey = tuple[keys.Uint8, int, UUID]
+JobKey = tuple[int, int, UUID]
 """The key of a job: its state, its rank among the jobs in this state, and its id."""
 
 _READY, _DELAYED, _LEASED, _DEAD = range(4)
@@ -64,7 +64,7 @@ class Lease(Generic[T]):
         return self.key[1] / _SECOND
 
 
-class Queue(Table[JobKey, Job[T]], Generic[T]):
+class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
     """A table of jobs. A worker claims a job for some time; what it does not acknowledge in time is claimed again.
 
     Declare it like a table, ``mails: zlmdb.Queue[Mail]``, or with options as a class of its own::
