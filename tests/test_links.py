@@ -430,6 +430,51 @@ def test_records_of_any_model_lose_their_link() -> None:
         ]  # fmt: skip
 
 
+@dataclass
+class Friend:
+    friends: list[int]
+    groups: frozenset[str] = frozenset()
+
+
+class Groups(Table[str, int]):
+    pass
+
+
+class Friends(Table[int, Friend]):
+    by_friend = ForeignKey["Friends"]("friends", each=True, on_delete="set_none")
+    by_group = ForeignKey[Groups]("groups", each=True)
+
+
+def test_each_element_of_a_list_is_a_link(tmp_path: Path) -> None:
+    with opened(("friends", Friends), ("groups", Groups)) as db:
+        with db.write() as t:
+            t.groups["a"] = 1
+            t.friends.update({1: Friend([]), 2: Friend([2, 1, 2]), 3: Friend([1, 2, 1], frozenset("a"))})
+            assert list(t.friends.by_friend[1].keys()) == [2, 3]
+            for wrong in (Friend([1, 9]), Friend([], frozenset("ab"))):
+                with pytest.raises(zlmdb.DanglingLink):
+                    t.friends[4] = wrong
+            with pytest.raises(zlmdb.StillLinked):
+                del t.groups["a"]
+            del t.friends[1]
+            assert dict(t.friends) == {2: Friend([2, 2]), 3: Friend([2], frozenset("a"))}
+            with t.friends.edit(3) as third:
+                third.groups = frozenset()
+            del t.groups["a"]
+            assert t.friends.select(through=2).delete() == 1
+            assert dict(t.friends) == {3: Friend([])}
+        assert db.check().ok
+    with pytest.raises(TypeError, match="has elements of the type str, and the keys of People are int"):
+        opened(("wrong", with_each("groups")), ("people", People))
+
+
+def with_each(field: str) -> Any:
+    class Wrong(Table[int, Friend]):
+        link = ForeignKey[People](field, each=True)
+
+    return Wrong
+
+
 # -- the file ----------------------------------------------------------------------------------------------------------
 
 

@@ -25,6 +25,7 @@ __all__ = [
     "IndexNotAttached",
     "IndexNotBuilt",
     "InvalidDatabase",
+    "LeaseLost",
     "NestedTransaction",
     "NullValueConstraint",
     "ReadonlyDatabase",
@@ -136,6 +137,10 @@ class DatabaseClosed(Error, RuntimeError):
 
 class DatabaseInUse(Error, RuntimeError):
     """The database is already open with other options, or still has open transactions."""
+
+
+class LeaseLost(Error, RuntimeError):
+    """The lease of a job has ended, and the job belongs to another worker or is a dead letter."""
 
 
 class TransactionClosed(Error, RuntimeError):

@@ -84,6 +84,7 @@ def wire(declared: Declared, storages: Mapping[str, tuple[Any, Storage[Any, Any]
                 tuple(form.definition["fields"]),
                 form.get_key,
                 definition["on_delete"],
+                bool(form.definition.get("each")),
                 bool(definition.get("deferred")),
             )
             source.followers = [*source.followers, link]

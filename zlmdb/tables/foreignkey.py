@@ -55,14 +55,17 @@ class ForeignKey(DeclaredIndex[Any], Generic[T_co]):
     *on_delete* says what the deletion of the record that is referred to does: ``"restrict"`` refuses it with
     `StillLinked`, ``"cascade"`` deletes the records that refer to it, ``"set_none"`` sets their fields to None. To
     store a record whose link leads nowhere raises `DanglingLink`, at once or, if *deferred*, when the transaction
-    commits.
+    commits. With *each*, the field is a list, set or tuple of such keys, and ``"set_none"`` takes the key of a deleted
+    record out of it.
 
     It is also an index: on a table the attribute is an `IndexView`, ``t.books.by_author[ann]``.
     """
 
     _links = True
 
-    def __init__(self, *fields: str, on_delete: OnDelete = "restrict", deferred: bool = False) -> None:
+    def __init__(
+        self, *fields: str, on_delete: OnDelete = "restrict", each: bool = False, deferred: bool = False
+    ) -> None:  # fmt: skip
         if not fields or not all([type(field) is str for field in fields]):
             raise TypeError(
                 f"ForeignKey{fields!r}: name the fields that contain the key of the other table's record, "
@@ -70,7 +73,10 @@ class ForeignKey(DeclaredIndex[Any], Generic[T_co]):
             )
         if on_delete not in _ON_DELETE:
             raise ValueError(f"on_delete={on_delete!r}: expected one of {', '.join(map(repr, _ON_DELETE))}")
+        if each and len(fields) > 1:
+            raise TypeError("each=True takes one field, a list of keys")
         super().__init__(*fields)
+        self._each = each
         self._on_delete: OnDelete = on_delete
         self._deferred = deferred
         self._target: Optional[Target] = None
@@ -116,9 +122,11 @@ class ForeignKey(DeclaredIndex[Any], Generic[T_co]):
 
     def _check_field(self, field: str, hint: Any, part: KeyCodec[Any], target: Target) -> None:
         bare, optional = _bare(hint)
-        if bare is Any:
+        if self._each and bare is not Any:
+            bare = self._element_type(field, bare)
+        if bare is Any or bare is None:
             return
-        if self._on_delete == "set_none" and not optional:
+        if self._on_delete == "set_none" and not optional and not self._each:
             raise TypeError(
                 f"link {self._name!r}: on_delete='set_none' sets the field {field!r} to None, and its type is "
                 f"{_shown(hint)}: make it Optional[{_shown(bare)}]"
@@ -128,9 +136,10 @@ class ForeignKey(DeclaredIndex[Any], Generic[T_co]):
         except TypeError:
             found = ""
         if found != part.name:
+            has = "has elements of the type" if self._each else "is"
             raise TypeError(
-                f"link {self._name!r}: the field {field!r} is {_shown(bare)}, and the keys of {target.class_name} are "
-                f"{target.key.name}: give the field the type of the key"
+                f"link {self._name!r}: the field {field!r} {has} {_shown(bare)}, and the keys of {target.class_name} "
+                f"are {target.key.name}: give the field the type of the key"
             )
 
     def _declared_key(self, model: Any) -> KeyCodec[Any]:

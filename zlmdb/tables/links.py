@@ -31,20 +31,22 @@ class Link:
 
     def __init__(
         self, name: str, source: str, target: str, fields: tuple[str, ...], get: Callable[[Any], Any], on_delete: str,
-        deferred: bool
+        each: bool, deferred: bool,
     ) -> None:  # fmt: skip
         self.name = name
         self.source = source
         self.target = target
         self.fields = fields
         self.on_delete = on_delete
+        self.each = each
         self.deferred = deferred
         self._get = get
 
     def keys(self, value: Any) -> list[Any]:
         """The keys that the record *value* refers to."""
-        key = self._get(value)
-        return [] if key is None or (type(key) is tuple and None in key) else [key]
+        found = self._get(value)
+        keys = (found or ()) if self.each else (found,)
+        return [key for key in keys if key is not None and not (type(key) is tuple and None in key)]
 
     def source_in(self, txn: Transaction) -> Table[Any, Any]:
         """The table whose records refer, in *txn*."""
@@ -141,6 +143,10 @@ class Link:
 
     def without(self, value: Any, gone: set[Any]) -> Any:
         """The record *value*, just read, without its links to the keys *gone*."""
+        if self.each:
+            held: Any = self._get(value)
+            kept = type(held)([key for key in held if key not in gone])
+            return _replaced(value, self.fields[0].split("."), kept)
         for field in self.fields:
             value = _replaced(value, field.split("."), None)
         return value
