@@ -52,7 +52,7 @@ ROWS = [
     ["tables.tableclass"],
     ["tables.table"],
     ["schema.declaration"],
-    ["schema.evolution", "schema.made", "schema.plaindata", "schema.rewrite"],
+    ["schema.evolution", "schema.made", "schema.multi", "schema.plaindata", "schema.rewrite"],
     ["schema.verdict"],
     ["schema.attach"],
     ["classic"],

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from .operations.progress import Progress as Progress
     from .operations.report import CheckReport as CheckReport
     from .operations.statistics import TableInfo as TableInfo
+    from .schema.multi import ListTable as ListTable
+    from .schema.multi import SetTable as SetTable
+    from .schema.multi import ValueList as ValueList
+    from .schema.multi import ValueSet as ValueSet
     from .values import ArraySerializer as ArraySerializer
     from .values import CborSerializer as CborSerializer
     from .values import Compression as Compression
@@ -42,6 +46,7 @@ else:
             ".operations.oldtables": "OldTables",
             ".operations.progress": "Progress",
             ".operations.report": "CheckReport",
+            ".schema.multi": "ListTable SetTable ValueList ValueSet",
             ".values.aliases": "Array Cbor Checked Compressed FlatBuffers Json Msgpack Pickle Snappy Unchecked Zlib "
             "Zstd",
             ".values.array": "ArraySerializer",
