@@ -34,6 +34,7 @@ ROWS = [
     ["store.scans", "store.gate", "store.pool", "store.ranges", "store.readers", "store.writerlock"],
     ["store.layout"],
     ["store.store"],
+    ["store.definitions"],
     ["store.catalogue"],
     ["store.transaction"],
     ["store.snapshot", "store.groups"],
