@@ -313,7 +313,7 @@ class _IndexCheck:
         if self.blind:
             return
         try:
-            entry = self.storage.entry(value, primary, stored=True)
+            entries = self.storage.entries(value, primary, stored=True)
         except NotComputable as error:
             self.blind = True
             self._check.report._note(f"index {self._table}.{self.storage.name}: {error}")
@@ -322,15 +322,14 @@ class _IndexCheck:
             self.blind = True
             self._problem("index", f"the index key cannot be computed: {error!r}", key)
             return
-        if entry is None:
-            return
-        self._expected += 1
-        data = self._check.txn.get(entry, None, self._handle)
-        if data is None:
-            self._problem("index", "the record has no entry", key)
-        elif not self.storage.belongs(data, key, primary):
-            owner = shortened(self.storage.owner_of(data, table))
-            self._problem("duplicate", f"the index key of the record leads to the record {owner}", key)
+        for entry in entries:
+            self._expected += 1
+            data = self._check.txn.get(entry, None, self._handle)
+            if data is None:
+                self._problem("index", "the record has no entry", key)
+            elif not self.storage.belongs(data, key, primary):
+                owner = shortened(self.storage.owner_of(data, table))
+                self._problem("duplicate", f"the index key of the record leads to the record {owner}", key)
 
     def finish(self, table: Optional[Storage[Any, Any]], handle: Handle) -> int:
         """Compare the number of entries, and find those that should not exist. Returns the number of entries."""
@@ -350,7 +349,7 @@ class _IndexCheck:
                 self._problem("index", f"the entry {entry.hex()} has no record", primary.hex())
             elif not self.blind:
                 key = table.decode_key(table.prefix + primary)
-                if index.entry(table.decode_value(stored, key), primary, stored=True) != entry:
+                if entry not in index.entries(table.decode_value(stored, key), primary, stored=True):
                     self._problem("index", f"the entry {entry.hex()} is not that of its record", key)
         except (errors.DecodeError, errors.EncodeError) as error:
             self._problem("index", f"the entry {entry.hex()} does not decode: {error}")

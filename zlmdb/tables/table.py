@@ -311,6 +311,11 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
         self._get = self._put = ended.get
         self._writer = None
 
+    @property
+    def txn(self) -> Transaction:
+        """The transaction, as that of the schema object: ``table.txn.after_commit(function)``."""
+        return self._txn
+
     # -- one record -----------------------------------------------------------------------------------------------
 
     def __getitem__(self, key: K) -> V:
