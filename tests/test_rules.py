@@ -57,7 +57,7 @@ ROWS = [
     ["tables.table"],
     ["schema.declaration"],
     ["schema.links"],
-    ["schema.evolution", "schema.made", "schema.plaindata", "schema.rewrite"],
+    ["schema.evolution", "schema.made", "schema.multi", "schema.plaindata", "schema.rewrite"],
     ["schema.verdict"],
     ["schema.attach"],
     ["classic"],

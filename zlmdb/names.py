@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from .queue import Job as Job
     from .queue import Lease as Lease
     from .queue import Queue as Queue
+    from .schema.multi import ListTable as ListTable
+    from .schema.multi import SetTable as SetTable
+    from .schema.multi import ValueList as ValueList
+    from .schema.multi import ValueSet as ValueSet
     from .values import ArraySerializer as ArraySerializer
     from .values import CborSerializer as CborSerializer
     from .values import Compression as Compression
@@ -46,6 +50,7 @@ else:
             ".operations.oldtables": "OldTables",
             ".operations.progress": "Progress",
             ".operations.report": "CheckReport",
+            ".schema.multi": "ListTable SetTable ValueList ValueSet",
             ".queue": "Job Lease Queue",
             ".values.aliases": "Array Cbor Checked Compressed FlatBuffers Json Msgpack Pickle Snappy Unchecked Zlib "
             "Zstd",

@@ -241,3 +241,18 @@ def a_link_is_an_index_by_the_keys_of_the_other_table(t: Library, key: UUID) -> 
     assert_type(t.books.by_author[key], zlmdb.Selection[int, Book])
     assert_type(t.books.by_class[key].first(), Optional[tuple[int, Book]])
     assert_type(t.books.fields(lambda b: t.authors[b.author].name), zlmdb.Reads[str])
+
+
+class Multi(zlmdb.Schema):
+    tags: zlmdb.SetTable[str, int]
+    visits: zlmdb.ListTable[tuple[str, int], User]
+
+
+def many_values(t: Multi, user: User) -> None:
+    assert_type(t.tags["a"], zlmdb.ValueSet[str, int])
+    assert_type(t.tags["a"].first(), Optional[int])
+    assert_type(t.tags.add("a", 1), bool)
+    assert_type(list(t.tags["a"].select(1)), list[int])
+    assert_type(list(t.visits["a", 1]), list[User])
+    assert_type(list(t.visits.items()), list[tuple[tuple[str, int], User]])
+    t.visits["a", 1].append(user)

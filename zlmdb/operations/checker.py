@@ -23,6 +23,7 @@ from ..store.store import Store
 from ..tables.indexstorage import IndexStorage
 from ..tables.storage import Storage
 from ..values import from_name as value_from_name
+from . import multicheck
 from .linked import broken_links
 from .progress import Progress, Told, silent
 from .report import CheckReport, Kind, Problem, TableReport
@@ -122,6 +123,8 @@ class _Check:
         }
         for slot in slots.values():
             self._table(slot, maps)
+        for problem in multicheck.problems(slots, self._bytes):
+            self.report._add(problem)
         self._by_hand(slots, maps)
         if any(slot.referred for slot in slots.values()):
             self._links(slots)
@@ -178,6 +181,14 @@ class _Check:
         if report.codecs == "plain" and storage is not None:
             indexes = self._plain_indexes(slot, storage)
         self._records(slot.name, report, keyspace, storage, indexes)
+
+    def _bytes(self, slot: Slot) -> Iterator[tuple[bytes, Any]]:
+        """The keys, without the prefix of the table, and values."""
+        keyspace = self.catalogue.keyspace(slot)
+        handle = self.handle(keyspace.space)
+        if handle is not None or keyspace.space is None:
+            for key, data in _rows(self.txn, handle, keyspace.prefix):
+                yield bytes(key)[len(keyspace.prefix) :], data
 
     def _kept(self, storage: Storage[Any, Any]) -> list[IndexStorage]:
         """The declared indexes, except those that another program has dropped or changed meanwhile."""
