@@ -35,8 +35,11 @@ def test_threads_that_write_all_the_time_take_turns() -> None:
 
 def test_a_thread_that_was_called_and_does_not_come_stops_nobody() -> None:
     lock = WriterLock(None)
-    lock._next, lock._turn = Hold(), time.monotonic()  # as after an interrupt
-    lock._waiters.append(Hold())
+    for interrupted in (Hold(), Hold()):
+        interrupted.called = threading.Lock()
+        lock._waiters.append(interrupted)
+    lock._call(time.monotonic())
+    assert lock._next is not None
     mine = Hold()
     lock.acquire(5, mine)
     assert lock.owner == threading.get_ident()
