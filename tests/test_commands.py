@@ -25,6 +25,7 @@ from operated import Store, child, content, data_file, flip, make
 import zlmdb
 from zlmdb.cli import main, output
 from zlmdb.operations.progress import silent
+from zlmdb.store.definitions import key_of
 
 PAGE = Path(__file__).parent.parent / "docs" / "cli.rst"
 ID = str(UUID(int=7))
@@ -314,7 +315,8 @@ def classic(tmp_path: Path) -> Path:
                 zlmdb.MapStringString(70)[txn, f"k{n}"] = f"v{n}"
     del zlmdb.TABLES_BY_UUID[UUID(TABLE)]
     with lmdb.open(str(tmp_path / "old")) as env, env.begin(write=True) as txn:
-        txn.delete(b"\0\0z")  # what zlmdb 26 does not store
+        for key in (b"\0\0z", key_of(TABLE)):
+            txn.delete(key)  # what zlmdb 26 does not store
     return tmp_path / "old"
 
 
@@ -512,7 +514,8 @@ def test_a_guess_at_the_types_of_a_table_does_not_stay_in_the_file(tmp_path: Pat
         packed = db.attach_table(Packed)
         with db.begin(write=True) as txn:
             packed[txn, 1] = {"a": 1}
-        db._open_store.change(lambda txn, _: txn.delete(zlmdb.store.layout.DEFINITIONS_KEY))  # as zlmdb 26 leaves it
+        for key in (zlmdb.store.layout.DEFINITIONS_KEY, key_of(U)):  # as zlmdb 26 leaves it
+            db._open_store.change(lambda txn, _, key=key: txn.delete(key))
     assert run("delete", tmp_path / "db", U, "999", "--map", "MapOidCbor").exit_code == 4
     assert run("put", tmp_path / "db", U, "x", "1", "--map", "MapOidCbor:zlib").exit_code != 0
     assert ok("put", tmp_path / "db", U, "2", '{"b": 2}', "--map", "MapOidCbor:zlib") == ""

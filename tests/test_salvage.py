@@ -16,6 +16,7 @@ from operated import Store, content, data_file, fill, flip, make, mutated, user
 
 import zlmdb
 from zlmdb.store import layout
+from zlmdb.store.definitions import key_of
 
 IMAGES = int(os.environ.get("ZLMDB_TEST_IMAGES", "60"))
 LAYOUTS = pytest.mark.parametrize("layout", ["tables", "classic"])
@@ -143,8 +144,8 @@ def test_no_mutation_crashes_and_what_comes_out_is_sound(layout: Any, tmp_path: 
             report = salvage(tmp_path / "image", tmp_path / f"out {number}")
         except (zlmdb.CorruptDatabase, zlmdb.InvalidDatabase):
             continue
-        if "rows" not in report.copied:
-            continue  # the catalogue had lost its name
+        if "rows" not in report.copied or any("copied as they are" in note for note in report.notes):
+            continue  # the catalogue had lost its name, or that of a type
         came_out += 1
         with zlmdb.open(tmp_path / f"out {number}", readonly=True) as db, db.read() as t:
             assert db.check().ok
@@ -171,13 +172,12 @@ def test_a_type_that_is_no_text_is_damage_of_the_catalogue(layout: Any, member: 
     """In CBOR one bit makes bytes of a text."""
 
     def damage(txn: Any, space: Any) -> None:
-        definitions = (
-            zlmdb.store.layout.decode(txn.get(zlmdb.store.layout.DEFINITIONS_KEY)) if layout == "classic" else {}
-        )
+        classic_key = key_of("logins")
+        definitions = zlmdb.store.layout.decode(txn.get(classic_key)) if layout == "classic" else {}
         record = definitions.get("logins") or zlmdb.store.layout.decode(txn.get(b"t:logins", db=space(b"__zlmdb__")))
         record[member] = b"str"
         if layout == "classic":
-            txn.put(zlmdb.store.layout.DEFINITIONS_KEY, zlmdb.store.layout.encode(definitions))
+            txn.put(classic_key, zlmdb.store.layout.encode(definitions))
         else:
             txn.put(b"t:logins", zlmdb.store.layout.encode(record), db=space(b"__zlmdb__"))
 
@@ -324,9 +324,9 @@ def test_migrations_that_are_no_list_are_lost(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_a_damaged_classic_definition_costs_no_records(wrong: Any, tmp_path: Path) -> None:
     def damage(txn: Any, _: Any) -> None:
-        definitions = layout.decode(txn.get(layout.DEFINITIONS_KEY))
+        definitions = layout.decode(txn.get(key_of("users")))
         definitions["users"] = {**definitions["users"], **wrong} if isinstance(wrong, dict) else wrong
-        txn.put(layout.DEFINITIONS_KEY, layout.encode(definitions))
+        txn.put(key_of("users"), layout.encode(definitions))
 
     make(tmp_path / "db", 10, layout="classic")
     with zlmdb.open(tmp_path / "db", Store) as db:
@@ -342,8 +342,8 @@ def test_a_damaged_classic_definition_costs_no_records(wrong: Any, tmp_path: Pat
 
 def test_a_name_in_the_classic_definitions_that_is_no_text_is_lost(tmp_path: Path) -> None:
     def damage(txn: Any, _: Any) -> None:
-        definitions = layout.decode(txn.get(layout.DEFINITIONS_KEY))
-        txn.put(layout.DEFINITIONS_KEY, layout.encode({**definitions, 7: {}}))
+        definitions = layout.decode(txn.get(key_of("users")))
+        txn.put(key_of("users"), layout.encode({**definitions, 7: {}}))
 
     make(tmp_path / "db", 10, layout="classic")
     with zlmdb.open(tmp_path / "db", Store) as db:

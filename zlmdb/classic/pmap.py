@@ -198,6 +198,7 @@ class PersistentMap(Generic[K, V]):
             f"{class_name}({self._slot})", keyspace.space, keyspace.prefix, key, value, store.environment.max_key_size()
         )
         storage.number = self._slot
+        store.by_hand.add(self._slot)
         return storage
 
     def _same_table(self, store: Store) -> Storage[K, V]:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Optional, Union
 
 from .. import errors
 from ..engines import Transaction
-from ..schema.attach import spaces
+from ..schema.attach import open_all
 from ..schema.declaration import Declaration
 from ..schema.schema import declarations as tables_of
 from ..store.catalogue import Slot, catalogue_of
@@ -125,7 +125,7 @@ def migrate(db: Any, schema: type[Any], *, dry_run: bool = False, told: Optional
     _compare(store, {step.version: step.name for step in steps}, recorded(store))
     running = _Running(db, store, tables_of(schema), steps, told or silent)
     if dry_run:
-        store.open_spaces(spaces(store))
+        open_all(store)
         return _tried(running)
     if not check(store, schema):
         return []
@@ -171,7 +171,7 @@ def _prepare(running: _Running) -> None:
     missing = [name for name in names if name is not None and name not in store.spaces]
     if missing:
         store.change(lambda _, open_space: [open_space(name) for name in missing])
-    store.open_spaces(spaces(store))
+    open_all(store)
 
 
 def _apply(running: _Running, step: Migration, t: Any) -> Optional[Applied]:
@@ -184,6 +184,7 @@ def _apply(running: _Running, step: Migration, t: Any) -> Optional[Applied]:
 
 def _applied(running: _Running, step: Migration, t: Any, before: Union[Transaction, Kept]) -> Applied:
     txn, store = t.txn, running.store
+    txn._catalogue_changed()
     puts, dels = txn._puts, txn._dels
     works_with = running.step(t, before, step)
     run: Any = step.run

@@ -16,6 +16,7 @@ from ..engines import Record, Remains, State, Tree, registry
 from ..keys import from_name as key_from_name
 from ..store import layout
 from ..store.catalogue import LAST_SLOT, Keyspace, Slot, checked_migration, slot_of, slot_prefix, uuid_of
+from ..store.definitions import is_key
 from ..store.layout import Layout
 from ..tables.storage import Storage
 from ..values import from_name as value_from_name
@@ -254,35 +255,35 @@ class _Salvage:
         )
 
     def _classic_definitions(self, records: Mapping[bytes, Optional[bytes]]) -> dict[str, dict[str, Any]]:
-        data = records.get(layout.DEFINITIONS_KEY)
-        if data is None:
-            return {}
         found: dict[str, dict[str, Any]] = {}
-        try:
-            for table, definition in layout.decode(data).items():
-                if is_a(table, str):
-                    found[table] = self._definition(table, definition)
-                else:
-                    self._lose_definition(f"{table!r} is no name of a table")
-        except (ValueError, TypeError) as error:
-            self._lose_definition(str(error))
+        for key, data in records.items():
+            if not is_key(key):
+                continue
+            try:
+                for table, definition in layout.decode(data or b"").items():
+                    if is_a(table, str):
+                        found[table] = self._definition(key, table, definition)
+                    else:
+                        self._lose_definition(key, f"{table!r} is no name of a table")
+            except (ValueError, TypeError) as error:
+                self._lose_definition(key, str(error))
         return found
 
-    def _definition(self, table: str, definition: Any) -> dict[str, Any]:
+    def _definition(self, key: bytes, table: str, definition: Any) -> dict[str, Any]:
         """The valid part of a table's definition; the table is known by its name in any case."""
         known: dict[str, Any] = dict(definition) if is_a(definition, dict) else {}
         indexes = known.pop("indexes", {})
         if not (is_a(definition, dict) and is_a(indexes, dict)):
-            self._lose_definition(f"the definition of table {table} is damaged")
+            self._lose_definition(key, f"the definition of table {table} is damaged")
             return known
         sound = known["indexes"] = {name: entry for name, entry in indexes.items() if _is_index(name, entry)}
         for name in indexes:
             if name not in sound:
-                self._lose_definition(f"the definition of the index {table}.{name} is damaged")
+                self._lose_definition(key, f"the definition of the index {table}.{name} is damaged")
         return known
 
-    def _lose_definition(self, reason: str) -> None:
-        self.report._lose("catalogue", layout.DEFINITIONS_KEY, reason)
+    def _lose_definition(self, key: bytes, reason: str) -> None:
+        self.report._lose("catalogue", key, reason)
 
     def _classic_migrations(self, records: Mapping[bytes, Optional[bytes]]) -> None:
         data = records.get(layout.MIGRATIONS_KEY)

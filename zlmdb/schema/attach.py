@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Optional
 
@@ -14,7 +14,6 @@ from ..log import log
 from ..store.catalogue import Catalogue, Slot, catalogue_of
 from ..store.ranges import pairs_from, prefixed_keys, seek
 from ..store.store import OpenSpace, Store
-from ..tables.indexstorage import IndexStorage
 from ..tables.storage import FileIndexes, Storage
 from ..tables.upkeep import build
 from ..values.base import Serializer
@@ -33,11 +32,16 @@ _PROGRESS = 100_000  # records between two lines in the log while an index is bu
 
 
 class Contents(NamedTuple):
-    """The tables of the file in the *snapshot* that was read, by name, and the *spaces* of all of them."""
+    """The tables of the file in *snapshot*, by name. Nothing in it changes: another one replaces it.
+
+    *unopened*: the spaces of tables and indexes that are not open, or were not when this was read. *last*: the largest
+    slot number, if it is known.
+    """
 
     snapshot: int
     slots: dict[str, Slot]
-    spaces: list[bytes]
+    unopened: Sequence[bytes]
+    last: Optional[int] = None
 
 
 def attach(
@@ -51,7 +55,8 @@ def attach(
     other types; if *migrating*, only the use of such a table raises.
     """
     catalogue = catalogue_of(store)
-    snapshot, slots, names = _read(store, catalogue)
+    contents = _read(store, catalogue)
+    slots = contents.slots
     fitting: list[Declaration] = []
     waiting: dict[str, str] = {}
     for declared in declarations:
@@ -66,17 +71,14 @@ def attach(
     if create and any(_lacking(slots.get(one.name), one, drop_indexes) for one in fitting):
         work = partial(_create, store, catalogue, fitting, drop_indexes=drop_indexes)
         if any(_urgent(slots.get(one.name), one, drop_indexes) for one in fitting):
-            slots = store.change(work, timeout=timeout)
-            snapshot = -1
-            names = _spaces(catalogue, slots)
+            contents = _changed(store, work, timeout)
         else:  # only a shape to record: a program that does not write changes nothing
-            store.pending.append(lambda timeout: store.change(work, timeout=timeout))
-    store.open_spaces(names, timeout=timeout)
-    absent = [space for space in names if space not in store.spaces]
-    if absent and create and any(_lost(store, catalogue, slots, one) for one in fitting):
+            store.pending.append(lambda timeout: _changed(store, work, timeout))
+    absent = _open_all(store, contents, timeout)
+    if absent and create and any(_lost(store, catalogue, contents.slots, one) for one in fitting):
         work = partial(_create, store, catalogue, fitting, drop_indexes=drop_indexes, again=True)
-        slots = store.change(work, timeout=timeout)
-        snapshot = -1
+        contents = _changed(store, work, timeout)
+    snapshot, slots = contents.snapshot, contents.slots
     storages: list[Storage[Any, Any]] = []
     for declared in declarations:
         if declared.name in waiting:
@@ -148,9 +150,9 @@ def drop_index(store: Store, table: str, index: str, timeout: Optional[float] = 
     store.change(work, timeout=timeout)
 
 
-def spaces(store: Store) -> list[bytes]:
-    """The spaces of every table and index of the file."""
-    return _read(store, catalogue_of(store)).spaces
+def open_all(store: Store) -> None:
+    """Open the spaces of every table and index of the file."""
+    _open_all(store, _read(store, catalogue_of(store)), None)
 
 
 def tables(store: Store) -> dict[str, Slot]:
@@ -159,14 +161,36 @@ def tables(store: Store) -> dict[str, Slot]:
 
 
 def _read(store: Store, catalogue: Catalogue) -> Contents:
-    """The current content of the catalogue: decoded once, until it changes."""
+    """The current content of the catalogue: decoded once, until another program or a migration changes it."""
     with store.reading() as txn:
-        found: Optional[Contents] = store.contents
-        snapshot = txn.id()
-        if found is None or found.snapshot != snapshot:
-            slots = catalogue.read(txn)
-            found = store.contents = Contents(snapshot, slots, _spaces(catalogue, slots))
+        found = store.contents = _contents(store, catalogue, txn, txn.id())
         return found
+
+
+def _contents(store: Store, catalogue: Catalogue, txn: Transaction, snapshot: int) -> Contents:
+    """The content of the catalogue in *snapshot*, which *txn* reads, or in which its changes begin."""
+    known: Optional[Contents] = store.contents
+    if known is not None and store.same_catalogue(known.snapshot, snapshot):
+        return known
+    slots = catalogue.read(txn)
+    return Contents(snapshot, slots, _spaces(catalogue, slots))
+
+
+def _changed(store: Store, work: Callable[[Transaction, OpenSpace], Contents], timeout: Optional[float]) -> Contents:
+    """The content of the catalogue after the change *work*, which is kept for the next one."""
+    found = store.contents = store.change(work, timeout=timeout)
+    return found
+
+
+def _open_all(store: Store, contents: Contents, timeout: Optional[float]) -> Sequence[bytes]:
+    """Open the spaces of every table and index; returns those that the file has not."""
+    if contents.unopened:
+        store.open_spaces(contents.unopened, timeout=timeout)
+        absent = [space for space in contents.unopened if space not in store.spaces]
+        if store.contents is contents:
+            store.contents = contents._replace(unopened=absent)
+        return absent
+    return ()
 
 
 def _spaces(catalogue: Catalogue, slots: Mapping[str, Slot]) -> list[bytes]:
@@ -288,20 +312,29 @@ def _lost(store: Store, catalogue: Catalogue, slots: Mapping[str, Slot], declare
 def _create(
     store: Store, catalogue: Catalogue, declarations: Sequence[Declaration], txn: Transaction, open_space: OpenSpace,
     *, drop_indexes: bool, again: bool = False,
-) -> dict[str, Slot]:  # fmt: skip
+) -> Contents:  # fmt: skip
     """Create what the file lacks; with *again* also what it once had.
 
-    Reads the catalogue again, because another process may have created the same meanwhile.
+    Reads the catalogue again, if another process may have created the same meanwhile.
     """
-    making = _Making(store, catalogue, catalogue.read(txn), txn, open_space, drop_indexes, again)
-    with catalogue.batch(txn):
-        for declared in declarations:
-            _make(making, declared)
-    return making.slots
+    now = txn.id()
+    before = _contents(store, catalogue, txn, now - 1)
+    making = _Making(store, catalogue, dict(before.slots), txn, open_space, drop_indexes, again)
+    with catalogue.batch(txn, before.last) as batch:
+        made = [_make(making, declared) for declared in declarations]
+    if again:  # other tables may have changed, too
+        return Contents(now, catalogue.read(txn), _spaces(catalogue, making.slots))
+    changed = {slot.name: slot for slot in made if slot is not None}
+    for name, slot in changed.items():
+        slot.records = catalogue.records(txn, name)
+    return Contents(now, making.slots, [*before.unopened, *_spaces(catalogue, changed)], batch.last)
 
 
 class _Making(NamedTuple):
-    """A change of a file that lacks something. *slots* are those of the file; *again*: create what it once had."""
+    """A change of a file that lacks something. *slots* are those of the file; *again*: create what it once had.
+
+    A slot is replaced, and not changed, as others may know it.
+    """
 
     store: Store
     catalogue: Catalogue
@@ -312,8 +345,8 @@ class _Making(NamedTuple):
     again: bool
 
 
-def _make(making: _Making, declared: Declaration) -> None:
-    """Create what the file lacks of one table."""
+def _make(making: _Making, declared: Declaration) -> Optional[Slot]:
+    """Create what the file lacks of one table; returns its slot, if that has changed."""
     store, catalogue, slots, txn, open_space, drop_indexes, again = making
     slot = slots.get(declared.name)
     _compare(store, slot, declared)
@@ -327,11 +360,12 @@ def _make(making: _Making, declared: Declaration) -> None:
         log.warning("%s: another program dropped the table or one of its indexes: it is created again", slot.name)
         _forget_attached(catalogue, slots, declared.name, txn)
     if not (lost or new or _lacking(slot, declared, drop_indexes)):
-        return
+        return None
+    slot = slots[declared.name] = slot.copy()
     found = verdict(slot, declared, opening=True)
     build = _to_build(slot, declared, found, drop_indexes)
     reading = None if new else _reading(store, slot, declared, found)
-    slot.indexes = _indexes(slot, declared)
+    slot.indexes = dict(_indexes(slot, declared))
     slot.key, slot.value = _stored_key(store, declared).name, declared.value.name
     slot.model = declared.value.model
     record(slot, declared, found, new=new)
@@ -346,6 +380,7 @@ def _make(making: _Making, declared: Declaration) -> None:
     for name in dict.fromkeys((*build, *filter(None, lost))):
         _build(store, catalogue, slots, declared, name, txn, open_space)
     catalogue.write(txn, slot)
+    return slot
 
 
 def _reading(store: Store, slot: Slot, declared: Declaration, found: Verdict) -> Optional[Serializer[Any]]:
@@ -467,7 +502,7 @@ def storage_of(
         entries = Storage(full_name, index_keyspace.space, prefix, index_key, declared.value, size)
         entries.alone = not index_keyspace.prefix
         storage.indexes.append(
-            IndexStorage(
+            index.storage(
                 name,
                 entries,
                 unique=index.unique,
@@ -516,6 +551,7 @@ class _IndexFinder:
         self._known = known
         self._declared = declared
         self._key = slot.key
+        self._number = slot.number
         self._latest: int = store.environment.info()[
             "last_txnid"
         ]  # snapshots up to this one may be older than the table
@@ -531,7 +567,7 @@ class _IndexFinder:
         if era is None or era != known:
             now = self._catalogue.records(txn, self._name)
             if now != records:
-                slot = self._catalogue.slot(txn, self._name)
+                slot = self._catalogue.slot(txn, self._name, self._number)
                 older = slot is None and txn.id() <= self._latest  # than the table, of which it has no records
                 verdict = FileIndexes() if older else self._verdict(slot or Slot(self._name, 1))
             self._seen = era, now, verdict

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Generator, Iterable, Sequence
 from contextlib import contextmanager
+from copy import copy
 from typing import Any, NamedTuple, Optional, Union
 from uuid import UUID, uuid5
 
@@ -16,7 +17,7 @@ from .. import errors
 from ..engines import Transaction
 from ..values.base import is_a
 from ..values.description import checked_description
-from . import layout
+from . import definitions, layout
 from .ranges import prefixed
 from .store import Store
 
@@ -25,6 +26,8 @@ FIRST_SLOT, LAST_SLOT = 1, 65534
 _BY_HAND = b"a:slot "
 _KINDS = (b"t:", b"a:", b"m:", layout.MAGIC_KEY)  # what keys of the catalogue of the tables layout begin with
 """What the catalogue's keys of the indexes of maps with hand-given slots begin with."""
+
+_OF_SLOT_0 = b"\x00\x00"  # what keys of the catalogue of the classic layout begin with
 
 _HISTORY = 32
 """Declarations of a table that are remembered."""
@@ -76,6 +79,12 @@ class Slot:
         self.history = list(history)
         self.unsettled = unsettled
 
+    def copy(self) -> Slot:
+        """One that can be changed without this one."""
+        found = copy(self)
+        found.indexes, found.attached, found.history = dict(self.indexes), dict(self.attached), list(self.history)
+        return found
+
     def definition(self) -> dict[str, Any]:
         """The part that zlmdb 26 does not store, as a catalogue record."""
         record = {"key": self.key, "value": self.value, "model": self.model, "indexes": self.indexes,
@@ -119,7 +128,7 @@ class TablesCatalogue:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._batch: Optional[_Batch] = None
+        self._batch: Optional[Batch] = None
 
     def read(self, txn: Transaction) -> dict[str, Slot]:
         """Every table of the file, by name."""
@@ -130,8 +139,8 @@ class TablesCatalogue:
         records = {_name(key): bytes(data) for key, data in rows}
         return {name: self._slot(txn, name, record) for name, record in records.items()}
 
-    def slot(self, txn: Transaction, name: str) -> Optional[Slot]:
-        """The table *name*, or None."""
+    def slot(self, txn: Transaction, name: str, number: int = 0) -> Optional[Slot]:
+        """The table *name*, or None. *number* was its slot; it may have changed, or be 0 for one that is not known."""
         record = self.records(txn, name)[0]
         return None if record is None else self._slot(txn, name, record)
 
@@ -158,7 +167,7 @@ class TablesCatalogue:
         """A free slot number. Slots given by hand have numbers of their own here."""
         batch = self._batch
         if batch is None or batch.txn is not txn:
-            batch = _Batch(txn, {})
+            batch = Batch(txn)
         if batch.last is None:
             batch.last = max((slot.number for slot in slots.values()), default=0)
         batch.last = number = _checked(1 + batch.last)
@@ -191,11 +200,14 @@ class TablesCatalogue:
         slot.indexes[name] = definition
 
     @contextmanager
-    def batch(self, txn: Transaction) -> Generator[None, None, None]:
-        """A block that writes many tables in *txn*: each has a record of its own, but the last number is read once."""
-        self._batch = _Batch(txn, {})
+    def batch(self, txn: Transaction, last: Optional[int] = None) -> Generator[Batch, None, None]:
+        """A block that writes many tables in *txn*: each has a record of its own, but the last number is read once.
+
+        Or not at all, if *last* is known.
+        """
+        batch = self._batch = Batch(txn, last)
         try:
-            yield
+            yield batch
         finally:
             self._batch = None
 
@@ -248,13 +260,13 @@ class TablesCatalogue:
         return None if space is None else space.handle
 
 
-class _Batch:
-    """What is written together in one transaction: the definitions of all tables, and the last slot number given."""
+class Batch:
+    """What is written together in *txn*: definitions of tables, None to remove one; the *last* slot number in use."""
 
-    def __init__(self, txn: Transaction, definitions: dict[str, Any]) -> None:
+    def __init__(self, txn: Transaction, last: Optional[int] = None) -> None:
         self.txn = txn
-        self.definitions = definitions
-        self.last: Optional[int] = None
+        self.last = last
+        self.changed: dict[str, Optional[dict[str, Any]]] = {}
 
 
 class ClassicCatalogue:
@@ -264,63 +276,93 @@ class ClassicCatalogue:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._batch: Optional[_Batch] = None
+        self._batch: Optional[Batch] = None
 
     @contextmanager
-    def batch(self, txn: Transaction) -> Generator[None, None, None]:
-        """A block that writes many tables in *txn*: all definitions are one record, written at its end."""
-        batch = self._batch = _Batch(txn, self._definitions(txn))
-        before = layout.encode(batch.definitions)
+    def batch(self, txn: Transaction, last: Optional[int] = None) -> Generator[Batch, None, None]:
+        """A block that writes many tables in *txn*: definitions that share a record are written at its end, together.
+
+        If the *last* slot number in use is known, it is not read.
+        """
+        batch = self._batch = Batch(txn, last)
         try:
-            yield
+            yield batch
         finally:
             self._batch = None
-        after = layout.encode(batch.definitions)
-        if after != before:
-            txn.put(layout.DEFINITIONS_KEY, after)
+        if batch.changed:
+            definitions.write(self._store, txn, batch.changed)
 
-    def _batch_of(self, txn: Transaction) -> Optional[_Batch]:
+    def _batch_of(self, txn: Transaction) -> Optional[Batch]:
         batch = self._batch  # other threads read meanwhile, in transactions of their own
         return batch if batch is not None and batch.txn is txn else None
 
     def read(self, txn: Transaction) -> dict[str, Slot]:
         """Every table of the file, by name; the slots of declared indexes are not tables."""
-        records = self.records(txn, "")
-        definitions = self._definitions(txn)
-        names = {str(uuid_of(name)): name for name in definitions}
-        entries = [entry for record in definitions.values() for entry in record.get("indexes", {}).values()]
+        records, defined, numbers = self._all(txn)
+        names = {str(uuid_of(name)): name for name in defined}
+        entries = [entry for record in defined.values() for entry in record.get("indexes", {}).values()]
         hidden = {entry.get("slot") for entry in entries if "table" not in entry}
+        alone = records.get(layout.DEFINITIONS_KEY)
         slots: dict[str, Slot] = {}
-        for number, record in layout.slot_records(txn):
+        for number, record in numbers:
             if number in hidden or "oid" not in record:
                 continue
             oid = str(record["oid"])
             name = names.get(oid, oid)
-            slots[name] = slot_of(name, {**record, "uuid": oid, **definitions.get(name, {})}, records)
+            bytes_of = records.get(definitions.key_of(name)), alone
+            slots[name] = slot_of(name, {**record, "uuid": oid, **defined.get(name, {})}, bytes_of)
         return slots
 
-    def slot(self, txn: Transaction, name: str) -> Optional[Slot]:
-        """The table *name*, or None."""
-        return self.read(txn).get(name)
+    def _all(
+        self, txn: Transaction
+    ) -> tuple[dict[bytes, bytes], dict[str, dict[str, Any]], list[tuple[int, dict[str, Any]]]]:
+        """The records of definitions, the definitions in them, and the metadata records by their slot."""
+        records: dict[bytes, bytes] = {}
+        numbers: list[tuple[int, dict[str, Any]]] = []
+        for key, data in prefixed(txn.cursor(), _OF_SLOT_0):
+            if len(key) == 4:
+                numbers.append((int.from_bytes(key[2:], "big"), layout.metadata(data)))
+            elif definitions.is_key(bytes(key)):
+                records[bytes(key)] = bytes(data)
+        defined: dict[str, dict[str, Any]] = {}
+        for key, record in records.items():
+            defined.update(definitions.decode(self._store, key, record))
+        batch = self._batch_of(txn)
+        if batch is not None:
+            for name, definition in batch.changed.items():
+                defined.pop(name, None)
+                defined.update({} if definition is None else {name: definition})
+        return records, defined, numbers
+
+    def slot(self, txn: Transaction, name: str, number: int = 0) -> Optional[Slot]:
+        """The table *name*, or None. *number* was its slot; it may have changed, or be 0 for one that is not known."""
+        data = None if number == 0 else txn.get(_OF_SLOT_0 + slot_prefix(number))
+        record = {} if data is None or self._batch_of(txn) is not None else layout.metadata(data)
+        oid = str(record.get("oid"))
+        if oid != name and oid != str(uuid_of(name)):
+            return self.read(txn).get(name)
+        records, definition = definitions.of_table(self._store, txn, name)
+        return slot_of(name, {**record, "uuid": oid, **(definition or {})}, records)
 
     def write(self, txn: Transaction, slot: Slot) -> None:
         """Record *slot*: its metadata as zlmdb <= 26 does, where there is none yet, and its definition."""
         uuid = slot.uuid = slot.uuid or uuid_of(slot.name)
         self._write_number(txn, slot.number, uuid, slot.class_name, slot.description)
-        definitions = self._definitions(txn)
-        definitions[slot.name] = slot.definition()
-        if self._batch_of(txn) is None:
-            txn.put(layout.DEFINITIONS_KEY, layout.encode(definitions))
+        self._define(txn, slot.name, slot.definition())
+
+    def _define(self, txn: Transaction, name: str, definition: Optional[dict[str, Any]]) -> None:
+        batch = self._batch_of(txn)
+        if batch is None:
+            definitions.write(self._store, txn, {name: definition})
+        else:
+            batch.changed[name] = definition
 
     def remove(self, txn: Transaction, slot: Slot) -> None:
         """Remove the record of the table *slot*."""
-        definitions = self._definitions(txn)
-        definitions.pop(slot.name, None)
-        if self._batch_of(txn) is None:
-            txn.put(layout.DEFINITIONS_KEY, layout.encode(definitions))
+        self._define(txn, slot.name, None)
         entries = [one["slot"] for one in slot.indexes.values() if "slot" in one and "table" not in one]
         for number in (slot.number, *entries):
-            txn.delete(b"\x00\x00" + slot_prefix(number))
+            txn.delete(_OF_SLOT_0 + slot_prefix(number))
 
     def allocate(self, txn: Transaction, slots: dict[str, Slot], reserved: Collection[int] = ()) -> int:
         """A slot number after all that have a metadata record, which no map with a hand-given slot uses.
@@ -331,9 +373,9 @@ class ClassicCatalogue:
         batch = self._batch_of(txn)
         last = self._last(txn) if batch is None or batch.last is None else batch.last
         cursor = txn.cursor()
-        by_hand = {records.storage.number for records in list(self._store.maps.values())}.union(reserved)
+        by_hand = self._store.by_hand
         number = _checked(1 + last)
-        while number in by_hand or (cursor.set_range(slot_prefix(number)) and cursor.key()[:2] == slot_prefix(number)):
+        while number in by_hand or number in reserved or _has_records(cursor, number):
             number = _checked(number + 1)
         cursor.close()
         if batch is not None:
@@ -359,7 +401,7 @@ class ClassicCatalogue:
 
     def registered(self, txn: Transaction, number: int) -> Optional[str]:
         """The UUID of the table whose metadata record has the slot *number*, if any."""
-        data = txn.get(b"\x00\x00" + slot_prefix(number))
+        data = txn.get(_OF_SLOT_0 + slot_prefix(number))
         return None if data is None else str(layout.decode(data).get("oid"))
 
     def index_keyspace(self, slot: Slot, name: str) -> Keyspace:
@@ -389,12 +431,12 @@ class ClassicCatalogue:
 
     def records(self, txn: Transaction, name: str) -> tuple[Optional[bytes], ...]:
         """The bytes that record the indexes of a table, for comparison with those of another time."""
-        return (_copied(txn.get(layout.DEFINITIONS_KEY)),)
+        return definitions.bytes_of(txn, name)
 
     def damage(self, txn: Transaction) -> list[str]:
         """The problems of the catalogue, although it can be read."""
         known = self.read(txn)
-        lost = [name for name in self._definitions(txn) if name not in known]
+        lost = [name for name in self._all(txn)[1] if name not in known]
         return [
             *(f"the metadata record of slot {number} is damaged" for number in _damaged(txn)),
             *(f"table {name} is defined, and has no metadata record" for name in lost),
@@ -425,20 +467,6 @@ class ClassicCatalogue:
         records = [*self.migrations(txn), record]
         txn.put(layout.MIGRATIONS_KEY, layout.encode({"migrations": records}))
 
-    def _definitions(self, txn: Transaction) -> dict[str, Any]:
-        batch = self._batch_of(txn)
-        if batch is not None:
-            return batch.definitions
-        data = txn.get(layout.DEFINITIONS_KEY)
-        found: dict[str, Any] = {} if data is None else layout.decode(data)
-        try:
-            for record in found.values():
-                for entry in record.get("indexes", {}).values():
-                    int(entry.get("slot", 0))
-        except (AttributeError, TypeError, ValueError, OverflowError) as error:
-            raise errors.DecodeError(f"the definitions of the file are damaged: {error}") from error
-        return found
-
     def _write_number(
         self, txn: Transaction, number: int, uuid: UUID, class_name: str, description: Optional[str]
     ) -> None:
@@ -447,7 +475,12 @@ class ClassicCatalogue:
         if description:
             record["description"] = description
         record.update(creator="unknown", slot=number)
-        txn.put(b"\x00\x00" + slot_prefix(number), layout.encode(record), overwrite=False)
+        txn.put(_OF_SLOT_0 + slot_prefix(number), layout.encode(record), overwrite=False)
+
+
+def _has_records(cursor: Any, number: int) -> bool:
+    prefix = slot_prefix(number)
+    return bool(cursor.set_range(prefix)) and cursor.key()[:2] == prefix
 
 
 def _damaged(txn: Transaction) -> list[int]:

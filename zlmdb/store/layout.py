@@ -26,7 +26,13 @@ GUARD = (b"\x00\x00\xff\xff", b"\xffzlmdb tables layout")
 """A record of the main database that zlmdb <= 26 takes for metadata and fails on, before it could write there."""
 
 DEFINITIONS_KEY = b"\x00\x00z"
-"""Key of our definitions in a classic file. zlmdb <= 26 ignores records of slot 0 with keys shorter than 4 bytes."""
+"""Key of the record by which a classic file is known to be ours, see `definitions` for others.
+
+zlmdb <= 26 ignores records of slot 0 with keys shorter than 4 bytes.
+"""
+
+NO_DEFINITIONS = b"\xa0"
+"""What it contains: a CBOR map without members."""
 
 MIGRATIONS_KEY = b"\x00\x00m"
 """Key of the list of migrations in a classic file; as short as `DEFINITIONS_KEY`, for the same reason."""
@@ -141,10 +147,11 @@ def slot_records(txn: Transaction, db: Handle = None) -> Iterator[tuple[int, dic
             if key[:2] != b"\x00\x00":
                 return
             if len(key) == 4:
-                yield int.from_bytes(key[2:], "big"), _metadata(data)
+                yield int.from_bytes(key[2:], "big"), metadata(data)
 
 
-def _metadata(data: bytes) -> dict[str, Any]:
+def metadata(data: bytes) -> dict[str, Any]:
+    """The decoded metadata record *data*; one that is not valid reads as empty."""
     try:
         record: Any = decode(data)
     except ValueError:

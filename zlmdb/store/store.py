@@ -93,7 +93,9 @@ class Store:
         self.live: dict[int, weakref.ref[Live]] = {}
         self.reads: set[object] = set()  # a mark for each read of the store's own
         self.maps: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+        self.by_hand: set[int] = set()  # the slots of maps that have them by hand
         self.contents: Any = None  # what `attach` has read of the catalogue
+        self.definitions: dict[bytes, tuple[bytes, Any]] = {}  # records of a classic file, as decoded the last time
         self.full = False
         self.grown = 0  # so many times, to tell a failure from before the map grew
         self.ages = Ages()
@@ -102,6 +104,7 @@ class Store:
         self.look_at = 0.0  # when to look at the file again, before a write
         self._main_entries = -1
         self._era = (-1, 0)  # the latest snapshot that is of it, and its number
+        self._era_first = -1  # the snapshot before its first transaction
         self.guarded: tuple[Optional[int], Mapping[bytes, str]] = None, {}  # an era, and what raw writes would break
         self.wanted: set[bytes] = set()
         self.pending: list[Callable[[Optional[float]], object]] = []
@@ -150,7 +153,7 @@ class Store:
         if txn.stat()["entries"]:
             return False
         if not self.traits.by_name:
-            txn.put(layout.DEFINITIONS_KEY, layout.encode({}))
+            txn.put(layout.DEFINITIONS_KEY, layout.NO_DEFINITIONS)
             return True
         catalogue = open_space(layout.CATALOGUE)
         if txn.get(layout.MAGIC_KEY, None, catalogue) is not None:
@@ -240,11 +243,15 @@ class Store:
 
     def _change(self, work: Callable[[Transaction, OpenSpace], R], timeout: Optional[float]) -> R:
         opened: dict[bytes, Handle] = {}
+        ours = False  # whether what is added to the main database are known to be names of spaces only
 
         def open_space(name: bytes) -> Handle:
+            nonlocal ours
             known = self.spaces.get(name)
             if known is not None:
                 return known.handle
+            if not opened:
+                ours = txn.stat()["entries"] == self._main_entries
             if name not in opened:
                 opened[name] = self.environment.open_db(name, txn=txn, create=True)
             return opened[name]
@@ -255,7 +262,9 @@ class Store:
                 result = work(txn, open_space)
                 if self.limited:
                     self.require_room(txn, self.sequence, opened)
+                entries = txn.stat()["entries"] if ours else self._main_entries
                 txn.commit()
+                self._main_entries = entries
                 if (
                     self.engine.options.durability == "commit"
                 ):  # such a change is not made again by who lost it unknowingly
@@ -464,6 +473,7 @@ class Store:
         if snapshot != before:
             self._check_main(txn)
             era += 1
+            self._era_first = before  # first: threads that look meanwhile then know too little, not too much
             self._era = before, era
         return era
 
@@ -471,6 +481,11 @@ class Store:
         """The number of the era that the read transaction *txn* of the engine is in; None where that is not known."""
         snapshot, era = self._era
         return era if snapshot == txn.id() else None
+
+    def same_catalogue(self, earlier: int, snapshot: int) -> bool:
+        """Whether the catalogue is known to be the same in two snapshots, of which *earlier* is not the later one."""
+        latest, _ = self._era
+        return earlier == snapshot or (latest == snapshot and self._era_first <= earlier)
 
     def wrote(self) -> None:
         """The write transaction whose era was asked for has stored records."""

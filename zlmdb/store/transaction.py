@@ -789,6 +789,8 @@ class Transaction:
                 f"the raw key {key[:40]!r} is in slot {int.from_bytes(key[:2], 'big')}, and the file records "
                 f"{guarded[key[:2]]}, which a raw write would not update: write through the table or map"
             )
+        if key[:2] == b"\0\0":  # the catalogue of a classic file
+            self._catalogue_changed()
 
     def _tell(self, key: bytes) -> None:
         """Tell the scans of the space of raw keys that *key* is about to be written."""

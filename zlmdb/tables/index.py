@@ -13,7 +13,8 @@ from uuid import UUID
 
 from ..keys import KeyCodec, key_codec
 from ..typeargs import UNIONS, field_types
-from ..values.base import is_a
+from ..values.base import is_a, is_free
+from .indexstorage import IndexStorage
 from .indexview import IndexView, UniqueIndexView
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ class DeclaredIndex(Generic[I]):
     """The common part of `Index` and `UniqueIndex`: the declaration of an index on a table class."""
 
     _unique = False
+    _each = False
 
     def __init__(
         self,
@@ -80,8 +82,26 @@ class DeclaredIndex(Generic[I]):
             raise TypeError(
                 f"the index {self._name!r} of a function needs its key type: {type(self).__name__}[str](...)"
             )
-        parts = tuple(self._field_type(model, field) for field in self._fields)
+        parts = tuple(self._part_type(model, field) for field in self._fields)
         return parts[0] if len(parts) == 1 else GenericAlias(tuple, parts)
+
+    def _part_type(self, model: Any, field: str) -> Any:
+        """The type of what the index takes from *field*."""
+        annotation = self._field_type(model, field)
+        if not self._each:
+            return annotation
+        found = self._element_type(field, annotation)
+        if found is None:
+            raise TypeError(f"index {self._name!r}: give the type of its elements, Index[str]({field!r}, each=True)")
+        return found
+
+    def _element_type(self, field: str, annotation: Any) -> Any:
+        from .indexkinds.elements import element_type  # late: few programs have such an index
+
+        try:
+            return element_type(annotation)
+        except TypeError as error:
+            raise TypeError(f"index {self._name!r}, field {field!r}: {error}") from error
 
     @property
     def _given(self) -> Any:
@@ -103,9 +123,13 @@ class DeclaredIndex(Generic[I]):
         parts = (given,) if len(self._fields) == 1 else get_args(given)
         if len(parts) == len(self._fields):
             for field, part in zip(self._fields, parts):
-                if not _may_be(types.get(field), part):
+                known = types.get(field)
+                if self._each and known is not None:
+                    known = self._element_type(field, known)
+                if not _may_be(known, part):
+                    has = "has elements of the type" if self._each else "is"
                     raise TypeError(
-                        f"index {self._name!r}: the field {field!r} is {_shown(types[field])}, and the index is "
+                        f"index {self._name!r}: the field {field!r} {has} {_shown(known)}, and the index is "
                         f"declared with the key type {_shown(part)}: give it the type of the field, or leave it out"
                     )
 
@@ -159,14 +183,27 @@ class DeclaredIndex(Generic[I]):
             types = field_types(model, getattr(self._owner, "_locals_seen", None))
         except (NameError, TypeError):
             return False
-        return all(_comes_back(types.get(field)) for field in self._fields)
+        found = [types.get(field) for field in self._fields]
+        if self._each:
+            found = [None if one is None else self._element_type(field, one) for field, one in zip(self._fields, found)]
+        return all(map(_comes_back, found))
 
     def _definition(self, model: Any) -> dict[str, Any]:
         """The definition that the catalogue records; if it changes, the index is rebuilt."""
         source: dict[str, Any] = (
             {"fields": list(self._fields)} if self._function is None else {"version": self._version}
         )
-        return {"unique": self._unique, "key": self._declared_key(model).name, **source}
+        kind: dict[str, Any] = {"each": True} if self._each else {}
+        return {"unique": self._unique, "key": self._declared_key(model).name, **source, **kind}
+
+    @property
+    def _storage_class(self) -> type[IndexStorage]:
+        """What makes the entries."""
+        if not self._each:
+            return IndexStorage
+        from .indexkinds.elements import ElementStorage  # late, as above
+
+        return ElementStorage
 
 
 class Index(DeclaredIndex[I]):
@@ -179,8 +216,26 @@ class Index(DeclaredIndex[I]):
     a tuple with a None, is not in the index. The key type is the type argument, or *key*, or else follows from the
     model's annotations.
 
+    With *each*, the field is a list, set or tuple, or the function returns one, and each of its elements leads to the
+    record: ``by_tag = Index[str]("tags", each=True)``. The key type is that of the elements.
+
     On a table the attribute is an `IndexView`.
     """
+
+    def __init__(
+        self,
+        field_or_fn: Union[str, Callable[[Any], Any]],
+        /,
+        *fields: str,
+        version: Optional[int] = None,
+        table: Union[UUID, str, None] = None,
+        key: Any = None,
+        each: bool = False,
+    ) -> None:
+        super().__init__(field_or_fn, *fields, version=version, table=table, key=key)
+        self._each = bool(each)
+        if each and (fields or table is not None):
+            raise TypeError("each=True takes one field, or a function, and no table of zlmdb 26")
 
     @overload
     def __get__(self, instance: None, owner: type) -> Self: ...
@@ -208,7 +263,7 @@ class UniqueIndex(DeclaredIndex[I]):
 
 def _has_attributes(model: Any) -> bool:
     cls = get_origin(model) or model
-    return isinstance(cls, type) and not issubclass(cls, Mapping)  # a TypedDict is a dict, too
+    return not is_free(model) and isinstance(cls, type) and not issubclass(cls, Mapping)  # a TypedDict is a dict, too
 
 
 def _member(value: Any, path: str) -> Any:

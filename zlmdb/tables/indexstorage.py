@@ -7,8 +7,8 @@ entry's key, with the fixed width of that key type.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, Optional
+from collections.abc import Callable, Collection
+from typing import Any, ClassVar, NamedTuple, Optional
 
 from .. import errors
 from ..keys import KeyCodec, TupleKey
@@ -26,6 +26,9 @@ class IndexStorage:
     without one, *storage* is called ``table.index``. *field*: *get_key* takes the attribute of that name. *as_stored*:
     the index key is taken from the record as it is read, which may differ from the given object.
     """
+
+    several: ClassVar[bool] = False
+    """Whether a record may have several entries; the generated functions maintain no such index."""
 
     def __init__(
         self,
@@ -110,6 +113,17 @@ class IndexStorage:
         if len(entry) > storage.max_key_size:
             storage.bad_size(key, len(entry))
         return entry
+
+    def entries(self, value: Any, primary: bytes, *, stored: bool = False) -> Collection[bytes]:
+        """The keys of all entries of a record, as `entry`."""
+        entry = self.entry(value, primary, stored=stored)
+        return () if entry is None else (entry,)
+
+    def entry_within(self, value: Any, primary: bytes, lower: bytes, upper: bytes) -> Optional[bytes]:
+        """The first entry of a stored record with ``lower <= entry < upper``."""
+        return min(
+            [entry for entry in self.entries(value, primary, stored=True) if lower <= entry < upper], default=None
+        )
 
     def owned(self, key: Any, primary: bytes) -> bytes:
         """The value of the entry of the record *key*."""
