@@ -60,6 +60,7 @@ ROWS = [
     ["schema.attach"],
     ["classic"],
     ["schema.schema"],
+    ["schema.auto"],
     ["operations.statistics"],
     ["operations"],
     ["database"],

@@ -125,7 +125,8 @@ class Runs(Protocol):
     @property
     def _open_store(self) -> Store: ...
 
-    _schema: type[Any]
+    @property
+    def _schema(self) -> type[Any]: ...
 
     def read(self) -> Any:
         """A block with its tables."""
