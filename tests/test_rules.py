@@ -23,7 +23,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 # The rows of one package stand together, but for "schema": what is declared is below the classic maps, schemas above.
 ROWS = [
     ["schema", "store", "tables", "tables.compiled", "tables.indexkinds"],  # the packages themselves: a sentence each
-    ["_version", "codegen", "errors", "handlers", "late", "log", "reserved", "shown", "typeargs"],
+    ["_version", "bell", "codegen", "errors", "handlers", "late", "log", "reserved", "shown", "typeargs"],
     ["engines.protocols"],
     ["engines"],
     ["engines.lmdb", "engines.memory"],
@@ -55,7 +55,7 @@ ROWS = [
     ["tables.tableclass"],
     ["tables.table"],
     ["schema.declaration"],
-    ["schema.evolution", "schema.made", "schema.plaindata", "schema.rewrite"],
+    ["schema.evolution", "schema.made", "schema.multi", "schema.plaindata", "schema.rewrite"],
     ["schema.verdict"],
     ["schema.attach"],
     ["classic"],
@@ -67,7 +67,8 @@ ROWS = [
     ["_flatbuffers_vendor", "compat"],
     ["names"],
     ["zlmdb"],
-    ["arrow", "writer", "aio", "testing"],
+    ["arrow", "writer", "aio", "testing", "queue"],
+    ["worker"],
     ["demo"],
     ["cli"],
     ["__main__"],
@@ -77,6 +78,8 @@ RANK = {unit: rank for rank, row in enumerate(ROWS) for unit in row}
 # Imports that look down or sideways, because they run late (inside a function) or never (under TYPE_CHECKING):
 # (importer, imported): why. An entry that nothing needs any more fails, too.
 LATE: dict[tuple[str, str], str] = {
+    ("names", "queue"): "annotations: names that are imported on first use",
+    ("names", "worker"): "annotations: names that are imported on first use",
     ("query", "tables.selection"): "annotations: what is filtered is a selection",
     ("tables.scan", "tables.table"): "annotations: a scan reads a table",
     ("tables.picked", "tables.table"): "annotations: a scan reads a table",

@@ -23,6 +23,7 @@ from ..store.store import Store
 from ..tables.indexstorage import IndexStorage
 from ..tables.storage import Storage
 from ..values import from_name as value_from_name
+from . import multicheck
 from .progress import Progress, Told, silent
 from .report import CheckReport, Kind, Problem, TableReport
 from .undeclared import NotComputable, index_storage
@@ -121,6 +122,8 @@ class _Check:
         }
         for slot in slots.values():
             self._table(slot, maps)
+        for problem in multicheck.problems(slots, self._bytes):
+            self.report._add(problem)
         self._by_hand(slots, maps)
 
     def _names(self, slots: dict[str, Slot]) -> None:
@@ -170,6 +173,14 @@ class _Check:
         if report.codecs == "plain" and storage is not None:
             indexes = self._plain_indexes(slot, storage)
         self._records(slot.name, report, keyspace, storage, indexes)
+
+    def _bytes(self, slot: Slot) -> Iterator[tuple[bytes, Any]]:
+        """The keys, without the prefix of the table, and values."""
+        keyspace = self.catalogue.keyspace(slot)
+        handle = self.handle(keyspace.space)
+        if handle is not None or keyspace.space is None:
+            for key, data in _rows(self.txn, handle, keyspace.prefix):
+                yield bytes(key)[len(keyspace.prefix) :], data
 
     def _kept(self, storage: Storage[Any, Any]) -> list[IndexStorage]:
         """The declared indexes, except those that another program has dropped or changed meanwhile."""
