@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import dataclass, field
 from typing import Any, Callable, NamedTuple, Optional
+from unicodedata import normalize
 
 from hypothesis import strategies as st
 
@@ -80,7 +82,67 @@ KINDS = [
         (),
         never=(lambda r: r.name.casefold() == "a",),
     ),
+    Kind(
+        "casefold",
+        lambda: zlmdb.Index[str]("name.casefold()"),
+        (
+            lambda r: r.name.casefold() == "ab",
+            lambda r: r.name.casefold() in ("a", "\u00e9"),
+            lambda r: r.name.casefold().startswith("a"),
+            lambda r: "a" <= r.name.casefold() < "b",
+            lambda r: r.name.casefold() == "AB",
+        ),
+        orders=(lambda r: r.name.casefold(),),
+        never=(
+            lambda r: r.name == "ab",
+            lambda r: r.name.lower() == "ab",
+            lambda r: r.name.casefold() == r.state,
+            lambda r: r.name.casefold().upper() == "AB",
+            lambda r: r.name[:1].casefold() == "a",
+        ),
+    ),
+    Kind(
+        "normalize and casefold, and another field",
+        lambda: zlmdb.Index[tuple[str, int]]("normalize('NFKC', name).casefold()", "price"),
+        (
+            lambda r: normalize("NFKC", r.name).casefold() == "\u00e9",
+            lambda r: unicodedata.normalize("NFKC", r.name).casefold() == "ab" and r.price > 1,
+            lambda r: folded(r.name) in {"a", "b"},
+        ),
+        orders=(lambda r: (folded(r.name), r.price),),
+        never=(
+            lambda r: normalize("NFC", r.name).casefold() == "\u00e9",
+            lambda r: normalize("NFKC", r.name.casefold()) == "\u00e9",
+            lambda r: normalize("NFKC", r.name) == "\u00e9",
+        ),
+    ),
+    Kind(
+        "path",
+        lambda: zlmdb.Index("home.city"),
+        (
+            lambda r: r.home is not None and r.home.city == "Rome",
+            lambda r: r.home is not None and (r.home.city == "Oslo" or r.home.city.startswith("R")),
+            lambda r: r.home.city == "Rome" if r.home else False,
+        ),
+        never=(lambda r: r.home is None, lambda r: r.home is None or r.home.city == "Rome"),
+    ),
+    Kind(
+        "path to what may be None, and a text at a path",
+        lambda: zlmdb.Index[tuple[str, int]]("home.city.lower()", "home.zip"),
+        (
+            lambda r: r.home is not None and r.home.city.lower() == "rome" and r.home.zip == 1,
+            lambda r: (
+                r.home is not None and r.home.city.lower() == "rome" and r.home.zip is not None and r.home.zip > 0
+            ),
+        ),
+        never=(lambda r: r.home is not None and r.home.city.lower() == "rome",),
+    ),
 ]
+
+
+def folded(text: str) -> str:
+    return normalize("NFKC", text).casefold()
+
 
 ROWS = st.builds(
     Row,

@@ -15,9 +15,13 @@ from .following import Given, Node, calls
 from .following.known import Known, kind_of
 from .following.nodes import Argument, Constant, Variable, spelled
 from .following.operations import Apply, Attribute, Compare, Display, Each, Item, Joined, Method, Not
+from .texts import transformed
 
 Subject = tuple[Union[str, int], ...]
-"""What of a record: the path of a field, or beginning with ``KEY`` the key, or a part of it."""
+"""What of a record: the path of a field, or beginning with ``KEY`` the key, or a part of it.
+
+The path goes on with the names of transforms: ``("title", "casefold()")``.
+"""
 
 KEY = "(key)"
 
@@ -155,6 +159,9 @@ def subject_of(node: Node, keyed: bool, elements: Mapping[Node, Subject] = Mappi
         elif isinstance(node, Item) and isinstance(node.key, Constant) and type(node.key.value) is int:
             path.append(node.key.value)
             node = node.holder
+        elif (text := transformed(node)) is not None:
+            node, name = text
+            path.append(name)
         else:
             break
     if isinstance(node, Variable) and node in elements:

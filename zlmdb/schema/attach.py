@@ -512,7 +512,7 @@ def storage_of(
                 enforced=index.adopts is None,
                 field=index.field,
                 as_stored=index.as_stored,
-                fields=tuple(index.definition.get("fields", ())),
+                definition=index.definition,
             )
         )
     storage.find_indexes = _IndexFinder(store, catalogue, slot, known, declared)

@@ -84,6 +84,7 @@ class Transaction:
     )  # fmt: skip
 
     PUT, DEL = 1, 2  # for programs of zlmdb <= 26
+    _brief = False  # it lasts for one operation only, and nobody can forget it
 
     def __init__(
         self, store: Store, write: bool = False, buffers: bool = False, stats: Optional[TransactionStats] = None,

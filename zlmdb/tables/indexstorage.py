@@ -7,7 +7,8 @@ entry's key, with the fixed width of that key type.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Optional
 
 from .. import errors
@@ -24,7 +25,8 @@ class IndexStorage:
     from the primary key and its encoding. *enforced* is false in classic files and for tables used from them, in which
     several records may have one unique key: the entry then belongs to one of them. *table* is the name of the table;
     without one, *storage* is called ``table.index``. *field*: *get_key* takes the attribute of that name. *as_stored*:
-    the index key is taken from the record as it is read, which may differ from the given object.
+    the index key is taken from the record as it is read, which may differ from the given object. *definition* is what
+    the program declares and the file records.
     """
 
     several: ClassVar[bool] = False
@@ -45,11 +47,11 @@ class IndexStorage:
         table: Optional[str] = None,
         field: Optional[str] = None,
         as_stored: bool = False,
-        fields: tuple[str, ...] = (),
+        definition: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         self.name = name
         self.as_stored = as_stored
-        self.fields = fields
+        self.definition = definition
         self.storage = storage
         self.unique = unique
         self.get_key = get_key

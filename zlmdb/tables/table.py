@@ -114,6 +114,7 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
 
     _batch: ClassVar[Optional[Callable[[Any], Any]]] = None  # see `indexed.kind_of`
     _plain: ClassVar[bool] = True  # whether records are stored by no method of a class derived from this one
+    _point_reads: ClassVar[bool] = False  # whether generated functions look records up, as they are stored
     _kept: ClassVar[tuple[IndexStorage, ...]] = ()  # the indexes that the generated functions keep in step
     _table_name: ClassVar[Optional[str]] = None
     _table_uuid: ClassVar[Optional[UUID]] = None

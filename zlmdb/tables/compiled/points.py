@@ -167,7 +167,8 @@ def specialised(
 
     # Reading does not wait for its first use: many a program takes ``table.get`` out of its loop.
     reading = _point_reads(general, storage)
-    kind = subclass(cls, {name: reading[name] for name in inherited(("__getitem__", "get"))}, **attributes)
+    reads = inherited(("__getitem__", "get"))
+    kind = subclass(cls, {name: reading[name] for name in reads}, _point_reads=len(reads) == 2, **attributes)
     for methods in writing:
         generate_on_use(kind, inherited(methods.names), methods.make, static=methods.static)
     return kind
