@@ -69,9 +69,8 @@ _BY_NAME: dict[str, KeyCodec[Any]] = {codec.name: codec for codec in reversed(AT
 _BYTES = r"bytes([1-9]\d{0,8})"
 _SUPPORTED = (
     "int, str, bytes, bool, float, UUID, datetime, date, time, timedelta, Decimal, Enum, Literal, "
-    "the named types (Oid, Uint8, Uint16, Uint32, Uint64, Uint128, Slot, Uuid, String, Timestamp, Bytes16, "
-    "Bytes20, Bytes32), "
-    "Annotated[T, <a KeyCodec>], and tuple[...] of a fixed number of these"
+    "the named types (Oid, Uint8, Uint16, Uint32, Uint64, Uint128, Slot, Uuid, String, Timestamp, Bytes16, Bytes20, "
+    "Bytes32), Annotated[T, <a KeyCodec>], and tuple[...] of a fixed number of these"
 )
 
 
