@@ -275,6 +275,12 @@ class Database(Operations, Generic[S_co]):
         )
         self._storages = {name: (cls, storage) for (name, (cls, _)), storage in zip(declared.items(), found)}
         self.__dict__.pop("auto", None)
+        for _, one in declared.values():
+            if one.linked:
+                from .schema.links import wire  # late: few schemas have links
+
+                wire(declared, self._storages)
+                break
 
     def _attach_again(self) -> None:
         """Use the new shape of tables in all transactions from now on."""

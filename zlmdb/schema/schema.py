@@ -333,6 +333,13 @@ def _declarations(schema: type[Schema]) -> dict[str, tuple[type[Table[Any, Any]]
             setattr(schema, name, _Attribute(name))  # a method for programs of zlmdb <= 26 makes way
         found[name] = cls, declaration(hint, name, localns)
     _refuse_twins(schema, found)
+    for _, one in found.values():
+        for index in one._declared.values():
+            if index._links:
+                from .links import resolve  # late: few schemas have links
+
+                resolve(schema.__name__, found)
+                return found
     return found
 
 

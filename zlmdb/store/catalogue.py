@@ -44,7 +44,8 @@ class Slot:
     class names, for information. *records*: the bytes from which it was read. *fields* describes the fields of the
     values' models (`values.description`), None if they are not recorded; *history* names the declarations that the
     table has had, the latest one last; *unsettled* is the migration that has stored records of a shape which the next
-    one has to complete. *key_field* is the field of the values that is their key, None if there is none.
+    one has to complete; *key_field* is the field of the values that is their key; *referred* names the links to its
+    records, each as a table and its link.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class Slot:
         history: Sequence[str] = (),
         unsettled: Optional[str] = None,
         key_field: Optional[str] = None,
+        referred: Sequence[Sequence[str]] = (),
     ) -> None:
         self.name = name
         self.number = number
@@ -80,6 +82,7 @@ class Slot:
         self.history = list(history)
         self.unsettled = unsettled
         self.key_field = key_field
+        self.referred = referred
 
     def copy(self) -> Slot:
         """One that can be changed without this one."""
@@ -91,8 +94,8 @@ class Slot:
         """The part that zlmdb 26 does not store, as a catalogue record."""
         record = {"key": self.key, "value": self.value, "model": self.model, "indexes": self.indexes,
                   "fields": self.fields, "history": self.history, "unsettled": self.unsettled,
-                  "key_field": self.key_field}  # fmt: skip
-        return {name: entry for name, entry in record.items() if entry not in (None, {}, [])}
+                  "key_field": self.key_field, "referred": self.referred}  # fmt: skip
+        return {name: entry for name, entry in record.items() if entry not in (None, {}, [], ())}
 
     def add_to_history(self, declaration: str) -> None:
         """Record *declaration* as the latest one."""
@@ -453,6 +456,8 @@ class ClassicCatalogue:
                 found[slot_prefix(slot.number)] = f"the indexes {', '.join(slot.indexes)}"
             elif slot.fields is not None:
                 found[slot_prefix(slot.number)] = "the fields of its values"
+            elif slot.referred:
+                found[slot_prefix(slot.number)] = "links to its records"
             entries = [one for one in slot.indexes.values() if "table" not in one]
             found.update((slot_prefix(one["slot"]), "the records of the index") for one in entries if "slot" in one)
         return found
@@ -534,6 +539,9 @@ def _slot_of(name: str, record: dict[str, Any], records: tuple[Optional[bytes], 
     texts = ("name", "description", "key", "value", "model", "unsettled", "key_field")
     history, fields = record.get("history", ()), record.get("fields")
     _check_texts([*[(member, record.get(member)) for member in texts], *zip(("history",) * len(history), history)])
+    referred: Any = record.get("referred", ())
+    if referred:
+        referred = [[str(table), str(link)] for table, link in referred]
     return Slot(
         name=name,
         number=int(record.get("slot", 0)),
@@ -550,6 +558,7 @@ def _slot_of(name: str, record: dict[str, Any], records: tuple[Optional[bytes], 
         history=history,
         unsettled=record.get("unsettled"),
         key_field=record.get("key_field"),
+        referred=referred,
     )
 
 

@@ -423,7 +423,7 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
 
     def delete(self) -> int:
         """Delete the records, index entries too; the number of records deleted."""
-        if self._query is not _ALL:
+        if self._query is not _ALL or self._table._storage.referrers:
             from .changing import delete  # late, as above
 
             return delete(self)

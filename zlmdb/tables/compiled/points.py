@@ -202,7 +202,7 @@ def point_writes(cls: Any, general: Any, storage: Storage[Any, Any]) -> Iterator
         return compiled(_DELETIONS, storage, source, names, self=general)
 
     yield Methods(("__setitem__",), storing)
-    if cls._remove is general._remove:  # which the general `__delitem__` calls
+    if cls._remove is general._remove and not storage.referrers:  # which the general `__delitem__` calls
         yield Methods(("__delitem__", "_remove"), deleting)
 
 
