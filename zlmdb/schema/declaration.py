@@ -47,7 +47,7 @@ class Declaration:
 
     *strict*: its class determines the indexes. *shape* is the type of its values if *model* does not determine it.
     *vouched*: functions of the program create its values from the stored ones, so fields cannot be compared.
-    *key_field* is the field of the values that is their key.
+    *key_field* is the field of the values that is their key. *was* are former names.
     """
 
     def __init__(
@@ -66,6 +66,7 @@ class Declaration:
         vouched: bool = False,
         key_field: Optional[KeyField] = None,
         key_type: Any = Any,
+        was: tuple[str, ...] = (),
     ) -> None:
         self.name = name
         self.uuid = uuid
@@ -80,6 +81,7 @@ class Declaration:
         self.vouched = vouched
         self.key_field = key_field
         self.key_type = key_type
+        self.was = was
         self.referred: set[tuple[str, str]] = set()  # the links to its records: their tables and names
         self.linked = False  # whether some of the indexes are links
         self._declared = indexes
@@ -170,4 +172,5 @@ def declaration(declared: Any, attribute: str, localns: Optional[Mapping[str, An
         names=names,
         key_field=None if not isinstance(cls._key_source, str) else KeyField(cls._key_source),
         key_type=key_type,
+        was=cls._table_was,
     )

@@ -37,6 +37,15 @@ def declared_indexes(cls: type) -> dict[str, DeclaredIndex[Any]]:
     return found
 
 
+def former_names(was: object) -> tuple[str, ...]:
+    """The former names that a class gives as *was*: a text, or a tuple of texts. Raises `TypeError`."""
+    given: Any = (was,) if isinstance(was, str) else was
+    names: list[Any] = list(given) if isinstance(given, tuple) else [None]
+    if not all([isinstance(name, str) and name for name in names]):
+        raise TypeError(f"was={was!r}: expected the former name of the table, or a tuple of names")
+    return tuple(names)
+
+
 def check_index_types(cls: Any, table: type) -> None:
     """Raise `TypeError` for an index of *cls*, derived from *table*, whose key type is not that of its field.
 
