@@ -207,6 +207,19 @@ def read_points() -> None:
         assert rows.get(2, "default") == "default"
 
 
+def read_single() -> None:
+    class Tables(zlmdb.Schema):
+        rows: zlmdb.Table[int, Row]
+
+    with zlmdb.open(None, Tables) as db:
+        rows = db.auto.rows
+        rows[1] = ROW
+        with Generation.current.disarmed():  # the first read learns what the others use
+            assert rows[1] == ROW
+        assert rows[1] == rows.get(1) == ROW
+        assert 1 in rows
+
+
 def write_points() -> None:
     with table() as rows:
         rows[1] = ROW
@@ -299,6 +312,7 @@ CASES: dict[str, list[Callable[[], None]]] = {
     "point writes": [write_points],
     "query loop": [filter_rows, filter_columns],
     "reader of dicts": [read_and_write_dicts],
+    "single reads": [read_single],
     "unpickling": [read_and_write_pickles],
     "writer of dicts": [read_and_write_dicts],
 }

@@ -83,6 +83,8 @@ class Declaration:
         self.vouched = vouched
         self.key_field = key_field
         self.key_type = key_type
+        self.referred: set[tuple[str, str]] = set()  # the links to its records: their tables and names
+        self.linked = False  # whether some of the indexes are links
         self._declared = indexes
 
     @cached_property

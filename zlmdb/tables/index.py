@@ -34,6 +34,7 @@ class DeclaredIndex(Generic[I]):
     """The common part of `Index` and `UniqueIndex`: the declaration of an index on a table class."""
 
     _unique = False
+    _links = False  # whether it is a link to another table
     _each = False
     _texts: tuple[tuple[str, ...], ...] = ()  # the named transforms of each field; empty where there are none
 
