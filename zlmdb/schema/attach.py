@@ -574,6 +574,7 @@ def storage_of(
                 field=index.field,
                 as_stored=index.as_stored,
                 definition=index.definition,
+                where=index.where,
             )
         )
     storage.find_indexes = _IndexFinder(store, catalogue, slot, known, declared)
