@@ -550,8 +550,8 @@ def _slot_of(name: str, record: dict[str, Any], records: tuple[Optional[bytes], 
         _check_texts([("index", index), ("table", definition.get("table"))])  # AttributeError for what is no definition
     texts = ("name", "description", "key", "value", "model", "unsettled", "key_field")
     history, fields, was = record.get("history", ()), record.get("fields"), record.get("was", ())
-    _check_texts([*[(member, record.get(member)) for member in texts], *zip(("history",) * len(history), history)])
-    _check_texts([("former name", name) for name in was])
+    lists = [*zip(("history",) * len(history), history), *zip(("was",) * len(was), was)]
+    _check_texts([*[(member, record.get(member)) for member in texts], *lists])
     referred: Any = record.get("referred", ())
     if referred:
         referred = [[str(table), str(link)] for table, link in referred]
