@@ -431,3 +431,49 @@ def test_while_nothing_has_expired_the_engine_is_read_directly(memory: Any) -> N
     assert memory.sweep() == 3
     with memory.read() as t:
         assert t.sessions._get.__self__ is t.txn._raw
+
+
+# -- links --------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Login:
+    session: str
+
+
+class Logins(zlmdb.Table[int, Login]):
+    of = zlmdb.ForeignKey("session", "sessions", on_delete="cascade")
+
+
+class Holds(zlmdb.Table[int, Login]):
+    of = zlmdb.ForeignKey("session", "sessions")
+
+
+class Linked(zlmdb.Schema):
+    sessions: Sessions
+    logins: Logins
+    holds: Holds
+
+
+def test_what_has_expired_is_absent_for_links_and_swept_with_what_it_entails() -> None:
+    NOW[0] = 1000.0
+    with zlmdb.open(None, Linked) as db:
+        db.clock = lambda: NOW[0]
+        with db.write() as t:
+            t.sessions.update(a=Session("a", 1001.0), b=Session("b", 1002.0), c=Session("c", 1003.0))
+            t.logins.update({1: Login("a"), 2: Login("c")})
+            t.holds[1] = Login("b")
+        NOW[0] = 1005.0
+        with db.write() as t, pytest.raises(zlmdb.DanglingLink):
+            t.logins[3] = Login("a")
+        assert db.sweep(1) == 1
+        with db.read() as t:
+            assert list(t.logins) == [2]
+        assert db.sweep() == 1  # the other one is held
+        with db.read() as t:
+            assert not t.logins
+            assert not t.sessions
+        with db.write() as t:
+            del t.holds[1]
+        assert db.sweep() == 1
+        assert db.check().ok

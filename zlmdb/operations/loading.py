@@ -217,6 +217,7 @@ def _load(filling: Filling, source: _Lines, told: Told, check: bool) -> None:
         present = {index: record for index, record in indexes.items() if record.get("target") in names}
         if present:
             filling.attached(name, present)
+    filling.links()
 
 
 class _Target:

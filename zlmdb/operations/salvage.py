@@ -180,7 +180,7 @@ class _Salvage:
             self.report.notes.append(
                 f"the indexes of {slot.name} ({names}) are built again when a program that has them opens the file"
             )
-        slot.indexes = {}
+        slot.indexes, slot.referred = {}, []
         keyspace = self.filler.table(slot)
         if tree is None:
             self.report.damage.append(f"table {slot.name}: its pages are not found")
@@ -321,7 +321,7 @@ class _Salvage:
             except (ValueError, TypeError, KeyError, AttributeError) as error:
                 self.report._lose("catalogue", key, str(error))
                 continue
-            slot.indexes = {}
+            slot.indexes, slot.referred = {}, []
             keyspace = self.filler.table(slot)
             names[number] = table
             codecs = self._codecs(slot, keyspace)

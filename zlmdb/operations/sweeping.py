@@ -25,12 +25,14 @@ def sweep(db: Writes, storages: Mapping[str, tuple[Any, Storage[Any, Any]]], lim
         raise ValueError(f"limit={limit}: expected the greatest number of records, 0 or more, or None for all")
     swept = 0
     for name, (_, storage) in storages.items():
-        found = storage.expiring is not None
-        while found and swept != limit:
+        more, last = storage.expiring is not None, b""
+        while more and swept != limit:
             most = _STEP if limit is None else min(_STEP, limit - swept)
             with db.write() as t:
                 table: Expiring = t[name]
-                deleted = table._sweep(most)
+                found = table._expired(most, last)
+                deleted = table._sweep(found)
             swept += deleted
-            found = deleted == most
+            more = len(found) == most
+            last = found[-1][0] if found else last
     return swept

@@ -12,6 +12,7 @@ from ..schema.attach import EMPTY_KEY_PREFIX
 from ..store.catalogue import Keyspace
 from ..store.store import Store
 from ..tables.indexkinds.elements import ElementStorage
+from ..tables.indexkinds.fieldtexts import composed
 from ..tables.indexstorage import IndexStorage
 from ..tables.storage import Storage
 from ..values.base import is_a
@@ -29,8 +30,8 @@ def index_storage(
 ) -> IndexStorage:
     """Where the entries of an index are, and how they are made of the plain data of a record.
 
-    Raises ValueError for a key type that this version does not know. Asked for the entry of a record, it raises
-    `NotComputable` where the plain data do not say.
+    Raises ValueError for a key type or a transform that this version does not know. Asked for the entry of a record, it
+    raises `NotComputable` where the plain data do not say.
     """
     key = store.traits.codec(key_from_name(str(definition.get("key"))))
     unique, adopted = bool(definition.get("unique")), definition.get("table") is not None
@@ -63,15 +64,18 @@ def _getter(codec: KeyCodec[Any], definition: Mapping[str, Any]) -> Callable[[An
     """The function that takes the index key from plain data, or all of them if there is one for each element."""
     names: list[str] = list(definition.get("fields") or [])
     each = bool(definition.get("each"))
+    texts = [composed(applied) for applied in definition.get("texts") or ()]
 
     def get(value: Any) -> Any:
-        if not names or not isinstance(value, Mapping):
+        if not names or "where" in definition or not isinstance(value, Mapping):
             raise NotComputable(f"its keys are made by the program{_BLIND}")
         taken: list[Any] = []
         for name in names:
             if name not in value:
                 raise NotComputable(f"a record has no field {name!r}{_BLIND}")
             taken.append(value[name])
+        if texts:
+            taken = [transform(one) for transform, one in zip(texts, taken)]
         if each:
             return _elements(codec, taken[0])
         if len(names) == 1:

@@ -15,9 +15,13 @@ from .following import Given, Node, calls
 from .following.known import Known, kind_of
 from .following.nodes import Argument, Constant, Variable, spelled
 from .following.operations import Apply, Attribute, Compare, Display, Each, Item, Joined, Method, Not
+from .texts import transformed
 
 Subject = tuple[Union[str, int], ...]
-"""What of a record: the path of a field, or beginning with ``KEY`` the key, or a part of it."""
+"""What of a record: the path of a field, or beginning with ``KEY`` the key, or a part of it.
+
+The path goes on with the names of transforms: ``("title", "casefold()")``.
+"""
 
 KEY = "(key)"
 
@@ -45,8 +49,8 @@ class Part(NamedTuple):
 class IndexFacts(NamedTuple):
     """What the planner has to know of an index, or of the primary key, whose name is `KEY`.
 
-    *complete*: a record whose parts are there is in it for sure. *several*: it has an entry for each element of a
-    field, and serves conditions on one element.
+    *complete*: a record whose parts are there, and for which *where* is true, is in it for sure. *several*: it has an
+    entry for each element of a field, and serves conditions on one element.
     """
 
     name: str
@@ -54,6 +58,7 @@ class IndexFacts(NamedTuple):
     unique: bool
     complete: bool = True
     several: bool = False
+    where: tuple[Any, ...] = ()  # of `Asking`
 
 
 class Term(NamedTuple):
@@ -155,6 +160,9 @@ def subject_of(node: Node, keyed: bool, elements: Mapping[Node, Subject] = Mappi
         elif isinstance(node, Item) and isinstance(node.key, Constant) and type(node.key.value) is int:
             path.append(node.key.value)
             node = node.holder
+        elif (text := transformed(node)) is not None:
+            node, name = text
+            path.append(name)
         else:
             break
     if isinstance(node, Variable) and node in elements:
@@ -237,8 +245,10 @@ def _value(node: Node, asking: Asking) -> Any:
 # -- indexes ---------------------------------------------------------------------------------------------------------
 
 
-def accesses(askings: Iterable[Asking], indexes: Sequence[IndexFacts]) -> list[Access]:
-    """The ways to find what all of *askings* want, the most promising first."""
+def accesses(
+    askings: Sequence[Asking], indexes: Sequence[IndexFacts], known: Callable[[], Sequence[Asking]] = tuple
+) -> list[Access]:
+    """The ways to find what all of *askings* want, the most promising first. *known*: what else is true of these."""
     by: dict[Subject, list[Term]] = {}
     elements: list[dict[Subject, list[Term]]] = []  # what is said of one element: another one says nothing of it
     for asking in askings:
@@ -248,10 +258,22 @@ def accesses(askings: Iterable[Asking], indexes: Sequence[IndexFacts]) -> list[A
         terms = element_terms(asking)
         if terms:
             elements.append(_by_subject(terms))
-    ways = [(index, said) for index in indexes for said in (elements if index.several else [by] if by else [])]
+    ways = [
+        (index, said)
+        for index in indexes
+        for said in (elements if index.several else [by] if by or index.where else [])
+        if not index.where or _has_all(index, (*askings, *known()))
+    ]
     found = [one for one in (_access(index, said) for index, said in ways) if one is not None]
     found.sort(key=lambda one: one.rank)
     return found
+
+
+def _has_all(index: IndexFacts, known: Sequence[Asking]) -> bool:
+    """Whether all records for which *known* is true satisfy the condition of the partial *index*."""
+    from .implied import implied  # late: few programs have such an index
+
+    return implied(known, index.where)
 
 
 def _by_subject(terms: Iterable[Term]) -> dict[Subject, list[Term]]:
@@ -278,7 +300,7 @@ def _access(index: IndexFacts, by: dict[Subject, list[Term]]) -> Optional[Access
         equal.append(same.value)
         nodes.append(same.node)
     named = len(equal) + bool(found)
-    if not named or any([not part.present for part in index.parts[named:]]):
+    if not (named or index.where) or any([not part.present for part in index.parts[named:]]):
         return None
     if len(equal) == len(index.parts):
         rank = 0 if index.unique else 1
@@ -328,7 +350,7 @@ def ordered_by(node: Node, keyed: bool) -> Optional[tuple[Subject, ...]]:
 def order_access(index: IndexFacts, subjects: tuple[Subject, ...], askings: Sequence[Asking]) -> Optional[Access]:
     """The range of *index* that has all records that *askings* want, in the order of *subjects*."""
     usable = index.complete and not index.several and all([part.present for part in index.parts])
-    if not usable or () in subjects:
+    if not usable or () in subjects or (index.where and not _has_all(index, askings)):
         return None
     same: dict[Subject, Term] = {}
     for asking in askings:
@@ -415,7 +437,7 @@ def _filters(question: Question, measure: Measure) -> tuple[Access, ...]:
 
 def _best(parts: Sequence[Asking], question: Question, measure: Measure) -> Optional[Access]:
     """The best access that finds what all of *parts* want."""
-    found = accesses(parts, question.indexes)
+    found = accesses(parts, question.indexes, question.parts)
     if not found:
         return None
     if found[0].rank == 0 and measure(found[0], 0) is not None:

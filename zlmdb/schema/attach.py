@@ -15,12 +15,15 @@ from ..store.catalogue import Catalogue, Slot, catalogue_of
 from ..store.ranges import pairs_from, prefixed_keys, seek
 from ..store.store import OpenSpace, Store
 from ..tables.expiry import INDEX as EXPIRES
+from ..tables.keyfield import KeyField
 from ..tables.storage import FileIndexes, Storage
 from ..tables.upkeep import build
 from ..values.base import Serializer
 from ..values.resolve import from_name as value_from_name
 from .declaration import Declaration
 from .evolution import Relation, renamed_path
+from .links import record as record_links
+from .links import undeletable, unknown_referrers, verify
 from .rewrite import rewrite
 from .verdict import FITS, Verdict, of_plain_data, record, verdict
 
@@ -130,7 +133,14 @@ def undeclared(store: Store, name: str, *, by_fields: bool = False) -> Optional[
         found = recorded(slot.value, slot.fields)
         value, unwritable = (value, unwritable) if found is None else (found, None)
     storage = Storage(slot.name, keyspace.space, keyspace.prefix, key, value, store.environment.max_key_size())
-    storage.file_indexes = FileIndexes(unknown=(*slot.indexes, *slot.attached), unwritable=unwritable)
+    if slot.key_field is not None and "." not in slot.key_field:  # plain data have no paths
+        storage.key_field = KeyField(slot.key_field)
+    links = [f"{table}.{link}" for table, link in slot.referred]
+    storage.file_indexes = FileIndexes(
+        unknown=(*slot.indexes, *slot.attached),
+        unwritable=unwritable,
+        undeletable=undeletable(links) if links else None,
+    )
     return storage
 
 
@@ -144,9 +154,11 @@ def drop_index(store: Store, table: str, index: str, timeout: Optional[float] = 
             there = "no such table" if slot is None else f"there are {', '.join(slot.indexes) or 'none'}"
             raise KeyError(f"no index {index!r} of table {table!r} in the file: {there}")
         _empty(catalogue, slot, index, txn, open_space)
-        del slot.indexes[index]
+        is_link = "link" in slot.indexes.pop(index)
         with catalogue.batch(txn):
             catalogue.write(txn, slot)
+        if is_link:
+            record_links(catalogue, txn, catalogue.read(txn))
 
     store.change(work, timeout=timeout)
 
@@ -320,10 +332,13 @@ def _create(
     """
     now = txn.id()
     before = _contents(store, catalogue, txn, now - 1)
-    making = _Making(store, catalogue, dict(before.slots), txn, open_space, drop_indexes, again)
+    making = _Making(store, catalogue, dict(before.slots), txn, open_space, drop_indexes, again, [])
     with catalogue.batch(txn, before.last) as batch:
         made = [_make(making, declared) for declared in declarations]
-    if again:  # other tables may have changed, too
+        if making.links:
+            _check_links(making, declarations)
+            record_links(catalogue, txn, making.slots)
+    if again or making.links:  # other tables may have changed, too
         return Contents(now, catalogue.read(txn), _spaces(catalogue, making.slots))
     changed = {slot.name: slot for slot in made if slot is not None}
     for name, slot in changed.items():
@@ -331,10 +346,27 @@ def _create(
     return Contents(now, making.slots, [*before.unopened, *_spaces(catalogue, changed)], batch.last)
 
 
+def _check_links(making: _Making, declarations: Sequence[Declaration]) -> None:
+    """Raise `SchemaMismatch` if a record has one of the links that were just built, and it leads nowhere."""
+    by_name = {one.name: one for one in declarations}
+    for declared, name in making.links:
+        index = declared.indexes.get(name)
+        if index is None or "link" not in index.definition:
+            continue  # dropped
+        storage = storage_of(making.store, making.catalogue, making.slots, declared)
+        to = by_name.get(index.definition["link"]["to"])
+        if to is None:
+            continue  # it waits for a migration, at whose end all links are checked
+        target = storage_of(making.store, making.catalogue, making.slots, to)
+        link = next(one for one in storage.indexes if one.name == name)
+        handle = _open(link.storage.space, making.open_space)
+        verify(link, storage, target, handle, (_open(target.space, making.open_space),), making.txn)
+
+
 class _Making(NamedTuple):
     """A change of a file that lacks something. *slots* are those of the file; *again*: create what it once had.
 
-    A slot is replaced, and not changed, as others may know it.
+    *links* gets those that are built or dropped. A slot is replaced, and not changed, as others may know it.
     """
 
     store: Store
@@ -344,11 +376,12 @@ class _Making(NamedTuple):
     open_space: OpenSpace
     drop_indexes: bool
     again: bool
+    links: list[tuple[Declaration, str]]
 
 
 def _make(making: _Making, declared: Declaration) -> Optional[Slot]:
     """Create what the file lacks of one table; returns its slot, if that has changed."""
-    store, catalogue, slots, txn, open_space, drop_indexes, again = making
+    store, catalogue, slots, txn, open_space, drop_indexes, again, links = making
     slot = slots.get(declared.name)
     _compare(store, slot, declared)
     new = slot is None
@@ -369,6 +402,7 @@ def _make(making: _Making, declared: Declaration) -> Optional[Slot]:
     slot.indexes = dict(_indexes(slot, declared))
     slot.key, slot.value = _stored_key(store, declared).name, declared.value.name
     slot.model = declared.value.model
+    slot.key_field = None if declared.key_field is None else declared.key_field.path
     record(slot, declared, found, new=new)
     slot.add_to_history(declared.fingerprint)
     handle = _open(catalogue.keyspace(slot).space, open_space)
@@ -377,9 +411,12 @@ def _make(making: _Making, declared: Declaration) -> Optional[Slot]:
         count = rewrite(txn, handle, storage_of(store, catalogue, slots, declared), reading)
         log.info("%s: %d records have the new names of their fields", slot.name, count)
     if drop_indexes:
+        links += [(declared, name) for name in _unwanted(slot, declared) if "link" in slot.indexes[name]]
         _drop_others(store, catalogue, slot, declared, txn, open_space)
     for name in dict.fromkeys((*build, *filter(None, lost))):
         _build(store, catalogue, slots, declared, name, txn, open_space)
+        if name and "link" in declared.definitions[name]:
+            links.append((declared, name))
     catalogue.write(txn, slot)
     return slot
 
@@ -513,7 +550,8 @@ def storage_of(
                 enforced=index.adopts is None,
                 field=index.field,
                 as_stored=index.as_stored,
-                fields=tuple(index.definition.get("fields", ())),
+                definition=index.definition,
+                where=index.where,
             )
         )
     if declared.expiry is not None:
@@ -590,7 +628,10 @@ class _IndexFinder:
         else:
             found = verdict(slot, declared, opening=False)
         older = len(slot.history) > 1 and self._declared.fingerprint in slot.history[:-1]
-        return FileIndexes(gone, self.unknown(slot), _adopted(slot), older, found.refused, found.unwritable)
+        undeletable = (unknown_referrers(slot, declared) or None) if slot.referred else None
+        return FileIndexes(
+            gone, self.unknown(slot), _adopted(slot), older, found.refused, found.unwritable, undeletable
+        )  # fmt: skip
 
     def unknown(self, slot: Slot) -> tuple[str, ...]:
         """The indexes of the file that this program does not maintain."""

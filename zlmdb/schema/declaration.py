@@ -22,6 +22,7 @@ from ..values.base import Serializer
 from ..values.resolve import serializer
 
 if TYPE_CHECKING:
+    from ..query.following import Followed
     from ..values.description import Description
     from ..values.fields import Fields
 
@@ -31,6 +32,7 @@ class IndexForm(NamedTuple):
 
     *definition* is what the catalogue records. *field* is the attribute that *get_key* takes, if it takes one;
     *as_stored*: the key must be taken from the record as it is read. *storage* makes the entries.
+    *where* is the condition on the records in it, as it was read.
     """
 
     unique: bool
@@ -41,6 +43,7 @@ class IndexForm(NamedTuple):
     field: Optional[str]
     as_stored: bool
     storage: type[IndexStorage] = IndexStorage
+    where: Optional[Followed] = None
 
 
 class Declaration:
@@ -83,6 +86,8 @@ class Declaration:
         self.key_field = key_field
         self.key_type = key_type
         self.expiry = expiry
+        self.referred: set[tuple[str, str]] = set()  # the links to its records: their tables and names
+        self.linked = False  # whether some of the indexes are links
         self._declared = indexes
 
     @cached_property
@@ -142,6 +147,7 @@ def _form(index: DeclaredIndex[Any], model: Any) -> IndexForm:
         field=index._attribute(model),
         as_stored=not index._comes_back(model),
         storage=index._storage_class,
+        where=None if index._where is None else getattr(index._condition(model), "followed", None),
     )
 
 

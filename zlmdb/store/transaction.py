@@ -52,6 +52,7 @@ class Transaction:
         "_block",
         "_buffers",
         "_changes",
+        "_deferred",
         "_dels",
         "_edited",
         "_era",
@@ -85,6 +86,7 @@ class Transaction:
     )  # fmt: skip
 
     PUT, DEL = 1, 2  # for programs of zlmdb <= 26
+    _brief = False  # it lasts for one operation only, and nobody can forget it
 
     def __init__(
         self, store: Store, write: bool = False, buffers: bool = False, stats: Optional[TransactionStats] = None,
@@ -103,6 +105,7 @@ class Transaction:
         self._tables: dict[Any, Any] = {}
         self._scans: Optional[Scans] = None
         self._hooks: list[Callable[[bool], object]] = []
+        self._deferred: Optional[dict[Any, None]] = None  # what is checked before the commit: see `tables.links`
         self._index_hooks: list[Callable[[Any, Sequence[str]], object]] = []  # called when `indexes_changed`
         self._views: list[memoryview] = []
         self._block: Optional[weakref.ref[Leave]] = None
@@ -198,6 +201,7 @@ class Transaction:
         self._error, self._puts, self._dels, self._told = None, 0, 0, None  # those of the transaction before
         if self._hooks:
             self._hooks = []
+        self._deferred = None
         if store.wanted or store.pending:
             store.open_wanted(self._timeout)
         store.writer.acquire(self._timeout, self._hold)
@@ -241,6 +245,8 @@ class Transaction:
                 f"an error in the middle of a write broke the transaction, which can only be aborted, nothing was "
                 f"stored: {error!r}"
             ) from error
+        if self._deferred is not None:
+            self._check_deferred()
         try:
             if self._puts and self._store.limited:
                 self._store.require_room(raw, self._sequence, {})
@@ -258,6 +264,15 @@ class Transaction:
         self._end()
         if hooks:
             committed(hooks)
+
+    def _check_deferred(self) -> None:
+        """Check what was put off until the commit; if it raises, nothing is stored."""
+        try:
+            for link, own in self._deferred or ():
+                link.check_deferred(self, own)
+        except BaseException:
+            self.abort()
+            raise
 
     def _commit_failed(self, raw: Any, error: BaseException) -> NoReturn:
         if isinstance(error, Exception):

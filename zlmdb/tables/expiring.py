@@ -9,7 +9,8 @@ it; and each write deletes a few more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from operator import itemgetter
 from typing import Any, Optional, TypeVar
 
@@ -119,19 +120,19 @@ class Expiring(Table[Any, Any]):
     def _times(self) -> Optional[BoundIndex]:
         return next((bound for bound in self._indexes if bound.storage.name == INDEX), None)
 
-    def _first_expired(self, most: int) -> list[bytes]:
-        """The encoded primary keys of the first expired records, at most so many."""
+    def _first_expired(self, most: int, behind: bytes = b"") -> list[tuple[bytes, bytes]]:
+        """The first entries of expired records that come *behind* an entry, at most so many, with the primary keys."""
         times = self._times()
         if times is None:
             return []
         index = times.storage
-        lower, upper = index.lower, index.bound(self._cut, through=True)
-        found: list[bytes] = []
+        lower, upper = max(index.lower, behind + b"\0"), index.bound(self._cut, through=True)
+        found: list[tuple[bytes, bytes]] = []
         cursor = self._raw.cursor(times.handle)
         try:
             if seek(cursor, lower, upper):
                 for entry, owner in pairs_from(cursor, lower, upper, views=True):
-                    found.append(_primary(self._storage, index, entry, owner))
+                    found.append((entry, _primary(self._storage, index, entry, owner)))
                     if len(found) == most:
                         break
         finally:
@@ -167,7 +168,7 @@ class Expiring(Table[Any, Any]):
             self._make_way(encoded, stored)
         super()._write(key, encoded, value, data)
         if self._some:
-            self._sweep(_PER_WRITE)
+            self._sweep(self._expired(_PER_WRITE))
         if self._has_expired(stored):
             self._filter()
 
@@ -198,21 +199,22 @@ class Expiring(Table[Any, Any]):
         """Delete the expired record *encoded*, with all that follows it; returns the number of records."""
         return self._plainly(lambda: self._remove(encoded))
 
-    def _sweep(self, most: int) -> int:
-        """Delete expired records, at most so many; returns their number. What a follower refuses to delete stays."""
-        if not self._some:
-            return 0
+    def _expired(self, most: int, behind: bytes = b"") -> list[tuple[bytes, bytes]]:
+        """`_first_expired`, whether or not reading is filtered."""
+        return self._plainly(lambda: self._first_expired(most, behind)) if self._some else []
+
+    def _sweep(self, found: Sequence[tuple[bytes, bytes]]) -> int:
+        """Delete the expired records *found*; returns their number. What something refuses to let go stays."""
         self._check_write()
         swept = 0
-        found = self._plainly(lambda: self._first_expired(most))
-        for primary in found:
-            try:
+        for _, primary in found:
+            with suppress(errors.ConstraintError):
                 swept += self._expel(self._storage.prefix + primary)
-            except errors.ConstraintError:
-                continue
-        if len(found) < most and swept == len(found) and self._times() is not None:
-            raw, self._some = self._raw, False
-            self._through(raw.raw if isinstance(raw, Living) else raw)
+        if self._some:
+            self._some = False
+            self._through(self._raw.raw)
+            if self._any_expired():
+                self._filter()
         return swept
 
     def truncate(self) -> int:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Optional
 
 from ..keys import TupleKey
 from ..keys.registry import DECIMAL, PLAIN
 from ..query.following import Following
 from ..query.following.known import Known
-from ..query.plan import ELEMENT, KEY, IndexFacts, Part, is_present
+from ..query.plan import ELEMENT, KEY, Asking, IndexFacts, Part, conjuncts, is_present
 from .indexstorage import IndexStorage
 from .storage import Storage
 
@@ -29,44 +30,55 @@ def key_facts(storage: Storage[Any, Any]) -> Optional[IndexFacts]:
 
 def index_facts(index: IndexStorage, storage: Storage[Any, Any], following: Following) -> Optional[IndexFacts]:
     """An index of the table of *storage*; None if the planner must not use it."""
-    codec = index.storage.key
+    codec, definition = index.storage.key, index.definition
+    fields: Sequence[str] = definition.get("fields", ())
     kinds = _kinds(codec)
-    if not index.fields or kinds is None or len(kinds) != len(index.fields) or not codec.sorts:
+    if not fields or kinds is None or len(kinds) != len(fields) or not codec.sorts:
         return None
     if not index.sole or index.adopted or index.not_null or isinstance(codec, TupleKey) != (len(kinds) > 1):
         return None
     find = _element_part if index.several else _part
-    parts = [find(following, name, kind) for name, kind in zip(index.fields, kinds)]
+    texts: Sequence[Sequence[str]] = definition.get("texts") or [()] * len(fields)
+    parts = [find(following, *one) for one in zip(fields, texts, kinds)]
     found = [part for part in parts if part is not None]
     if len(found) != len(parts):
         return None
     if not _vouches(storage.value.name):  # there may be None where the class says there is not
         found = [part._replace(present=False) for part in found]
-    return IndexFacts(index.name, tuple(found), index.unique, several=index.several)
+    return IndexFacts(index.name, tuple(found), index.unique, several=index.several, where=_where(index))
 
 
-def _part(following: Following, path: str, kind: Any) -> Optional[Part]:
-    known = _known(following, path)
+def _where(index: IndexStorage) -> tuple[Asking, ...]:
+    """What is true of all records in a partial index."""
+    where = index.where
+    if where is None:
+        return ()
+    return tuple([Asking(node, where.parameters, keyed=False) for node in conjuncts(where.node)])
+
+
+def _part(following: Following, path: str, texts: Sequence[str], kind: Any) -> Optional[Part]:
+    known, present = _known(following, path)
     if known is None or known.required.cls is not kind:
         return None
-    return Part(tuple(path.split(".")), kind, is_present(known))
+    return Part((*path.split("."), *texts), kind, present)
 
 
-def _element_part(following: Following, path: str, kind: Any) -> Optional[Part]:
-    known = _known(following, path)
+def _element_part(following: Following, path: str, texts: Sequence[str], kind: Any) -> Optional[Part]:
+    known, _ = _known(following, path)
     if known is None or known.required.cls not in _CONTAINERS or known.required.element().required.cls is not kind:
         return None
-    return Part((*path.split("."), ELEMENT), kind, present=False)
+    return Part((*path.split("."), ELEMENT, *texts), kind, present=False)
 
 
-def _known(following: Following, path: str) -> Optional[Known]:
-    """What is known of the field at *path* of the values."""
+def _known(following: Following, path: str) -> tuple[Optional[Known], bool]:
+    """What is known of the field at *path* of the values, and whether there is certainly something."""
     known: Optional[Known] = following.value_type
+    present = True
     for name in path.split("."):
-        if known is None or known.optional:
-            return None
-        known = known.fields().get(name)
-    return known
+        if known is not None:
+            known = known.required.fields().get(name)
+            present = present and known is not None and is_present(known)
+    return known, present
 
 
 def _kinds(codec: Any) -> Optional[tuple[Any, ...]]:

@@ -227,6 +227,8 @@ class Running:
         kept = self.programs.facts
         if index not in kept:
             storage = self.storage
+            if index is not None and index.where is not None:
+                self.settle(index.where)
             kept[index] = key_facts(storage) if index is None else index_facts(index, storage, self.programs.following)
         found: Optional[IndexFacts] = kept[index]
         return found

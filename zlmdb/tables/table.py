@@ -119,6 +119,7 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
 
     _batch: ClassVar[Optional[Callable[[Any], Any]]] = None  # see `indexed.kind_of`
     _plain: ClassVar[bool] = True  # whether records are stored by no method of a class derived from this one
+    _point_reads: ClassVar[bool] = False  # whether generated functions look records up, as they are stored
     _kept: ClassVar[tuple[IndexStorage, ...]] = ()  # the indexes that the generated functions keep in step
     _table_name: ClassVar[Optional[str]] = None
     _table_uuid: ClassVar[Optional[UUID]] = None
@@ -257,7 +258,7 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
         known = tuple([index for index, _ in bound]) == type(self)._kept
         handles = tuple([handle for _, handle in bound]) if known else None
         self._views.clear()
-        barred = self._found.unwritable is not None
+        barred = self._found.unwritable is not None or self._found.undeletable is not None
         self._keep(IndexState(tuple(bound), (*missing, *lost), handles, barred))
 
     def _bind_indexes_again(self) -> None:
@@ -604,6 +605,12 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
     def truncate(self) -> int:
         """Delete every record and index entry; returns the number of both."""
         self._check_write()
+        if self._storage.referrers or self._found.undeletable is not None:
+            from .removal import clear  # late, as below
+
+            entailed = clear(self)
+            if entailed is not None:
+                return entailed
         try:
             deleted = self._drop(self._storage, self._db)
             deleted += sum([self._drop(index.storage.storage, index.handle) for index in self._index_state.kept])
@@ -712,6 +719,14 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
         return None if data is None else (self._storage.decode_value(data, key),)
 
     def _remove(self, encoded: bytes) -> int:
+        """Delete the record with the engine's key *encoded*, and what that entails; 1 if there was one, else 0."""
+        if self._storage.referrers or self._found.undeletable is not None:
+            from .removal import remove  # late: few tables have links to them
+
+            return remove(self, (encoded,))
+        return self._remove_alone(encoded)
+
+    def _remove_alone(self, encoded: bytes) -> int:
         """Delete the record with the engine's key *encoded*, and its index entries; returns the number of records."""
         txn, storage = self._txn, self._storage
         self._check_write()
