@@ -442,11 +442,11 @@ class Login:
 
 
 class Logins(zlmdb.Table[int, Login]):
-    of = zlmdb.ForeignKey("session", "sessions", on_delete="cascade")
+    of = zlmdb.ForeignKey["Sessions"]("session", on_delete="cascade")
 
 
 class Holds(zlmdb.Table[int, Login]):
-    of = zlmdb.ForeignKey("session", "sessions")
+    of = zlmdb.ForeignKey["Sessions"]("session")
 
 
 class Linked(zlmdb.Schema):
