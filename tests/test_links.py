@@ -295,6 +295,17 @@ def test_deletions_are_counted_with_what_they_entail(db: Any) -> None:
         assert t.txn._dels - before == 3 + 3 + 2  # three records, each with an owner, and two with a parent
 
 
+def test_tables_without_a_block_keep_links(db: Any) -> None:
+    auto = db.auto
+    with pytest.raises(zlmdb.DanglingLink):
+        auto.tasks[9] = Task(7)
+    with pytest.raises(zlmdb.StillLinked):
+        del auto.people[3]
+    del auto.people[2]
+    with db.read() as t:
+        assert (list(t.people), list(t.tasks)) == ([1, 3], [1, 2, 4])
+
+
 # -- declarations ------------------------------------------------------------------------------------------------------
 
 

@@ -732,3 +732,20 @@ def test_a_known_query_by_a_unique_index_takes_few_calls() -> None:
             finally:
                 sys.setprofile(before)
             assert calls <= 90, calls  # 184 without what is kept
+
+
+def test_a_partial_index_serves_those_values_only_that_imply_its_condition() -> None:
+    class Adults(zlmdb.Table[int, Person]):
+        adult = zlmdb.Index[int]("age", where=lambda p: p.age > 5)
+
+    class Town(zlmdb.Schema):
+        people: Adults
+
+    with zlmdb.open(None, Town) as db:
+        with db.write() as t:
+            t.people.update({n: Person(f"name {n}", n % 10, []) for n in range(60)})
+        with db.read() as t:
+            for least in (8, 2, 8, 1, 7):
+                found = t.people.where(lambda p: p.age > least)  # noqa: B023 - asked at once
+                assert len(found.all()) == 6 * (9 - least)
+                assert found.explain().indexes == (("adult",) if least == 8 else ()), least

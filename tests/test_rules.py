@@ -43,7 +43,7 @@ ROWS = [
     ["tables.keyfield"],
     ["tables.storage"],
     ["tables.compiled.points", "tables.indexstorage", "tables.ranged"],
-    ["tables.indexfacts", "tables.indexkinds.elements", "tables.indexkinds.fieldtexts"],
+    ["tables.indexfacts", "tables.indexkinds.elements", "tables.indexkinds.fieldtexts", "tables.indexkinds.partial"],
     ["tables.scan"],
     ["tables.picked"],
     ["tables.running"],

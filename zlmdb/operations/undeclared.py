@@ -67,7 +67,7 @@ def _getter(codec: KeyCodec[Any], definition: Mapping[str, Any]) -> Callable[[An
     texts = [composed(applied) for applied in definition.get("texts") or ()]
 
     def get(value: Any) -> Any:
-        if not names or not isinstance(value, Mapping):
+        if not names or "where" in definition or not isinstance(value, Mapping):
             raise NotComputable(f"its keys are made by the program{_BLIND}")
         taken: list[Any] = []
         for name in names:

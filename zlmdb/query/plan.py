@@ -51,8 +51,8 @@ class Part(NamedTuple):
 class IndexFacts(NamedTuple):
     """What the planner has to know of an index, or of the primary key, whose name is `KEY`.
 
-    *complete*: a record whose parts are there is in it for sure. *several*: it has an entry for each element of a
-    field, and serves conditions on one element.
+    *complete*: a record whose parts are there, and for which *where* is true, is in it for sure. *several*: it has an
+    entry for each element of a field, and serves conditions on one element.
     """
 
     name: str
@@ -60,6 +60,7 @@ class IndexFacts(NamedTuple):
     unique: bool
     complete: bool = True
     several: bool = False
+    where: tuple[Any, ...] = ()  # of `Asking`
 
 
 class Capturing(Protocol):
@@ -306,8 +307,10 @@ def _value(node: Node, asking: Asking) -> Any:
 # -- indexes ---------------------------------------------------------------------------------------------------------
 
 
-def accesses(askings: Iterable[Asking], indexes: Sequence[IndexFacts]) -> list[Access]:
-    """The ways to find what all of *askings* want, the most promising first."""
+def accesses(
+    askings: Sequence[Asking], indexes: Sequence[IndexFacts], known: Callable[[], Sequence[Asking]] = tuple
+) -> list[Access]:
+    """The ways to find what all of *askings* want, the most promising first. *known*: what else is true of these."""
     by: dict[Subject, list[Term]] = {}
     elements: list[dict[Subject, list[Term]]] = []  # what is said of one element: another one says nothing of it
     for asking in askings:
@@ -317,10 +320,22 @@ def accesses(askings: Iterable[Asking], indexes: Sequence[IndexFacts]) -> list[A
         terms = element_terms(asking)
         if terms:
             elements.append(_by_subject(terms))
-    ways = [(index, said) for index in indexes for said in (elements if index.several else [by] if by else [])]
+    ways = [
+        (index, said)
+        for index in indexes
+        for said in (elements if index.several else [by] if by or index.where else [])
+        if not index.where or _has_all(index, (*askings, *known()))
+    ]
     found = [one for one in (_access(index, said) for index, said in ways) if one is not None]
     found.sort(key=lambda one: one.rank)
     return found
+
+
+def _has_all(index: IndexFacts, known: Sequence[Asking]) -> bool:
+    """Whether all records for which *known* is true satisfy the condition of the partial *index*."""
+    from .implied import implied  # late: few programs have such an index
+
+    return implied(known, index.where)
 
 
 def _by_subject(terms: Iterable[Term]) -> dict[Subject, list[Term]]:
@@ -347,7 +362,7 @@ def _access(index: IndexFacts, by: dict[Subject, list[Term]]) -> Optional[Access
         equal.append(same.value)
         used.append((part, same))
     named = len(equal) + bool(found)
-    if not named or any([not part.present for part in index.parts[named:]]):
+    if not (named or index.where) or any([not part.present for part in index.parts[named:]]):
         return None
     if len(equal) == len(index.parts):
         rank = 0 if index.unique else 1
@@ -398,7 +413,7 @@ def ordered_by(node: Node, keyed: bool) -> Optional[tuple[Subject, ...]]:
 def order_access(index: IndexFacts, subjects: tuple[Subject, ...], askings: Sequence[Asking]) -> Optional[Access]:
     """The range of *index* that has all records that *askings* want, in the order of *subjects*."""
     usable = index.complete and not index.several and all([part.present for part in index.parts])
-    if not usable or () in subjects:
+    if not usable or () in subjects or (index.where and not _has_all(index, askings)):
         return None
     same: dict[Subject, Term] = {}
     for asking in askings:
@@ -438,14 +453,14 @@ class Question:
     def accesses(self, parts: Sequence[Asking]) -> list[Access]:
         """As `accesses`, for the values that are captured now."""
         if self.kept is None:
-            return accesses(parts, self.indexes)
+            return accesses(parts, self.indexes, self.parts)
         key = tuple([(part.node, part.number) for part in parts])
         known = self.kept.get(key)
         if known is not None:
             found = [one.renewed(self.askings) for one in known]
             if None not in found:
                 return [one for one in found if one is not None]
-        made = accesses(parts, self.indexes)
+        made = accesses(parts, self.indexes, self.parts)
         if known is None:
             if len(self.kept) >= _MOST_KEPT:
                 self.kept.clear()

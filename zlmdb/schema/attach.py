@@ -14,6 +14,7 @@ from ..log import log
 from ..store.catalogue import Catalogue, Slot, catalogue_of
 from ..store.ranges import pairs_from, prefixed_keys, seek
 from ..store.store import OpenSpace, Store
+from ..tables.keyfield import KeyField
 from ..tables.storage import FileIndexes, Storage
 from ..tables.upkeep import build
 from ..values.base import Serializer
@@ -131,6 +132,8 @@ def undeclared(store: Store, name: str, *, by_fields: bool = False) -> Optional[
         found = recorded(slot.value, slot.fields)
         value, unwritable = (value, unwritable) if found is None else (found, None)
     storage = Storage(slot.name, keyspace.space, keyspace.prefix, key, value, store.environment.max_key_size())
+    if slot.key_field is not None and "." not in slot.key_field:  # plain data have no paths
+        storage.key_field = KeyField(slot.key_field)
     links = [f"{table}.{link}" for table, link in slot.referred]
     storage.file_indexes = FileIndexes(
         unknown=(*slot.indexes, *slot.attached),
@@ -398,6 +401,7 @@ def _make(making: _Making, declared: Declaration) -> Optional[Slot]:
     slot.indexes = dict(_indexes(slot, declared))
     slot.key, slot.value = _stored_key(store, declared).name, declared.value.name
     slot.model = declared.value.model
+    slot.key_field = None if declared.key_field is None else declared.key_field.path
     record(slot, declared, found, new=new)
     slot.add_to_history(declared.fingerprint)
     handle = _open(catalogue.keyspace(slot).space, open_space)
@@ -546,6 +550,7 @@ def storage_of(
                 field=index.field,
                 as_stored=index.as_stored,
                 definition=index.definition,
+                where=index.where,
             )
         )
     storage.find_indexes = _IndexFinder(store, catalogue, slot, known, declared)

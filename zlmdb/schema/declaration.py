@@ -21,6 +21,7 @@ from ..values.base import Serializer
 from ..values.resolve import serializer
 
 if TYPE_CHECKING:
+    from ..query.following import Followed
     from ..values.description import Description
     from ..values.fields import Fields
 
@@ -30,6 +31,7 @@ class IndexForm(NamedTuple):
 
     *definition* is what the catalogue records. *field* is the attribute that *get_key* takes, if it takes one;
     *as_stored*: the key must be taken from the record as it is read. *storage* makes the entries.
+    *where* is the condition on the records in it, as it was read.
     """
 
     unique: bool
@@ -40,6 +42,7 @@ class IndexForm(NamedTuple):
     field: Optional[str]
     as_stored: bool
     storage: type[IndexStorage] = IndexStorage
+    where: Optional[Followed] = None
 
 
 class Declaration:
@@ -141,6 +144,7 @@ def _form(index: DeclaredIndex[Any], model: Any) -> IndexForm:
         field=index._attribute(model),
         as_stored=not index._comes_back(model),
         storage=index._storage_class,
+        where=None if index._where is None else getattr(index._condition(model), "followed", None),
     )
 
 

@@ -439,6 +439,12 @@ class Taken(Reads[V]):
     def __bool__(self) -> bool:
         return bool(self._selection)
 
+    def last(self) -> Optional[V]:
+        """The last value; None when there is none."""
+        entry = self._selection.keys().last()
+        value: Optional[V] = None if entry is None else entry[1]
+        return value
+
     def count(self) -> int:
         """How many values there are."""
         return self._selection.count()
@@ -479,6 +485,16 @@ class Branch(Generic[K, V]):
     def first(self) -> Optional[tuple[K, V]]:
         """The first pair; None if there is none."""
         return next(iter(self), None)
+
+    def last(self) -> Optional[tuple[K, V]]:
+        """The last pair; None if there is none. O(log n)."""
+        key = self._keys.keys().last()
+        if key is None:
+            return None
+        table: Any = self._table
+        values: Values[K, V] = table[key]
+        value: Any = values.first() if self._keys._reverse else values.last()
+        return key, value
 
     def count(self) -> int:
         """The number of values in the range. O(number)."""

@@ -44,7 +44,8 @@ class Slot:
     class names, for information. *records*: the bytes from which it was read. *fields* describes the fields of the
     values' models (`values.description`), None if they are not recorded; *history* names the declarations that the
     table has had, the latest one last; *unsettled* is the migration that has stored records of a shape which the next
-    one has to complete; *referred* names the links to its records, each as a table and its link.
+    one has to complete; *key_field* is the field of the values that is their key; *referred* names the links to its
+    records, each as a table and its link.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class Slot:
         fields: Optional[dict[str, Any]] = None,
         history: Sequence[str] = (),
         unsettled: Optional[str] = None,
+        key_field: Optional[str] = None,
         referred: Sequence[Sequence[str]] = (),
     ) -> None:
         self.name = name
@@ -79,6 +81,7 @@ class Slot:
         self.fields = fields
         self.history = list(history)
         self.unsettled = unsettled
+        self.key_field = key_field
         self.referred = referred
 
     def copy(self) -> Slot:
@@ -91,7 +94,7 @@ class Slot:
         """The part that zlmdb 26 does not store, as a catalogue record."""
         record = {"key": self.key, "value": self.value, "model": self.model, "indexes": self.indexes,
                   "fields": self.fields, "history": self.history, "unsettled": self.unsettled,
-                  "referred": self.referred}  # fmt: skip
+                  "key_field": self.key_field, "referred": self.referred}  # fmt: skip
         return {name: entry for name, entry in record.items() if entry not in (None, {}, [], ())}
 
     def add_to_history(self, declaration: str) -> None:
@@ -533,7 +536,7 @@ def _slot_of(name: str, record: dict[str, Any], records: tuple[Optional[bytes], 
     uuid = record.get("uuid")
     for index, definition in record.get("indexes", {}).items():
         _check_texts([("index", index), ("table", definition.get("table"))])  # AttributeError for what is no definition
-    texts = ("name", "description", "key", "value", "model", "unsettled")
+    texts = ("name", "description", "key", "value", "model", "unsettled", "key_field")
     history, fields = record.get("history", ()), record.get("fields")
     _check_texts([*[(member, record.get(member)) for member in texts], *zip(("history",) * len(history), history)])
     referred: Any = record.get("referred", ())
@@ -554,6 +557,7 @@ def _slot_of(name: str, record: dict[str, Any], records: tuple[Optional[bytes], 
         fields=None if fields is None else checked_description(fields),
         history=history,
         unsettled=record.get("unsettled"),
+        key_field=record.get("key_field"),
         referred=referred,
     )
 

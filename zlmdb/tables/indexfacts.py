@@ -9,7 +9,7 @@ from ..keys import TupleKey
 from ..keys.registry import DECIMAL, PLAIN
 from ..query.following import Following
 from ..query.following.known import Known
-from ..query.plan import ELEMENT, KEY, IndexFacts, Part, is_present
+from ..query.plan import ELEMENT, KEY, Asking, IndexFacts, Part, conjuncts, is_present
 from .indexstorage import IndexStorage
 from .storage import Storage
 
@@ -45,7 +45,15 @@ def index_facts(index: IndexStorage, storage: Storage[Any, Any], following: Foll
         return None
     if not _vouches(storage.value.name):  # there may be None where the class says there is not
         found = [part._replace(present=False) for part in found]
-    return IndexFacts(index.name, tuple(found), index.unique, several=index.several)
+    return IndexFacts(index.name, tuple(found), index.unique, several=index.several, where=_where(index))
+
+
+def _where(index: IndexStorage) -> tuple[Asking, ...]:
+    """What is true of all records in a partial index."""
+    where = index.where
+    if where is None:
+        return ()
+    return tuple([Asking(node, where.parameters, keyed=False) for node in conjuncts(where.node)])
 
 
 def _part(following: Following, path: str, texts: Sequence[str], kind: Any) -> Optional[Part]:

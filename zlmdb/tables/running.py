@@ -225,7 +225,8 @@ class Running:
             return Choice()
         indexes = self._facts()
         known = self.programs.known_choices
-        key = tuple([followed.reading for followed in query.where]) if self.order is None else ()
+        keeps = self.order is None and self.programs.known_accesses is not None
+        key = tuple([followed.reading for followed in query.where]) if keeps else ()
         access: Optional[Access] = known.get(key)
         if access is not None and all([reading.trusted for reading in key]):
             access = access.renewed(query.where)
@@ -258,13 +259,17 @@ class Running:
         if kept is None or kept[0] is not state:
             found = [self._facts_of(bound.storage) for bound in state.kept] + [self._facts_of(None)]
             kept = self.programs.known_indexes = state, [one for one in found if one is not None]
-            self.programs.known_accesses, self.programs.known_choices = {}, {}
+            # Whether a partial index may be used depends on the values that a query compares with.
+            self.programs.known_accesses = None if any([one.where for one in kept[1]]) else {}
+            self.programs.known_choices = {}
         return kept[1]
 
     def _facts_of(self, index: Optional[IndexStorage]) -> Optional[IndexFacts]:
         kept = self.programs.facts
         if index not in kept:
             storage = self.storage
+            if index is not None and index.where is not None:
+                self.settle(index.where)
             kept[index] = key_facts(storage) if index is None else index_facts(index, storage, self.programs.following)
         found: Optional[IndexFacts] = kept[index]
         return found
