@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple, Optional, Union
+from typing import Any, NamedTuple, Optional, Protocol, Union
 
 from ..handlers import let_through
 from .following import Given, Node, calls
 from .following.known import Known, kind_of
-from .following.nodes import Argument, Constant, Variable, spelled
+from .following.nodes import Argument, Constant, Parameter, Variable, spelled
 from .following.operations import Apply, Attribute, Compare, Display, Each, Item, Joined, Method, Not
 from .ordering import desc
 from .texts import transformed
@@ -37,6 +37,8 @@ CAP = 1000
 
 SMALL = 20
 """Records of a table up to which any index is as good as reading it all."""
+
+_MOST_KEPT = 256
 
 SHARE = 4
 """An index is used for less than this part of the table; more is read faster in its own order."""
@@ -74,6 +76,29 @@ class IndexFacts(NamedTuple):
     where: tuple[Any, ...] = ()  # of `Asking`
 
 
+class Capturing(Protocol):
+    """A condition, as far as its captured values go."""
+
+    @property
+    def parameters(self) -> Sequence[Any]:
+        """The captured values."""
+        ...
+
+
+class Origin(NamedTuple):
+    """Where a value of a plan comes from: *node*, evaluated with what the function with that *number* has captured."""
+
+    number: int
+    node: Node
+
+    def value(self, askings: Sequence[Capturing]) -> Any:
+        """The value for other captured values."""
+        node, parameters = self.node, askings[self.number].parameters
+        if isinstance(node, Parameter):
+            return parameters[node.number]
+        return node.evaluate(Given((), parameters))
+
+
 class Term(NamedTuple):
     """A condition that an index can serve: ``==``, ``in``, ``startswith``, or a bound, of what one subject is."""
 
@@ -81,6 +106,8 @@ class Term(NamedTuple):
     operator: str
     value: Any
     node: Node
+    origin: Optional[Origin] = None
+    """None where the value is always the same."""
 
 
 class Bound(NamedTuple):
@@ -106,6 +133,33 @@ class Access(NamedTuple):
     upper: Optional[Bound] = None
     rank: int = 9
     nodes: tuple[Node, ...] = ()
+    terms: tuple[tuple[Part, Term], ...] = ()
+    """Those that it serves, in the order of its parts."""
+
+    def renewed(self, askings: Sequence[Capturing]) -> Optional[Access]:
+        """The same for other captured values; None where these do not fit in its place."""
+        equal: list[Any] = []
+        found: dict[str, Any] = {}
+        for part, term in self.terms:
+            operator = term.operator
+            value = term.value if term.origin is None else term.origin.value(askings)
+            if operator == "==":
+                if not _is_of(value, part):
+                    return None
+                equal.append(value)
+            elif operator == "in":
+                if type(value) not in _MEMBERS or len(value) > CAP or not all([_is_of(one, part) for one in value]):
+                    return None
+                found["members"] = tuple(dict.fromkeys(value))
+            elif operator == "startswith":
+                if type(value) is not part.kind:
+                    return None
+                found["begins"] = value
+            elif not _is_of(value, part):
+                return None
+            else:
+                found[_SIDES[operator]] = Bound(value, "=" in operator)
+        return self._replace(equal=tuple(equal), **found)
 
     @property
     def exact(self) -> bool:
@@ -135,6 +189,7 @@ class Asking(NamedTuple):
     parameters: Sequence[Any]
     keyed: bool
     elements: Mapping[Node, Subject] = MappingProxyType({})
+    number: int = 0
 
     def of(self, node: Node) -> Asking:
         """A part of it."""
@@ -152,6 +207,9 @@ class Choice(NamedTuple):
     order: Optional[Access] = None
     rejected: tuple[tuple[Access, str], ...] = ()
 
+
+Kept = dict[tuple[tuple[Node, int], ...], list[Access]]
+"""Accesses that were found for conditions, by these and the numbers of the functions that they are of."""
 
 Measure = Callable[[Access, int], Optional[int]]
 """How many entries an access has, counted up to a number; None where its values cannot be in the index."""
@@ -193,6 +251,8 @@ def subject_of(node: Node, keyed: bool, elements: Mapping[Node, Subject] = Mappi
     return tuple(reversed(path))
 
 
+_MEMBERS = (tuple, frozenset, list, set, range)
+_SIDES = {"<": "upper", "<=": "upper", ">": "lower", ">=": "lower"}
 _FLIPPED = {"==": "==", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _NOTHING: Any = object()
 
@@ -205,7 +265,7 @@ def term_of(asking: Asking) -> Optional[Term]:
     if isinstance(node, Method) and node.name == "startswith" and len(node.arguments) == 1 and not node.names:
         subject, value = asking.subject(node.holder), _value(node.arguments[0], asking)
         if subject is not None and type(value) in (str, bytes):
-            return Term(subject, "startswith", value, node)
+            return Term(subject, "startswith", value, node, Origin(asking.number, node.arguments[0]))
         return None
     truth, inner = (False, node.inner) if isinstance(node, Not) else (True, node)
     if inner.known.cls is bool and (subject := asking.subject(inner)) is not None:
@@ -217,8 +277,8 @@ def _compared(asking: Asking, node: Compare) -> Optional[Term]:
     operator, left, right = node.operator, node.left, node.right
     if operator == "in":
         subject, value = asking.subject(left), _value(right, asking)
-        if subject is not None and type(value) in (tuple, frozenset, list, set, range):
-            return Term(subject, "in", tuple(value), node) if len(value) <= CAP else None
+        if subject is not None and type(value) in _MEMBERS and len(value) <= CAP:
+            return Term(subject, "in", tuple(value), node, Origin(asking.number, right))
         return None
     if operator not in _FLIPPED:
         return None
@@ -228,7 +288,9 @@ def _compared(asking: Asking, node: Compare) -> Optional[Term]:
     if not subject:
         return None
     value = _value(right, asking)
-    return None if value is _NOTHING or value is None else Term(subject, operator, value, node)
+    if value is _NOTHING or value is None:
+        return None
+    return Term(subject, operator, value, node, Origin(asking.number, right))
 
 
 def element_terms(asking: Asking) -> list[Term]:
@@ -238,7 +300,7 @@ def element_terms(asking: Asking) -> list[Term]:
         subject, value = asking.subject(node.right), _value(node.left, asking)
         if not subject or value is None or value is _NOTHING:
             return []
-        return [Term((*subject, ELEMENT), "==", value, node)]
+        return [Term((*subject, ELEMENT), "==", value, node, Origin(asking.number, node.left))]
     if not isinstance(node, Apply) or node.function.value is not any or len(node.arguments) != 1:
         return []
     each = node.arguments[0]
@@ -307,17 +369,17 @@ def _access(index: IndexFacts, by: dict[Subject, list[Term]]) -> Optional[Access
     if not index.complete:
         return None
     equal: list[Any] = []
-    nodes: list[Node] = []
+    used: list[tuple[Part, Term]] = []
     found: dict[str, Any] = {}
     rank = 9
     for part in index.parts:
         terms = by.get(part.subject, [])
         same = next((term for term in terms if term.operator == "==" and _is_of(term.value, part)), None)
         if same is None:
-            rank = _next_part(part, terms, found, nodes)
+            rank = _next_part(part, terms, found, used)
             break
         equal.append(same.value)
-        nodes.append(same.node)
+        used.append((part, same))
     named = len(equal) + bool(found)
     if not (named or index.where) or any([not part.present for part in index.parts[named:]]):
         return None
@@ -327,26 +389,27 @@ def _access(index: IndexFacts, by: dict[Subject, list[Term]]) -> Optional[Access
         rank = 2 if named == len(index.parts) else 3
     elif equal:
         rank = 3 if not found else 2
-    return Access(index, tuple(equal), rank=rank, nodes=tuple(dict.fromkeys(nodes)), **found)
+    nodes = tuple(dict.fromkeys([term.node for _, term in used]))
+    return Access(index, tuple(equal), rank=rank, nodes=nodes, terms=tuple(used), **found)
 
 
-def _next_part(part: Part, terms: list[Term], found: dict[str, Any], nodes: list[Node]) -> int:
+def _next_part(part: Part, terms: list[Term], found: dict[str, Any], used: list[tuple[Part, Term]]) -> int:
     """Put into *found* what *terms* say of the part behind those that are equal to something; its rank."""
     for term in terms:
         if term.operator == "in" and all([_is_of(value, part) for value in term.value]):
             found["members"] = tuple(dict.fromkeys(term.value))
-            nodes.append(term.node)
+            used.append((part, term))
             return 2
     for term in terms:
         if term.operator == "startswith" and part.kind is type(term.value):
             found["begins"] = term.value
-            nodes.append(term.node)
+            used.append((part, term))
             return 4
     for term in terms:
-        side = {"<": "upper", "<=": "upper", ">": "lower", ">=": "lower"}.get(term.operator)
+        side = _SIDES.get(term.operator)
         if side is not None and side not in found and _is_of(term.value, part):
             found[side] = Bound(term.value, "=" in term.operator)
-            nodes.append(term.node)
+            used.append((part, term))
     return 5 if len(found) == 2 else 6
 
 
@@ -399,17 +462,36 @@ def order_access(index: IndexFacts, subjects: tuple[Subject, ...], askings: Sequ
 class Question:
     """What is planned: conditions, indexes, how many records there are, the order wanted and the limit.
 
-    *rejected* are the indexes that will not be used, and why not.
+    *rejected* are the indexes that will not be used, and why not. *kept*, if given, has the accesses that these indexes
+    offer to conditions which came before, and gets those of new ones.
     """
 
-    __slots__ = ("askings", "indexes", "limit", "order", "rejected", "total")
+    __slots__ = ("askings", "indexes", "kept", "limit", "order", "rejected", "total")
 
     def __init__(
         self, askings: Sequence[Asking], indexes: Sequence[IndexFacts], total: int,
-        order: Optional[tuple[Subject, ...]] = None, limit: Optional[int] = None,
+        order: Optional[tuple[Subject, ...]] = None, limit: Optional[int] = None, kept: Optional[Kept] = None,
     ) -> None:  # fmt: skip
+        self.kept = kept
         self.askings, self.indexes, self.total, self.order, self.limit = askings, indexes, total, order, limit
         self.rejected: list[tuple[Access, str]] = []
+
+    def accesses(self, parts: Sequence[Asking]) -> list[Access]:
+        """As `accesses`, for the values that are captured now."""
+        if self.kept is None:
+            return accesses(parts, self.indexes, self.parts)
+        key = tuple([(part.node, part.number) for part in parts])
+        known = self.kept.get(key)
+        if known is not None:
+            found = [one.renewed(self.askings) for one in known]
+            if None not in found:
+                return [one for one in found if one is not None]
+        made = accesses(parts, self.indexes, self.parts)
+        if known is None:
+            if len(self.kept) >= _MOST_KEPT:
+                self.kept.clear()
+            self.kept[key] = made
+        return made
 
     def parts(self) -> list[Asking]:
         """Conditions that all have to hold."""
@@ -463,7 +545,7 @@ def _filters(question: Question, measure: Measure) -> tuple[Access, ...]:
 
 def _best(parts: Sequence[Asking], question: Question, measure: Measure) -> Optional[Access]:
     """The best access that finds what all of *parts* want."""
-    found = accesses(parts, question.indexes, question.parts)
+    found = question.accesses(parts)
     if not found:
         return None
     if found[0].rank == 0 and measure(found[0], 0) is not None:

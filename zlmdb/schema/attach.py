@@ -14,6 +14,7 @@ from ..log import log
 from ..store.catalogue import Catalogue, Slot, catalogue_of
 from ..store.ranges import pairs_from, prefixed_keys, seek
 from ..store.store import OpenSpace, Store
+from ..tables.expiry import INDEX as EXPIRES
 from ..tables.keyfield import KeyField
 from ..tables.storage import FileIndexes, Storage
 from ..tables.upkeep import build
@@ -553,6 +554,11 @@ def storage_of(
                 where=index.where,
             )
         )
+    if declared.expiry is not None:
+        from ..tables.expiring import Kinds  # late: in many programs nothing expires
+
+        times = declared.indexes[EXPIRES]
+        storage.expiring = Kinds(declared.expiry, times.key.name, times.get_key)
     storage.find_indexes = _IndexFinder(store, catalogue, slot, known, declared)
     storage.file_indexes = storage.find_indexes.first
     return storage

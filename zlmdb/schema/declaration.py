@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Optional, TypeVar, get_args, 
 from uuid import UUID
 
 from ..keys import KeyCodec, key_codec
+from ..tables.expiry import Expiry
 from ..tables.index import DeclaredIndex
 from ..tables.indexstorage import IndexStorage
 from ..tables.keyfield import KeyField
@@ -69,6 +70,7 @@ class Declaration:
         vouched: bool = False,
         key_field: Optional[KeyField] = None,
         key_type: Any = Any,
+        expiry: Optional[Expiry] = None,
     ) -> None:
         self.name = name
         self.uuid = uuid
@@ -83,6 +85,7 @@ class Declaration:
         self.vouched = vouched
         self.key_field = key_field
         self.key_type = key_type
+        self.expiry = expiry
         self.referred: set[tuple[str, str]] = set()  # the links to its records: their tables and names
         self.linked = False  # whether some of the indexes are links
         self._declared = indexes
@@ -174,4 +177,5 @@ def declaration(declared: Any, attribute: str, localns: Optional[Mapping[str, An
         names=names,
         key_field=None if not isinstance(cls._key_source, str) else KeyField(cls._key_source),
         key_type=key_type,
+        expiry=cls._expiry,
     )
