@@ -274,6 +274,20 @@ def look_up() -> None:
         assert rows.by_name["ann"] == ROW
 
 
+class Few(zlmdb.Table[int, Row]):
+    by_name = zlmdb.Index[str]("name", where=lambda row: row.id > 1 and row.city in ("Rome", "Oslo"))
+
+
+class FewRows(zlmdb.Schema):
+    few: Few
+
+
+def write_partial() -> None:
+    with zlmdb.open(None, FewRows) as db, db.write() as t:
+        t.few[1] = Row(1, "a", "Rome")
+        t.few[2] = Row(2, "b", "Oslo")
+
+
 CASES: dict[str, list[Callable[[], None]]] = {
     "CBOR": [write_cbor],
     "CBOR of floats": [write_cbor_of_floats],
@@ -285,6 +299,7 @@ CASES: dict[str, list[Callable[[], None]]] = {
     "bulk writes": [write_many],
     "bulk writes of lists": [write_lists],
     "check": [check_values],
+    "index condition": [write_partial],
     "indexed deletions": [delete_indexed],
     "indexed writes": [write_indexed],
     "key decoding": [decode_keys],

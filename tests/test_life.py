@@ -438,7 +438,9 @@ def test_closing_searches_the_heap_once_however_many_reads_are_open(db: Any, mon
     search = gc.get_referrers
     monkeypatch.setattr(gc, "get_referrers", lambda *parts: searches.append(len(parts)) or search(*parts))
     held = [db.read() for _ in range(20)]
-    with pytest.raises(zlmdb.DatabaseInUse, match=r"open transactions \(20\): \[(<[^>]*>, begun at [^,]*, ){5}\.\.\.\]"):
+    with pytest.raises(
+        zlmdb.DatabaseInUse, match=r"open transactions \(20\): \[(<[^>]*>, begun at [^,]*, ){5}\.\.\.\]"
+    ):
         db.close()
     assert len(searches) <= 1
     del held

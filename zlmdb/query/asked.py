@@ -48,12 +48,8 @@ class Asked:
         return self.node, self.followed.keyed
 
     def arguments(self) -> list[Any]:
-        """What the loop is given for it: the function, and captured values."""
-        parameters = self.followed.parameters
-        found = [self.followed.function, *[parameters[number] for number in self.numbers]]
-        if self.links:
-            found += [remembering(holder, private, parameters) for holder, private in self.links]
-        return found
+        """What the loop is given for it."""
+        return arguments(self.followed, self.numbers, self.links)
 
     def names(self, number: int) -> list[str]:
         """What the loop calls the `arguments` of the asked one with that *number*."""
@@ -72,6 +68,15 @@ class Asked:
 
     def __repr__(self) -> str:
         return spelled(self.node)
+
+
+def arguments(followed: Followed, numbers: Sequence[int], tables: Sequence[tuple[Node, bool]]) -> list[Any]:
+    """What a loop is given for a part of *followed*: the function, captured values, and what looks up in *tables*."""
+    parameters = followed.parameters
+    found = [followed.function, *[parameters[number] for number in numbers]]
+    if tables:
+        found += [remembering(holder, private, parameters) for holder, private in tables]
+    return found
 
 
 _ROOM = 8

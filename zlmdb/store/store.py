@@ -124,6 +124,7 @@ class Store:
         self.env = env
         self.contents = None
         self.look_at = time.monotonic() + _LOOK_AGAIN
+        self.clock = time.time
         self._era = (-1, self._era[1])  # the file may be another
 
     def fail(self, error: Exception, **details: Any) -> NoReturn:

@@ -66,6 +66,7 @@ class Transaction:
         "_instruction",
         "_is_forked",
         "_mixed",
+        "_now",
         "_opener",
         "_outer",
         "_puts",
@@ -116,6 +117,7 @@ class Transaction:
         self._mixed = False  # *tables* has others than the attributes of the schema object, or that has others
         self._unit: Any = None  # what it is part of, and waits in for its next use: see `pool`
         self._since = 0.0  # when it began; 0 while it is not open
+        self._now = 0.0, 0.0  # *_since*, and the time when a table asked for it: see `tables.expiring`
         self._changes = self._puts = self._dels = self._thread = 0
         self._sequence = -1  # that of the store when it began: no handles of before then can be used
         store.live[id(self)] = weakref.ref(self)

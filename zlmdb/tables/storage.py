@@ -67,6 +67,7 @@ class Storage(Generic[K, V]):
         self.file_indexes = FileIndexes()
         self.snapshot = -1  # in which *file_indexes* are what the file says
         self.find_indexes: Optional[Callable[[Any, Optional[int]], FileIndexes]] = None
+        self.expiring: Any = None  # `expiring.Kinds` if the records expire
         self.kinds: dict[type, tuple[list[Any], type]] = {}  # table classes, and the indexes that they are made for
         self.stream: Any = None  # made by `points` on first use, as the kinds are
         self.rows: Any = None  # made by `bulkwrites` on first use

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Generator, ItemsView, Iterable, Iterator, MutableMapping, Sequence, ValuesView
 from contextlib import contextmanager
+from datetime import timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Callable, ClassVar, Generic, NoReturn, Optional, TypeVar, Union, overload
 from uuid import UUID
@@ -19,6 +20,8 @@ from . import atomic, upkeep
 from .bulkwrites import put_all
 from .compiled.indexed import kind_of
 from .compiled.points import REQUIRED
+from .expiry import Expiry
+from .expiry import declare as declare_expiry
 from .index import DeclaredIndex
 from .indexstate import IndexState
 from .indexstorage import BoundIndex, IndexStorage
@@ -27,7 +30,7 @@ from .keyfield import KeyField
 from .ranged import Bounds, Ranged, limits
 from .selection import Selection
 from .storage import FileIndexes, Nothing, Storage
-from .tableclass import TableType, calling_locals, check_index_types
+from .tableclass import TableType, calling_locals, check_index_types, former_names
 from .upkeep import Change
 
 if TYPE_CHECKING:
@@ -57,7 +60,11 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
 
     *name* is the table's name in the file (by default that of the schema's attribute). *uuid* makes it use the table of
     a classic ``@table(uuid)``. *key* is how `add` gets the key of a new record: a field of the value, or a function
-    without arguments (by default an int key is the last one plus one, and a UUID sorts by time).
+    without arguments (by default an int key is the last one plus one, and a UUID sorts by time). *was* is a former name
+    of the table, or a tuple of several: the first program that opens the file to write stores the records under the new
+    name. *expires* is the field
+    with the time from which a record has expired, and is not there any more; with *ttl*, a timedelta or seconds, it
+    expires so long after that time.
 
     Looking up a record costs O(log n), `len` O(1) in the tables layout. All methods raise `TransactionClosed` after the
     end of the transaction, and `EncodeError` for keys and values that do not fit; a refused statement changes nothing.
@@ -118,8 +125,10 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
     _kept: ClassVar[tuple[IndexStorage, ...]] = ()  # the indexes that the generated functions keep in step
     _table_name: ClassVar[Optional[str]] = None
     _table_uuid: ClassVar[Optional[UUID]] = None
+    _table_was: ClassVar[tuple[str, ...]] = ()
     _key_source: ClassVar[Any] = None  # of new keys: a str, a callable or None
     _locals_seen: ClassVar[Optional[dict[str, Any]]] = None
+    _expiry: ClassVar[Optional[Expiry]] = None
     _part: ClassVar[bool] = False  # it is one of the tables that a `schema.multi.Several` consists of
 
     def __init_subclass__(
@@ -128,6 +137,9 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
         name: Optional[str] = None,
         uuid: Union[UUID, str, None] = None,
         key: Union[str, Callable[[], Any], None] = None,
+        was: Union[str, tuple[str, ...], None] = None,
+        expires: Optional[str] = None,
+        ttl: Union[timedelta, float, None] = None,
         **kwargs: Any,
     ) -> None:
         super().__init_subclass__(**kwargs)
@@ -143,6 +155,10 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
             cls._table_uuid = UUID(str(uuid))
         if key is not None:
             cls._key_source = key if isinstance(key, str) else staticmethod(key)
+        if was is not None:
+            cls._table_was = former_names(was)
+        if expires is not None or ttl is not None:
+            declare_expiry(cls, expires, ttl)
         if "_plain" not in vars(cls):  # else it was made by `specialised`, of a class that has these
             cls._locals_seen = calling_locals(mentioned=vars(cls).get("__orig_bases__", ()))
             check_index_types(cls, Table)
@@ -159,7 +175,8 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
     def _bound(cls, txn: Transaction, storage: Storage[K, V]) -> Self:
         """The table that *storage* describes, in *txn*."""
         buffers = txn.buffers
-        self: Self = object.__new__(cls if buffers else kind_of(cls, Table, storage))
+        kind = cls if buffers else kind_of(cls, Table, storage)
+        self: Self = object.__new__(kind if storage.expiring is None else storage.expiring(kind))
         self._txn = txn
         self._storage = storage
         self._name = storage.name
