@@ -10,6 +10,7 @@ from unicodedata import normalize
 from hypothesis import strategies as st
 
 import zlmdb
+from zlmdb import desc
 
 TEXTS = ("", "a", "b", "B", "ab", "Ab", "\u00e9", "e\u0301", "\u00c9")
 LEAST = 1
@@ -195,7 +196,42 @@ KINDS = [
         (),
         never=(lambda r: odd(r) and r.price == 1, lambda r: r.price == 1),
     ),
+    Kind(
+        "descending",
+        lambda: zlmdb.Index(desc("price")),
+        (
+            lambda r: r.price == 1,
+            lambda r: r.price > 1,
+            lambda r: r.price >= 1,
+            lambda r: r.price < 2,
+            lambda r: r.price <= 2,
+            lambda r: 0 < r.price <= 2,
+            lambda r: 0 <= r.price < 2,
+            lambda r: r.price in (1, 3),
+            lambda r: r.price < 1.5,
+            lambda r: r.price < 10**30,
+            lambda r: r.price >= -(10**30),
+        ),
+        orders=(lambda r: desc(r.price),),
+        never=(lambda r: -r.price == 1,),
+    ),
+    Kind(
+        "descending text between others",
+        lambda: zlmdb.Index[tuple[str, str, int]]("state", desc("name"), desc("price")),
+        (
+            lambda r: r.state == "open" and r.name == "a",
+            lambda r: r.state == "open" and r.name.startswith("a"),
+            lambda r: r.state == "open" and r.name > "a",
+            lambda r: r.state == "open" and "a" <= r.name < "b",
+            lambda r: r.state == "open" and r.name <= "a",
+            lambda r: r.state == "open" and r.name in ("a", ""),
+            lambda r: r.state == "open" and r.name == "" and r.price >= 1,
+        ),
+        orders=(lambda r: (r.state, desc(r.name), desc(r.price)),),
+    ),
 ]
+
+NOT_ORDERS = (lambda r: r.price, lambda r: (desc(r.state), r.name, r.price), lambda r: (r.state, desc(r.name), r.price))
 
 
 def odd(row: Row) -> bool:

@@ -12,6 +12,7 @@ from uuid import UUID
 from .base import KeyCodec
 from .choices import enum_key, literal_key
 from .decimals import DecimalKey
+from .descending import DescendingKey
 from .durations import TimedeltaKey, TimeKey
 from .named import BytesKey, StringKey, Uint128Key, UintKey, UuidKey
 from .plain import BlobKey, BoolKey, DateKey, DatetimeKey, FloatKey, IntKey, StrKey
@@ -122,6 +123,8 @@ def from_name(name: str) -> KeyCodec[Any]:
     """
     if name.startswith("tuple(") and name.endswith(")"):
         return TupleKey([from_name(part) for part in _split(name[len("tuple(") : -1])])
+    if name.startswith("desc(") and name.endswith(")"):
+        return DescendingKey(from_name(name[len("desc(") : -1]))
     sized = re.fullmatch(_BYTES, name)
     if sized is not None:
         return BytesKey(int(sized[1]))

@@ -8,6 +8,7 @@ from typing import Any
 from ..errors import EncodeError
 from ..keys import KeyCodec, TupleKey
 from ..keys import from_name as key_from_name
+from ..keys.descending import DescendingKey
 from ..schema.attach import EMPTY_KEY_PREFIX
 from ..store.catalogue import Keyspace
 from ..store.store import Store
@@ -97,6 +98,8 @@ def _elements(codec: KeyCodec[Any], plain: Any) -> Any:
 
 def _key(codec: KeyCodec[Any], plain: Any) -> Any:
     """The key that *plain* data mean: as it is where it fits, else what its text says (a UUID, a date)."""
+    if isinstance(codec, DescendingKey):
+        codec = codec.inner
     try:
         codec.encode(plain)
     except EncodeError:

@@ -15,6 +15,7 @@ from .following import Given, Node, calls
 from .following.known import Known, kind_of
 from .following.nodes import Argument, Constant, Parameter, Variable, spelled
 from .following.operations import Apply, Attribute, Compare, Display, Each, Item, Joined, Method, Not
+from .ordering import desc
 from .texts import transformed
 
 Subject = tuple[Union[str, int], ...]
@@ -24,6 +25,9 @@ The path goes on with the names of transforms: ``("title", "casefold()")``.
 """
 
 KEY = "(key)"
+
+DESCENDING = "(descending)"
+"""What a part of a sort key begins with that sorts the other way round."""
 
 ELEMENT = "(element)"
 """What in a path is one of the elements of what comes before."""
@@ -41,11 +45,20 @@ SHARE = 4
 
 
 class Part(NamedTuple):
-    """One part of an index's key: what of a record it is, its class, and whether it is never None."""
+    """One part of an index's key: what of a record it is, its class, and whether it is never None.
+
+    *descending*: the index has the greatest first.
+    """
 
     subject: Subject
     kind: Any
     present: bool
+    descending: bool = False
+
+    @property
+    def ordered(self) -> Subject:
+        """As a part of a sort key, in the direction of the index."""
+        return (DESCENDING, *self.subject) if self.descending else self.subject
 
 
 class IndexFacts(NamedTuple):
@@ -152,6 +165,12 @@ class Access(NamedTuple):
     def exact(self) -> bool:
         """Whether it is one whole key of the index."""
         return len(self.equal) == len(self.facts.parts)
+
+    @property
+    def bounds(self) -> tuple[Optional[Bound], Optional[Bound]]:
+        """Where the range begins and ends in the index."""
+        down = len(self.equal) < len(self.facts.parts) and self.facts.parts[len(self.equal)].descending
+        return (self.upper, self.lower) if down else (self.lower, self.upper)
 
     @property
     def is_range_of_keys(self) -> bool:
@@ -406,8 +425,15 @@ def _is_of(value: Any, part: Part) -> bool:
 def ordered_by(node: Node, keyed: bool) -> Optional[tuple[Subject, ...]]:
     """The parts of the record that a sort key is, if it is nothing else."""
     nodes = node.elements if isinstance(node, Display) and node.kind is tuple else (node,)
-    subjects = [subject_of(one, keyed) for one in nodes]
+    subjects = [_ordered(one, keyed) for one in nodes]
     return None if None in subjects or not subjects else tuple([one for one in subjects if one])
+
+
+def _ordered(node: Node, keyed: bool) -> Optional[Subject]:
+    if isinstance(node, Apply) and node.function.value is desc and len(node.arguments) == 1:
+        subject = subject_of(node.arguments[0], keyed)
+        return (DESCENDING, *subject) if subject else None
+    return subject_of(node, keyed)
 
 
 def order_access(index: IndexFacts, subjects: tuple[Subject, ...], askings: Sequence[Asking]) -> Optional[Access]:
@@ -428,7 +454,7 @@ def order_access(index: IndexFacts, subjects: tuple[Subject, ...], askings: Sequ
             return None
         equal.append(term.value)
         nodes.append(term.node)
-    if tuple([part.subject for part in index.parts[len(equal) :]]) != subjects:
+    if tuple([part.ordered for part in index.parts[len(equal) :]]) != subjects:
         return None
     return Access(index, tuple(equal), rank=3, nodes=tuple(nodes))
 

@@ -11,7 +11,9 @@ from types import GenericAlias
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Optional, TypeVar, Union, get_args, get_origin, overload
 from uuid import UUID
 
-from ..keys import KeyCodec, key_codec
+from ..keys import KeyCodec, TupleKey, key_codec
+from ..keys.descending import DescendingKey
+from ..query import Descending
 from ..typeargs import UNIONS, field_types, present_type
 from ..values.base import is_a, is_free
 from .indexstorage import IndexStorage
@@ -36,13 +38,14 @@ class DeclaredIndex(Generic[I]):
     _unique = False
     _links = False  # whether it is a link to another table
     _each = False
+    _down: tuple[bool, ...] = ()  # of each field, whether the greatest comes first
     _texts: tuple[tuple[str, ...], ...] = ()  # the named transforms of each field; empty where there are none
 
     def __init__(
         self,
-        field_or_fn: Union[str, Callable[[Any], Optional[I]]],
+        field_or_fn: Union[str, Descending, Callable[[Any], Optional[I]]],
         /,
-        *fields: str,
+        *fields: Union[str, Descending],
         version: Optional[int] = None,
         table: Union[UUID, str, None] = None,
         key: Any = None,
@@ -61,7 +64,7 @@ class DeclaredIndex(Generic[I]):
             self._fields: tuple[str, ...] = ()
         else:
             self._function = None
-            self._fields = (field_or_fn, *fields)
+            self._fields = tuple([self._direction(field) for field in (field_or_fn, *fields)])
             if "(" in "".join(self._fields):
                 self._read_texts()
         self._version = version
@@ -73,6 +76,11 @@ class DeclaredIndex(Generic[I]):
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
         self._owner = owner
+
+    def _direction(self, field: Union[str, Descending]) -> str:
+        """The name of *field*, after its direction was noted."""
+        self._down = (*self._down, isinstance(field, Descending))
+        return str(field.value) if isinstance(field, Descending) else field
 
     def _read_texts(self) -> None:
         """Take the named transforms of texts from the fields."""
@@ -86,9 +94,18 @@ class DeclaredIndex(Generic[I]):
         """The codec of the index key: of ``key=``, of the type argument, or of the fields in *model*."""
         declared = self._declared(model)
         try:
-            return key_codec(declared)
+            codec = key_codec(declared)
         except TypeError as error:
             raise TypeError(f"index {self._name!r}: {error}") from error
+        return self._turned(codec) if True in self._down else codec
+
+    def _turned(self, codec: KeyCodec[Any]) -> KeyCodec[Any]:
+        """*codec* with the parts of descending fields the other way round."""
+        if len(self._down) == 1:
+            return DescendingKey(codec)
+        if not isinstance(codec, TupleKey) or len(codec.parts) != len(self._down):
+            raise TypeError(f"index {self._name!r}: its key type {codec.name} has not a part for each of its fields")
+        return TupleKey([DescendingKey(part) if down else part for part, down in zip(codec.parts, self._down)])
 
     def _declared(self, model: Any) -> Any:
         """The type of the index key."""
@@ -295,6 +312,9 @@ class Index(DeclaredIndex[I]):
     With *each*, the field is a list, set or tuple, or the function returns one, and each of its elements leads to the
     record: ``by_tag = Index[str]("tags", each=True)``. The key type is that of the elements.
 
+    ``desc("year")`` in place of a field has the greatest first: ``Index[tuple[str, int]]("country", desc("year"))``
+    serves ``order_by(lambda b: (b.country, desc(b.year)))``.
+
     With *where*, a function of the record as in a query, only the records for which it is true are in the index:
     ``by_due = Index[date]("due", where=lambda task: task.state == "open")``. A function that zlmdb cannot analyse
     completely needs a *version*.
@@ -304,9 +324,9 @@ class Index(DeclaredIndex[I]):
 
     def __init__(
         self,
-        field_or_fn: Union[str, Callable[[Any], Any]],
+        field_or_fn: Union[str, Descending, Callable[[Any], Any]],
         /,
-        *fields: str,
+        *fields: Union[str, Descending],
         version: Optional[int] = None,
         table: Union[UUID, str, None] = None,
         key: Any = None,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Optional
 
 from ..keys import TupleKey
+from ..keys.descending import DescendingKey
 from ..keys.registry import DECIMAL, PLAIN
 from ..query.following import Following
 from ..query.following.known import Known
@@ -40,7 +41,8 @@ def index_facts(index: IndexStorage, storage: Storage[Any, Any], following: Foll
     find = _element_part if index.several else _part
     texts: Sequence[Sequence[str]] = definition.get("texts") or [()] * len(fields)
     parts = [find(following, *one) for one in zip(fields, texts, kinds)]
-    found = [part for part in parts if part is not None]
+    down = [isinstance(part, DescendingKey) for part in (codec.parts if isinstance(codec, TupleKey) else (codec,))]
+    found = [part._replace(descending=one) for part, one in zip(parts, down) if part is not None]
     if len(found) != len(parts):
         return None
     if not _vouches(storage.value.name):  # there may be None where the class says there is not
@@ -89,6 +91,8 @@ def _kinds(codec: Any) -> Optional[tuple[Any, ...]]:
 
 
 def _kind(codec: Any) -> Any:
+    if isinstance(codec, DescendingKey):
+        codec = codec.inner
     if codec is DECIMAL:
         from decimal import Decimal
 

@@ -307,11 +307,12 @@ class Running:
         if access.begins is not None:
             return [limits(spans, (None, None, None, equal if tuples else None, access.begins))]
         start = stop = through = None
-        if access.lower is not None:
-            start = (*equal, access.lower.value) if tuples else access.lower.value
-        if access.upper is not None:
-            last = (*equal, access.upper.value) if tuples else access.upper.value
-            stop, through = (None, last) if access.upper.inclusive else (last, None)
+        first, last = access.bounds
+        if first is not None:
+            start = (*equal, first.value) if tuples else first.value
+        if last is not None:
+            end = (*equal, last.value) if tuples else last.value
+            stop, through = (None, end) if last.inclusive else (end, None)
         return [limits(spans, (start, stop, through, prefix, None))]
 
     def _measure(self, access: Access, most: int) -> Optional[int]:
