@@ -24,6 +24,7 @@ from .declaration import Declaration
 from .evolution import Relation, renamed_path
 from .links import record as record_links
 from .links import undeletable, unknown_referrers, verify
+from .renamedtables import former_slot, rename
 from .rewrite import rewrite
 from .verdict import FITS, Verdict, of_plain_data, record, verdict
 
@@ -63,8 +64,14 @@ def attach(
     slots = contents.slots
     fitting: list[Declaration] = []
     waiting: dict[str, str] = {}
+    former: dict[str, str] = {}
     for declared in declarations:
-        reason = mismatch(store, slots.get(declared.name), declared)
+        slot = slots.get(declared.name)
+        if slot is None and slots:
+            slot = former_slot(slots, declared, declarations)
+            if slot is not None:
+                former[slot.name] = declared.name
+        reason = mismatch(store, slot, declared)
         if reason is None:
             fitting.append(declared)
         elif migrating:
@@ -72,6 +79,12 @@ def attach(
         else:
             raise errors.SchemaMismatch(reason, table=declared.name)
     create = create and not store.readonly
+    if former and create:
+        contents = _changed(store, partial(_rename, store, catalogue, former), timeout)
+    elif former:  # nothing is changed: what is there is read under the new name
+        renamed = {new: contents.slots[old] for old, new in former.items()}
+        contents = contents._replace(slots={**contents.slots, **renamed})
+    slots = contents.slots
     if create and any(_lacking(slots.get(one.name), one, drop_indexes) for one in fitting):
         work = partial(_create, store, catalogue, fitting, drop_indexes=drop_indexes)
         if any(_urgent(slots.get(one.name), one, drop_indexes) for one in fitting):
@@ -91,6 +104,17 @@ def attach(
             storages.append(storage_of(store, catalogue, slots, declared))
             storages[-1].snapshot = snapshot
     return storages
+
+
+def _rename(
+    store: Store, catalogue: Catalogue, names: Mapping[str, str], txn: Transaction, open_space: OpenSpace
+) -> Contents:  # fmt: skip
+    """Give tables their new names."""
+    slots = catalogue.read(txn)
+    with catalogue.batch(txn):
+        rename(catalogue, names, slots, txn, open_space)
+    slots = catalogue.read(txn)
+    return Contents(txn.id(), slots, _spaces(catalogue, slots))
 
 
 def _waiting(store: Store, declared: Declaration, reason: str) -> Storage[Any, Any]:

@@ -51,7 +51,7 @@ class Declaration:
 
     *strict*: its class determines the indexes. *shape* is the type of its values if *model* does not determine it.
     *vouched*: functions of the program create its values from the stored ones, so fields cannot be compared.
-    *key_field* is the field of the values that is their key.
+    *key_field* is the field of the values that is their key. *was* are former names.
     """
 
     def __init__(
@@ -70,6 +70,7 @@ class Declaration:
         vouched: bool = False,
         key_field: Optional[KeyField] = None,
         key_type: Any = Any,
+        was: tuple[str, ...] = (),
         expiry: Optional[Expiry] = None,
     ) -> None:
         self.name = name
@@ -85,6 +86,7 @@ class Declaration:
         self.vouched = vouched
         self.key_field = key_field
         self.key_type = key_type
+        self.was = was
         self.expiry = expiry
         self.referred: set[tuple[str, str]] = set()  # the links to its records: their tables and names
         self.linked = False  # whether some of the indexes are links
@@ -177,5 +179,6 @@ def declaration(declared: Any, attribute: str, localns: Optional[Mapping[str, An
         names=names,
         key_field=None if not isinstance(cls._key_source, str) else KeyField(cls._key_source),
         key_type=key_type,
+        was=cls._table_was,
         expiry=cls._expiry,
     )

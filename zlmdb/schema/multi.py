@@ -19,7 +19,7 @@ from ..shown import shortened
 from ..store.transaction import Transaction
 from ..tables.selection import Selection
 from ..tables.table import Table
-from ..tables.tableclass import calling_locals
+from ..tables.tableclass import calling_locals, former_names
 from ..typeargs import type_arguments
 from ..values.plain import LIST_NUMBER, SET_NUMBER
 from .declaration import Declaration, declaration
@@ -56,10 +56,15 @@ class Several(Generic[K, V]):
     _txn: Transaction
     _number: ClassVar[Any]
     _table_name: ClassVar[Optional[str]] = None
+    _table_was: ClassVar[tuple[str, ...]] = ()
     _locals_seen: ClassVar[Optional[dict[str, Any]]] = None
 
-    def __init_subclass__(cls, *, name: Optional[str] = None, **kwargs: Any) -> None:
+    def __init_subclass__(
+        cls, *, name: Optional[str] = None, was: Union[str, tuple[str, ...], None] = None, **kwargs: Any
+    ) -> None:
         super().__init_subclass__(**kwargs)
+        if was is not None:
+            cls._table_was = former_names(was)
         if name is not None:
             cls._table_name = name
         cls._locals_seen = calling_locals(mentioned=vars(cls).get("__orig_bases__", ()))
@@ -95,6 +100,8 @@ class Several(Generic[K, V]):
             attribute: (Numbers, declaration(numbers[key, cls._number], name, names)),
             attribute + VALUES: (Entries, declaration(cls._entries(value), name + VALUES, names)),
         }
+        parts[attribute][1].was = cls._table_was
+        parts[attribute + VALUES][1].was = tuple([former + VALUES for former in cls._table_was])
         for _, part in parts.values():
             part.class_name, part.description = cls.__name__, (vars(cls).get("__doc__") or "").strip() or None
         return parts

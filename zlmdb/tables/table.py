@@ -30,7 +30,7 @@ from .keyfield import KeyField
 from .ranged import Bounds, Ranged, limits
 from .selection import Selection
 from .storage import FileIndexes, Nothing, Storage
-from .tableclass import TableType, calling_locals, check_index_types
+from .tableclass import TableType, calling_locals, check_index_types, former_names
 from .upkeep import Change
 
 if TYPE_CHECKING:
@@ -60,7 +60,9 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
 
     *name* is the table's name in the file (by default that of the schema's attribute). *uuid* makes it use the table of
     a classic ``@table(uuid)``. *key* is how `add` gets the key of a new record: a field of the value, or a function
-    without arguments (by default an int key is the last one plus one, and a UUID sorts by time). *expires* is the field
+    without arguments (by default an int key is the last one plus one, and a UUID sorts by time). *was* is a former name
+    of the table, or a tuple of several: the first program that opens the file to write stores the records under the new
+    name. *expires* is the field
     with the time from which a record has expired, and is not there any more; with *ttl*, a timedelta or seconds, it
     expires so long after that time.
 
@@ -123,6 +125,7 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
     _kept: ClassVar[tuple[IndexStorage, ...]] = ()  # the indexes that the generated functions keep in step
     _table_name: ClassVar[Optional[str]] = None
     _table_uuid: ClassVar[Optional[UUID]] = None
+    _table_was: ClassVar[tuple[str, ...]] = ()
     _key_source: ClassVar[Any] = None  # of new keys: a str, a callable or None
     _locals_seen: ClassVar[Optional[dict[str, Any]]] = None
     _expiry: ClassVar[Optional[Expiry]] = None
@@ -134,6 +137,7 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
         name: Optional[str] = None,
         uuid: Union[UUID, str, None] = None,
         key: Union[str, Callable[[], Any], None] = None,
+        was: Union[str, tuple[str, ...], None] = None,
         expires: Optional[str] = None,
         ttl: Union[timedelta, float, None] = None,
         **kwargs: Any,
@@ -151,6 +155,8 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
             cls._table_uuid = UUID(str(uuid))
         if key is not None:
             cls._key_source = key if isinstance(key, str) else staticmethod(key)
+        if was is not None:
+            cls._table_was = former_names(was)
         if expires is not None or ttl is not None:
             declare_expiry(cls, expires, ttl)
         if "_plain" not in vars(cls):  # else it was made by `specialised`, of a class that has these
