@@ -67,6 +67,7 @@ ROWS = [
     ["schema.auto"],
     ["operations.statistics"],
     ["operations"],
+    ["calls"],
     ["database"],
     ["flatbuffers", "lmdb"],
     ["_flatbuffers_vendor", "compat"],
