@@ -89,8 +89,7 @@ def check_indexes() -> Callable[..., None]:
             expected = {}
             for key, value in table.items():
                 primary = table._storage.key.encode(key)
-                entry = storage.entry(value, primary, stored=True)
-                if entry is not None:
+                for entry in storage.entries(value, primary, stored=True):
                     assert entry not in expected, f"two records under one entry of {place.name}"
                     expected[entry] = storage.owned(key, primary)
             cursor = table._cursor(handle)

@@ -23,7 +23,8 @@ LISTED = {
 }
 CLASSES = [
     "Database", "Schema", "Transaction", "TransactionStats", "Table", "Selection", "Reads", "Page", "Plan",
-    "Index", "UniqueIndex", "IndexView", "UniqueIndexView", "PersistentMap", "CheckReport",
+    "Index", "UniqueIndex", "IndexView", "UniqueIndexView", "PersistentMap", "CheckReport", "SetTable", "ListTable",
+    "ValueSet", "ValueList",
 ]  # fmt: skip
 FIELDS = {"CheckReport": {"bytes", "found", "layout", "seconds"}}
 """Fields of dataclasses, which the docstring of the class tells."""

@@ -24,6 +24,7 @@ __all__ = [
     "IndexNotAttached",
     "IndexNotBuilt",
     "InvalidDatabase",
+    "LeaseLost",
     "NestedTransaction",
     "NullValueConstraint",
     "ReadonlyDatabase",
@@ -126,6 +127,10 @@ class DatabaseClosed(Error, RuntimeError):
 
 class DatabaseInUse(Error, RuntimeError):
     """The database is already open with other options, or still has open transactions."""
+
+
+class LeaseLost(Error, RuntimeError):
+    """The lease of a job has ended, and the job belongs to another worker or is a dead letter."""
 
 
 class TransactionClosed(Error, RuntimeError):

@@ -19,6 +19,13 @@ if TYPE_CHECKING:
     from .operations.progress import Progress as Progress
     from .operations.report import CheckReport as CheckReport
     from .operations.statistics import TableInfo as TableInfo
+    from .queue import Job as Job
+    from .queue import Lease as Lease
+    from .queue import Queue as Queue
+    from .schema.multi import ListTable as ListTable
+    from .schema.multi import SetTable as SetTable
+    from .schema.multi import ValueList as ValueList
+    from .schema.multi import ValueSet as ValueSet
     from .values import ArraySerializer as ArraySerializer
     from .values import CborSerializer as CborSerializer
     from .values import Compression as Compression
@@ -29,6 +36,7 @@ if TYPE_CHECKING:
     from .values import PickleSerializer as PickleSerializer
     from .values.aliases import *  # noqa: F403
     from .values.was import Was as Was
+    from .worker import Worker as Worker
 else:
     __all__ = ["__dir__", "__getattr__"]
     __getattr__, __dir__ = on_first_use(
@@ -42,6 +50,8 @@ else:
             ".operations.oldtables": "OldTables",
             ".operations.progress": "Progress",
             ".operations.report": "CheckReport",
+            ".schema.multi": "ListTable SetTable ValueList ValueSet",
+            ".queue": "Job Lease Queue",
             ".values.aliases": "Array Cbor Checked Compressed FlatBuffers Json Msgpack Pickle Snappy Unchecked Zlib "
             "Zstd",
             ".values.array": "ArraySerializer",
@@ -52,6 +62,7 @@ else:
             ".values.msgpack": "MsgpackSerializer",
             ".values.pickle": "PickleSerializer",
             ".values.was": "Was",
+            ".worker": "Worker",
         },
         prefixes={"Map": ".classic.maps"},
     )

@@ -13,7 +13,7 @@ _LATER = (
     "sweep watch"
 )
 
-INDEXES = frozenset(f"{_MAPPING} {_OF_ALL} {_LATER} add get_many put_many put_new truncate".split())
+INDEXES = frozenset(f"{_MAPPING} {_OF_ALL} {_LATER} add get_many put_many put_new truncate txn".split())
 """What an index cannot be called."""
 
 TABLES = frozenset(["migrations", "txn"])

@@ -92,7 +92,7 @@ def field_types(model: Any, localns: Optional[Mapping[str, Any]] = None) -> dict
     if not isinstance(cls, type) or not hasattr(cls, "__annotations__"):
         return {}
     hints = get_type_hints(cls, localns={**(localns or {}), **nested_types(cls)}, include_extras=True)
-    return {name: _without_none(hint) for name, hint in hints.items()}
+    return {name: present_type(hint) for name, hint in hints.items()}
 
 
 def nested_types(cls: type) -> dict[str, Any]:
@@ -139,7 +139,8 @@ def words_of(annotations: Iterable[Any]) -> set[str]:
     return {word for one in annotations for word in re.findall(r"\w+", one if isinstance(one, str) else repr(one))}
 
 
-def _without_none(hint: Any) -> Any:
+def present_type(hint: Any) -> Any:
+    """The type *hint* without None: of what is there."""
     if get_origin(hint) in UNIONS:
         others = tuple(part for part in get_args(hint) if part is not type(None))
         return others[0] if len(others) == 1 else Union[others]

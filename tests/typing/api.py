@@ -210,3 +210,18 @@ def tables_made_at_run_time(db: zlmdb.Database[Store]) -> None:
         assert_type(t[people].by_email["a@x"], User)
         assert_type(t[counts].put_new("a", 1), bool)
         assert_type(t["any"], zlmdb.Table[Any, Any])
+
+
+class Multi(zlmdb.Schema):
+    tags: zlmdb.SetTable[str, int]
+    visits: zlmdb.ListTable[tuple[str, int], User]
+
+
+def many_values(t: Multi, user: User) -> None:
+    assert_type(t.tags["a"], zlmdb.ValueSet[str, int])
+    assert_type(t.tags["a"].first(), Optional[int])
+    assert_type(t.tags.add("a", 1), bool)
+    assert_type(list(t.tags["a"].select(1)), list[int])
+    assert_type(list(t.visits["a", 1]), list[User])
+    assert_type(list(t.visits.items()), list[tuple[tuple[str, int], User]])
+    t.visits["a", 1].append(user)

@@ -23,6 +23,7 @@ from ..store.store import Store
 from ..tables.indexstorage import IndexStorage
 from ..tables.storage import Storage
 from ..values import from_name as value_from_name
+from . import multicheck
 from .progress import Progress, Told, silent
 from .report import CheckReport, Kind, Problem, TableReport
 from .undeclared import NotComputable, index_storage
@@ -121,6 +122,8 @@ class _Check:
         }
         for slot in slots.values():
             self._table(slot, maps)
+        for problem in multicheck.problems(slots, self._bytes):
+            self.report._add(problem)
         self._by_hand(slots, maps)
 
     def _names(self, slots: dict[str, Slot]) -> None:
@@ -170,6 +173,14 @@ class _Check:
         if report.codecs == "plain" and storage is not None:
             indexes = self._plain_indexes(slot, storage)
         self._records(slot.name, report, keyspace, storage, indexes)
+
+    def _bytes(self, slot: Slot) -> Iterator[tuple[bytes, Any]]:
+        """The keys, without the prefix of the table, and values."""
+        keyspace = self.catalogue.keyspace(slot)
+        handle = self.handle(keyspace.space)
+        if handle is not None or keyspace.space is None:
+            for key, data in _rows(self.txn, handle, keyspace.prefix):
+                yield bytes(key)[len(keyspace.prefix) :], data
 
     def _kept(self, storage: Storage[Any, Any]) -> list[IndexStorage]:
         """The declared indexes, except those that another program has dropped or changed meanwhile."""
@@ -302,7 +313,7 @@ class _IndexCheck:
         if self.blind:
             return
         try:
-            entry = self.storage.entry(value, primary, stored=True)
+            entries = self.storage.entries(value, primary, stored=True)
         except NotComputable as error:
             self.blind = True
             self._check.report._note(f"index {self._table}.{self.storage.name}: {error}")
@@ -311,15 +322,14 @@ class _IndexCheck:
             self.blind = True
             self._problem("index", f"the index key cannot be computed: {error!r}", key)
             return
-        if entry is None:
-            return
-        self._expected += 1
-        data = self._check.txn.get(entry, None, self._handle)
-        if data is None:
-            self._problem("index", "the record has no entry", key)
-        elif not self.storage.belongs(data, key, primary):
-            owner = shortened(self.storage.owner_of(data, table))
-            self._problem("duplicate", f"the index key of the record leads to the record {owner}", key)
+        for entry in entries:
+            self._expected += 1
+            data = self._check.txn.get(entry, None, self._handle)
+            if data is None:
+                self._problem("index", "the record has no entry", key)
+            elif not self.storage.belongs(data, key, primary):
+                owner = shortened(self.storage.owner_of(data, table))
+                self._problem("duplicate", f"the index key of the record leads to the record {owner}", key)
 
     def finish(self, table: Optional[Storage[Any, Any]], handle: Handle) -> int:
         """Compare the number of entries, and find those that should not exist. Returns the number of entries."""
@@ -339,7 +349,7 @@ class _IndexCheck:
                 self._problem("index", f"the entry {entry.hex()} has no record", primary.hex())
             elif not self.blind:
                 key = table.decode_key(table.prefix + primary)
-                if index.entry(table.decode_value(stored, key), primary, stored=True) != entry:
+                if entry not in index.entries(table.decode_value(stored, key), primary, stored=True):
                     self._problem("index", f"the entry {entry.hex()} is not that of its record", key)
         except (errors.DecodeError, errors.EncodeError) as error:
             self._problem("index", f"the entry {entry.hex()} does not decode: {error}")

@@ -11,8 +11,11 @@ from ..keys import from_name as key_from_name
 from ..schema.attach import EMPTY_KEY_PREFIX
 from ..store.catalogue import Keyspace
 from ..store.store import Store
+from ..tables.indexkinds.elements import ElementStorage
+from ..tables.indexkinds.fieldtexts import composed
 from ..tables.indexstorage import IndexStorage
 from ..tables.storage import Storage
+from ..values.base import is_a
 from .keytext import from_plain
 
 _BLIND = ", so that only the owners of its entries were looked up"
@@ -27,8 +30,8 @@ def index_storage(
 ) -> IndexStorage:
     """Where the entries of an index are, and how they are made of the plain data of a record.
 
-    Raises ValueError for a key type that this version does not know. Asked for the entry of a record, it raises
-    `NotComputable` where the plain data do not say.
+    Raises ValueError for a key type or a transform that this version does not know. Asked for the entry of a record, it
+    raises `NotComputable` where the plain data do not say.
     """
     key = store.traits.codec(key_from_name(str(definition.get("key"))))
     unique, adopted = bool(definition.get("unique")), definition.get("table") is not None
@@ -37,11 +40,12 @@ def index_storage(
         prefix = prefix or EMPTY_KEY_PREFIX
     full_name = f"{table.name}.{name}"
     entries = Storage(full_name, keyspace.space, prefix, key, table.value, store.environment.max_key_size())
-    return IndexStorage(
+    cls = ElementStorage if definition.get("each") else IndexStorage
+    return cls(
         name,
         entries,
         unique=unique,
-        get_key=_getter(key, definition.get("fields")),
+        get_key=_getter(key, definition),
         primary=None if unique else table.key,
         adopted=adopted,
     )
@@ -56,9 +60,11 @@ def entries(index: IndexStorage, primary: KeyCodec[Any], rows: Iterable[tuple[by
             yield index.storage.key.decode(entry), primary.decode(data)
 
 
-def _getter(codec: KeyCodec[Any], fields: Any) -> Callable[[Any], Any]:
-    """The function that takes the index key from plain data."""
-    names: list[str] = list(fields or [])
+def _getter(codec: KeyCodec[Any], definition: Mapping[str, Any]) -> Callable[[Any], Any]:
+    """The function that takes the index key from plain data, or all of them if there is one for each element."""
+    names: list[str] = list(definition.get("fields") or [])
+    each = bool(definition.get("each"))
+    texts = [composed(applied) for applied in definition.get("texts") or ()]
 
     def get(value: Any) -> Any:
         if not names or not isinstance(value, Mapping):
@@ -68,6 +74,10 @@ def _getter(codec: KeyCodec[Any], fields: Any) -> Callable[[Any], Any]:
             if name not in value:
                 raise NotComputable(f"a record has no field {name!r}{_BLIND}")
             taken.append(value[name])
+        if texts:
+            taken = [transform(one) for transform, one in zip(texts, taken)]
+        if each:
+            return _elements(codec, taken[0])
         if len(names) == 1:
             return None if taken[0] is None else _key(codec, taken[0])
         if None in taken or not isinstance(codec, TupleKey):
@@ -75,6 +85,14 @@ def _getter(codec: KeyCodec[Any], fields: Any) -> Callable[[Any], Any]:
         return tuple(_key(part, one) for part, one in zip(codec.parts, taken))
 
     return get
+
+
+def _elements(codec: KeyCodec[Any], plain: Any) -> Any:
+    if plain is None:
+        return None
+    if not is_a(plain, (list, tuple, set, frozenset)):
+        raise NotComputable(f"a record has something else than a list of index keys{_BLIND}")
+    return [None if one is None else _key(codec, one) for one in plain]
 
 
 def _key(codec: KeyCodec[Any], plain: Any) -> Any:

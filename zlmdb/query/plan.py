@@ -6,19 +6,27 @@ record. So a plan only decides the time that a query takes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple, Optional, Union
 
 from ..handlers import let_through
 from .following import Given, Node, calls
 from .following.known import Known, kind_of
-from .following.nodes import Argument, Constant, spelled
-from .following.operations import Attribute, Compare, Display, Item, Joined, Method, Not
+from .following.nodes import Argument, Constant, Variable, spelled
+from .following.operations import Apply, Attribute, Compare, Display, Each, Item, Joined, Method, Not
+from .texts import transformed
 
 Subject = tuple[Union[str, int], ...]
-"""What of a record: the path of a field, or beginning with ``KEY`` the key, or a part of it."""
+"""What of a record: the path of a field, or beginning with ``KEY`` the key, or a part of it.
+
+The path goes on with the names of transforms: ``("title", "casefold()")``.
+"""
 
 KEY = "(key)"
+
+ELEMENT = "(element)"
+"""What in a path is one of the elements of what comes before."""
 
 CAP = 1000
 """Entries up to which several indexes are compared by counting."""
@@ -41,13 +49,15 @@ class Part(NamedTuple):
 class IndexFacts(NamedTuple):
     """What the planner has to know of an index, or of the primary key, whose name is `KEY`.
 
-    *complete*: a record whose parts are there is in it for sure.
+    *complete*: a record whose parts are there is in it for sure. *several*: it has an entry for each element of a
+    field, and serves conditions on one element.
     """
 
     name: str
     parts: tuple[Part, ...]
     unique: bool
     complete: bool = True
+    several: bool = False
 
 
 class Term(NamedTuple):
@@ -99,15 +109,20 @@ class Access(NamedTuple):
 
 
 class Asking(NamedTuple):
-    """A condition with the values that it captured."""
+    """A condition with the values that it captured; *elements* says what each variable of it runs through."""
 
     node: Node
     parameters: Sequence[Any]
     keyed: bool
+    elements: Mapping[Node, Subject] = MappingProxyType({})
 
     def of(self, node: Node) -> Asking:
         """A part of it."""
-        return Asking(node, self.parameters, self.keyed)
+        return self._replace(node=node)
+
+    def subject(self, node: Node) -> Optional[Subject]:
+        """As `subject_of`, or a part of an element."""
+        return subject_of(node, self.keyed, self.elements)
 
 
 class Choice(NamedTuple):
@@ -134,8 +149,8 @@ def conjuncts(node: Node) -> Iterator[Node]:
         yield node
 
 
-def subject_of(node: Node, keyed: bool) -> Optional[Subject]:
-    """What of the record *node* is; None if it is not simply a part of it."""
+def subject_of(node: Node, keyed: bool, elements: Mapping[Node, Subject] = MappingProxyType({})) -> Optional[Subject]:
+    """What of the record *node* is; None if it is not simply a part of it. *elements* are those of variables."""
     path: list[Union[str, int]] = []
     while True:
         if isinstance(node, Attribute):
@@ -144,8 +159,13 @@ def subject_of(node: Node, keyed: bool) -> Optional[Subject]:
         elif isinstance(node, Item) and isinstance(node.key, Constant) and type(node.key.value) is int:
             path.append(node.key.value)
             node = node.holder
+        elif (text := transformed(node)) is not None:
+            node, name = text
+            path.append(name)
         else:
             break
+    if isinstance(node, Variable) and node in elements:
+        return (*elements[node], *reversed(path))
     if not isinstance(node, Argument):
         return None
     if keyed and node.position == 0:
@@ -163,12 +183,12 @@ def term_of(asking: Asking) -> Optional[Term]:
     if isinstance(node, Compare):
         return _compared(asking, node)
     if isinstance(node, Method) and node.name == "startswith" and len(node.arguments) == 1 and not node.names:
-        subject, value = subject_of(node.holder, asking.keyed), _value(node.arguments[0], asking)
+        subject, value = asking.subject(node.holder), _value(node.arguments[0], asking)
         if subject is not None and type(value) in (str, bytes):
             return Term(subject, "startswith", value, node)
         return None
     truth, inner = (False, node.inner) if isinstance(node, Not) else (True, node)
-    if inner.known.cls is bool and (subject := subject_of(inner, asking.keyed)) is not None:
+    if inner.known.cls is bool and (subject := asking.subject(inner)) is not None:
         return None if inner.known.optional else Term(subject, "==", truth, node)
     return None
 
@@ -176,19 +196,38 @@ def term_of(asking: Asking) -> Optional[Term]:
 def _compared(asking: Asking, node: Compare) -> Optional[Term]:
     operator, left, right = node.operator, node.left, node.right
     if operator == "in":
-        subject, value = subject_of(left, asking.keyed), _value(right, asking)
+        subject, value = asking.subject(left), _value(right, asking)
         if subject is not None and type(value) in (tuple, frozenset, list, set, range):
             return Term(subject, "in", tuple(value), node) if len(value) <= CAP else None
         return None
     if operator not in _FLIPPED:
         return None
-    subject = subject_of(left, asking.keyed)
+    subject = asking.subject(left)
     if subject is None:
-        subject, right, operator = subject_of(right, asking.keyed), left, _FLIPPED[operator]
+        subject, right, operator = asking.subject(right), left, _FLIPPED[operator]
     if not subject:
         return None
     value = _value(right, asking)
     return None if value is _NOTHING or value is None else Term(subject, operator, value, node)
+
+
+def element_terms(asking: Asking) -> list[Term]:
+    """What *asking* says of one element of a field: ``x in b.tags``, or ``any(...)`` of conditions on the element."""
+    node = asking.node
+    if isinstance(node, Compare) and node.operator == "in":
+        subject, value = asking.subject(node.right), _value(node.left, asking)
+        if not subject or value is None or value is _NOTHING:
+            return []
+        return [Term((*subject, ELEMENT), "==", value, node)]
+    if not isinstance(node, Apply) or node.function.value is not any or len(node.arguments) != 1:
+        return []
+    each = node.arguments[0]
+    subject = asking.subject(each.iterable) if isinstance(each, Each) else None
+    if not isinstance(each, Each) or not subject:
+        return []
+    inner = asking._replace(elements={**asking.elements, each.variable: (*subject, ELEMENT)})
+    found = [term_of(inner.of(one)) for part in (each.condition, each.value) for one in conjuncts(part)]
+    return [term._replace(node=node) for term in found if term is not None]
 
 
 def _value(node: Node, asking: Asking) -> Any:
@@ -208,12 +247,24 @@ def _value(node: Node, asking: Asking) -> Any:
 def accesses(askings: Iterable[Asking], indexes: Sequence[IndexFacts]) -> list[Access]:
     """The ways to find what all of *askings* want, the most promising first."""
     by: dict[Subject, list[Term]] = {}
+    elements: list[dict[Subject, list[Term]]] = []  # what is said of one element: another one says nothing of it
     for asking in askings:
         term = term_of(asking)
         if term is not None:
             by.setdefault(term.subject, []).append(term)
-    found = [] if not by else [one for one in (_access(index, by) for index in indexes) if one is not None]
+        terms = element_terms(asking)
+        if terms:
+            elements.append(_by_subject(terms))
+    ways = [(index, said) for index in indexes for said in (elements if index.several else [by] if by else [])]
+    found = [one for one in (_access(index, said) for index, said in ways) if one is not None]
     found.sort(key=lambda one: one.rank)
+    return found
+
+
+def _by_subject(terms: Iterable[Term]) -> dict[Subject, list[Term]]:
+    found: dict[Subject, list[Term]] = {}
+    for term in terms:
+        found.setdefault(term.subject, []).append(term)
     return found
 
 
@@ -242,7 +293,7 @@ def _access(index: IndexFacts, by: dict[Subject, list[Term]]) -> Optional[Access
         rank = 2 if named == len(index.parts) else 3
     elif equal:
         rank = 3 if not found else 2
-    return Access(index, tuple(equal), rank=rank, nodes=tuple(nodes), **found)
+    return Access(index, tuple(equal), rank=rank, nodes=tuple(dict.fromkeys(nodes)), **found)
 
 
 def _next_part(part: Part, terms: list[Term], found: dict[str, Any], nodes: list[Node]) -> int:
@@ -283,7 +334,8 @@ def ordered_by(node: Node, keyed: bool) -> Optional[tuple[Subject, ...]]:
 
 def order_access(index: IndexFacts, subjects: tuple[Subject, ...], askings: Sequence[Asking]) -> Optional[Access]:
     """The range of *index* that has all records that *askings* want, in the order of *subjects*."""
-    if not index.complete or not all([part.present for part in index.parts]) or () in subjects:
+    usable = index.complete and not index.several and all([part.present for part in index.parts])
+    if not usable or () in subjects:
         return None
     same: dict[Subject, Term] = {}
     for asking in askings:

@@ -14,7 +14,6 @@ from ..log import log
 from ..store.catalogue import Catalogue, Slot, catalogue_of
 from ..store.ranges import pairs_from, prefixed_keys, seek
 from ..store.store import OpenSpace, Store
-from ..tables.indexstorage import IndexStorage
 from ..tables.storage import FileIndexes, Storage
 from ..tables.upkeep import build
 from ..values.base import Serializer
@@ -503,7 +502,7 @@ def storage_of(
         entries = Storage(full_name, index_keyspace.space, prefix, index_key, declared.value, size)
         entries.alone = not index_keyspace.prefix
         storage.indexes.append(
-            IndexStorage(
+            index.storage(
                 name,
                 entries,
                 unique=index.unique,
@@ -513,7 +512,7 @@ def storage_of(
                 enforced=index.adopts is None,
                 field=index.field,
                 as_stored=index.as_stored,
-                fields=tuple(index.definition.get("fields", ())),
+                definition=index.definition,
             )
         )
     storage.find_indexes = _IndexFinder(store, catalogue, slot, known, declared)

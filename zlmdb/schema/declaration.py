@@ -12,6 +12,7 @@ from uuid import UUID
 
 from ..keys import KeyCodec, key_codec
 from ..tables.index import DeclaredIndex
+from ..tables.indexstorage import IndexStorage
 from ..tables.keyfield import KeyField
 from ..tables.table import Table
 from ..tables.tableclass import declared_indexes
@@ -28,7 +29,7 @@ class IndexForm(NamedTuple):
     """An index of a declared table: the result of `DeclaredIndex` for the model of the values.
 
     *definition* is what the catalogue records. *field* is the attribute that *get_key* takes, if it takes one;
-    *as_stored*: the key must be taken from the record as it is read.
+    *as_stored*: the key must be taken from the record as it is read. *storage* makes the entries.
     """
 
     unique: bool
@@ -38,6 +39,7 @@ class IndexForm(NamedTuple):
     get_key: Callable[[Any], Any]
     field: Optional[str]
     as_stored: bool
+    storage: type[IndexStorage] = IndexStorage
 
 
 class Declaration:
@@ -136,6 +138,7 @@ def _form(index: DeclaredIndex[Any], model: Any) -> IndexForm:
         get_key=index._getter(model),
         field=index._attribute(model),
         as_stored=not index._comes_back(model),
+        storage=index._storage_class,
     )
 
 

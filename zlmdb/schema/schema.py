@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Optional, TypeVar, get_origin, get_type_hints, overload
 
@@ -45,6 +45,25 @@ class _Attribute:
         except AttributeError:  # of a class that a program of zlmdb <= 26 has for itself
             raise AttributeError(name) from None  # upon which `Schema.__getattr__` says more
         return bound(unit, name)
+
+
+class _Several:
+    """A table that consists of several, of the class *cls*: each access makes one of the parts."""
+
+    def __init__(self, name: str, cls: Any, parts: Iterable[str]) -> None:
+        self._name = name
+        self._cls = cls
+        self._parts = tuple(parts)
+
+    def __get__(self, tables: Any, owner: type[Any]) -> Any:
+        if tables is None:
+            raise AttributeError(f"{owner.__name__}.{self._name} is a table: tables {_WHERE}")
+        unit = tables._unit
+        known = unit.txn._tables
+        return self._cls._bound(*[known[part] if part in known else bound(unit, part) for part in self._parts])
+
+    def __set__(self, tables: Any, value: Any) -> None:  # else the part of the same name would hide this
+        raise AttributeError(f"{self._name!r} is a table, which cannot be replaced")
 
 
 def bound(unit: Unit[Any], name: str) -> Table[Any, Any]:
@@ -139,11 +158,11 @@ class Schema:
                 raise KeyError(f"table {name!r} was made for another database: make it with the table() of this one")
         unit = self._unit
         table: Optional[Table[Any, Any]] = unit.txn._tables.get(name)
-        if table is not None:
-            return table
-        if name in unit.storages:
-            return bound(unit, name)
-        return self._undeclared(name)
+        if table is None:
+            if name not in unit.storages:
+                return self._undeclared(name)
+            table = bound(unit, name)
+        return getattr(self, name, table) if table._part else table
 
     def _undeclared(self, name: str, *, by_fields: bool = False) -> Table[Any, Any]:
         """The table *name* that the schema does not declare, from `attach.undeclared`."""
@@ -239,7 +258,8 @@ _GET_UNIT: Any = vars(Schema)["_unit"].__get__
 def names(storages: Mapping[str, Any], txn: Transaction) -> list[str]:
     """The declared names, then those of the other tables of the file."""
     declared = {storage.name for _, storage in storages.values()}
-    return [*storages, *(table for table in tables(txn._store) if table not in declared)]
+    shown = [name for name, (cls, _) in storages.items() if not cls._part or name.isidentifier()]
+    return [*shown, *(table for table in tables(txn._store) if table not in declared)]
 
 
 def declarations(schema: type[Schema]) -> dict[str, tuple[type[Table[Any, Any]], Declaration]]:
@@ -258,7 +278,7 @@ def declarations(schema: type[Schema]) -> dict[str, tuple[type[Table[Any, Any]],
 def _check_attribute(schema: type[Schema], name: str, value: Any, annotations: Mapping[str, Any]) -> None:
     """Raise `TypeError`, with the line to write, for an attribute to which the class assigns a table."""
     cls: Any = get_origin(value) or value
-    if not (isinstance(cls, type) and issubclass(cls, Table)):
+    if not _is_table(cls):
         return
     shown: str = getattr(value, "__name__", "") if cls is value else repr(value).replace("zlmdb.tables.table.", "")
     if name not in annotations:
@@ -289,13 +309,13 @@ def _declarations(schema: type[Schema]) -> dict[str, tuple[type[Table[Any, Any]]
         if cls is ClassVar:
             continue
         if name.startswith("_"):
-            if isinstance(cls, type) and issubclass(cls, Table):
+            if _is_table(cls):
                 raise TypeError(
                     f"{schema.__name__}.{name} is annotated with a table, and names of tables do not begin with an "
                     f"underscore: rename it, {name.lstrip('_')}: {cls.__name__}"
                 )
             continue
-        if not (isinstance(cls, type) and issubclass(cls, Table)):
+        if not _is_table(cls):
             raise TypeError(
                 f"{schema.__name__}.{name} is annotated with {hint!r}, which is not a table: annotate it with "
                 "a subclass of "
@@ -304,11 +324,24 @@ def _declarations(schema: type[Schema]) -> dict[str, tuple[type[Table[Any, Any]]
         why = reserved.refused(name, reserved.TABLES)
         if why:
             raise TypeError(f"{schema.__name__}.{name}: a table cannot be called {name!r}, {why}: rename it")
+        if not issubclass(cls, Table):
+            parts: dict[str, tuple[type[Table[Any, Any]], Declaration]] = cls._parts(hint, name, localns)
+            setattr(schema, name, _Several(name, cls, parts))
+            found.update(parts)
+            continue
         if not isinstance(vars(schema).get(name), _Attribute):
             setattr(schema, name, _Attribute(name))  # a method for programs of zlmdb <= 26 makes way
         found[name] = cls, declaration(hint, name, localns)
     _refuse_twins(schema, found)
     return found
+
+
+def _is_table(cls: Any) -> bool:
+    """Whether *cls* is a table class, or one of `schema.multi`, which need not be imported for that."""
+    if not isinstance(cls, type):
+        return False
+    known: type[Any] = cls
+    return issubclass(known, Table) or hasattr(known, "_parts")
 
 
 def _refuse_twins(schema: type[Schema], found: Mapping[str, tuple[type[Table[Any, Any]], Declaration]]) -> None:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, Optional, TypeVar, Un
 from uuid import UUID
 
 from ..keys import KeyCodec, key_codec
-from ..typeargs import UNIONS, field_types
-from ..values.base import is_a
+from ..typeargs import UNIONS, field_types, present_type
+from ..values.base import is_a, is_free
+from .indexstorage import IndexStorage
 from .indexview import IndexView, UniqueIndexView
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ class DeclaredIndex(Generic[I]):
     """The common part of `Index` and `UniqueIndex`: the declaration of an index on a table class."""
 
     _unique = False
+    _each = False
+    _texts: tuple[tuple[str, ...], ...] = ()  # the named transforms of each field; empty where there are none
 
     def __init__(
         self,
@@ -52,6 +55,8 @@ class DeclaredIndex(Generic[I]):
         else:
             self._function = None
             self._fields = (field_or_fn, *fields)
+            if "(" in "".join(self._fields):
+                self._read_texts()
         self._version = version
         self._adopts = None if table is None else UUID(str(table))
         self._key_type = key
@@ -61,6 +66,14 @@ class DeclaredIndex(Generic[I]):
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
         self._owner = owner
+
+    def _read_texts(self) -> None:
+        """Take the named transforms of texts from the fields."""
+        from .indexkinds.fieldtexts import field_text  # late: few programs have such an index
+
+        found = [field_text(spelled) for spelled in self._fields]
+        self._fields = tuple([one.path for one in found])
+        self._texts = tuple([one.texts for one in found]) if any([one.texts for one in found]) else ()
 
     def _declared_key(self, model: Any) -> KeyCodec[Any]:
         """The codec of the index key: of ``key=``, of the type argument, or of the fields in *model*."""
@@ -72,7 +85,7 @@ class DeclaredIndex(Generic[I]):
 
     def _declared(self, model: Any) -> Any:
         """The type of the index key."""
-        self._check_fields(get_origin(model) or model)
+        self._check_fields(model)
         given = self._given
         if given is not None:
             return given
@@ -80,8 +93,28 @@ class DeclaredIndex(Generic[I]):
             raise TypeError(
                 f"the index {self._name!r} of a function needs its key type: {type(self).__name__}[str](...)"
             )
-        parts = tuple(self._field_type(model, field) for field in self._fields)
+        parts = tuple(self._part_type(model, field) for field in self._fields)
         return parts[0] if len(parts) == 1 else GenericAlias(tuple, parts)
+
+    def _part_type(self, model: Any, field: str) -> Any:
+        """The type of what the index takes from *field*."""
+        annotation = self._field_type(model, field)
+        if self._texts and self._texts[self._fields.index(field)] and annotation is not str:
+            raise TypeError(f"index {self._name!r}: the field {field!r} is {_shown(annotation)}, and no text")
+        if not self._each:
+            return annotation
+        found = self._element_type(field, annotation)
+        if found is None:
+            raise TypeError(f"index {self._name!r}: give the type of its elements, Index[str]({field!r}, each=True)")
+        return found
+
+    def _element_type(self, field: str, annotation: Any) -> Any:
+        from .indexkinds.elements import element_type  # late: few programs have such an index
+
+        try:
+            return element_type(annotation)
+        except TypeError as error:
+            raise TypeError(f"index {self._name!r}, field {field!r}: {error}") from error
 
     @property
     def _given(self) -> Any:
@@ -96,21 +129,22 @@ class DeclaredIndex(Generic[I]):
         given = self._given
         if given is None or not self._fields:
             return
-        try:
-            types = field_types(model, getattr(self._owner, "_locals_seen", None))
-        except (NameError, TypeError):  # not defined yet
-            return
         parts = (given,) if len(self._fields) == 1 else get_args(given)
         if len(parts) == len(self._fields):
             for field, part in zip(self._fields, parts):
-                if not _may_be(types.get(field), part):
+                known = self._known_type(model, field)
+                if self._each and known is not None:
+                    known = self._element_type(field, known)
+                if not _may_be(known, part):
+                    has = "has elements of the type" if self._each else "is"
                     raise TypeError(
-                        f"index {self._name!r}: the field {field!r} is {_shown(types[field])}, and the index is "
+                        f"index {self._name!r}: the field {field!r} {has} {_shown(known)}, and the index is "
                         f"declared with the key type {_shown(part)}: give it the type of the field, or leave it out"
                     )
 
-    def _check_fields(self, cls: Any) -> None:
-        """Raise `TypeError` for a field that *cls* does not list: the first record would fail."""
+    def _check_fields(self, model: Any) -> None:
+        """Raise `TypeError` for a field that *model* does not list: the first record would fail."""
+        cls = get_origin(model) or model
         listed = [getattr(field, "name", field) for mark in _FIELD_LISTS for field in getattr(cls, mark, ())]
         for field in self._fields:
             name = field.partition(".")[0]
@@ -119,23 +153,58 @@ class DeclaredIndex(Generic[I]):
                     f"index {self._name!r}: {cls.__name__} has no field {name!r} (it has {', '.join(listed)}): name "
                     f"one of its fields or properties"
                 )
+            if listed and "." in field:
+                try:
+                    self._nested_type(model, field)
+                except TypeError as error:
+                    raise TypeError(f"index {self._name!r}: {error}") from error
+
+    def _nested_type(self, model: Any, field: str) -> Any:
+        """The type at a path such as ``address.city``, Any if it is not known. Raises `TypeError` if there is none."""
+        from ..query.fieldtypes import Model  # late: few programs have such an index
+
+        return present_type(Model(model, self._locals).type_of(tuple(field.split("."))))
+
+    @property
+    def _locals(self) -> Any:
+        """The names that annotations may use beside those of their modules."""
+        return getattr(self._owner, "_locals_seen", None)
+
+    def _known_type(self, model: Any, field: str) -> Any:
+        """The type of *field*; None if it is not known, or not yet."""
+        try:
+            found = field_types(model, self._locals).get(field)
+            if found is None and "." in field:
+                found = self._nested_type(model, field)
+        except (NameError, TypeError):
+            return None
+        return None if found is None or is_free(found) else found
 
     def _field_type(self, model: Any, field: str) -> Any:
         try:
-            types = field_types(model, getattr(self._owner, "_locals_seen", None))
+            types = field_types(model, self._locals)
         except NameError as error:
             raise TypeError(f"index {self._name!r}: give the key type, Index[str]({field!r}), as {error}") from error
-        if field not in types:
+        found = types.get(field) or self._known_type(model, field)
+        if found is None:
             raise TypeError(
                 f"index {self._name!r}: {getattr(model, '__name__', model)} has no field {field!r} with a type (it has "
                 f"{', '.join(types) or 'none'}): name one of its fields, or give the key type: Index[str]({field!r})"
             )
-        return types[field]
+        return found
 
     def _getter(self, model: Any) -> Callable[[Any], Any]:
         """The function that takes the index key from a value."""
         if self._function is not None:
             return self._function
+        if not self._texts:
+            return self._taker(model)
+        from .indexkinds.fieldtexts import with_texts  # late, as above
+
+        return with_texts(self._taker(model), self._texts)
+
+    def _taker(self, model: Any) -> Callable[[Any], Any]:
+        """The function that takes the fields from a value."""
         if _has_attributes(model) and not any("." in field for field in self._fields):
             return attrgetter(*self._fields)
         take: Callable[[Any, str], Any] = _attribute if _has_attributes(model) else _member
@@ -146,27 +215,47 @@ class DeclaredIndex(Generic[I]):
 
     def _attribute(self, model: Any) -> Optional[str]:
         """The attribute that `getter` takes; None where it does something else."""
-        if len(self._fields) != 1 or not _has_attributes(model):
+        if len(self._fields) != 1 or self._texts or not _has_attributes(model):
             return None
         name = self._fields[0]
         return name if name.isidentifier() and not iskeyword(name) else None
 
     def _comes_back(self, model: Any) -> bool:
         """Whether a record that is read certainly has the index key of the object that was stored."""
-        if self._function is not None or not _has_attributes(model) or _changes_fields(get_origin(model) or model):
+        return self._function is None and all([self._field_comes_back(model, field) for field in self._fields])
+
+    def _field_comes_back(self, model: Any, field: str) -> bool:
+        if not _has_attributes(model) or _changes_fields(get_origin(model) or model):
             return False
+        name, _, rest = field.partition(".")
         try:
-            types = field_types(model, getattr(self._owner, "_locals_seen", None))
+            found = field_types(model, self._locals).get(name)
         except (NameError, TypeError):
             return False
-        return all(_comes_back(types.get(field)) for field in self._fields)
+        if rest:
+            return found is not None and self._field_comes_back(found, rest)
+        if self._each and found is not None:
+            found = self._element_type(field, found)
+        return _comes_back(found)
 
     def _definition(self, model: Any) -> dict[str, Any]:
         """The definition that the catalogue records; if it changes, the index is rebuilt."""
         source: dict[str, Any] = (
             {"fields": list(self._fields)} if self._function is None else {"version": self._version}
         )
-        return {"unique": self._unique, "key": self._declared_key(model).name, **source}
+        kind: dict[str, Any] = {"each": True} if self._each else {}
+        if self._texts:
+            kind["texts"] = [list(names) for names in self._texts]
+        return {"unique": self._unique, "key": self._declared_key(model).name, **source, **kind}
+
+    @property
+    def _storage_class(self) -> type[IndexStorage]:
+        """What makes the entries."""
+        if not self._each:
+            return IndexStorage
+        from .indexkinds.elements import ElementStorage  # late, as above
+
+        return ElementStorage
 
 
 class Index(DeclaredIndex[I]):
@@ -179,8 +268,26 @@ class Index(DeclaredIndex[I]):
     a tuple with a None, is not in the index. The key type is the type argument, or *key*, or else follows from the
     model's annotations.
 
+    With *each*, the field is a list, set or tuple, or the function returns one, and each of its elements leads to the
+    record: ``by_tag = Index[str]("tags", each=True)``. The key type is that of the elements.
+
     On a table the attribute is an `IndexView`.
     """
+
+    def __init__(
+        self,
+        field_or_fn: Union[str, Callable[[Any], Any]],
+        /,
+        *fields: str,
+        version: Optional[int] = None,
+        table: Union[UUID, str, None] = None,
+        key: Any = None,
+        each: bool = False,
+    ) -> None:
+        super().__init__(field_or_fn, *fields, version=version, table=table, key=key)
+        self._each = bool(each)
+        if each and (fields or self._texts or table is not None):
+            raise TypeError("each=True takes one field as it is, or a function, and no table of zlmdb 26")
 
     @overload
     def __get__(self, instance: None, owner: type) -> Self: ...
@@ -208,7 +315,7 @@ class UniqueIndex(DeclaredIndex[I]):
 
 def _has_attributes(model: Any) -> bool:
     cls = get_origin(model) or model
-    return isinstance(cls, type) and not issubclass(cls, Mapping)  # a TypedDict is a dict, too
+    return not is_free(model) and isinstance(cls, type) and not issubclass(cls, Mapping)  # a TypedDict is a dict, too
 
 
 def _member(value: Any, path: str) -> Any:

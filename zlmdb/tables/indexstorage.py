@@ -7,8 +7,9 @@ entry's key, with the fixed width of that key type.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, Optional
+from collections.abc import Callable, Collection, Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar, NamedTuple, Optional
 
 from .. import errors
 from ..keys import KeyCodec, TupleKey
@@ -24,8 +25,12 @@ class IndexStorage:
     from the primary key and its encoding. *enforced* is false in classic files and for tables used from them, in which
     several records may have one unique key: the entry then belongs to one of them. *table* is the name of the table;
     without one, *storage* is called ``table.index``. *field*: *get_key* takes the attribute of that name. *as_stored*:
-    the index key is taken from the record as it is read, which may differ from the given object.
+    the index key is taken from the record as it is read, which may differ from the given object. *definition* is what
+    the program declares and the file records.
     """
+
+    several: ClassVar[bool] = False
+    """Whether a record may have several entries; the generated functions maintain no such index."""
 
     def __init__(
         self,
@@ -42,11 +47,11 @@ class IndexStorage:
         table: Optional[str] = None,
         field: Optional[str] = None,
         as_stored: bool = False,
-        fields: tuple[str, ...] = (),
+        definition: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         self.name = name
         self.as_stored = as_stored
-        self.fields = fields
+        self.definition = definition
         self.storage = storage
         self.unique = unique
         self.get_key = get_key
@@ -110,6 +115,17 @@ class IndexStorage:
         if len(entry) > storage.max_key_size:
             storage.bad_size(key, len(entry))
         return entry
+
+    def entries(self, value: Any, primary: bytes, *, stored: bool = False) -> Collection[bytes]:
+        """The keys of all entries of a record, as `entry`."""
+        entry = self.entry(value, primary, stored=stored)
+        return () if entry is None else (entry,)
+
+    def entry_within(self, value: Any, primary: bytes, lower: bytes, upper: bytes) -> Optional[bytes]:
+        """The first entry of a stored record with ``lower <= entry < upper``."""
+        return min(
+            [entry for entry in self.entries(value, primary, stored=True) if lower <= entry < upper], default=None
+        )
 
     def owned(self, key: Any, primary: bytes) -> bytes:
         """The value of the entry of the record *key*."""

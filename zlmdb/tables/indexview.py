@@ -86,14 +86,22 @@ class _View(Ranged[I, K, V], Generic[I, K, V]):
     def _chosen(self, bounds: Optional[Bounds], reverse: bool, limit: Optional[int]) -> Selection[K, V]:
         spans = self._storage
         lower, upper = (spans.lower, spans.upper) if bounds is None else limits(spans, bounds)
-        return IndexSelection(self._table, lower, upper, reverse, limit, index=self._bound)
+        return self._kind(one_key=False)(self._table, lower, upper, reverse, limit, index=self._bound)
+
+    def _kind(self, *, one_key: bool) -> type[IndexSelection[K, V]]:
+        """The class of selections, of the records of *one_key* or of others."""
+        if not self._storage.several or (one_key and not self._table._txn._write):
+            return IndexSelection
+        from .indexkinds.elementview import ElementSelection  # late: few have it
+
+        return ElementSelection
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._storage.storage.name}>"
 
     def _only(self, key: I) -> Selection[K, V]:
         lower, upper = self._storage.exactly(key)
-        return IndexSelection(self._table, lower, upper, index=self._bound)
+        return self._kind(one_key=True)(self._table, lower, upper, index=self._bound)
 
 
 class IndexView(_View[I, K, V]):
@@ -211,10 +219,13 @@ class IndexSelection(Selection[K, V]):
         except errors.EncodeError as error:
             refuse_position(key, error)
             raise
-        entry = self._index.storage.entry(value, self._table._storage.key.encode(key), stored=True)
-        if entry is None or not self._lower <= entry < self._upper:
+        if self._place(value, self._table._storage.key.encode(key)) is None:
             raise KeyError(key)
         return value
+
+    def _place(self, value: V, primary: bytes) -> Optional[bytes]:
+        """The entry of a stored record at which the selection reads it; None if it does not belong to it."""
+        return self._index.storage.entry_within(value, primary, self._lower, self._upper)
 
     def _scan(self, cursor: Any = None) -> Scan:
         return IndexScan(self._table, self._lower, self._upper, self._reverse, self._index, cursor)

@@ -65,11 +65,11 @@ def _is_behind(position: Position, begin: Position, *, backwards: bool, down: bo
 
 def _place(selection: Selection[Any, Any]) -> Callable[[Any, bytes], bytes]:
     """The function of the value and the engine's key of a record that says where it stands without an order."""
-    index = selection._index.storage if isinstance(selection, IndexSelection) else None
+    by_index = selection if isinstance(selection, IndexSelection) else None
     prefix = len(selection._table._storage.prefix)
 
     def place(value: Any, key: bytes) -> bytes:
-        return key if index is None else index.entry(value, key[prefix:], stored=True) or b""
+        return key if by_index is None else by_index._place(value, key[prefix:]) or b""
 
     return place
 

@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Any, NoReturn, Optional
 from .. import errors
 from ..handlers import let_through
 from ..keys import TupleKey
-from ..keys.registry import DECIMAL, PLAIN
 from ..query.explained import Plan
 from ..query.following import Followed, spelled
 from ..query.following.known import PLAIN as SETTLED
-from ..query.following.known import Known
 from ..query.following.nodes import Called
 from ..query.loops import Programs
 from ..query.ordering import checked, first_of, sliced
@@ -27,11 +25,9 @@ from ..query.plan import (
     Asking,
     Choice,
     IndexFacts,
-    Part,
     Question,
     Subject,
     choose,
-    is_present,
     ordered_by,
     reasons,
 )
@@ -40,6 +36,7 @@ from ..query.translated import Give, translated, want_of
 from ..query.want import Want
 from ..store.ranges import keys_from, pairs_from, seek
 from ..values.base import is_a
+from .indexfacts import index_facts, key_facts
 from .indexstorage import BoundIndex, IndexStorage
 from .picked import PickedScan
 from .ranged import limits
@@ -49,7 +46,6 @@ from .storage import Storage
 if TYPE_CHECKING:
     from .selection import Selection
 
-_KINDS = {type(codec): cls for cls, codec in PLAIN.items()}
 _second = itemgetter(1)
 _UNFIT = (errors.EncodeError, ValueError, TypeError)
 Range = tuple[bytes, bytes]
@@ -230,46 +226,10 @@ class Running:
     def _facts_of(self, index: Optional[IndexStorage]) -> Optional[IndexFacts]:
         kept = self.programs.facts
         if index not in kept:
-            kept[index] = self._key_facts() if index is None else self._index_facts(index)
+            storage = self.storage
+            kept[index] = key_facts(storage) if index is None else index_facts(index, storage, self.programs.following)
         found: Optional[IndexFacts] = kept[index]
         return found
-
-    def _key_facts(self) -> Optional[IndexFacts]:
-        kinds = _kinds(self.storage.key)
-        if kinds is None or not self.storage.key.sorts:
-            return None
-        if not isinstance(self.storage.key, TupleKey):
-            return IndexFacts(KEY, (Part((KEY,), kinds[0], present=True),), unique=True)
-        parts = [Part((KEY, number), kind, present=True) for number, kind in enumerate(kinds)]
-        return IndexFacts(KEY, tuple(parts), unique=True)
-
-    def _index_facts(self, index: IndexStorage) -> Optional[IndexFacts]:
-        codec = index.storage.key
-        kinds = _kinds(codec)
-        if not index.fields or kinds is None or len(kinds) != len(index.fields) or not codec.sorts:
-            return None
-        if not index.sole or index.adopted or index.not_null or isinstance(codec, TupleKey) != (len(kinds) > 1):
-            return None
-        parts: list[Part] = []
-        for name, kind in zip(index.fields, kinds):
-            known = self._known(name)
-            if known is None or known.required.cls is not kind:
-                return None
-            parts.append(Part(tuple(name.split(".")), kind, is_present(known)))
-        if not _vouches(self.storage.value.name):
-            parts = [
-                part._replace(present=False) for part in parts
-            ]  # there may be None where the class says there is not
-        return IndexFacts(index.name, tuple(parts), index.unique)
-
-    def _known(self, path: str) -> Optional[Known]:
-        """What is known of the field at *path* of the values."""
-        known: Optional[Known] = self.programs.following.value_type
-        for name in path.split("."):
-            if known is None or known.optional:
-                return None
-            known = known.fields().get(name)
-        return known
 
     # -- ranges -------------------------------------------------------------------------------------------------------
 
@@ -422,26 +382,6 @@ def _broken() -> tuple[type[Exception], ...]:
     import struct
 
     return ValueError, LookupError, ArithmeticError, struct.error
-
-
-def _kinds(codec: Any) -> Optional[tuple[Any, ...]]:
-    """The classes of the parts of a key, if the codec keeps all that Python compares."""
-    parts = codec.parts if isinstance(codec, TupleKey) else (codec,)
-    kinds = [_kind(part) for part in parts]
-    return None if None in kinds else tuple(kinds)
-
-
-def _kind(codec: Any) -> Any:
-    if codec is DECIMAL:
-        from decimal import Decimal
-
-        return Decimal
-    return next((cls for cls, plain in PLAIN.items() if plain is codec), None)
-
-
-def _vouches(serializer: str) -> bool:
-    """Whether what is read with it has the types that the model class says. A pickle may hold anything."""
-    return "pickle" not in serializer and any([one in serializer for one in ("msgpack", "json", "cbor", "flatbuffers")])
 
 
 def _exactly(spans: Any, key: Any) -> Range:

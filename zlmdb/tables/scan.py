@@ -283,8 +283,7 @@ class IndexScan(Scan):
     def _is_within(self, primary: bytes, data: Any) -> bool:
         storage = self._table._storage
         value = storage.decode_value(data, storage.key.decode(primary))
-        entry = self._index.storage.entry(value, primary, stored=True)
-        return entry is not None and self._lower <= entry < self._upper
+        return self._index.storage.entry_within(value, primary, self._lower, self._upper) is not None
 
     def _block(self, cursor: Any) -> Iterator[Any]:
         return pairs_from(cursor, self._lower, self._upper, self._reverse, self._table._txn.buffers)

@@ -119,6 +119,7 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
     _table_uuid: ClassVar[Optional[UUID]] = None
     _key_source: ClassVar[Any] = None  # of new keys: a str, a callable or None
     _locals_seen: ClassVar[Optional[dict[str, Any]]] = None
+    _part: ClassVar[bool] = False  # it is one of the tables that a `schema.multi.Several` consists of
 
     def __init_subclass__(
         cls,
@@ -309,6 +310,11 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
         self._raw = ended
         self._get = self._put = ended.get
         self._writer = None
+
+    @property
+    def txn(self) -> Transaction:
+        """The transaction, as that of the schema object: ``table.txn.after_commit(function)``."""
+        return self._txn
 
     # -- one record -----------------------------------------------------------------------------------------------
 

@@ -90,9 +90,11 @@ class Entries:
         return int(new is not None), dels
 
 
-def _entries(bound: BoundIndex, raw: Any, change: Change) -> Optional[Entries]:
+def _entries(bound: BoundIndex, raw: Any, change: Change) -> Optional[Callable[[], Written]]:
     """The effect of a change on the entries of one index: only the differences."""
     index, (_, key, primary, old, new) = bound.storage, change
+    if index.several:
+        return _several(bound, raw, change)
     new_entry = None if new is None else index.entry(new[0], primary)
     old_entry = None if old is None else index.entry(old[0], primary, stored=True)
     claims = new_entry is not None and index.joined is None and (new_entry != old_entry or not index.enforced)
@@ -103,6 +105,22 @@ def _entries(bound: BoundIndex, raw: Any, change: Change) -> Optional[Entries]:
         elif not index.belongs(owner, key, primary):
             raise index.conflict(index.get_key(new[0]), index.owner_of(owner, change.table))
     return None if new_entry == old_entry else Entries(bound, old_entry, new_entry, raw, change)
+
+
+def _several(bound: BoundIndex, raw: Any, change: Change) -> Optional[Callable[[], Written]]:
+    """As `_entries`, for an index that may have several entries for a record."""
+    (index, handle), (_, key, primary, old, new) = bound, change
+    now = set[bytes]() if new is None else set(index.entries(new[0], primary))
+    before = set[bytes]() if old is None else set(index.entries(old[0], primary, stored=True))
+    added, gone = now - before, before - now
+
+    def write() -> Written:
+        dels = sum([int(raw.delete(entry, db=handle)) for entry in gone])
+        for entry in added:
+            raw.put(entry, index.owned(key, primary), db=handle)
+        return len(added), dels
+
+    return write if added or gone else None
 
 
 def _delete_entry(bound: BoundIndex, entry: bytes, raw: Any, key: Any, primary: bytes) -> int:
@@ -132,8 +150,7 @@ def build(
         primary = bytes(raw_key[skip:])
         key = table.decode_key(raw_key)
         value = table.decode_value(data, key)
-        entry = index.entry(value, primary)
-        if entry is not None:
+        for entry in index.entries(value, primary):
             if not txn.put(entry, index.owned(key, primary), overwrite=not index.unique, db=handle):
                 raise index.conflict(index.get_key(value), index.owner_of(txn.get(entry, None, handle), table))
             entries += 1

@@ -315,7 +315,15 @@ OID_SET = set_of("oidset", encode_oid, decode_oid, _OIDS)
 UUID_SET = set_of("uuidset", encode_uuid, decode_uuid, _UUIDS)
 BYTES20_TIMESTAMP = tuple_of(BYTES20, TIMESTAMP)
 
-NAMED = [STRING, OID, NAMED_UUID, TIMESTAMP, BYTES16, BYTES20, BYTES32, OID_SET, UUID_SET, BYTES20_TIMESTAMP]
+# What a key of a `SetTable` or a `ListTable` leads to. Names of their own, so that no table of numbers passes for one.
+_NUMBERS = [0, 1, 2**63 - 1]
+SET_NUMBER = PlainSerializer("set-number", encode_int, decode_int, expects="the number of a set", examples=_NUMBERS)
+LIST_NUMBER = PlainSerializer("list-number", encode_int, decode_int, expects="the number of a list", examples=_NUMBERS)
+
+NAMED = [
+    STRING, OID, NAMED_UUID, TIMESTAMP, BYTES16, BYTES20, BYTES32, OID_SET, UUID_SET, BYTES20_TIMESTAMP, SET_NUMBER,
+    LIST_NUMBER,
+]  # fmt: skip
 """The serializers of the named types."""
 
 String = Annotated[str, STRING]

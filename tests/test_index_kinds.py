@@ -1,0 +1,236 @@
+"""Every kind of index, over the list of `index_kinds`: each way to write keeps it, and it changes no answer."""
+
+from __future__ import annotations
+
+import io
+import types
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import zlmdb
+from tests.index_kinds import KINDS, ROWS, Home, Kind, Row
+
+
+def schema_of(*kinds: Kind) -> type[zlmdb.Schema]:
+    """A schema with the table ``rows`` that has the indexes of *kinds*, and ``bare``, which has none."""
+
+    def body(names: dict[str, Any]) -> None:
+        names["__module__"] = __name__
+        for number, kind in enumerate(kinds):
+            names[f"by{number}"] = kind.declare()
+
+    base: Any = zlmdb.Table[int, Row]
+    rows = types.new_class("Rows", (base,), {}, body)
+    annotations = {"rows": rows, "bare": base}
+    return types.new_class(
+        "Kinds", (zlmdb.Schema,), {}, lambda names: names.update(__module__=__name__, __annotations__=annotations)
+    )
+
+
+ALL = schema_of(*KINDS)
+EACH_KIND = pytest.mark.parametrize("kind", KINDS, ids=[kind.name for kind in KINDS])
+
+
+def some_rows(count: int = 300) -> dict[int, Row]:
+    """Rows of which each value of each field is in a few."""
+    return {
+        n: Row(
+            f"name {n % 101}" if n % 9 else "A",
+            ["a", "b", "A"][: n % 29] if n % 11 == 0 else [f"t{n}", f"t{n}"],
+            frozenset([n, n + 1]) if n % 3 else None,
+            n % 60,
+            ["open", "done", "late"][0 if n % 7 == 0 else 1 if n % 2 else 2],
+            Home(f"city {n % 50}" if n % 8 else "Rome", n % 40 if n % 4 else None) if n % 5 else None,
+            n % 70 if n % 3 else None,
+        )
+        for n in range(count)
+    }
+
+
+# -- the planner -------------------------------------------------------------------------------------------------------
+
+
+@EACH_KIND
+def test_the_planner_uses_it_for_what_it_serves(kind: Kind) -> None:
+    db: Any = zlmdb.open(None, schema_of(kind))
+    with db.write() as t:
+        t.rows.put_many(list(some_rows().items()))
+        t.bare.put_many(list(some_rows().items()))
+    with db.read() as t:
+        for number, ask in enumerate(kind.asks):
+            plan = t.rows.where(ask).explain()
+            assert "index by0" in str(plan), number  # used, or rejected after its entries were counted
+            assert list(t.rows.where(ask)) == list(t.bare.where(ask)), number
+        for number, order in enumerate(kind.orders):
+            plan = t.rows.order_by(order).limit(5).explain()
+            assert plan.ordered, (number, str(plan))
+            for backwards in (False, True):
+                of = [list(one.order_by(order, reverse=backwards).limit(9)) for one in (t.rows, t.bare)]
+                assert of[0] == of[1], number
+        for number, ask in enumerate(kind.never):
+            assert "index by0" not in str(t.rows.where(ask).explain()), number
+            assert list(t.rows.where(ask)) == list(t.bare.where(ask)), number
+    db.close()
+
+
+# -- every way to write ------------------------------------------------------------------------------------------------
+
+KEYS = st.integers(0, 7)
+ITEMS = st.lists(st.tuples(KEYS, ROWS), max_size=5)
+
+
+def put(table: Any, items: Any) -> None:
+    for key, row in items:
+        table[key] = row
+
+
+def delete(table: Any, items: Any) -> None:
+    for key, _ in items:
+        table.pop(key, None)
+
+
+def edit(table: Any, items: Any) -> None:
+    for key, row in items:
+        if key in table:
+            with table.edit(key) as stored:
+                stored.tags, stored.marks, stored.home, stored.due = row.tags, row.marks, row.home, row.due
+
+
+def edit_selection(table: Any, items: Any) -> None:
+    with table.where(lambda r: r.price > 0).edit() as rows:
+        for row in rows:
+            row.tags = row.tags[1:]
+            row.name = row.name.swapcase()
+
+
+def change_selection(table: Any, items: Any) -> None:
+    table.where(lambda r: r.state == "open").change(lambda r: replace(r, state="done", tags=[*r.tags, "b"], due=None))
+
+
+def delete_selection(table: Any, items: Any) -> None:
+    table.where(lambda r: "a" in r.tags).delete()
+
+
+def bulk(table: Any, items: Any) -> None:
+    table.put_many(items)
+
+
+def append(table: Any, items: Any) -> None:
+    last = max(table, default=0)
+    table.put_many([(last + number, row) for number, (_, row) in enumerate(items, 1)], append=True)
+
+
+def clear(table: Any, items: Any) -> None:
+    table.clear()
+
+
+WRITES = [put, delete, edit, edit_selection, change_selection, delete_selection, bulk, append, clear]
+
+
+@given(st.lists(st.tuples(st.sampled_from(WRITES), ITEMS, st.booleans()), max_size=6))
+def test_it_is_kept_by_each_way_to_write_and_changes_no_answer(steps: list[tuple[Any, Any, bool]]) -> None:
+    db: Any = zlmdb.open(None, ALL)
+    for write, items, undone in steps:
+        with db.write() as t:
+            for table in (t.rows, t.bare):
+                write(table, items)
+            if undone:
+                t.txn.abort()
+            else:
+                same_answers(t)
+        assert db.check().ok
+    with db.read() as t:
+        same_answers(t)
+    db.close()
+
+
+def same_answers(t: Any) -> None:
+    assert list(t.rows) == list(t.bare)
+    for kind in KINDS:
+        for ask in (*kind.asks, *kind.never):
+            assert list(t.rows.where(ask)) == list(t.bare.where(ask))
+        for order in kind.orders:
+            assert list(t.rows.order_by(order).limit(3)) == list(t.bare.order_by(order).limit(3))
+
+
+# -- the life of an index ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["tables", "classic"])
+def make_db(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[Any], Any]]:
+    """Opens a file of each layout, the same in every call."""
+    opened: list[Any] = []
+
+    def make(schema: Any) -> Any:
+        for db in opened:
+            db.close()
+        opened[:] = [zlmdb.open(str(tmp_path / "db"), schema, layout=request.param, durability="none")]
+        return opened[0]
+
+    yield make
+    for db in opened:
+        db.close()
+
+
+@EACH_KIND
+def test_it_is_built_for_the_records_that_there_are(
+    make_db: Callable[..., Any], check_indexes: Callable[..., None], kind: Kind
+) -> None:
+    db = make_db(schema_of())
+    with db.write() as t:
+        t.rows.put_many(list(some_rows(40).items()))
+    db = make_db(schema_of(kind))
+    with db.write() as t:
+        check_indexes(t.rows)
+        ((storage, handle),) = t.rows._indexes
+        entries = storage.storage.any(t.rows._cursor(handle))
+        assert entries
+    with db.read() as t:
+        check_indexes(t.rows)
+    assert db.check().ok
+    db = make_db(schema_of(kind))  # nothing is built again
+    with db.read() as t:
+        check_indexes(t.rows)
+
+
+@EACH_KIND
+def test_a_program_that_lacks_it_or_has_another_definition_may_not_write(
+    make_db: Callable[..., Any], kind: Kind
+) -> None:
+    db = make_db(schema_of(kind))
+    other = next(one for one in KINDS if one is not kind)
+    db = make_db(schema_of())
+    with pytest.raises(zlmdb.IndexNotAttached), db.write() as t:
+        t.rows[1] = Row("a")
+    db = make_db(schema_of(other))  # another definition under the same name: built again, as the newer one
+    with db.write() as t:
+        t.rows[1] = Row("a")
+    db = make_db(schema_of(kind))
+    with pytest.raises(zlmdb.Error, match="newer|declares"), db.write() as t:
+        t.rows[1] = Row("a")
+
+
+@EACH_KIND
+def test_a_dump_and_a_check_without_the_schema_know_it(tmp_path: Path, kind: Kind) -> None:
+    db: Any = zlmdb.open(str(tmp_path / "one"), schema_of(kind))
+    with db.write() as t:
+        t.rows.put_many(list(some_rows(40).items()))
+    stream = io.BytesIO()
+    db.dump(stream)
+    db.close()
+    with zlmdb.open(str(tmp_path / "one"), zlmdb.Schema) as bare:
+        report = bare.check()
+        assert report.ok, report
+    stream.seek(0)
+    with zlmdb.open(str(tmp_path / "two"), zlmdb.Schema) as two:
+        two.load(stream)
+    with zlmdb.open(str(tmp_path / "two"), schema_of(kind)) as db:
+        assert db.check().ok
+        with db.read() as t:
+            assert dict(t.rows) == some_rows(40)

@@ -1,0 +1,98 @@
+"""A bell that threads and tasks wait for."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import weakref
+from collections.abc import AsyncGenerator, Awaitable, Generator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Callable, Optional
+
+
+class Bell:
+    """Wakes those who listen, in this process: a ring wakes all who began to listen before it.
+
+    Begin to listen, then look, then wait: a ring that comes after the look is heard.
+    """
+
+    def __init__(self) -> None:
+        self._reset()
+        _bells.add(self)
+
+    def _reset(self) -> None:
+        self._lock = threading.Lock()
+        self._listening: dict[object, Callable[[], object]] = {}
+
+    def ring(self) -> None:
+        """Wake all who listen."""
+        if self._listening:
+            with self._lock:
+                heard = list(self._listening.values())
+            for wake in heard:
+                wake()
+
+    @contextmanager
+    def _registered(self, wake: Callable[[], object]) -> Generator[None, None, None]:
+        me = object()
+        with self._lock:
+            self._listening[me] = wake
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._listening.pop(me, None)
+
+    @contextmanager
+    def listen(self) -> Generator[Callable[[Optional[float]], bool], None, None]:
+        """A block that hears the bell; its object waits at most so many seconds, and says whether the bell rang."""
+        rung = threading.Event()
+
+        def wait(seconds: Optional[float]) -> bool:
+            heard = rung.wait(seconds)
+            rung.clear()
+            return heard
+
+        with self._registered(rung.set):
+            yield wait
+
+    @asynccontextmanager
+    async def alisten(self) -> AsyncGenerator[Callable[[Optional[float]], Awaitable[bool]], None]:
+        """As `listen`, for a task of asyncio."""
+        loop, woken = asyncio.get_running_loop(), asyncio.Event()
+        rung: list[bool] = []
+
+        async def wait(seconds: Optional[float]) -> bool:
+            # Not asyncio.wait_for, which before Python 3.12 may swallow a cancellation.
+            alarm = None if seconds is None else loop.call_later(seconds, woken.set)
+            try:
+                await woken.wait()
+            finally:
+                if alarm is not None:
+                    alarm.cancel()
+            woken.clear()
+            heard = bool(rung)
+            rung.clear()
+            return heard
+
+        def wake() -> None:
+            rung.append(True)
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(woken.set)
+
+        with self._registered(wake):
+            yield wait
+
+
+_bells: weakref.WeakSet[Bell] = weakref.WeakSet()
+
+
+def _reset_all() -> None:
+    """In the child of a fork nobody listens, and another thread of the parent may have held a lock."""
+    for bell in list(_bells):
+        bell._reset()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_reset_all)

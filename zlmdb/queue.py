@@ -1,0 +1,273 @@
+"""A queue of jobs, as a table of a schema: what changes it is part of the transaction."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, Optional, TypeVar
+from uuid import UUID
+
+from . import Selection, Table, errors, keys
+from .bell import Bell
+
+T = TypeVar("T")
+
+JobKey = tuple[int, int, UUID]
+"""The key of a job: its state, its rank among the jobs in this state, and its id."""
+
+_READY, _DELAYED, _LEASED, _DEAD = range(4)
+_SECOND = 1_000_000
+_AT_ONCE = 1000  # jobs whose delay or lease is over and that one claim makes ready
+_LONGEST = 3600.0
+_new_id = keys.key_codec(UUID).new_key
+
+
+@dataclass
+class Job(Generic[T]):
+    """A job as a `Queue` stores it.
+
+    *attempts* counts how often it was claimed, and *error* is what the last failed attempt left.
+    """
+
+    body: T
+    priority: int = 0
+    attempts: int = 0
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Lease(Generic[T]):
+    """A job that a worker has claimed, until *until* in seconds since 1970."""
+
+    key: JobKey
+    job: Job[T]
+
+    @property
+    def body(self) -> T:
+        """What was put into the queue."""
+        return self.job.body
+
+    @property
+    def id(self) -> UUID:
+        """The id that `Queue.put` returned."""
+        return self.key[2]
+
+    @property
+    def attempts(self) -> int:
+        """How often the job was claimed, this time included."""
+        return self.job.attempts
+
+    @property
+    def until(self) -> float:
+        """When the lease ends, in seconds since 1970."""
+        return self.key[1] / _SECOND
+
+
+class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
+    """A table of jobs. A worker claims a job for some time; what it does not acknowledge in time is claimed again.
+
+    Declare it like a table, ``mails: zlmdb.Queue[Mail]``, or with options as a class of its own::
+
+        class Mails(zlmdb.Queue[Mail], lease=30, attempts=3, backoff=10): ...
+
+    *lease*: the seconds that a worker has for a job, by default 60. *attempts*: how often a job is tried before it is a
+    dead letter, by default 5. *backoff*: the seconds between the first attempt and the second, by default 1; each
+    further pause is twice as long, up to an hour. *clock*: a function that returns the time in seconds since 1970, for
+    tests.
+
+    Jobs of a higher *priority* come first; jobs of one priority in the order in which they were put, which between
+    processes is that of their clocks, to the millisecond. All methods are part of the transaction and cost O(log n). A
+    `Worker` waits for jobs. The records are jobs by state, rank and id; `ready`, `delayed`, `leased` and `dead` select
+    them.
+    """
+
+    _lease: ClassVar[float] = 60.0
+    _attempts: ClassVar[int] = 5
+    _backoff: ClassVar[float] = 1.0
+    _clock: ClassVar[tuple[Callable[[], float]]] = (time.time,)  # in a tuple it is no method
+    _bell: ClassVar[Bell] = Bell()
+
+    def __init_subclass__(
+        cls,
+        *,
+        lease: Optional[float] = None,
+        attempts: Optional[int] = None,
+        backoff: Optional[float] = None,
+        clock: Optional[Callable[[], float]] = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init_subclass__(**kwargs)
+        if lease is not None:
+            cls._lease = _checked("lease", lease)
+        if attempts is not None:
+            if attempts < 1:
+                raise ValueError(f"attempts={attempts!r}: a job is tried once at least")
+            cls._attempts = attempts
+        if backoff is not None:
+            cls._backoff = _checked("backoff", backoff)
+        if clock is not None:
+            cls._clock = (clock,)
+        if "_plain" not in vars(cls):  # else it was made for one file, of a class that has this
+            cls._bell = Bell()
+
+    def put(self, body: T, /, *, priority: int = 0, delay: float = 0) -> UUID:
+        """Add a job, and return its id. It can be claimed when *delay* seconds have passed.
+
+        The commit wakes the workers of this process that wait for the queue.
+        """
+        _checked("delay", delay)
+        id: UUID = _new_id(None)
+        self._enqueue(id, Job(body, priority), delay)
+        return id
+
+    def claim(self, *, lease: Optional[float] = None) -> Optional[Lease[T]]:
+        """The next job, which nobody else gets for *lease* seconds; None if no job is ready.
+
+        A claimed job must be acknowledged by `done`, or given back by `fail` or `release`. A job whose lease ends is
+        claimed again, or is a dead letter if it has had all its attempts.
+        """
+        now = self._now()
+        until = now + _micros(self._lease if lease is None else _checked("lease", lease))
+        self._wake_up(now)
+        found = self.ready.first()
+        if found is None:
+            return None
+        key, job = found
+        del self[key]
+        job.attempts += 1
+        return self._leased(key[2], job, until)
+
+    def done(self, lease: Lease[T], /) -> None:
+        """Acknowledge a claimed job, which deletes it.
+
+        Raises `LeaseLost` if the lease has ended and the job was claimed again, or became a dead letter. The
+        transaction should be undone then, with what it did for the job.
+        """
+        self._held(lease)
+        del self[lease.key]
+
+    def fail(self, lease: Lease[T], /, error: object = "", *, delay: Optional[float] = None) -> None:
+        """Give back a claimed job that failed with *error*: it is tried again after a pause, or becomes a dead letter.
+
+        *delay*: the pause in seconds, in place of the one that grows with the attempts. Raises `LeaseLost`.
+        """
+        job = self._held(lease)
+        del self[lease.key]
+        job.error = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
+        if job.attempts >= self._attempts:
+            self._bury(lease.id, job)
+            return
+        pause = min(self._backoff * 2 ** min(job.attempts - 1, 64), max(_LONGEST, self._backoff))
+        self._enqueue(lease.id, job, pause if delay is None else _checked("delay", delay))
+
+    def release(self, lease: Lease[T], /) -> None:
+        """Give back a claimed job that was not tried: it can be claimed at once. Raises `LeaseLost`."""
+        job = self._held(lease)
+        del self[lease.key]
+        job.attempts -= 1
+        self._enqueue(lease.id, job, 0)
+
+    def extend(self, lease: Lease[T], /, seconds: Optional[float] = None) -> Lease[T]:
+        """The lease that replaces *lease* and ends in *seconds*, by default the time of the queue.
+
+        Raises `LeaseLost`.
+        """
+        job = self._held(lease)
+        until = self._now() + _micros(self._lease if seconds is None else _checked("seconds", seconds))
+        del self[lease.key]
+        return self._leased(lease.id, job, until)
+
+    def revive(self, key: JobKey, /) -> None:
+        """Make the dead letter *key*, one of the keys of `dead`, ready again, with all its attempts.
+
+        Raises `KeyError`.
+        """
+        if key[0] != _DEAD:
+            raise ValueError(f"revive({key!r}): expected the key of a dead letter, as queue.dead has them")
+        job = self[key]
+        del self[key]
+        job.attempts = 0
+        self._enqueue(key[2], job, 0)
+
+    @property
+    def ready(self) -> Selection[JobKey, Job[T]]:
+        """The jobs that can be claimed, in the order in which they will be."""
+        return self.select(prefix=(_READY,))
+
+    @property
+    def delayed(self) -> Selection[JobKey, Job[T]]:
+        """The jobs that wait for their time, in the order of it; those that a claim has not yet found due included."""
+        return self.select(prefix=(_DELAYED,))
+
+    @property
+    def leased(self) -> Selection[JobKey, Job[T]]:
+        """The jobs that workers have, in the order in which their leases end."""
+        return self.select(prefix=(_LEASED,))
+
+    @property
+    def dead(self) -> Selection[JobKey, Job[T]]:
+        """The dead letters, the oldest first: jobs that failed in every attempt."""
+        return self.select(prefix=(_DEAD,))
+
+    def pause(self) -> Optional[float]:
+        """The seconds until a job can be claimed: 0 if there is one; None if only a `put` can change that."""
+        if self.ready:
+            return 0
+        first = [next(iter(jobs.limit(1).keys()), None) for jobs in (self.delayed, self.leased)]
+        times = [key[1] for key in first if key is not None]
+        return max(min(times) - self._now(), 0) / _SECOND if times else None
+
+    # -- moving jobs --------------------------------------------------------------------------------------------------
+
+    def _now(self) -> int:
+        return _micros(self._clock[0]())
+
+    def _enqueue(self, id: UUID, job: Job[T], delay: float) -> None:
+        if delay:
+            self[_DELAYED, self._now() + _micros(delay), id] = job
+        else:
+            self[_READY, -job.priority, id] = job
+        self.txn.after_commit(self._bell.ring)
+
+    def _leased(self, id: UUID, job: Job[T], until: int) -> Lease[T]:
+        key = (_LEASED, until, id)
+        self[key] = job
+        return Lease(key, job)
+
+    def _bury(self, id: UUID, job: Job[T]) -> None:
+        self[_DEAD, self._now(), id] = job
+
+    def _held(self, lease: Lease[T]) -> Job[T]:
+        """The job of *lease* as stored. Raises `LeaseLost` if another worker has it, or had it."""
+        job = self.get(lease.key)
+        if job is None or job.attempts != lease.job.attempts:
+            raise errors.LeaseLost(
+                f"the lease of the job {lease.id} has ended, and the job is not this worker's any more: undo what was "
+                f"done for it, and use a longer lease, or extend(lease) while you work",
+                key=lease.key,
+            )
+        return job
+
+    def _wake_up(self, now: int) -> None:
+        """Make ready, or bury, the jobs whose delay or lease is over at *now*."""
+        for key, job in self.select((_DELAYED,), (_DELAYED, now + 1), limit=_AT_ONCE).all():
+            del self[key]
+            self[_READY, -job.priority, key[2]] = job
+        for key, job in self.select((_LEASED,), (_LEASED, now + 1), limit=_AT_ONCE).all():
+            del self[key]
+            if job.attempts >= self._attempts:
+                job.error = job.error or "the lease ended in every attempt"
+                self._bury(key[2], job)
+            else:
+                self[_READY, -job.priority, key[2]] = job
+
+
+def _micros(seconds: float) -> int:
+    return int(seconds * _SECOND)
+
+
+def _checked(name: str, seconds: float) -> float:
+    if not 0 <= seconds < float("inf"):
+        raise ValueError(f"{name}={seconds!r}: expected seconds, 0 or more")
+    return seconds

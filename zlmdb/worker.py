@@ -1,0 +1,197 @@
+"""Waiting for the jobs of a queue, in threads and in tasks of asyncio."""
+
+from __future__ import annotations
+
+import time
+from asyncio import CancelledError, wrap_future
+from collections.abc import AsyncGenerator, Callable, Generator
+from concurrent.futures import Future
+from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import Any, Generic, Optional, TypeVar
+from uuid import UUID
+
+from . import Database, Schema, errors
+from .bell import Bell
+from .queue import Lease, Queue
+
+S = TypeVar("S", bound=Schema)
+T = TypeVar("T")
+
+_SHORTEST, _LONGEST = 0.001, 0.05  # seconds between two looks for what other processes have put
+_NO_JOB = "no job could be claimed within {} seconds"
+
+
+class Worker(Generic[T]):
+    """Puts and gets the jobs of one queue, each operation in a transaction of its own.
+
+    ``Worker(db, lambda t: t.mails)``: the function returns the queue in a transaction. *lease*: the seconds for a job,
+    by default those of the queue.
+
+    A worker can be used by any number of threads and tasks. A worker that waits is woken by a commit of this process,
+    and by the end of a delay or a lease. Jobs that other processes put are looked for in a snapshot, every 50 ms at
+    most after a while without a job.
+    """
+
+    def __init__(self, db: Database[S], queue: Callable[[S], Queue[T]], /, *, lease: Optional[float] = None) -> None:
+        self._db: Database[Any] = db
+        self._queue: Callable[[Any], Queue[T]] = queue
+        self._seconds = lease
+
+    # -- in threads -------------------------------------------------------------------------------------------------
+
+    def put(self, body: T, /, *, priority: int = 0, delay: float = 0) -> UUID:
+        """`Queue.put`; returns when the job is stored. The jobs that several threads put share their commits."""
+        return self._db.run(lambda t: self._queue(t).put(body, priority=priority, delay=delay))
+
+    def get(self, timeout: Optional[float] = None) -> Lease[T]:
+        """Claim the next job; wait for one if there is none. Raises TimeoutError after *timeout* seconds without one.
+
+        Must not be called inside a write transaction of this thread, which raises `NestedTransaction`.
+        """
+        waits = _Waits(timeout)
+        with self._bell().listen() as wait:
+            while True:
+                pause = self._pause()
+                found = self._db.run(self._claim) if pause == 0 else None
+                if found is not None:
+                    return found
+                waits.woken(wait(waits.next(pause, self._db.dbpath)))
+
+    def done(self, lease: Lease[T], /) -> None:
+        """`Queue.done`."""
+        self._db.run(lambda t: self._queue(t).done(lease))
+
+    def fail(self, lease: Lease[T], /, error: object = "", *, delay: Optional[float] = None) -> None:
+        """`Queue.fail`."""
+        self._db.run(lambda t: self._queue(t).fail(lease, error, delay=delay))
+
+    def release(self, lease: Lease[T], /) -> None:
+        """`Queue.release`."""
+        self._db.run(lambda t: self._queue(t).release(lease))
+
+    def extend(self, lease: Lease[T], /, seconds: Optional[float] = None) -> Lease[T]:
+        """`Queue.extend`."""
+        return self._db.run(lambda t: self._queue(t).extend(lease, seconds))
+
+    @contextmanager
+    def job(self, timeout: Optional[float] = None) -> Generator[Lease[T], None, None]:
+        """A block with the next job: its end acknowledges the job, and an exception gives it back as failed.
+
+        The exception leaves the block. An exception that is no `Exception`, such as KeyboardInterrupt, releases the
+        job. Raises TimeoutError as `get`, and `LeaseLost`.
+        """
+        lease = self.get(timeout)
+        try:
+            yield lease
+        except BaseException as error:
+            self._give_back(lease, error)
+            raise
+        self.done(lease)
+
+    def _give_back(self, lease: Lease[T], error: BaseException) -> None:
+        with suppress(errors.LeaseLost):  # the exception of the block tells more
+            if isinstance(error, Exception):
+                self.fail(lease, error)
+            else:
+                self.release(lease)
+
+    # -- in asyncio -------------------------------------------------------------------------------------------------
+
+    async def aput(self, body: T, /, *, priority: int = 0, delay: float = 0) -> UUID:
+        """As `put`, in asyncio."""
+        return await self._db.arun(lambda t: self._queue(t).put(body, priority=priority, delay=delay))
+
+    async def aget(self, timeout: Optional[float] = None) -> Lease[T]:
+        """As `get`, in asyncio. A job that was claimed for a task that is cancelled meanwhile is released."""
+        waits = _Waits(timeout)
+        async with self._bell().alisten() as wait:
+            while True:
+                pause = self._pause()
+                found = await self._aclaim() if pause == 0 else None
+                if found is not None:
+                    return found
+                waits.woken(await wait(waits.next(pause, self._db.dbpath)))
+
+    async def adone(self, lease: Lease[T], /) -> None:
+        """As `done`, in asyncio."""
+        await self._db.arun(lambda t: self._queue(t).done(lease))
+
+    async def afail(self, lease: Lease[T], /, error: object = "", *, delay: Optional[float] = None) -> None:
+        """As `fail`, in asyncio."""
+        await self._db.arun(lambda t: self._queue(t).fail(lease, error, delay=delay))
+
+    @asynccontextmanager
+    async def ajob(self, timeout: Optional[float] = None) -> AsyncGenerator[Lease[T], None]:
+        """As `job`, in asyncio. A task that is cancelled releases its job."""
+        lease = await self.aget(timeout)
+        try:
+            yield lease
+        except BaseException as error:
+            if isinstance(error, Exception):
+                with suppress(errors.LeaseLost):
+                    await self.afail(lease, error)
+            else:
+                self._db.submit(lambda t: self._released(t, lease))
+            raise
+        await self.adone(lease)
+
+    async def _aclaim(self) -> Optional[Lease[T]]:
+        future: Future[Optional[Lease[T]]] = self._db.submit(self._claim)
+        try:
+            return await wrap_future(future)
+        except CancelledError:
+            if not future.cancel():
+                future.add_done_callback(self._claimed_for_nobody)
+            raise
+
+    def _claimed_for_nobody(self, future: Future[Optional[Lease[T]]]) -> None:
+        if not future.cancelled() and future.exception() is None:
+            lease = future.result()
+            if lease is not None:
+                self._db.submit(lambda t: self._released(t, lease))
+
+    def _released(self, t: Any, lease: Lease[T]) -> None:
+        with suppress(errors.LeaseLost):
+            self._queue(t).release(lease)
+
+    # -- looking ----------------------------------------------------------------------------------------------------
+
+    def _claim(self, t: Any) -> Optional[Lease[T]]:
+        return self._queue(t).claim(lease=self._seconds)
+
+    def _pause(self) -> Optional[float]:
+        """`Queue.pause`, in a snapshot: a worker that waits disturbs no writer."""
+        with self._db.read() as t:
+            return self._queue(t).pause()
+
+    def _bell(self) -> Bell:
+        with self._db.read() as t:
+            return self._queue(t)._bell
+
+
+class _Waits:
+    """How long a worker waits until it looks again, while there is no job."""
+
+    def __init__(self, timeout: Optional[float]) -> None:
+        self._timeout = timeout
+        self._end = None if timeout is None else time.monotonic() + timeout
+        self._look = _SHORTEST
+
+    def next(self, pause: Optional[float], path: Optional[str]) -> Optional[float]:
+        """The seconds to wait; None until the bell rings. *pause*: until a job can be claimed, as far as is known.
+
+        Raises TimeoutError if there are none left.
+        """
+        seconds = [] if pause is None else [pause]
+        if path is not None:  # else there are no other processes
+            seconds.append(self._look)
+        if self._end is not None:
+            left = self._end - time.monotonic()
+            if left <= 0:
+                raise TimeoutError(_NO_JOB.format(self._timeout))
+            seconds.append(left)
+        return min(seconds, default=None)
+
+    def woken(self, rung: bool) -> None:
+        """After a wait: whether the bell has *rung*."""
+        self._look = _SHORTEST if rung else min(self._look * 2, _LONGEST)
