@@ -22,7 +22,14 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 # written against it. A package without its modules listed beside it counts as one ("values" holds values/json.py).
 # The rows of one package stand together, but for "schema": what is declared is below the classic maps, schemas above.
 ROWS = [
-    ["schema", "store", "tables", "tables.compiled", "tables.indexkinds"],  # the packages themselves: a sentence each
+    [
+        "feed",
+        "schema",
+        "store",
+        "tables",
+        "tables.compiled",
+        "tables.indexkinds",
+    ],  # the packages themselves: a sentence each
     ["_version", "bell", "codegen", "errors", "handlers", "late", "log", "reserved", "shown", "typeargs"],
     ["engines.protocols"],
     ["engines"],
@@ -54,12 +61,17 @@ ROWS = [
     ["tables.atomic", "tables.bulkwrites", "tables.index", "tables.paging"],
     ["tables.tableclass"],
     ["tables.table"],
+    ["feed.doorbell", "feed.policy"],
+    ["feed.log"],
+    ["feed.recorder"],
     ["schema.declaration"],
     ["schema.evolution", "schema.made", "schema.multi", "schema.plaindata", "schema.rewrite"],
     ["schema.verdict"],
     ["schema.attach"],
     ["classic"],
     ["schema.schema"],
+    ["feed.change"],
+    ["feed.changes"],
     ["operations.statistics"],
     ["operations"],
     ["database"],
@@ -96,6 +108,8 @@ LATE: dict[tuple[str, str], str] = {
     ("tables.index", "tables.table"): "annotations: an index is a descriptor on a table",
     ("tables.indexview", "tables.table"): "annotations: a view reads a table",
     ("tables.bulkwrites", "tables.table"): "annotations: it writes to a table",
+    ("tables.table", "feed.policy"): "annotations: a class may declare how long its changes are kept",
+    ("feed.changes", "database"): "annotations: it reads a database",
     ("tables.indexview", "tables.indexkinds.elementview"): "few programs have an index of elements",
     ("tables.indexkinds.elementview", "tables.table"): "annotations: a selection is of a table",
 }

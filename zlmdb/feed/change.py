@@ -45,7 +45,8 @@ class Change(Generic[K_co, V_co]):
         self.number = entry.number
         self.transaction = entry.transaction
         self.kind = _KINDS[entry.kind]
-        self.key = None if entry.kind == log.CLEAR else codecs.key(entry.key)
+        key: Any = None if entry.kind == log.CLEAR else codecs.key(entry.key)
+        self.key = key
 
     @property
     def old(self) -> Optional[V_co]:

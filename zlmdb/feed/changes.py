@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, ExitStack
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, TypeVar, Union
 
 from .. import errors
-from ..schema.attach import undeclared
+from ..schema.attach import tables, undeclared
 from ..schema.schema import Schema
 from ..store.catalogue import catalogue_of
 from ..store.transaction import Transaction
+from ..tables.storage import Storage
 from . import log
 from .change import Change, Codecs
+from .doorbell import PATIENCE, AsyncWait, Doorbell, Wait
 from .policy import Feed
+from .recorder import present
 
 if TYPE_CHECKING:
     from ..database import Database
@@ -35,13 +41,13 @@ class Changes(Generic[K, V]):
     """
 
     def __init__(
-        self, db: Database[Any], table: Any, after: Optional[int], consumer: Optional[str], timeout: Optional[float]
+        self, db: Any, table: Any, after: Optional[int], consumer: Optional[str], timeout: Optional[float]
     ) -> None:  # fmt: skip
         if timeout is not None and timeout < 0:
             raise ValueError(f"timeout={timeout!r}: expected seconds, 0 or more, or None to wait for ever")
         if after is not None and after < 0:
             raise ValueError(f"after={after!r}: expected the number of a change, or 0 for all")
-        self._db = db
+        self._db: Database[Any] = db
         self._attribute, self._name = _named(db, table)
         self._consumer = consumer
         self._timeout = timeout
@@ -49,7 +55,6 @@ class Changes(Generic[K, V]):
         self._after = 0 if after is None else after
         if consumer is not None:
             self._after = self._registered(consumer, after)
-        self._read(self._check_position)
 
     def __repr__(self) -> str:
         consumer = "" if self._consumer is None else f" for {self._consumer!r}"
@@ -77,24 +82,98 @@ class Changes(Generic[K, V]):
 
     def take(self, most: int = _PAGE) -> list[Change[K, V]]:
         """The next changes, up to *most*, as a list; waits as an iteration does, and is empty after *timeout*."""
-        found = self._next(most)
-        if found:
-            self._after = found[-1].number
-        return found
+        page = self._page(most)
+        if not page and self._may_wait():
+            with self._bell().listen() as wait:
+                for pause in self._pauses():
+                    page = self._page(most)
+                    if page:
+                        break
+                    wait(pause)
+        return self._taken(page)
+
+    async def atake(self, most: int = _PAGE) -> list[Change[K, V]]:
+        """As `take`, in asyncio."""
+        page = self._page(most)
+        if not page and self._may_wait():
+            async with self._bell().alisten() as wait:
+                for pause in self._pauses():
+                    page = self._page(most)
+                    if page:
+                        break
+                    await wait(pause)
+        return self._taken(page)
 
     def __iter__(self) -> Iterator[Change[K, V]]:
-        while True:
-            page = self._next(_PAGE)
-            if not page:
-                return
-            for change in page:
-                if change.number != self._after + 1:
-                    break  # another loop has gone on meanwhile
-                self._after = change.number
-                yield change
+        with ExitStack() as stack:
+            wait: Optional[Wait] = None
+            while True:
+                page = self._page(_PAGE)
+                if not page and self._may_wait():
+                    if wait is None:
+                        wait = stack.enter_context(self._bell().listen())
+                    for pause in self._pauses():
+                        page = self._page(_PAGE)
+                        if page:
+                            break
+                        wait(pause)
+                if not page:
+                    return
+                yield from self._given(page)
 
-    def _next(self, most: int) -> list[Change[K, V]]:
-        return self._page(most)
+    async def __aiter__(self) -> AsyncIterator[Change[K, V]]:
+        async with AsyncExitStack() as stack:
+            wait: Optional[AsyncWait] = None
+            while True:
+                page = self._page(_PAGE)
+                if not page and self._may_wait():
+                    if wait is None:
+                        wait = await stack.enter_async_context(self._bell().alisten())
+                    for pause in self._pauses():
+                        page = self._page(_PAGE)
+                        if page:
+                            break
+                        await wait(pause)
+                if not page:
+                    return
+                for change in self._given(page):
+                    yield change
+
+    def _taken(self, page: list[Change[K, V]]) -> list[Change[K, V]]:
+        if page:
+            self._after = page[-1].number
+        return page
+
+    def _given(self, page: list[Change[K, V]]) -> Iterator[Change[K, V]]:
+        for change in page:
+            if change.number != self._after + 1:
+                return  # another loop has gone on meanwhile
+            self._after = change.number
+            yield change
+
+    def _may_wait(self) -> bool:
+        """Whether to wait for the next change. Raises `NestedTransaction` where none can come."""
+        if self._timeout == 0:
+            return False
+        if self._db._open_store.writer.owner == threading.get_ident():
+            raise errors.NestedTransaction(
+                "waiting for changes inside a write transaction of this thread, in which nobody else can make any: "
+                "end it first, or read with timeout=0"
+            )
+        return True
+
+    def _pauses(self) -> Iterator[float]:
+        """How long to wait before each further look; the last look is after *timeout*."""
+        end = None if self._timeout is None else time.monotonic() + self._timeout
+        while True:
+            left = PATIENCE if end is None else min(end - time.monotonic(), PATIENCE)
+            yield max(left, 0.0)
+            if left <= 0:
+                return
+
+    def _bell(self) -> Doorbell:
+        store = self._db._open_store
+        return present(store, self._space, tables(store)[self._name].number).bell
 
     def _page(self, most: int) -> list[Change[K, V]]:
         """The next changes that are there, up to *most*."""
@@ -119,8 +198,8 @@ class Changes(Generic[K, V]):
             raise errors.ChangesLost(
                 f"table {self._name!r}: changes after {self._after} were asked for, and some of them {what}. Copy the "
                 f"table in a read transaction t, and go on after changes.last(t)",
-                table=self._name, first=first, last=last,
-            )  # fmt: skip
+                table=self._name,
+            )
 
     # -- named consumers --------------------------------------------------------------------------------------------
 
@@ -128,8 +207,9 @@ class Changes(Generic[K, V]):
         """Record that the consumer is done with all changes up to *through*: a change or its number.
 
         By default that is the last change given. The next program that asks with the name of the consumer gets those
-        after it. With *t*, a write transaction, this is stored with the changes of *t*, or not at all; without it, in
-        a transaction of its own. Raises ValueError without a consumer, or for a change that was never recorded.
+        after it, as this object does. With *t*, a write transaction, this is stored with the changes of *t*, or not at
+        all; without it, in a transaction of its own. Raises ValueError without a consumer, or for a change that was
+        never recorded.
         """
         name = self._consumer
         if name is None:
@@ -144,6 +224,19 @@ class Changes(Generic[K, V]):
                 log.acknowledge(raw, handle, name, number, _now())
 
         self._write(t, store)
+        if number > self._after:  # of a table that was copied
+            if t is None:
+                self._go_on(number)
+            else:
+                t.txn.after_commit(partial(self._go_on, number))
+
+    def _go_on(self, number: int) -> None:
+        self._after = max(self._after, number)
+
+    async def aacknowledge(self, through: Union[Change[Any, Any], int, None] = None) -> None:
+        """As `acknowledge`, in asyncio: the event loop goes on while it is stored."""
+        number = self._after if through is None else through
+        await self._db.arun(lambda t: self.acknowledge(number, t))
 
     def forget(self, t: Optional[Schema] = None) -> None:
         """Remove the named consumer: nothing is kept for it any more. With *t* in that write transaction."""
@@ -188,12 +281,10 @@ class Changes(Generic[K, V]):
         known = self._read(lambda raw, handle: log.position(raw, handle, consumer))
         if known is not None:
             return known
-        self._read(self._check_position)
 
         def enter(raw: Any, handle: Any) -> int:
             found = log.position(raw, handle, consumer)
             if found is None:
-                self._check_position(raw, handle)
                 found = after or 0
                 log.acknowledge(raw, handle, consumer, found, _now())
             return found
@@ -210,7 +301,7 @@ class Changes(Generic[K, V]):
                 return keyspace.space or b""
         self._refuse()
 
-    def _refuse(self) -> Any:
+    def _refuse(self) -> NoReturn:
         raise errors.SchemaMismatch(
             f"table {self._name!r} has no change feed: declare it, `class ...(Table[...], feed=True)`, and open the "
             f"database with that class",
@@ -219,11 +310,15 @@ class Changes(Generic[K, V]):
 
     def _handle(self, txn: Transaction) -> Any:
         found = txn._handle(self._space)
-        return self._refuse() if found is None else found[0]
+        if found is None:
+            self._refuse()
+        return found[0]
 
     def _removed(self, raw: Any, handle: Any) -> int:
         found = log.removed(raw, handle)
-        return self._refuse() if found is None else found
+        if found is None:
+            self._refuse()
+        return found
 
     def _codecs(self, t: Any) -> Codecs:
         """How keys and values are read. Raises `SchemaMismatch` if the file has another shape than the class."""
@@ -236,8 +331,7 @@ class Changes(Generic[K, V]):
             storage = table._storage
             if table._found.unreadable is not None:
                 table._refuse_shape(table._found.unreadable)
-        prefix = storage.prefix
-        return Codecs(lambda data: storage.decode_key(prefix + data), storage.decode_value)
+        return Codecs(partial(_key_of, storage), storage.decode_value)
 
     def _declared(self) -> Optional[Feed]:
         found: Optional[Feed] = None
@@ -278,6 +372,10 @@ class Changes(Generic[K, V]):
             txn._fail(error, table=self._name)
         txn._count(1, 0)
         return result
+
+
+def _key_of(storage: Storage[Any, Any], primary: bytes) -> Any:
+    return storage.decode_key(storage.prefix + primary)
 
 
 def _now() -> int:

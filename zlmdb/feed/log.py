@@ -9,7 +9,7 @@ Its records, by the first byte of their keys:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
 from itertools import islice
 from struct import Struct
@@ -28,6 +28,8 @@ _HAS_OLD = 0x10  # added to the kind
 _HEAD = Struct(">BQQHI")  # kind, transaction, microseconds since 1970, sizes of the key and of the old value
 _POSITION = Struct(">QQ")
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+_COMPARED = 10_000  # changes that a check compares with the records
 
 LOST = 1 << 32
 """Added to the last known number if another program has dropped the keyspace: more changes than it can have had."""
@@ -69,7 +71,8 @@ def decode(key: Any, data: Any) -> Entry:
     if kind not in (PUT, DELETE, CLEAR) or end > len(stored) or (kind != PUT and end != len(stored)):
         raise errors.DecodeError(f"the change {number} in the feed is damaged: {stored[:40]!r}")
     old = stored[middle:end] if flags & _HAS_OLD else None
-    return Entry(number, kind, transaction, time, stored[_HEAD.size : middle], old, stored[end:] if kind == PUT else None)
+    new = stored[end:] if kind == PUT else None
+    return Entry(number, kind, transaction, time, stored[_HEAD.size : middle], old, new)
 
 
 def number_of(key: bytes) -> int:
@@ -121,6 +124,19 @@ def read(txn: Any, handle: Any, after: int, most: int, size: int) -> list[Entry]
     finally:
         cursor.close()
     return found
+
+
+def rewrite(txn: Any, handle: Any, convert: Callable[[bytes], bytes]) -> None:
+    """Replace each value by what *convert* makes of it."""
+    after, final = removed(txn, handle) or 0, last(txn, handle)
+    for number in range(after + 1, final + 1):  # one by one: a cursor must not see what is written
+        data = txn.get(key_of(number), None, handle)
+        if data is not None:
+            kind, transaction, time, key, old, new = decode(key_of(number), data)[1:]
+            if kind != CLEAR:
+                old = None if old is None else convert(old)
+            new = None if new is None else convert(new)
+            txn.put(key_of(number), encode(kind, transaction, time, key, old, new), db=handle)
 
 
 # -- removing ----------------------------------------------------------------------------------------------------------
@@ -224,3 +240,22 @@ def wrong(txn: Any, handle: Any) -> Iterator[str]:
                 yield f"the key {key[:40]!r} in the feed says nothing"
         except errors.DecodeError as error:
             yield str(error)
+
+
+def differences(txn: Any, handle: Any, table: Any) -> Iterator[tuple[int, bytes]]:
+    """Those of the latest changes that are the last ones of their records in *table*, and did not leave these values.
+
+    Each with its number and the key of the record.
+    """
+    seen: set[bytes] = set()
+    cursor = txn.cursor(handle)
+    rows: Iterator[Any] = cursor.iterprev() if cursor.last() else iter(())
+    for key, data in islice(rows, _COMPARED):
+        entry = decode(key, data) if bytes(key[:1]) == _CHANGE else None
+        if entry is None or entry.kind == CLEAR:
+            return
+        if entry.key not in seen:
+            seen.add(entry.key)
+            stored = txn.get(entry.key, None, table)
+            if (None if stored is None else bytes(stored)) != entry.new:
+                yield entry.number, entry.key

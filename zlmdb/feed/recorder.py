@@ -10,6 +10,7 @@ from .. import errors
 from ..tables.storage import Storage
 from ..tables.upkeep import Change, Written
 from . import log
+from .doorbell import Doorbell
 from .policy import Feed
 
 if TYPE_CHECKING:
@@ -23,15 +24,16 @@ class Present:
     """What a store knows of a feed in its current write transaction.
 
     *raw* is the engine's transaction or savepoint in which *number* was the last change. *outermost* is the
-    transaction, if something waits for its end. *rung*: called after it has recorded changes.
+    transaction, if `ended` is called at its end. *bell* wakes those who wait for changes; *topic* is the table's slot.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, store: Store, topic: int) -> None:
+        engine = store.engine
+        self.bell = Doorbell(engine.file, topic, shared=engine.path is not None)
         self.raw: Any = None
         self.number = 0
         self.time = 0
         self.outermost: Any = None
-        self.rung: list[Callable[[], object]] = []
 
     def next(self, txn: Transaction, handle: Any) -> int:
         """The number of the next change in *txn*."""
@@ -50,17 +52,22 @@ class Present:
         """The transaction is stored, or the savepoint is undone in which the first change was."""
         self.raw = self.outermost = None
         if kept:
-            for ring in self.rung:
-                ring()
+            self.bell.ring()
+
+
+def present(store: Store, space: bytes, topic: int) -> Present:
+    """What *store* knows of the feed in *space*."""
+    found: Optional[Present] = store.feeds.get(space)
+    return store.feeds.setdefault(space, Present(store, topic)) if found is None else found
 
 
 class Recorder:
-    """Records the changes of one table; *keep* is the policy of its class."""
+    """Records the changes of one table with the slot *topic*; *keep* is the policy of its class."""
 
-    def __init__(self, store: Store, space: bytes, keep: Optional[Feed]) -> None:
+    def __init__(self, store: Store, space: bytes, topic: int, keep: Optional[Feed]) -> None:
         self._space = space
-        self._keep = None if keep is None or keep.keeps_all else keep
-        self._present: Present = store.feeds.setdefault(space, Present())
+        self.keep = None if keep is None or keep.keeps_all else keep
+        self._present = present(store, space, topic)
 
     def plan(self, txn: Transaction, change: Change) -> Callable[[], Written]:
         """The write that records *change*."""
@@ -86,14 +93,14 @@ class Recorder:
     def _record(
         self, txn: Transaction, handle: Any, kind: int, key: bytes, old: Optional[bytes], new: Optional[bytes]
     ) -> None:  # fmt: skip
-        present, raw = self._present, txn._engine_txn
-        number = present.next(txn, handle)
+        known, raw = self._present, txn._engine_txn
+        number = known.next(txn, handle)
         try:
-            log.append(raw, handle, number, log.encode(kind, raw.id(), present.time, key, old, new))
-            if self._keep is not None:
-                log.trim(raw, handle, self._keep, present.time, 2)  # of which there are fewer in the end
+            log.append(raw, handle, number, log.encode(kind, raw.id(), known.time, key, old, new))
+            if self.keep is not None:
+                log.trim(raw, handle, self.keep, known.time, 2)  # of which there are fewer in the end
         except BaseException:
-            present.raw = None
+            known.raw = None
             raise
 
     def _handle(self, txn: Transaction, table: Storage[Any, Any]) -> Any:

@@ -365,4 +365,4 @@ def _of_shape(table: str, shape: Optional[str]) -> dict[str, Any]:
         slot = slot_of(table, layout.decode(base64.b64decode(shape)))
     except (TypeError, ValueError) as error:
         raise errors.DecodeError(f"the stream's fields of table {table!r} are damaged: {error}", table=table) from error
-    return {"fields": slot.fields, "history": slot.history, "unsettled": slot.unsettled}
+    return {"fields": slot.fields, "history": slot.history, "unsettled": slot.unsettled, "feed": slot.feed}

@@ -21,6 +21,7 @@ from ..values.base import Serializer
 from ..values.resolve import serializer
 
 if TYPE_CHECKING:
+    from ..feed.policy import Feed
     from ..values.description import Description
     from ..values.fields import Fields
 
@@ -47,7 +48,8 @@ class Declaration:
 
     *strict*: its class determines the indexes. *shape* is the type of its values if *model* does not determine it.
     *vouched*: functions of the program create its values from the stored ones, so fields cannot be compared.
-    *key_field* is the field of the values that is their key.
+    *key_field* is the field of the values that is their key. *feed*: how long the changes of the table are kept, if
+    they are recorded.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class Declaration:
         vouched: bool = False,
         key_field: Optional[KeyField] = None,
         key_type: Any = Any,
+        feed: Optional[Feed] = None,
     ) -> None:
         self.name = name
         self.uuid = uuid
@@ -80,6 +83,7 @@ class Declaration:
         self.vouched = vouched
         self.key_field = key_field
         self.key_type = key_type
+        self.feed = feed
         self._declared = indexes
 
     @cached_property
@@ -111,7 +115,10 @@ class Declaration:
         """A name for everything that determines the shape of records and indexes, except defaults."""
         import hashlib  # late: it takes a while
 
-        said = [self.key.name, self.value.name, _without_defaults(self.fields), sorted(self.definitions.items())]
+        said: list[Any] = [self.key.name, self.value.name, _without_defaults(self.fields)]
+        said.append(sorted(self.definitions.items()))
+        if self.feed is not None:
+            said.append("feed")
         return hashlib.blake2b(repr(said).encode(), digest_size=8).hexdigest()
 
 
@@ -168,4 +175,11 @@ def declaration(declared: Any, attribute: str, localns: Optional[Mapping[str, An
         names=names,
         key_field=None if not isinstance(cls._key_source, str) else KeyField(cls._key_source),
         key_type=key_type,
+        feed=None if cls._feed is None else _policy(cls),
     )
+
+
+def _policy(cls: type[Table[Any, Any]]) -> Optional[Feed]:
+    from ..feed.policy import policy  # late: few tables have a feed
+
+    return policy(cls._feed, cls.__name__)

@@ -44,7 +44,8 @@ class Slot:
     class names, for information. *records*: the bytes from which it was read. *fields* describes the fields of the
     values' models (`values.description`), None if they are not recorded; *history* names the declarations that the
     table has had, the latest one last; *unsettled* is the migration that has stored records of a shape which the next
-    one has to complete.
+    one has to complete. *feed*: ``{"after": number}``, if the changes of the table are recorded; its first change was
+    the one after *number*. With ``"ended"`` they were recorded.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class Slot:
         fields: Optional[dict[str, Any]] = None,
         history: Sequence[str] = (),
         unsettled: Optional[str] = None,
+        feed: Optional[dict[str, Any]] = None,
     ) -> None:
         self.name = name
         self.number = number
@@ -78,6 +80,12 @@ class Slot:
         self.fields = fields
         self.history = list(history)
         self.unsettled = unsettled
+        self.feed = feed
+
+    @property
+    def has_feed(self) -> bool:
+        """Whether the changes of the table are recorded."""
+        return self.feed is not None and not self.feed.get("ended")
 
     def copy(self) -> Slot:
         """One that can be changed without this one."""
@@ -88,7 +96,8 @@ class Slot:
     def definition(self) -> dict[str, Any]:
         """The part that zlmdb 26 does not store, as a catalogue record."""
         record = {"key": self.key, "value": self.value, "model": self.model, "indexes": self.indexes,
-                  "fields": self.fields, "history": self.history, "unsettled": self.unsettled}  # fmt: skip
+                  "fields": self.fields, "history": self.history, "unsettled": self.unsettled,
+                  "feed": self.feed}  # fmt: skip
         return {name: entry for name, entry in record.items() if entry not in (None, {}, [])}
 
     def add_to_history(self, declaration: str) -> None:
@@ -176,6 +185,10 @@ class TablesCatalogue:
     def keyspace(self, slot: Slot) -> Keyspace:
         """The keyspace of a table's records."""
         return Keyspace(b"t:" + slot.name.encode(), b"")
+
+    def feed_keyspace(self, name: str) -> Optional[Keyspace]:
+        """The keyspace of the change feed of the table *name*."""
+        return Keyspace(b"f:" + name.encode(), b"")
 
     def slot_keyspace(self, number: int) -> Keyspace:
         """The keyspace of a map with a slot given by hand."""
@@ -395,6 +408,10 @@ class ClassicCatalogue:
         """The keyspace of a table's records."""
         return self.slot_keyspace(slot.number)
 
+    def feed_keyspace(self, name: str) -> Optional[Keyspace]:
+        """None: zlmdb 26 would write to the table without recording anything."""
+        return None
+
     def slot_keyspace(self, number: int) -> Keyspace:
         """The keyspace of a map with a slot given by hand."""
         return Keyspace(None, slot_prefix(number))
@@ -546,7 +563,16 @@ def _slot_of(name: str, record: dict[str, Any], records: tuple[Optional[bytes], 
         fields=None if fields is None else checked_description(fields),
         history=history,
         unsettled=record.get("unsettled"),
+        feed=None if record.get("feed") is None else checked_feed(record["feed"]),
     )
+
+
+def checked_feed(feed: Any) -> dict[str, Any]:
+    """*feed*, if it is a valid record of a change feed. Raises TypeError."""
+    if not is_a(feed, dict) or type(feed.get("after")) is not int or feed["after"] < 0:
+        raise TypeError(f"its feed is none: {feed!r}")
+    found: dict[str, Any] = feed
+    return found
 
 
 def _check_texts(members: Iterable[tuple[str, Any]]) -> None:

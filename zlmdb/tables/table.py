@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
     from typing_extensions import TypeVar as DefaultTypeVar
 
+    from ..feed.policy import Feed
+
     K = DefaultTypeVar("K", default=Any)
     V = DefaultTypeVar("V", default=Any)
 else:
@@ -57,7 +59,8 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
 
     *name* is the table's name in the file (by default that of the schema's attribute). *uuid* makes it use the table of
     a classic ``@table(uuid)``. *key* is how `add` gets the key of a new record: a field of the value, or a function
-    without arguments (by default an int key is the last one plus one, and a UUID sorts by time).
+    without arguments (by default an int key is the last one plus one, and a UUID sorts by time). With ``feed=True`` or
+    a `Feed`, every change is recorded, for `Database.changes`.
 
     Looking up a record costs O(log n), `len` O(1) in the tables layout. All methods raise `TransactionClosed` after the
     end of the transaction, and `EncodeError` for keys and values that do not fit; a refused statement changes nothing.
@@ -118,6 +121,7 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
     _table_name: ClassVar[Optional[str]] = None
     _table_uuid: ClassVar[Optional[UUID]] = None
     _key_source: ClassVar[Any] = None  # of new keys: a str, a callable or None
+    _feed: ClassVar[Any] = None  # what `feed=` gave
     _locals_seen: ClassVar[Optional[dict[str, Any]]] = None
     _part: ClassVar[bool] = False  # it is one of the tables that a `schema.multi.Several` consists of
 
@@ -127,9 +131,12 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
         name: Optional[str] = None,
         uuid: Union[UUID, str, None] = None,
         key: Union[str, Callable[[], Any], None] = None,
+        feed: Union[bool, Feed, None] = None,
         **kwargs: Any,
     ) -> None:
         super().__init_subclass__(**kwargs)
+        if feed is not None:
+            cls._feed = feed
         for index, value in vars(cls).items():
             why = reserved.refused(index, reserved.INDEXES) if isinstance(value, DeclaredIndex) else ""
             if why:
@@ -594,10 +601,10 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
         """Delete every record and index entry; returns the number of both."""
         self._check_write()
         try:
-            deleted = self._drop(self._storage, self._db)
+            deleted = count = self._drop(self._storage, self._db)
             deleted += sum([self._drop(index.storage.storage, index.handle) for index in self._index_state.kept])
             for follower in self._storage.followers:
-                puts, dels = follower.cleared(self._txn, self._storage)
+                puts, dels = follower.cleared(self._txn, self._storage, count)
                 self._txn._count(puts, dels)
                 deleted += dels
             return deleted
@@ -670,7 +677,7 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
         old = self._stored(encoded, key)
         if storage.followers or any([bound.storage.as_stored for bound in self._index_state.kept]):
             value = storage.decode_value(data, key)
-        change = Change(storage, key, encoded[len(storage.prefix) :], old, (value,))
+        change = Change(storage, key, encoded[len(storage.prefix) :], old, (value,), data)
         try:
             steps = upkeep.plan(self._index_state.kept, txn, change)
         except Exception as error:
