@@ -10,8 +10,10 @@ from unicodedata import normalize
 from hypothesis import strategies as st
 
 import zlmdb
+from zlmdb import desc
 
 TEXTS = ("", "a", "b", "B", "ab", "Ab", "\u00e9", "e\u0301", "\u00c9")
+LEAST = 1
 CITIES = ("Rome", "Oslo", "")
 
 
@@ -137,7 +139,106 @@ KINDS = [
         ),
         never=(lambda r: r.home is not None and r.home.city.lower() == "rome",),
     ),
+    Kind(
+        "partial",
+        lambda: zlmdb.Index[int]("price", where=lambda r: r.state == "open"),
+        (
+            lambda r: r.state == "open" and r.price == 1,
+            lambda r: r.state == "open",
+            lambda b: b.price > 1 and b.state == "open",
+            lambda r: r.state == "open" and (r.price == 1 or r.price == 2),
+            lambda r: r.state == "open" and r.name == "a",
+            lambda r: r.state in ("open",) and r.price == 2,
+        ),
+        never=(
+            lambda r: r.price == 1,
+            lambda r: r.state == "done" and r.price == 1,
+            lambda r: r.state != "open" and r.price == 1,
+            lambda r: (r.state == "open" or r.name == "a") and r.price == 1,
+            lambda r: r.state >= "open" and r.price == 1,
+            lambda r: r.state.startswith("open") and r.price == 1,
+        ),
+    ),
+    Kind(
+        "partial by a range and None",
+        lambda: zlmdb.Index(
+            "due", where=lambda r: r.due is not None and r.price >= LEAST and r.state in {"open", "late"}
+        ),
+        (
+            lambda r: r.due is not None and r.due > 1 and r.price == 2 and r.state == "open",
+            lambda r: r.due == 3 and r.price > 1 and r.state == "late",
+            lambda r: r.due == 3 and r.price >= 2 and r.state in ("late", "open"),
+            lambda r: r.due is not None and r.due > 2 and r.price in (1, 2) and r.state in {"open", "late"},
+        ),
+        never=(
+            lambda r: r.due == 3 and r.price > 0 and r.state == "late",
+            lambda r: r.due == 3 and r.price <= 2 and r.state == "late",
+            lambda r: r.due == 3 and r.price in (0, 1) and r.state == "late",
+            lambda r: r.due == 3 and r.price == 1 and r.state in ("late", "done"),
+            lambda r: r.price == 1 and r.state == "open",
+        ),
+    ),
+    Kind(
+        "partial in an order",
+        lambda: zlmdb.Index[tuple[int, str]]("price", "name.casefold()", where=lambda r: "a" in r.tags or not r.marks),
+        (lambda r: r.price == 1 and ("a" in r.tags or not r.marks), lambda r: not r.marks, lambda r: "a" in r.tags),
+        never=(lambda r: r.price == 1, lambda r: r.price == 1 and "b" in r.tags),
+    ),
+    Kind(
+        "partial of elements",
+        lambda: zlmdb.Index[str]("tags", where=lambda r: r.price > 1, each=True),
+        (lambda r: "a" in r.tags and r.price == 3, lambda r: r.price > 1 and any(tag > "b" for tag in r.tags)),
+        never=(lambda r: "a" in r.tags, lambda r: r.price > 1, lambda r: "a" in r.tags and r.price >= 1),
+    ),
+    Kind(
+        "partial by a function that is called",
+        lambda: zlmdb.Index[int]("price", where=odd, version=1),
+        (),
+        never=(lambda r: odd(r) and r.price == 1, lambda r: r.price == 1),
+    ),
+    Kind(
+        "descending",
+        lambda: zlmdb.Index(desc("price")),
+        (
+            lambda r: r.price == 1,
+            lambda r: r.price > 1,
+            lambda r: r.price >= 1,
+            lambda r: r.price < 2,
+            lambda r: r.price <= 2,
+            lambda r: 0 < r.price <= 2,
+            lambda r: 0 <= r.price < 2,
+            lambda r: r.price in (1, 3),
+            lambda r: r.price < 1.5,
+            lambda r: r.price < 10**30,
+            lambda r: r.price >= -(10**30),
+        ),
+        orders=(lambda r: desc(r.price),),
+        never=(lambda r: -r.price == 1,),
+    ),
+    Kind(
+        "descending text between others",
+        lambda: zlmdb.Index[tuple[str, str, int]]("state", desc("name"), desc("price")),
+        (
+            lambda r: r.state == "open" and r.name == "a",
+            lambda r: r.state == "open" and r.name.startswith("a"),
+            lambda r: r.state == "open" and r.name > "a",
+            lambda r: r.state == "open" and "a" <= r.name < "b",
+            lambda r: r.state == "open" and r.name <= "a",
+            lambda r: r.state == "open" and r.name in ("a", ""),
+            lambda r: r.state == "open" and r.name == "" and r.price >= 1,
+        ),
+        orders=(lambda r: (r.state, desc(r.name), desc(r.price)),),
+    ),
 ]
+
+NOT_ORDERS = (lambda r: r.price, lambda r: (desc(r.state), r.name, r.price), lambda r: (r.state, desc(r.name), r.price))
+
+
+def odd(row: Row) -> bool:
+    found = False
+    for letter in row.name:
+        found = found or letter in "aB"
+    return found
 
 
 def folded(text: str) -> str:

@@ -207,6 +207,19 @@ def read_points() -> None:
         assert rows.get(2, "default") == "default"
 
 
+def read_single() -> None:
+    class Tables(zlmdb.Schema):
+        rows: zlmdb.Table[int, Row]
+
+    with zlmdb.open(None, Tables) as db:
+        rows = db.auto.rows
+        rows[1] = ROW
+        with Generation.current.disarmed():  # the first read learns what the others use
+            assert rows[1] == ROW
+        assert rows[1] == rows.get(1) == ROW
+        assert 1 in rows
+
+
 def write_points() -> None:
     with table() as rows:
         rows[1] = ROW
@@ -261,6 +274,20 @@ def look_up() -> None:
         assert rows.by_name["ann"] == ROW
 
 
+class Few(zlmdb.Table[int, Row]):
+    by_name = zlmdb.Index[str]("name", where=lambda row: row.id > 1 and row.city in ("Rome", "Oslo"))
+
+
+class FewRows(zlmdb.Schema):
+    few: Few
+
+
+def write_partial() -> None:
+    with zlmdb.open(None, FewRows) as db, db.write() as t:
+        t.few[1] = Row(1, "a", "Rome")
+        t.few[2] = Row(2, "b", "Oslo")
+
+
 CASES: dict[str, list[Callable[[], None]]] = {
     "CBOR": [write_cbor],
     "CBOR of floats": [write_cbor_of_floats],
@@ -272,6 +299,7 @@ CASES: dict[str, list[Callable[[], None]]] = {
     "bulk writes": [write_many],
     "bulk writes of lists": [write_lists],
     "check": [check_values],
+    "index condition": [write_partial],
     "indexed deletions": [delete_indexed],
     "indexed writes": [write_indexed],
     "key decoding": [decode_keys],
@@ -284,6 +312,7 @@ CASES: dict[str, list[Callable[[], None]]] = {
     "point writes": [write_points],
     "query loop": [filter_rows, filter_columns],
     "reader of dicts": [read_and_write_dicts],
+    "single reads": [read_single],
     "unpickling": [read_and_write_pickles],
     "writer of dicts": [read_and_write_dicts],
 }

@@ -186,6 +186,33 @@ def test_put_checks_the_fields_that_the_file_records(tmp_path: Path) -> None:
     assert rows("select", path, "people") == []
 
 
+def test_put_knows_the_field_that_is_the_key(tmp_path: Path) -> None:
+    @dataclass
+    class City:
+        code: str
+        name: str
+
+    class Cities(zlmdb.Table[str, City], key="code"):
+        """Cities by their code."""
+
+    class Notes(zlmdb.Table[int, dict[str, int]], key="id"):
+        """Documents by their number."""
+
+    class Atlas(zlmdb.Schema):
+        cities: Cities
+        notes: Notes
+
+    zlmdb.open(tmp_path / "db", Atlas).close()
+    ok("put", tmp_path / "db", "cities", "CDG", '{"code": "CDG", "name": "Paris"}')
+    ok("put", tmp_path / "db", "notes", "5", '{"id": 5}')
+    for table, key, value in (("cities", "ORY", '{"code": "CDG", "name": "Paris"}'), ("notes", "6", '{"id": 5}')):
+        result = run("put", tmp_path / "db", table, key, value)
+        assert result.exit_code == 1
+        assert "takes its keys from the field" in result.output
+    with zlmdb.open(tmp_path / "db", Atlas) as db, db.read() as t:
+        assert (dict(t.cities), dict(t.notes)) == ({"CDG": City("CDG", "Paris")}, {5: {"id": 5}})
+
+
 def test_no_put_locks_a_program_out_after_a_load(tmp_path: Path) -> None:
     @dataclass
     class Person:

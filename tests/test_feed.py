@@ -640,6 +640,57 @@ def test_a_renamed_field_is_renamed_in_the_feed(tmp_path: Path) -> None:
         assert db.check().ok
 
 
+def test_a_renamed_table_takes_its_feed_along(tmp_path: Path) -> None:
+    class People(zlmdb.Table[int, User], was="users", feed=True):
+        by_name = zlmdb.Index[str]("name")
+
+    class After(zlmdb.Schema):
+        people: People
+
+    with zlmdb.open(tmp_path, Store) as db:
+        fill(db, 2)
+        db.changes(Users, consumer="index").acknowledge(1)
+    with zlmdb.open(tmp_path, After) as db:
+        assert [one.number for one in db.changes(People, consumer="index")] == [2]
+        with db.write() as t:
+            t.people[1] = User("ann")
+        assert [one.number for one in db.changes(People, after=2)] == [3]
+        assert db.check().ok
+
+
+def test_links_and_expired_records_are_recorded(tmp_path: Path) -> None:
+    @dataclass
+    class Post:
+        author: int
+        until: datetime
+
+    class Authors(zlmdb.Table[int, str], feed=True):
+        pass
+
+    class Posts(zlmdb.Table[int, Post], feed=True, expires="until"):
+        author = zlmdb.ForeignKey[Authors]("author", on_delete="cascade")
+
+    class Blog(zlmdb.Schema):
+        authors: Authors
+        posts: Posts
+
+    later = datetime.now(timezone.utc) + timedelta(hours=1)
+    with zlmdb.open(tmp_path, Blog) as db:
+        with db.write() as t:
+            t.authors[1] = "ann"
+            t.posts[1] = Post(1, later)
+            t.posts[2] = Post(1, later)
+            del t.authors[1]
+        with db.write() as t:
+            t.authors[2] = "bob"
+            t.posts[3] = Post(2, datetime.now(timezone.utc) - timedelta(seconds=1))
+        db.sweep()
+        kinds = [(one.kind, one.key) for one in db.changes(Posts)]
+        assert kinds == [("put", 1), ("put", 2), ("delete", 1), ("delete", 2), ("put", 3), ("delete", 3)]
+        assert [one.kind for one in db.changes(Authors)] == ["put", "delete", "put"]
+        assert db.check().ok
+
+
 def test_a_migration_of_the_records_ends_what_was_recorded_before(tmp_path: Path) -> None:
     @dataclass
     class Person:

@@ -329,6 +329,27 @@ def test_a_schema_class_keeps_no_local_objects_alive() -> None:
         t.inner["a"] = 1
 
 
+def test_a_half_read_generator_is_named_by_the_line_that_began_it() -> None:
+    """``close()`` said that a transaction was open, and not where the program had left it."""
+
+    class Local(zlmdb.Schema):
+        words: zlmdb.Table[str, int]
+
+    def words(db: Any) -> Any:
+        with db.read() as t:
+            yield from t.words
+
+    db = zlmdb.open(None, Local)
+    db.run(lambda t: t.words.update({"a": 1, "b": 2}))
+    half = words(db)
+    assert next(half) == "a"
+    line = words.__code__.co_firstlineno + 1
+    with pytest.raises(zlmdb.DatabaseInUse, match=rf"begun at .*test_first_hour.py:{line}\b"):
+        db.close()
+    half.close()
+    db.close()
+
+
 # -- 8: the command line does not mislead, nor lock anybody out -------------------------------------------------------
 
 

@@ -23,6 +23,8 @@ from hypothesis import strategies as st
 import zlmdb
 from zlmdb.store import groups
 
+from .interrupts import INTERRUPTS, interrupting, traces_instructions
+
 
 class Store(zlmdb.Schema):
     numbers: zlmdb.Table[int, int]
@@ -467,13 +469,7 @@ def test_a_task_that_is_cancelled_before_its_turn_writes_nothing(db: Any) -> Non
 # -- interrupts, kills and forks ---------------------------------------------------------------------------------------
 
 
-class Interrupt(BaseException):
-    """What no code of ours may take for an error of its own."""
-
-
-@pytest.mark.skipif(
-    sys.implementation.name != "cpython", reason="a trace function of CPython raises at any instruction"
-)
+@traces_instructions
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_an_interrupt_of_the_leader_at_any_instruction_loses_and_doubles_nothing(
@@ -502,29 +498,6 @@ def test_an_interrupt_of_the_leader_at_any_instruction_loses_and_doubles_nothing
     assert disk.run(put(1)) == 1
 
 
-@contextmanager
-def interrupting(at: int) -> Iterator[list[int]]:
-    """Raise in the instruction number *at* of the module; the list gives how many there were."""
-    count = [0]
-
-    def trace(frame: Any, event: str, arg: Any) -> Any:
-        if frame.f_code.co_filename != groups.__file__:
-            return None
-        frame.f_trace_opcodes = True
-        count[0] += 1
-        if count[0] == at:
-            sys.settrace(None)
-            raise Interrupt
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        yield count
-    finally:
-        sys.settrace(before)
-
-
 def led(db: Any, first: int, mates: list[Caller], at: int) -> tuple[bool, int]:
     """Lead two *mates*, who come meanwhile. Whether the call returned, and how many instructions there were."""
 
@@ -539,7 +512,7 @@ def led(db: Any, first: int, mates: list[Caller], at: int) -> tuple[bool, int]:
     db._group_commit()._recent = 2  # as if there had been others
     db._groups._commit = 0.0
     returned = False
-    with suppress(Interrupt, SystemError), interrupting(at) as count:
+    with suppress(*INTERRUPTS), interrupting(at, groups.__file__.__eq__) as count:
         db.run(lead)
         returned = True
     return returned, count[0]

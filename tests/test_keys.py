@@ -133,6 +133,7 @@ ATOM_KEYS: dict[str, st.SearchStrategy[Any]] = {
     "time": st.times().map(lambda moment: moment.replace(fold=0)),
     "timedelta": st.timedeltas(),
     "decimal": st.decimals(allow_nan=False) | st.decimals(-9, 9, places=2),
+    "uint128": st.integers(0, 2**128 - 1),
     "timestamp": st.integers(0, 2**63 - 1).map(lambda number: np.datetime64(number, "ns")),
 }
 
@@ -695,7 +696,10 @@ REFUSED: Sequence[tuple[Any, Any, str]] = [
     (k.Bytes20, bytes(19), "19 bytes.*length 20"),
     (k.Bytes20, b"", "0 bytes"),
     (k.Bytes20, "a" * 20, "expected bytes"),
-    (k.Bytes32, bytearray(32), "expected bytes"),
+    (k.Bytes32, bytearray(31), "it has 31 bytes"),
+    (k.Uint128, 2**128, "out of range"),
+    (k.Uint128, -1, "out of range"),
+    (k.Uint128, True, "expected an int"),
     (k.Timestamp, np.datetime64("NaT", "D"), "not a time"),
     (k.Timestamp, np.datetime64("NaT", "ns"), "not a time"),
     (k.Timestamp, np.datetime64(-1, "ns"), "before 1970"),
@@ -1019,3 +1023,28 @@ def test_the_codecs_work_under_optimisation() -> None:
         "    raise SystemExit('accepted')"
     )
     subprocess.run([sys.executable, "-O", "-c", program], check=True, timeout=60)
+
+
+@pytest.mark.parametrize("annotation", [bytes, k.Bytes16, tuple[bytes, int], tuple[int, bytes], tuple[k.Bytes16, str]])
+def test_keys_of_bytes_are_taken_from_bytearray_and_memoryview(annotation: Any) -> None:
+    def keyed(data: Any) -> Any:
+        types = {bytes: data, k.Bytes16: data}
+        return types[annotation] if annotation in types else tuple(
+            {int: 5, str: "a"}.get(part, data) for part in annotation.__args__
+        )  # fmt: skip
+
+    import zlmdb
+
+    class Local(zlmdb.Schema):
+        rows: zlmdb.Table[annotation, int]  # type: ignore[valid-type]
+
+    plain = b"0123456789abcdef"
+    with zlmdb.open(None, Local) as db, db.write() as t:
+        t.rows[keyed(bytearray(plain))] = 1
+        for data in (plain, bytearray(plain), memoryview(plain), memoryview(b"--" + plain)[2:]):
+            assert t.rows[keyed(data)] == 1
+            assert keyed(data) in t.rows
+        assert list(t.rows) == [keyed(plain)]
+        assert list(t.rows.select(keyed(memoryview(plain)))) == [(keyed(plain), 1)]
+        del t.rows[keyed(memoryview(plain))]
+        assert not t.rows

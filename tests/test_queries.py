@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -644,3 +645,107 @@ def _visited(t: Any, table: Any, query: Any, number: int, dice: random.Random) -
             else:
                 table.where(lambda u: u.age == 11).delete()
     return seen
+
+
+# -- functions of the same code ----------------------------------------------------------------------------------------
+
+
+@dataclass
+class Person:
+    name: str
+    age: int
+    tags: list[str]
+
+
+class People(zlmdb.Table[int, Person]):
+    by_name = zlmdb.UniqueIndex[str]("name")
+    by_age = zlmdb.Index[int]("age")
+
+
+class Crowd(zlmdb.Schema):
+    people: People
+
+
+VALUES = [3, 7, 7.0, 7.5, True, "name 7", "name 300", None, (3, 7), [7, "x"], {1, 2, 3}, "na", b"name 7", 10**30]
+
+
+def functions_of_same_code(value: Any) -> list[Any]:
+    return [
+        lambda p: p.name == value,
+        lambda p: p.age == value,
+        lambda p: value == p.age and p.name != "name 3",
+        lambda p: p.age == value or p.name == value,
+        lambda k, p: k == value,
+        lambda p: p.age > value,
+        lambda p: value >= p.age > 3,
+        lambda p: p.age in value,
+        lambda k, p: k in value and p.age < 9,
+        lambda p: p.name.startswith(value),
+    ]
+
+
+@pytest.mark.parametrize("number", range(10))
+def test_what_is_kept_of_a_query_serves_other_values_of_any_type(number: int) -> None:
+    people = {n: Person(f"name {n}", n % 10, [f"t{n}"]) for n in range(60)}
+    dice = random.Random(number)
+    with zlmdb.open(None, Crowd) as db:
+        with db.write() as t:
+            t.people.update(people)
+        with db.read() as t:
+            for value in [*VALUES, *dice.sample(VALUES, len(VALUES))]:
+                function = functions_of_same_code(value)[number]
+                keyed = function.__code__.co_argcount == 2
+                try:
+                    expected: Any = [k for k, p in people.items() if (function(k, p) if keyed else function(p))]
+                except TypeError:
+                    expected = TypeError
+                try:
+                    found: Any = list(t.people.where(function).keys())
+                except TypeError:
+                    found = TypeError
+                if found is TypeError and expected is not TypeError:
+                    continue  # a comparison that is never true is refused
+                assert found == expected, value
+
+
+def test_a_known_query_by_a_unique_index_takes_few_calls() -> None:
+    with zlmdb.open(None, Crowd) as db:
+        with db.write() as t:
+            t.people.update({n: Person(f"name {n}", n % 10, []) for n in range(60)})
+        with db.read() as t:
+
+            def look_up(name: str) -> Any:
+                return t.people.where(lambda p: p.name == name).first()
+
+            for n in range(20):
+                assert look_up(f"name {n}") == (n, Person(f"name {n}", n % 10, []))
+            calls = 0
+
+            def count(frame: Any, event: str, arg: Any) -> None:
+                nonlocal calls
+                calls += event == "call"
+
+            before = sys.getprofile()
+            sys.setprofile(count)
+            try:
+                look_up("name 30")
+            finally:
+                sys.setprofile(before)
+            assert calls <= 90, calls  # 184 without what is kept
+
+
+def test_a_partial_index_serves_those_values_only_that_imply_its_condition() -> None:
+    class Adults(zlmdb.Table[int, Person]):
+        adult = zlmdb.Index[int]("age", where=lambda p: p.age > 5)
+
+    class Town(zlmdb.Schema):
+        people: Adults
+
+    with zlmdb.open(None, Town) as db:
+        with db.write() as t:
+            t.people.update({n: Person(f"name {n}", n % 10, []) for n in range(60)})
+        with db.read() as t:
+            for least in (8, 2, 8, 1, 7):
+                found = t.people.where(lambda p: p.age > least)  # noqa: B023 - asked at once
+                assert len(found.all()) == 6 * (9 - least)
+                assert found.explain().indexes == (("adult",) if least == 8 else ()), least

@@ -162,6 +162,17 @@ def test_a_decoder_that_runs_out_does_not_end_an_iteration(make_db: Callable[...
                 list(read)
 
 
+def test_keys_values_and_fields_have_a_last_one(t: Any) -> None:
+    part = t.seq.select(25, 55)
+    assert (part.keys().last(), part.values().last(), part.fields(lambda k, v: v * 2).last()) == (50, "50", "5050")
+    assert t.seq.select(25, 55, reverse=True).keys().last() == 30
+    assert t.seq.select(25, limit=2).keys().last() == 40
+    assert t.seq.select().order_by(lambda v: v).values().last() == max(t.seq.values())
+    assert t.seq.where(lambda k, v: k < 35).limit(9, 1).keys().last() == 30
+    assert part.keys().distinct().last() == 50
+    assert t.seq.select(41, 50).keys().last() is None
+
+
 def test_first_and_last_are_pairs_or_none(t: Any) -> None:
     assert t.seq.select().first() == (10, "10")
     assert t.seq.select().last() == (100, "100")

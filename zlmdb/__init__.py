@@ -15,6 +15,7 @@ from .schema.schema import Schema
 from .store.readers import Reader
 from .store.transaction import Transaction
 from .store.transactionstats import TransactionStats
+from .tables.foreignkey import ForeignKey
 from .tables.index import Index, UniqueIndex
 from .tables.indexview import IndexView, UniqueIndexView
 from .tables.selection import Selection
@@ -25,20 +26,20 @@ from .tables.table import Table
 __all__ = [
     "TABLES_BY_UUID", "Array", "ArraySerializer", "Cbor", "CborSerializer", "Change", "Changes", "ChangesLost",
     "CheckReport", "Checked", "Compressed",
-    "Compression", "Conflict", "ConstraintError", "CorruptDatabase", "Database", "DatabaseClosed", "DatabaseFull",
-    "DatabaseInUse", "DecodeError", "DecompressionLimit", "DiskError", "DuplicateKey", "EncodeError", "Error",
-    "Feed", "FileRequired", "FlatBuffers", "FlatBuffersSerializer", "ForkedTransaction", "Index", "IndexNotAttached",
-    "IndexNotBuilt", "IndexView", "InvalidDatabase", "Job", "Json", "JsonSerializer", "Lease", "LeaseLost", "ListTable",
-    "MadeTable", "MapBytes16FlatBuffers", "MapBytes16TimestampUuid", "MapBytes16TimestampUuidFlatBuffers",
-    "MapBytes20Bytes16", "MapBytes20Bytes20", "MapBytes20Bytes20FlatBuffers", "MapBytes20Bytes20Timestamp",
-    "MapBytes20FlatBuffers", "MapBytes20StringFlatBuffers", "MapBytes20TimestampBytes20", "MapBytes20TimestampUuid",
-    "MapBytes20Uuid", "MapBytes32Bytes32", "MapBytes32Bytes32FlatBuffers", "MapBytes32FlatBuffers",
-    "MapBytes32StringFlatBuffers", "MapBytes32Timestamp", "MapBytes32Uuid", "MapBytes32UuidFlatBuffers",
-    "MapOid3FlatBuffers", "MapOidCbor", "MapOidFlatBuffers", "MapOidJson", "MapOidOid", "MapOidOidFlatBuffers",
-    "MapOidOidOid", "MapOidOidSet", "MapOidPickle", "MapOidString", "MapOidStringOid", "MapOidTimestampFlatBuffers",
-    "MapOidTimestampOid", "MapOidTimestampStringOid", "MapOidUuid", "MapSlotUuidUuid", "MapStringCbor",
-    "MapStringFlatBuffers", "MapStringJson", "MapStringOid", "MapStringOidOid", "MapStringPickle", "MapStringString",
-    "MapStringStringStringUuid", "MapStringStringUuid", "MapStringTimestampCbor", "MapStringUuid",
+    "Compression", "Conflict", "ConstraintError", "CorruptDatabase", "DanglingLink", "Database", "DatabaseClosed",
+    "DatabaseFull", "DatabaseInUse", "DecodeError", "DecompressionLimit", "DiskError", "DuplicateKey", "EncodeError",
+    "Error", "Feed", "FileRequired", "FlatBuffers", "FlatBuffersSerializer", "ForeignKey", "ForkedTransaction", "Index",
+    "IndexNotAttached", "IndexNotBuilt", "IndexView", "InvalidDatabase", "Job", "Json", "JsonSerializer", "Lease",
+    "LeaseLost", "ListTable", "MadeTable", "MapBytes16FlatBuffers", "MapBytes16TimestampUuid",
+    "MapBytes16TimestampUuidFlatBuffers", "MapBytes20Bytes16", "MapBytes20Bytes20", "MapBytes20Bytes20FlatBuffers",
+    "MapBytes20Bytes20Timestamp", "MapBytes20FlatBuffers", "MapBytes20StringFlatBuffers", "MapBytes20TimestampBytes20",
+    "MapBytes20TimestampUuid", "MapBytes20Uuid", "MapBytes32Bytes32", "MapBytes32Bytes32FlatBuffers",
+    "MapBytes32FlatBuffers", "MapBytes32StringFlatBuffers", "MapBytes32Timestamp", "MapBytes32Uuid",
+    "MapBytes32UuidFlatBuffers", "MapOid3FlatBuffers", "MapOidCbor", "MapOidFlatBuffers", "MapOidJson", "MapOidOid",
+    "MapOidOidFlatBuffers", "MapOidOidOid", "MapOidOidSet", "MapOidPickle", "MapOidString", "MapOidStringOid",
+    "MapOidTimestampFlatBuffers", "MapOidTimestampOid", "MapOidTimestampStringOid", "MapOidUuid", "MapSlotUuidUuid",
+    "MapStringCbor", "MapStringFlatBuffers", "MapStringJson", "MapStringOid", "MapStringOidOid", "MapStringPickle",
+    "MapStringString", "MapStringStringStringUuid", "MapStringStringUuid", "MapStringTimestampCbor", "MapStringUuid",
     "MapTimestampBytes32FlatBuffers", "MapTimestampFlatBuffers", "MapTimestampStringCbor",
     "MapTimestampStringFlatBuffers", "MapTimestampUuidCbor", "MapTimestampUuidFlatBuffers",
     "MapTimestampUuidStringFlatBuffers", "MapUint16UuidTimestampFlatBuffers", "MapUint64TimestampUuid",
@@ -50,9 +51,9 @@ __all__ = [
     "MapUuidUuidStringUuid", "MapUuidUuidUuid", "MapUuidUuidUuidStringUuid", "MapUuidUuidUuidUuid",
     "MapUuidUuidUuidUuidUuid", "Migration", "Msgpack", "MsgpackSerializer", "NestedTransaction", "NullValueConstraint",
     "OldTables", "Page", "PersistentMap", "Pickle", "PickleSerializer", "Plan", "Progress", "Queue", "Reader",
-    "ReadonlyDatabase", "Reads", "Schema", "SchemaMismatch", "Selection", "SetTable", "Snappy", "Table", "TableInfo",
-    "Transaction", "TransactionClosed", "TransactionPoisoned", "TransactionStale", "TransactionStats", "Unchecked",
-    "UniqueIndex", "UniqueIndexView", "ValueList", "ValueSet", "Was", "Worker", "WriterTimeout", "WrongThread", "Zlib",
-    "Zstd", "__version__", "check_autobahn_flatbuffers_version_in_sync", "desc", "errors", "keys", "lmdb",
-    "setup_flatbuffers_import", "table", "values",
+    "ReadonlyDatabase", "Reads", "Schema", "SchemaMismatch", "Selection", "SetTable", "Snappy", "StillLinked", "Table",
+    "TableInfo", "Transaction", "TransactionClosed", "TransactionPoisoned", "TransactionStale", "TransactionStats",
+    "Unchecked", "UniqueIndex", "UniqueIndexView", "ValueList", "ValueSet", "Was", "Worker", "WriterTimeout",
+    "WrongThread", "Zlib", "Zstd", "__version__", "check_autobahn_flatbuffers_version_in_sync", "desc", "errors",
+    "keys", "lmdb", "setup_flatbuffers_import", "table", "values",
 ]

@@ -7,7 +7,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union, get_origin, overload
 
@@ -274,6 +274,13 @@ class Database(Operations, Generic[S_co]):
             migrating=migrating,
         )
         self._storages = {name: (cls, storage) for (name, (cls, _)), storage in zip(declared.items(), found)}
+        self.__dict__.pop("auto", None)
+        for _, one in declared.values():
+            if one.linked:
+                from .schema.links import wire  # late: few schemas have links
+
+                wire(declared, self._storages)
+                break
 
     def _attach_again(self) -> None:
         """Use the new shape of tables in all transactions from now on."""
@@ -413,6 +420,22 @@ class Database(Operations, Generic[S_co]):
         txn._begin()
         return unit.view
 
+    @cached_property
+    def auto(self) -> S_co:
+        """The tables without a block: each operation on a record is a transaction of its own.
+
+        ``db.auto.users[key]`` reads from the latest snapshot, ``db.auto.users[key] = user`` is stored when it returns,
+        like `run`. There are `get`, ``in``, `len`, `first`, `last`, `count`, `get_many`, all methods that write, but
+        `edit`, and the look-ups of unique indexes. Iterations and selections take a block; their error names it. Two
+        operations see two snapshots, and changes of others may come in between. So what belongs together, such as a
+        read and the write that follows from it, goes into one block, or into one operation: `Table.change`.
+        """
+        from .schema.auto import AutoTables  # late: not every program uses it
+
+        tables: Any = AutoTables(self)
+        typed: S_co = tables  # it has the operations of the tables that take no block
+        return typed
+
     def write(self, *, timeout: Optional[float] = None) -> S_co:
         """The tables in a write transaction: the end of the ``with`` block commits it, an exception aborts it.
 
@@ -452,10 +475,14 @@ class Database(Operations, Generic[S_co]):
         this one uses. So *fn* must not change anything outside the transaction. With *write* False, *fn* gets a
         snapshot. Raises what *fn* raises, and the errors of `write`.
         """
-        if not write or (self._groups is None and self._open_store.writer.owner is None):
+        if not write or self._writes_alone():
             return self._run_alone(fn, write)
         result: R = self._group_commit().run(self, fn, self._opening.timeout)
         return result
+
+    def _writes_alone(self) -> bool:
+        """Whether nobody else in this process seems to write now, so that there is no group to join."""
+        return self._groups is None and self._open_store.writer.owner is None
 
     def submit(self, fn: Callable[[S_co], R], /) -> Future[R]:
         """Run *fn* like `run`, but return at once; the future has the result when the changes are stored.

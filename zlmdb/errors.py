@@ -12,6 +12,7 @@ __all__ = [
     "Conflict",
     "ConstraintError",
     "CorruptDatabase",
+    "DanglingLink",
     "DatabaseClosed",
     "DatabaseFull",
     "DatabaseInUse",
@@ -30,6 +31,7 @@ __all__ = [
     "NullValueConstraint",
     "ReadonlyDatabase",
     "SchemaMismatch",
+    "StillLinked",
     "TransactionClosed",
     "TransactionPoisoned",
     "TransactionStale",
@@ -84,6 +86,14 @@ class DuplicateKey(ConstraintError):
 
 class NullValueConstraint(ConstraintError, RuntimeError):
     """The index function returned None for an index attached with ``nullable=False``."""
+
+
+class DanglingLink(ConstraintError):
+    """A link of the record *key* leads to the record *owner* of another table, which does not exist."""
+
+
+class StillLinked(ConstraintError):
+    """The record *key* cannot be deleted: the record *owner* of another table refers to it by a link."""
 
 
 class SchemaMismatch(Error, TypeError):

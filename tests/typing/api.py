@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any, Optional, Union
+from typing import Annotated, Any, NamedTuple, Optional, Union
 from uuid import UUID
 
 import numpy as np
@@ -216,6 +216,37 @@ def tables_made_at_run_time(db: zlmdb.Database[Store]) -> None:
         assert_type(t[people].by_email["a@x"], User)
         assert_type(t[counts].put_new("a", 1), bool)
         assert_type(t["any"], zlmdb.Table[Any, Any])
+
+
+class Author(NamedTuple):
+    name: str
+
+
+class Book(NamedTuple):
+    title: str
+    author: UUID
+    place: Optional[tuple[str, str]]
+
+
+class Authors(zlmdb.Table[UUID, Author]):
+    """Authors by id."""
+
+
+class Books(zlmdb.Table[int, Book]):
+    by_author = zlmdb.ForeignKey["Authors"]("author", on_delete="cascade")
+    by_class = zlmdb.ForeignKey[Authors]("author", deferred=True)
+
+
+class Library(zlmdb.Schema):
+    authors: Authors
+    books: Books
+
+
+def a_link_is_an_index_by_the_keys_of_the_other_table(t: Library, key: UUID) -> None:
+    assert_type(t.books.by_author, zlmdb.IndexView[UUID, int, Book])
+    assert_type(t.books.by_author[key], zlmdb.Selection[int, Book])
+    assert_type(t.books.by_class[key].first(), Optional[tuple[int, Book]])
+    assert_type(t.books.fields(lambda b: t.authors[b.author].name), zlmdb.Reads[str])
 
 
 class Multi(zlmdb.Schema):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 import zlmdb
@@ -215,3 +216,22 @@ def queries(t: Store, key: UUID) -> None:
 
 def a_name_that_there_is_not() -> None:
     zlmdb.Tabel  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+
+
+class Login(NamedTuple):
+    user: UUID
+
+
+class Logins(zlmdb.Table[int, Login]):
+    by_user = zlmdb.ForeignKey["Users"]("user")
+
+
+class Site(zlmdb.Schema):
+    users: Users
+    logins: Logins
+
+
+def links(t: Site) -> None:
+    t.logins.by_user["ann"]  # type: ignore[index]  # pyright: ignore[reportArgumentType]
+    zlmdb.ForeignKey["Users"]("user", on_delete="explode")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    t.logins.fields(lambda v: t.users[v.usr].age)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]

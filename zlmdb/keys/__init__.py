@@ -11,6 +11,7 @@ from .durations import TimedeltaKey as TimedeltaKey
 from .durations import TimeKey as TimeKey
 from .named import BytesKey as BytesKey
 from .named import StringKey as StringKey
+from .named import Uint128Key as Uint128Key
 from .named import UintKey as UintKey
 from .named import UuidKey as UuidKey
 from .plain import BlobKey as BlobKey
@@ -34,6 +35,7 @@ from .registry import Uint8 as Uint8
 from .registry import Uint16 as Uint16
 from .registry import Uint32 as Uint32
 from .registry import Uint64 as Uint64
+from .registry import Uint128 as Uint128
 from .registry import Uuid as Uuid
 from .registry import from_name as from_name
 from .registry import key_codec as key_codec

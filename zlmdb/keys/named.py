@@ -15,7 +15,7 @@ from typing import Any, Callable, Optional
 from uuid import UUID
 
 from .base import Data, Inline, KeyCodec
-from .plain import StrKey, side_of
+from .plain import BYTES_LIKE, StrKey, side_of
 from .uuids import new_uuid, random_int, uuid_from_bytes
 
 _FORMATS = {1: "B", 2: "H", 4: "I", 8: "Q"}
@@ -113,6 +113,59 @@ class UintKey(KeyCodec[int]):
         return self._number(last + 1)
 
 
+class Uint128Key(KeyCodec[int]):
+    """A whole number from 0 to 2**128 - 1 in 16 bytes, most significant byte first.
+
+    Anything with ``__index__`` is taken, numpy's integers included, except bool.
+    """
+
+    name = "uint128"
+    width = 16
+    counts_from = 0
+    takes_none = True
+    expects = "an int from 0 to 2**128 - 1"
+
+    @property
+    def examples(self) -> Sequence[int]:
+        return [0, 1, 255, 256, 2**63, 2**64 - 1, 2**64, 2**127 - 1, 2**127, 2**128 - 2, 2**128 - 1]
+
+    def encode(self, key: Optional[int]) -> bytes:
+        if key is None:
+            return bytes(16)
+        if isinstance(key, bool):
+            self.refuse(key)
+        try:
+            return index(key).to_bytes(16, "big")
+        except TypeError:
+            self.refuse(key)
+        except OverflowError:
+            self.refuse(key, "out of range")
+
+    def side(self, key: Any) -> int:
+        return side_of(key, 0, 2**128 - 1)
+
+    def decoder(self) -> Callable[[Data], int]:
+        return _uint128
+
+    def inline(self) -> Inline:
+        # A number out of range fails in to_bytes.
+        names = {"uint128": _uint128}
+        return Inline("16s", "type({x}) is int", "{x}.to_bytes(16, 'big')", "uint128({x})", names)
+
+    def new_key(self, last: Optional[int] = None) -> int:
+        if last is None:
+            return random_int(16)
+        if last >= 2**128 - 1:
+            self.refuse(last + 1, "out of range")
+        return last + 1
+
+
+def _uint128(data: Data) -> int:
+    if len(data) != 16:
+        raise ValueError(f"{len(data)} bytes instead of 16")
+    return int.from_bytes(data, "big")
+
+
 def _beyond(number: int, maximum: int) -> int:
     raise ValueError(f"{number} is greater than {maximum}")
 
@@ -197,7 +250,7 @@ class StringKey(StrKey):
 
 
 class BytesKey(KeyCodec[bytes]):
-    """Exactly *width* bytes, as they are. It begins with any shorter bytes."""
+    """Exactly *width* bytes, as they are. It begins with any shorter bytes. bytearray and memoryview are taken, too."""
 
     takes_none = True
 
@@ -216,18 +269,23 @@ class BytesKey(KeyCodec[bytes]):
     def encode(self, key: Optional[bytes]) -> bytes:
         if key is None:
             return bytes(self.width)
-        if not isinstance(key, bytes):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers are not all checked
+        if not isinstance(key, BYTES_LIKE):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers are not all checked
             self.refuse(key)
-        if len(key) != self.width:
-            self.refuse(key, f"it has {len(key)} bytes")
-        return bytes(key)
+        data = bytes(key)
+        if len(data) != self.width:
+            self.refuse(key, f"it has {len(data)} bytes")
+        return data
 
     def decoder(self) -> Callable[[Data], bytes]:
         unpack = struct.Struct(f"{self.width}s").unpack
         return lambda data: unpack(data)[0]
 
     def beginning(self, start: bytes) -> bytes:
-        return bytes(start) if isinstance(start, bytes) and len(start) <= self.width else self.encode(start)  # pyright: ignore[reportUnnecessaryIsInstance]  # callers are not all checked
+        if isinstance(start, BYTES_LIKE):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers are not all checked
+            data = bytes(start)
+            if len(data) <= self.width:
+                return data
+        return self.encode(start)
 
     def lookup(self, prefix: bytes = b"") -> Callable[[bytes], bytes]:
         width, encode = self.width, self.encode

@@ -11,6 +11,7 @@ from typing import Any, Optional
 
 from ..errors import EncodeError
 from .base import TOP, Inline, KeyCodec, escape, unescape
+from .descending import DescendingKey, split_descending
 from .named import StringKey, UintKey
 
 Key = KeyCodec[Any]
@@ -71,6 +72,17 @@ class EscapedPart(Part):
 
     def read(self) -> str:
         return "{x}, at = unescape(data, {at})"
+
+
+class DescendingPart(Part):
+    """Of any length and the other way round: it has an end in itself."""
+
+    def inline(self) -> Inline:
+        inline = self.codec.inline()
+        return inline._replace(names={**inline.names, "split_descending": split_descending})
+
+    def read(self) -> str:
+        return "{x}, at = split_descending(data, {at})"
 
 
 class TextPart(Part):
@@ -143,6 +155,8 @@ def part_of(codec: Key, behind: Sequence[Key]) -> Part:
     """The form of *codec* in a tuple where *behind* follows."""
     if codec.width is not None:
         return Part(codec)
+    if isinstance(codec, DescendingKey):
+        return DescendingPart(codec)
     if not behind:
         return LastPart(codec)
     if isinstance(codec, StringKey):

@@ -115,8 +115,15 @@ class StrKey(KeyCodec[str]):
         return Inline("", "type({x}) is str", "{x}.encode()", "{x}.decode()")
 
 
+BYTES_LIKE = (bytes, bytearray, memoryview)
+"""What keys of bytes are made from. They come back as bytes."""
+
+
 class BlobKey(KeyCodec[bytes]):
-    """Bytes as they are, of any length. In a tuple they may hold NUL in any place."""
+    """Bytes as they are, of any length. In a tuple they may hold NUL in any place.
+
+    bytearray and memoryview are taken, too.
+    """
 
     name = "bytes"
     expects = "bytes"
@@ -127,7 +134,7 @@ class BlobKey(KeyCodec[bytes]):
         return [*low, b"\xff", b"\xff\0", b"\xff\xff"]
 
     def encode(self, key: bytes) -> bytes:
-        if isinstance(key, bytes):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers are not all checked
+        if isinstance(key, BYTES_LIKE):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers are not all checked
             return bytes(key)
         self.refuse(key)
 

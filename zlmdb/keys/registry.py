@@ -12,8 +12,9 @@ from uuid import UUID
 from .base import KeyCodec
 from .choices import enum_key, literal_key
 from .decimals import DecimalKey
+from .descending import DescendingKey
 from .durations import TimedeltaKey, TimeKey
-from .named import BytesKey, StringKey, UintKey, UuidKey
+from .named import BytesKey, StringKey, Uint128Key, UintKey, UuidKey
 from .plain import BlobKey, BoolKey, DateKey, DatetimeKey, FloatKey, IntKey, StrKey
 from .timestamp import TimestampKey
 from .tuples import CLASSIC_NAMES, CLASSIC_PARTS, TupleKey
@@ -32,6 +33,7 @@ Uint8 = Annotated[int, UintKey(1)]
 Uint16 = Annotated[int, UintKey(2)]
 Uint32 = Annotated[int, UintKey(4)]
 Uint64 = Annotated[int, UintKey(8)]
+Uint128 = Annotated[int, Uint128Key()]
 Slot = Annotated[int, UintKey(2, name="slot")]
 Uuid = Annotated[UUID, UuidKey()]
 String = Annotated[str, StringKey()]
@@ -39,7 +41,9 @@ Bytes16 = Annotated[bytes, BytesKey(16)]
 Bytes20 = Annotated[bytes, BytesKey(20)]
 Bytes32 = Annotated[bytes, BytesKey(32)]
 
-NAMED: Sequence[Any] = [Oid, Uint8, Uint16, Uint32, Uint64, Slot, Uuid, String, Timestamp, Bytes16, Bytes20, Bytes32]
+NAMED: Sequence[Any] = [
+    Oid, Uint8, Uint16, Uint32, Uint64, Uint128, Slot, Uuid, String, Timestamp, Bytes16, Bytes20, Bytes32
+]  # fmt: skip
 """The aliases of all named key types; a new one is added here."""
 
 PLAIN: dict[Any, KeyCodec[Any]] = {
@@ -66,8 +70,8 @@ _BY_NAME: dict[str, KeyCodec[Any]] = {codec.name: codec for codec in reversed(AT
 _BYTES = r"bytes([1-9]\d{0,8})"
 _SUPPORTED = (
     "int, str, bytes, bool, float, UUID, datetime, date, time, timedelta, Decimal, Enum, Literal, "
-    "the named types (Oid, Uint8, Uint16, Uint32, Uint64, Slot, Uuid, String, Timestamp, Bytes16, Bytes20, Bytes32), "
-    "Annotated[T, <a KeyCodec>], and tuple[...] of a fixed number of these"
+    "the named types (Oid, Uint8, Uint16, Uint32, Uint64, Uint128, Slot, Uuid, String, Timestamp, Bytes16, Bytes20, "
+    "Bytes32), Annotated[T, <a KeyCodec>], and tuple[...] of a fixed number of these"
 )
 
 
@@ -119,6 +123,8 @@ def from_name(name: str) -> KeyCodec[Any]:
     """
     if name.startswith("tuple(") and name.endswith(")"):
         return TupleKey([from_name(part) for part in _split(name[len("tuple(") : -1])])
+    if name.startswith("desc(") and name.endswith(")"):
+        return DescendingKey(from_name(name[len("desc(") : -1]))
     sized = re.fullmatch(_BYTES, name)
     if sized is not None:
         return BytesKey(int(sized[1]))

@@ -24,6 +24,7 @@ from ..tables.indexstorage import IndexStorage
 from ..tables.storage import Storage
 from ..values import from_name as value_from_name
 from . import multicheck
+from .linked import broken_links
 from .progress import Progress, Told, silent
 from .report import CheckReport, Kind, Problem, TableReport
 from .undeclared import NotComputable, index_storage
@@ -130,6 +131,13 @@ class _Check:
         for problem in multicheck.problems(slots, self._bytes):
             self.report._add(problem)
         self._by_hand(slots, maps)
+        if any(slot.referred for slot in slots.values()):
+            self._links(slots)
+
+    def _links(self, slots: dict[str, Slot]) -> None:
+        """Every link of a record leads to a record."""
+        for lost in broken_links(self.store, self.txn, slots):
+            self._problem("link", lost.text, table=lost.table, index=lost.name, key=shortened(lost.key))
 
     def _names(self, slots: dict[str, Slot]) -> None:
         """Every sub-database belongs to a table, and every table has its sub-database."""

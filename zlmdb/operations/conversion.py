@@ -134,7 +134,8 @@ def _plans(store: Store, maps: Mapping[Any, Any], slots: Mapping[int, Any]) -> l
         old, new, value = codecs  # the name of the value type, which is pickle where its codec here is bytes
         uuid = None if slot.uuid == uuid_of(slot.name) else slot.uuid
         made = Slot(slot.name, slot.number, uuid, slot.class_name, slot.description, new.name, value, slot.model,
-                    fields=slot.fields, history=slot.history, unsettled=slot.unsettled)  # fmt: skip
+                    fields=slot.fields, history=slot.history, unsettled=slot.unsettled,
+                    key_field=slot.key_field, was=slot.was)  # fmt: skip
         plans.append(_Plan(slot.name, made, catalogue.keyspace(slot), old, new, value_from_name(value)))
     for number in by_hand:
         if number not in slots:

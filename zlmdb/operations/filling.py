@@ -10,11 +10,13 @@ from typing import Any, NamedTuple, Optional, TypeVar, Union
 
 from .. import errors
 from ..engines import Engine, Handle, Transaction, registry
+from ..schema.links import record as record_links
 from ..store.catalogue import Keyspace, Slot, catalogue_of
 from ..store.layout import Layout
 from ..store.store import OpenSpace, Store
 from ..store.writerlock import Hold
 from .backup import as_private_as, check_room, file_of, flush, publish
+from .linked import check_links
 from .temporary import remains, temporary_directory
 
 StrPath = Union[str, "os.PathLike[str]"]
@@ -154,6 +156,12 @@ class Writer:
         """Record the indexes that a classic program attached to a map."""
         self.catalogue.write_attached(self._txn, name, indexes)
 
+    def links(self) -> None:
+        """Record which links lead to which tables. Raises `DanglingLink` if one of a record leads nowhere."""
+        slots = self.catalogue.read(self._txn)
+        record_links(self.catalogue, self._txn, slots)
+        check_links(self.store, self._txn, slots, lambda space: (self._handle(space),))
+
     def copy_migrations(self, records: Sequence[dict[str, Any]]) -> None:
         """Record the steps of the schema that were applied to the source."""
         present = {one["version"] for one in self.catalogue.migrations(self._txn)}
@@ -216,6 +224,10 @@ class Filler:
         """As `Writer.copy_migrations`."""
         if records:
             self._change(lambda writer: writer.copy_migrations(records))
+
+    def links(self) -> None:
+        """As `Writer.links`."""
+        self._change(lambda writer: writer.links())
 
     def _change(self, work: Callable[[Writer], R]) -> R:
         self._commit()

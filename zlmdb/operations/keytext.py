@@ -17,6 +17,7 @@ from uuid import UUID
 from ..errors import EncodeError
 from ..keys import KeyCodec, TupleKey
 from ..keys.decimals import DecimalKey
+from ..keys.descending import DescendingKey
 from ..keys.durations import TimedeltaKey, TimeKey, from_seconds, to_seconds
 from ..keys.plain import BlobKey, BoolKey, DateKey, DatetimeKey, FloatKey
 from ..keys.timestamp import TimestampKey
@@ -32,6 +33,8 @@ def to_plain(codec: KeyCodec[Any], key: Any) -> Any:
     >>> to_plain(key_codec(tuple[UUID, bytes]), (UUID(int=1), b"ab"))
     ['00000000-0000-0000-0000-000000000001', '6162']
     """
+    if isinstance(codec, DescendingKey):
+        return to_plain(codec.inner, key)
     if isinstance(codec, TupleKey):
         return [to_plain(part, one) for part, one in zip(codec.parts, key)]
     if isinstance(key, bytes):
@@ -58,6 +61,8 @@ def from_plain(codec: KeyCodec[Any], data: Any) -> Any:
 
 
 def _from_plain(codec: KeyCodec[Any], data: Any) -> Any:
+    if isinstance(codec, DescendingKey):
+        return _from_plain(codec.inner, data)
     if isinstance(codec, TupleKey):
         parts: list[Any] = data if is_a(data, list) else []
         if len(parts) != len(codec.parts):

@@ -217,6 +217,7 @@ def _load(filling: Filling, source: _Lines, told: Told, check: bool) -> None:
         present = {index: record for index, record in indexes.items() if record.get("target") in names}
         if present:
             filling.attached(name, present)
+    filling.links()
 
 
 class _Target:
@@ -365,4 +366,5 @@ def _of_shape(table: str, shape: Optional[str]) -> dict[str, Any]:
         slot = slot_of(table, layout.decode(base64.b64decode(shape)))
     except (TypeError, ValueError) as error:
         raise errors.DecodeError(f"the stream's fields of table {table!r} are damaged: {error}", table=table) from error
-    return {"fields": slot.fields, "history": slot.history, "unsettled": slot.unsettled, "feed": slot.feed}
+    recorded = ("fields", "history", "unsettled", "key_field", "was", "feed")
+    return {name: getattr(slot, name) for name in recorded}

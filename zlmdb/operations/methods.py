@@ -6,7 +6,7 @@ Each method imports its module when it is called, because most programs call non
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any, Optional, TypeVar, Union, overload
 
 from ..store.store import Store
@@ -41,6 +41,32 @@ class Operations:
             ...
 
         _storages: dict[str, tuple[type[Table[Any, Any]], Storage[Any, Any]]]
+
+        def write(self, *, timeout: Optional[float] = None) -> Any:
+            """A block with the tables."""
+            ...
+
+    @property
+    def clock(self) -> Callable[[], float]:
+        """The function that tells the time to tables whose records expire, in seconds since 1970: ``time.time``.
+
+        Tests can set another one. It belongs to the open file: all databases of this process that have it open use it.
+        """
+        return self._open_store.clock
+
+    @clock.setter
+    def clock(self, clock: Callable[[], float]) -> None:
+        self._open_store.clock = clock
+
+    def sweep(self, limit: Optional[int] = None) -> int:
+        """Delete expired records, at most *limit*; returns their number.
+
+        Nobody sees them any more, but they take room until they are deleted. Each write to a table deletes a few; a
+        table that is seldom written needs this from time to time. It takes a transaction for 500 records.
+        """
+        from .sweeping import sweep  # late, as all operations
+
+        return sweep(self, self._storages, limit)
 
     def backup(
         self, path: StrPath, *, compact: bool = True, overwrite: bool = False, progress: Optional[Told] = None

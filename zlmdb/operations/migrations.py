@@ -22,7 +22,7 @@ from ..schema.schema import declarations as tables_of
 from ..store.catalogue import Slot, catalogue_of
 from ..store.store import Store
 from ..tables.table import Table
-from .oldtables import Kept, OldTables, Step, settle
+from .oldtables import Kept, OldTables, Step, settle, settle_links
 from .progress import Progress, Told, silent
 
 
@@ -194,6 +194,7 @@ def _applied(running: _Running, step: Migration, t: Any, before: Union[Transacti
         run(t)
     if step is running.steps[-1]:
         settle(works_with)
+    settle_links(works_with, last=step is running.steps[-1])
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
     catalogue_of(store).write_migration(txn._engine_txn, {"version": step.version, "name": step.name, "applied": now})
     return Applied(step.version, step.name, txn._puts - puts, txn._dels - dels)

@@ -16,6 +16,7 @@ from ..engines import Handle, Transaction
 from ..keys import from_name as key_from_name
 from ..schema.attach import mismatch, storage_of
 from ..schema.declaration import Declaration
+from ..schema.links import record
 from ..schema.plaindata import Plain, plain_of, reader_of
 from ..schema.rewrite import blocks
 from ..store.catalogue import Catalogue, Keyspace, Slot, catalogue_of
@@ -24,6 +25,7 @@ from ..store.store import Store
 from ..tables.storage import Storage
 from ..tables.table import Table
 from ..tables.upkeep import build
+from .linked import check_links
 from .progress import Progress, Told
 
 _EVERY = 10_000
@@ -334,6 +336,16 @@ def settle(step: Step) -> None:
                 f"old.take({name!r}) gives the records the shape of the class",
                 table=name,
             )
+
+
+def settle_links(step: Step, *, last: bool) -> None:
+    """After a step: record which links lead to which tables; after the *last* one, check that none leads nowhere."""
+    slots = step.catalogue.read(step.txn)
+    if any(slot.referred for slot in slots.values()) or any(one.linked for one in step.declared.values()):
+        record(step.catalogue, step.txn, slots)
+        step.t.txn._catalogue_changed()
+        if last:
+            check_links(step.store, step.txn, slots, lambda space: step.handle(Keyspace(space, b"")))
 
 
 def _settle(step: Step, slot: Slot, declared: Declaration) -> None:

@@ -180,7 +180,7 @@ class _Salvage:
             self.report.notes.append(
                 f"the indexes of {slot.name} ({names}) are built again when a program that has them opens the file"
             )
-        slot.indexes = {}
+        slot.indexes, slot.referred = {}, []
         if slot.feed is not None and slot.has_feed:
             from ..feed.log import LOST  # late, as wherever a feed is used
 
@@ -328,7 +328,7 @@ class _Salvage:
             except (ValueError, TypeError, KeyError, AttributeError) as error:
                 self.report._lose("catalogue", key, str(error))
                 continue
-            slot.indexes = {}
+            slot.indexes, slot.referred = {}, []
             keyspace = self.filler.table(slot)
             names[number] = table
             codecs = self._codecs(slot, keyspace)

@@ -269,6 +269,7 @@ def numbers(source: Store, txn: Transaction, slots: dict[str, Slot]) -> list[int
 
 def _shape(slot: Slot, feed: Optional[dict[str, Any]]) -> Optional[str]:
     """What the catalogue records of the shape of records, as its bytes: JSON has no bytes, which a default may be."""
-    found = {"fields": slot.fields, "history": slot.history, "unsettled": slot.unsettled, "feed": feed}
+    found = {"fields": slot.fields, "history": slot.history, "unsettled": slot.unsettled,
+             "key_field": slot.key_field, "was": slot.was, "feed": feed}  # fmt: skip
     found = {name: entry for name, entry in found.items() if entry not in (None, [])}
     return base64.b64encode(layout.encode(found)).decode() if found else None

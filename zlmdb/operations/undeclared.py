@@ -8,6 +8,7 @@ from typing import Any
 from ..errors import EncodeError
 from ..keys import KeyCodec, TupleKey
 from ..keys import from_name as key_from_name
+from ..keys.descending import DescendingKey
 from ..schema.attach import EMPTY_KEY_PREFIX
 from ..store.catalogue import Keyspace
 from ..store.store import Store
@@ -67,7 +68,7 @@ def _getter(codec: KeyCodec[Any], definition: Mapping[str, Any]) -> Callable[[An
     texts = [composed(applied) for applied in definition.get("texts") or ()]
 
     def get(value: Any) -> Any:
-        if not names or not isinstance(value, Mapping):
+        if not names or "where" in definition or not isinstance(value, Mapping):
             raise NotComputable(f"its keys are made by the program{_BLIND}")
         taken: list[Any] = []
         for name in names:
@@ -97,6 +98,8 @@ def _elements(codec: KeyCodec[Any], plain: Any) -> Any:
 
 def _key(codec: KeyCodec[Any], plain: Any) -> Any:
     """The key that *plain* data mean: as it is where it fits, else what its text says (a UUID, a date)."""
+    if isinstance(codec, DescendingKey):
+        codec = codec.inner
     try:
         codec.encode(plain)
     except EncodeError:

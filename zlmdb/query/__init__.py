@@ -2,8 +2,9 @@
 
 The law: compiling and indexes change the time, never the result or its order. `following` reads such a function;
 `translated` tells what single fields decide, and `asked` writes the rest out; `loops` makes of both the source of one
-flat loop over records. `plan` chooses indexes, `explained` says which. `reads` is what can be asked of rows,
-with `ordering`, `pages`, `cursors` and `sums`. The tables are not known here: `tables.running` puts it together.
+flat loop over records, which `prepared` keeps for functions of the same code. `plan` chooses indexes, `explained` says
+which. `reads` is what can be asked of rows, with `ordering`, `pages`, `cursors` and `sums`. The tables are not known
+here: `tables.running` puts it together.
 """
 
 from .explained import Plan

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple, Optional, Union
+from typing import Any, NamedTuple, Optional, Protocol, Union
 
 from ..handlers import let_through
 from .following import Given, Node, calls
 from .following.known import Known, kind_of
-from .following.nodes import Argument, Constant, Variable, spelled
+from .following.nodes import Argument, Constant, Parameter, Variable, spelled
 from .following.operations import Apply, Attribute, Compare, Display, Each, Item, Joined, Method, Not
+from .ordering import desc
 from .texts import transformed
 
 Subject = tuple[Union[str, int], ...]
@@ -25,6 +26,9 @@ The path goes on with the names of transforms: ``("title", "casefold()")``.
 
 KEY = "(key)"
 
+DESCENDING = "(descending)"
+"""What a part of a sort key begins with that sorts the other way round."""
+
 ELEMENT = "(element)"
 """What in a path is one of the elements of what comes before."""
 
@@ -34,23 +38,34 @@ CAP = 1000
 SMALL = 20
 """Records of a table up to which any index is as good as reading it all."""
 
+_MOST_KEPT = 256
+
 SHARE = 4
 """An index is used for less than this part of the table; more is read faster in its own order."""
 
 
 class Part(NamedTuple):
-    """One part of an index's key: what of a record it is, its class, and whether it is never None."""
+    """One part of an index's key: what of a record it is, its class, and whether it is never None.
+
+    *descending*: the index has the greatest first.
+    """
 
     subject: Subject
     kind: Any
     present: bool
+    descending: bool = False
+
+    @property
+    def ordered(self) -> Subject:
+        """As a part of a sort key, in the direction of the index."""
+        return (DESCENDING, *self.subject) if self.descending else self.subject
 
 
 class IndexFacts(NamedTuple):
     """What the planner has to know of an index, or of the primary key, whose name is `KEY`.
 
-    *complete*: a record whose parts are there is in it for sure. *several*: it has an entry for each element of a
-    field, and serves conditions on one element.
+    *complete*: a record whose parts are there, and for which *where* is true, is in it for sure. *several*: it has an
+    entry for each element of a field, and serves conditions on one element.
     """
 
     name: str
@@ -58,6 +73,30 @@ class IndexFacts(NamedTuple):
     unique: bool
     complete: bool = True
     several: bool = False
+    where: tuple[Any, ...] = ()  # of `Asking`
+
+
+class Capturing(Protocol):
+    """A condition, as far as its captured values go."""
+
+    @property
+    def parameters(self) -> Sequence[Any]:
+        """The captured values."""
+        ...
+
+
+class Origin(NamedTuple):
+    """Where a value of a plan comes from: *node*, evaluated with what the function with that *number* has captured."""
+
+    number: int
+    node: Node
+
+    def value(self, askings: Sequence[Capturing]) -> Any:
+        """The value for other captured values."""
+        node, parameters = self.node, askings[self.number].parameters
+        if isinstance(node, Parameter):
+            return parameters[node.number]
+        return node.evaluate(Given((), parameters))
 
 
 class Term(NamedTuple):
@@ -67,6 +106,8 @@ class Term(NamedTuple):
     operator: str
     value: Any
     node: Node
+    origin: Optional[Origin] = None
+    """None where the value is always the same."""
 
 
 class Bound(NamedTuple):
@@ -92,11 +133,44 @@ class Access(NamedTuple):
     upper: Optional[Bound] = None
     rank: int = 9
     nodes: tuple[Node, ...] = ()
+    terms: tuple[tuple[Part, Term], ...] = ()
+    """Those that it serves, in the order of its parts."""
+
+    def renewed(self, askings: Sequence[Capturing]) -> Optional[Access]:
+        """The same for other captured values; None where these do not fit in its place."""
+        equal: list[Any] = []
+        found: dict[str, Any] = {}
+        for part, term in self.terms:
+            operator = term.operator
+            value = term.value if term.origin is None else term.origin.value(askings)
+            if operator == "==":
+                if not _is_of(value, part):
+                    return None
+                equal.append(value)
+            elif operator == "in":
+                if type(value) not in _MEMBERS or len(value) > CAP or not all([_is_of(one, part) for one in value]):
+                    return None
+                found["members"] = tuple(dict.fromkeys(value))
+            elif operator == "startswith":
+                if type(value) is not part.kind:
+                    return None
+                found["begins"] = value
+            elif not _is_of(value, part):
+                return None
+            else:
+                found[_SIDES[operator]] = Bound(value, "=" in operator)
+        return self._replace(equal=tuple(equal), **found)
 
     @property
     def exact(self) -> bool:
         """Whether it is one whole key of the index."""
         return len(self.equal) == len(self.facts.parts)
+
+    @property
+    def bounds(self) -> tuple[Optional[Bound], Optional[Bound]]:
+        """Where the range begins and ends in the index."""
+        down = len(self.equal) < len(self.facts.parts) and self.facts.parts[len(self.equal)].descending
+        return (self.upper, self.lower) if down else (self.lower, self.upper)
 
     @property
     def is_range_of_keys(self) -> bool:
@@ -115,6 +189,7 @@ class Asking(NamedTuple):
     parameters: Sequence[Any]
     keyed: bool
     elements: Mapping[Node, Subject] = MappingProxyType({})
+    number: int = 0
 
     def of(self, node: Node) -> Asking:
         """A part of it."""
@@ -132,6 +207,9 @@ class Choice(NamedTuple):
     order: Optional[Access] = None
     rejected: tuple[tuple[Access, str], ...] = ()
 
+
+Kept = dict[tuple[tuple[Node, int], ...], list[Access]]
+"""Accesses that were found for conditions, by these and the numbers of the functions that they are of."""
 
 Measure = Callable[[Access, int], Optional[int]]
 """How many entries an access has, counted up to a number; None where its values cannot be in the index."""
@@ -173,6 +251,8 @@ def subject_of(node: Node, keyed: bool, elements: Mapping[Node, Subject] = Mappi
     return tuple(reversed(path))
 
 
+_MEMBERS = (tuple, frozenset, list, set, range)
+_SIDES = {"<": "upper", "<=": "upper", ">": "lower", ">=": "lower"}
 _FLIPPED = {"==": "==", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _NOTHING: Any = object()
 
@@ -185,7 +265,7 @@ def term_of(asking: Asking) -> Optional[Term]:
     if isinstance(node, Method) and node.name == "startswith" and len(node.arguments) == 1 and not node.names:
         subject, value = asking.subject(node.holder), _value(node.arguments[0], asking)
         if subject is not None and type(value) in (str, bytes):
-            return Term(subject, "startswith", value, node)
+            return Term(subject, "startswith", value, node, Origin(asking.number, node.arguments[0]))
         return None
     truth, inner = (False, node.inner) if isinstance(node, Not) else (True, node)
     if inner.known.cls is bool and (subject := asking.subject(inner)) is not None:
@@ -197,8 +277,8 @@ def _compared(asking: Asking, node: Compare) -> Optional[Term]:
     operator, left, right = node.operator, node.left, node.right
     if operator == "in":
         subject, value = asking.subject(left), _value(right, asking)
-        if subject is not None and type(value) in (tuple, frozenset, list, set, range):
-            return Term(subject, "in", tuple(value), node) if len(value) <= CAP else None
+        if subject is not None and type(value) in _MEMBERS and len(value) <= CAP:
+            return Term(subject, "in", tuple(value), node, Origin(asking.number, right))
         return None
     if operator not in _FLIPPED:
         return None
@@ -208,7 +288,9 @@ def _compared(asking: Asking, node: Compare) -> Optional[Term]:
     if not subject:
         return None
     value = _value(right, asking)
-    return None if value is _NOTHING or value is None else Term(subject, operator, value, node)
+    if value is _NOTHING or value is None:
+        return None
+    return Term(subject, operator, value, node, Origin(asking.number, right))
 
 
 def element_terms(asking: Asking) -> list[Term]:
@@ -218,7 +300,7 @@ def element_terms(asking: Asking) -> list[Term]:
         subject, value = asking.subject(node.right), _value(node.left, asking)
         if not subject or value is None or value is _NOTHING:
             return []
-        return [Term((*subject, ELEMENT), "==", value, node)]
+        return [Term((*subject, ELEMENT), "==", value, node, Origin(asking.number, node.left))]
     if not isinstance(node, Apply) or node.function.value is not any or len(node.arguments) != 1:
         return []
     each = node.arguments[0]
@@ -244,8 +326,10 @@ def _value(node: Node, asking: Asking) -> Any:
 # -- indexes ---------------------------------------------------------------------------------------------------------
 
 
-def accesses(askings: Iterable[Asking], indexes: Sequence[IndexFacts]) -> list[Access]:
-    """The ways to find what all of *askings* want, the most promising first."""
+def accesses(
+    askings: Sequence[Asking], indexes: Sequence[IndexFacts], known: Callable[[], Sequence[Asking]] = tuple
+) -> list[Access]:
+    """The ways to find what all of *askings* want, the most promising first. *known*: what else is true of these."""
     by: dict[Subject, list[Term]] = {}
     elements: list[dict[Subject, list[Term]]] = []  # what is said of one element: another one says nothing of it
     for asking in askings:
@@ -255,10 +339,22 @@ def accesses(askings: Iterable[Asking], indexes: Sequence[IndexFacts]) -> list[A
         terms = element_terms(asking)
         if terms:
             elements.append(_by_subject(terms))
-    ways = [(index, said) for index in indexes for said in (elements if index.several else [by] if by else [])]
+    ways = [
+        (index, said)
+        for index in indexes
+        for said in (elements if index.several else [by] if by or index.where else [])
+        if not index.where or _has_all(index, (*askings, *known()))
+    ]
     found = [one for one in (_access(index, said) for index, said in ways) if one is not None]
     found.sort(key=lambda one: one.rank)
     return found
+
+
+def _has_all(index: IndexFacts, known: Sequence[Asking]) -> bool:
+    """Whether all records for which *known* is true satisfy the condition of the partial *index*."""
+    from .implied import implied  # late: few programs have such an index
+
+    return implied(known, index.where)
 
 
 def _by_subject(terms: Iterable[Term]) -> dict[Subject, list[Term]]:
@@ -273,19 +369,19 @@ def _access(index: IndexFacts, by: dict[Subject, list[Term]]) -> Optional[Access
     if not index.complete:
         return None
     equal: list[Any] = []
-    nodes: list[Node] = []
+    used: list[tuple[Part, Term]] = []
     found: dict[str, Any] = {}
     rank = 9
     for part in index.parts:
         terms = by.get(part.subject, [])
         same = next((term for term in terms if term.operator == "==" and _is_of(term.value, part)), None)
         if same is None:
-            rank = _next_part(part, terms, found, nodes)
+            rank = _next_part(part, terms, found, used)
             break
         equal.append(same.value)
-        nodes.append(same.node)
+        used.append((part, same))
     named = len(equal) + bool(found)
-    if not named or any([not part.present for part in index.parts[named:]]):
+    if not (named or index.where) or any([not part.present for part in index.parts[named:]]):
         return None
     if len(equal) == len(index.parts):
         rank = 0 if index.unique else 1
@@ -293,26 +389,27 @@ def _access(index: IndexFacts, by: dict[Subject, list[Term]]) -> Optional[Access
         rank = 2 if named == len(index.parts) else 3
     elif equal:
         rank = 3 if not found else 2
-    return Access(index, tuple(equal), rank=rank, nodes=tuple(dict.fromkeys(nodes)), **found)
+    nodes = tuple(dict.fromkeys([term.node for _, term in used]))
+    return Access(index, tuple(equal), rank=rank, nodes=nodes, terms=tuple(used), **found)
 
 
-def _next_part(part: Part, terms: list[Term], found: dict[str, Any], nodes: list[Node]) -> int:
+def _next_part(part: Part, terms: list[Term], found: dict[str, Any], used: list[tuple[Part, Term]]) -> int:
     """Put into *found* what *terms* say of the part behind those that are equal to something; its rank."""
     for term in terms:
         if term.operator == "in" and all([_is_of(value, part) for value in term.value]):
             found["members"] = tuple(dict.fromkeys(term.value))
-            nodes.append(term.node)
+            used.append((part, term))
             return 2
     for term in terms:
         if term.operator == "startswith" and part.kind is type(term.value):
             found["begins"] = term.value
-            nodes.append(term.node)
+            used.append((part, term))
             return 4
     for term in terms:
-        side = {"<": "upper", "<=": "upper", ">": "lower", ">=": "lower"}.get(term.operator)
+        side = _SIDES.get(term.operator)
         if side is not None and side not in found and _is_of(term.value, part):
             found[side] = Bound(term.value, "=" in term.operator)
-            nodes.append(term.node)
+            used.append((part, term))
     return 5 if len(found) == 2 else 6
 
 
@@ -328,14 +425,21 @@ def _is_of(value: Any, part: Part) -> bool:
 def ordered_by(node: Node, keyed: bool) -> Optional[tuple[Subject, ...]]:
     """The parts of the record that a sort key is, if it is nothing else."""
     nodes = node.elements if isinstance(node, Display) and node.kind is tuple else (node,)
-    subjects = [subject_of(one, keyed) for one in nodes]
+    subjects = [_ordered(one, keyed) for one in nodes]
     return None if None in subjects or not subjects else tuple([one for one in subjects if one])
+
+
+def _ordered(node: Node, keyed: bool) -> Optional[Subject]:
+    if isinstance(node, Apply) and node.function.value is desc and len(node.arguments) == 1:
+        subject = subject_of(node.arguments[0], keyed)
+        return (DESCENDING, *subject) if subject else None
+    return subject_of(node, keyed)
 
 
 def order_access(index: IndexFacts, subjects: tuple[Subject, ...], askings: Sequence[Asking]) -> Optional[Access]:
     """The range of *index* that has all records that *askings* want, in the order of *subjects*."""
     usable = index.complete and not index.several and all([part.present for part in index.parts])
-    if not usable or () in subjects:
+    if not usable or () in subjects or (index.where and not _has_all(index, askings)):
         return None
     same: dict[Subject, Term] = {}
     for asking in askings:
@@ -350,7 +454,7 @@ def order_access(index: IndexFacts, subjects: tuple[Subject, ...], askings: Sequ
             return None
         equal.append(term.value)
         nodes.append(term.node)
-    if tuple([part.subject for part in index.parts[len(equal) :]]) != subjects:
+    if tuple([part.ordered for part in index.parts[len(equal) :]]) != subjects:
         return None
     return Access(index, tuple(equal), rank=3, nodes=tuple(nodes))
 
@@ -358,17 +462,36 @@ def order_access(index: IndexFacts, subjects: tuple[Subject, ...], askings: Sequ
 class Question:
     """What is planned: conditions, indexes, how many records there are, the order wanted and the limit.
 
-    *rejected* are the indexes that will not be used, and why not.
+    *rejected* are the indexes that will not be used, and why not. *kept*, if given, has the accesses that these indexes
+    offer to conditions which came before, and gets those of new ones.
     """
 
-    __slots__ = ("askings", "indexes", "limit", "order", "rejected", "total")
+    __slots__ = ("askings", "indexes", "kept", "limit", "order", "rejected", "total")
 
     def __init__(
         self, askings: Sequence[Asking], indexes: Sequence[IndexFacts], total: int,
-        order: Optional[tuple[Subject, ...]] = None, limit: Optional[int] = None,
+        order: Optional[tuple[Subject, ...]] = None, limit: Optional[int] = None, kept: Optional[Kept] = None,
     ) -> None:  # fmt: skip
+        self.kept = kept
         self.askings, self.indexes, self.total, self.order, self.limit = askings, indexes, total, order, limit
         self.rejected: list[tuple[Access, str]] = []
+
+    def accesses(self, parts: Sequence[Asking]) -> list[Access]:
+        """As `accesses`, for the values that are captured now."""
+        if self.kept is None:
+            return accesses(parts, self.indexes, self.parts)
+        key = tuple([(part.node, part.number) for part in parts])
+        known = self.kept.get(key)
+        if known is not None:
+            found = [one.renewed(self.askings) for one in known]
+            if None not in found:
+                return [one for one in found if one is not None]
+        made = accesses(parts, self.indexes, self.parts)
+        if known is None:
+            if len(self.kept) >= _MOST_KEPT:
+                self.kept.clear()
+            self.kept[key] = made
+        return made
 
     def parts(self) -> list[Asking]:
         """Conditions that all have to hold."""
@@ -422,7 +545,7 @@ def _filters(question: Question, measure: Measure) -> tuple[Access, ...]:
 
 def _best(parts: Sequence[Asking], question: Question, measure: Measure) -> Optional[Access]:
     """The best access that finds what all of *parts* want."""
-    found = accesses(parts, question.indexes)
+    found = question.accesses(parts)
     if not found:
         return None
     if found[0].rank == 0 and measure(found[0], 0) is not None:

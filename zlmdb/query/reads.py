@@ -70,6 +70,13 @@ class Reads(Iterable[R_co], Generic[R_co]):
         """The first row; None when there is none."""
         return first_of(iter(self), None)
 
+    def last(self) -> Optional[R_co]:
+        """The last row; None when there is none. It may read all rows."""
+        row = None
+        for row in self:  # noqa: B007
+            pass
+        return row
+
     def all(self) -> list[R_co]:
         """All rows in a list."""
         return list(self)
@@ -132,6 +139,11 @@ class Given(Reads[R_co]):
     def first(self) -> Optional[R_co]:
         """The first row; None when there is none."""
         return first_of(self._selection._first_ones()._run(self._give), None)
+
+    def last(self) -> Optional[R_co]:
+        """The last row; None when there is none. O(log n) for a range of keys, with a limit O(limit)."""
+        backwards = self._selection._backwards()
+        return super().last() if backwards is None else Given[R_co](backwards, self._give, self._shown).first()
 
     def __bool__(self) -> bool:
         return bool(self._selection)

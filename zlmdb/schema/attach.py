@@ -14,12 +14,17 @@ from ..log import log
 from ..store.catalogue import Catalogue, Slot, catalogue_of
 from ..store.ranges import pairs_from, prefixed_keys, seek
 from ..store.store import OpenSpace, Store
+from ..tables.expiry import INDEX as EXPIRES
+from ..tables.keyfield import KeyField
 from ..tables.storage import FileIndexes, Storage
 from ..tables.upkeep import build
 from ..values.base import Serializer
 from ..values.resolve import from_name as value_from_name
 from .declaration import Declaration
 from .evolution import Relation, renamed_path
+from .links import record as record_links
+from .links import undeletable, unknown_referrers, verify
+from .renamedtables import former_slot, rename
 from .rewrite import rewrite
 from .verdict import FITS, Verdict, of_feed, of_plain_data, record, verdict
 
@@ -59,8 +64,14 @@ def attach(
     slots = contents.slots
     fitting: list[Declaration] = []
     waiting: dict[str, str] = {}
+    former: dict[str, str] = {}
     for declared in declarations:
-        reason = mismatch(store, slots.get(declared.name), declared)
+        slot = slots.get(declared.name)
+        if slot is None and slots:
+            slot = former_slot(slots, declared, declarations)
+            if slot is not None:
+                former[slot.name] = declared.name
+        reason = mismatch(store, slot, declared)
         if reason is None:
             fitting.append(declared)
         elif migrating:
@@ -68,6 +79,12 @@ def attach(
         else:
             raise errors.SchemaMismatch(reason, table=declared.name)
     create = create and not store.readonly
+    if former and create:
+        contents = _changed(store, partial(_rename, store, catalogue, former), timeout)
+    elif former:  # nothing is changed: what is there is read under the new name
+        renamed = {new: contents.slots[old] for old, new in former.items()}
+        contents = contents._replace(slots={**contents.slots, **renamed})
+    slots = contents.slots
     if create and any(_lacking(slots.get(one.name), one, drop_indexes) for one in fitting):
         work = partial(_create, store, catalogue, fitting, drop_indexes=drop_indexes)
         if any(_urgent(slots.get(one.name), one, drop_indexes) for one in fitting):
@@ -87,6 +104,17 @@ def attach(
             storages.append(storage_of(store, catalogue, slots, declared))
             storages[-1].snapshot = snapshot
     return storages
+
+
+def _rename(
+    store: Store, catalogue: Catalogue, names: Mapping[str, str], txn: Transaction, open_space: OpenSpace
+) -> Contents:  # fmt: skip
+    """Give tables their new names."""
+    slots = catalogue.read(txn)
+    with catalogue.batch(txn):
+        rename(catalogue, names, slots, txn, open_space)
+    slots = catalogue.read(txn)
+    return Contents(txn.id(), slots, _spaces(catalogue, slots))
 
 
 def _waiting(store: Store, declared: Declaration, reason: str) -> Storage[Any, Any]:
@@ -131,7 +159,14 @@ def undeclared(store: Store, name: str, *, by_fields: bool = False) -> Optional[
     storage = Storage(slot.name, keyspace.space, keyspace.prefix, key, value, store.environment.max_key_size())
     if slot.has_feed:
         _record_changes(store, catalogue, storage, slot.number, None)
-    storage.file_indexes = FileIndexes(unknown=(*slot.indexes, *slot.attached), unwritable=unwritable)
+    if slot.key_field is not None and "." not in slot.key_field:  # plain data have no paths
+        storage.key_field = KeyField(slot.key_field)
+    links = [f"{table}.{link}" for table, link in slot.referred]
+    storage.file_indexes = FileIndexes(
+        unknown=(*slot.indexes, *slot.attached),
+        unwritable=unwritable,
+        undeletable=undeletable(links) if links else None,
+    )
     return storage
 
 
@@ -145,9 +180,11 @@ def drop_index(store: Store, table: str, index: str, timeout: Optional[float] = 
             there = "no such table" if slot is None else f"there are {', '.join(slot.indexes) or 'none'}"
             raise KeyError(f"no index {index!r} of table {table!r} in the file: {there}")
         _empty(catalogue, slot, index, txn, open_space)
-        del slot.indexes[index]
+        is_link = "link" in slot.indexes.pop(index)
         with catalogue.batch(txn):
             catalogue.write(txn, slot)
+        if is_link:
+            record_links(catalogue, txn, catalogue.read(txn))
 
     store.change(work, timeout=timeout)
 
@@ -356,10 +393,13 @@ def _create(
     """
     now = txn.id()
     before = _contents(store, catalogue, txn, now - 1)
-    making = _Making(store, catalogue, dict(before.slots), txn, open_space, drop_indexes, again)
+    making = _Making(store, catalogue, dict(before.slots), txn, open_space, drop_indexes, again, [])
     with catalogue.batch(txn, before.last) as batch:
         made = [_make(making, declared) for declared in declarations]
-    if again:  # other tables may have changed, too
+        if making.links:
+            _check_links(making, declarations)
+            record_links(catalogue, txn, making.slots)
+    if again or making.links:  # other tables may have changed, too
         return Contents(now, catalogue.read(txn), _spaces(catalogue, making.slots))
     changed = {slot.name: slot for slot in made if slot is not None}
     for name, slot in changed.items():
@@ -367,10 +407,27 @@ def _create(
     return Contents(now, making.slots, [*before.unopened, *_spaces(catalogue, changed)], batch.last)
 
 
+def _check_links(making: _Making, declarations: Sequence[Declaration]) -> None:
+    """Raise `SchemaMismatch` if a record has one of the links that were just built, and it leads nowhere."""
+    by_name = {one.name: one for one in declarations}
+    for declared, name in making.links:
+        index = declared.indexes.get(name)
+        if index is None or "link" not in index.definition:
+            continue  # dropped
+        storage = storage_of(making.store, making.catalogue, making.slots, declared)
+        to = by_name.get(index.definition["link"]["to"])
+        if to is None:
+            continue  # it waits for a migration, at whose end all links are checked
+        target = storage_of(making.store, making.catalogue, making.slots, to)
+        link = next(one for one in storage.indexes if one.name == name)
+        handle = _open(link.storage.space, making.open_space)
+        verify(link, storage, target, handle, (_open(target.space, making.open_space),), making.txn)
+
+
 class _Making(NamedTuple):
     """A change of a file that lacks something. *slots* are those of the file; *again*: create what it once had.
 
-    A slot is replaced, and not changed, as others may know it.
+    *links* gets those that are built or dropped. A slot is replaced, and not changed, as others may know it.
     """
 
     store: Store
@@ -380,11 +437,12 @@ class _Making(NamedTuple):
     open_space: OpenSpace
     drop_indexes: bool
     again: bool
+    links: list[tuple[Declaration, str]]
 
 
 def _make(making: _Making, declared: Declaration) -> Optional[Slot]:
     """Create what the file lacks of one table; returns its slot, if that has changed."""
-    store, catalogue, slots, txn, open_space, drop_indexes, again = making
+    store, catalogue, slots, txn, open_space, drop_indexes, again, links = making
     slot = slots.get(declared.name)
     _compare(store, slot, declared)
     new = slot is None
@@ -405,6 +463,7 @@ def _make(making: _Making, declared: Declaration) -> Optional[Slot]:
     slot.indexes = dict(_indexes(slot, declared))
     slot.key, slot.value = _stored_key(store, declared).name, declared.value.name
     slot.model = declared.value.model
+    slot.key_field = None if declared.key_field is None else declared.key_field.path
     record(slot, declared, found, new=new)
     slot.add_to_history(declared.fingerprint)
     handle = _open(catalogue.keyspace(slot).space, open_space)
@@ -416,9 +475,12 @@ def _make(making: _Making, declared: Declaration) -> Optional[Slot]:
         _rewrite_feed(making, slot, storage_of(store, catalogue, slots, declared), reading)
         log.info("%s: %d records have the new names of their fields", slot.name, count)
     if drop_indexes:
+        links += [(declared, name) for name in _unwanted(slot, declared) if "link" in slot.indexes[name]]
         _drop_others(store, catalogue, slot, declared, txn, open_space)
     for name in dict.fromkeys((*build, *filter(None, lost))):
         _build(store, catalogue, slots, declared, name, txn, open_space)
+        if name and "link" in declared.definitions[name]:
+            links.append((declared, name))
     catalogue.write(txn, slot)
     return slot
 
@@ -587,8 +649,14 @@ def storage_of(
                 field=index.field,
                 as_stored=index.as_stored,
                 definition=index.definition,
+                where=index.where,
             )
         )
+    if declared.expiry is not None:
+        from ..tables.expiring import Kinds  # late: in many programs nothing expires
+
+        times = declared.indexes[EXPIRES]
+        storage.expiring = Kinds(declared.expiry, times.key.name, times.get_key)
     if declared.feed is not None and slot.has_feed:
         _record_changes(store, catalogue, storage, slot.number, declared.feed)
     storage.find_indexes = _IndexFinder(store, catalogue, slot, known, declared)
@@ -663,7 +731,8 @@ class _IndexFinder:
         unwritable = found.unwritable
         if slot.feed is not None or declared.feed is not None:
             unwritable = unwritable or of_feed(slot, declared, older)
-        return FileIndexes(gone, self.unknown(slot), _adopted(slot), older, found.refused, unwritable)
+        undeletable = (unknown_referrers(slot, declared) or None) if slot.referred else None
+        return FileIndexes(gone, self.unknown(slot), _adopted(slot), older, found.refused, unwritable, undeletable)
 
     def unknown(self, slot: Slot) -> tuple[str, ...]:
         """The indexes of the file that this program does not maintain."""

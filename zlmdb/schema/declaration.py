@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Optional, TypeVar, get_args, 
 from uuid import UUID
 
 from ..keys import KeyCodec, key_codec
+from ..tables.expiry import Expiry
 from ..tables.index import DeclaredIndex
 from ..tables.indexstorage import IndexStorage
 from ..tables.keyfield import KeyField
@@ -22,6 +23,7 @@ from ..values.resolve import serializer
 
 if TYPE_CHECKING:
     from ..feed.policy import Feed
+    from ..query.following import Followed
     from ..values.description import Description
     from ..values.fields import Fields
 
@@ -31,6 +33,7 @@ class IndexForm(NamedTuple):
 
     *definition* is what the catalogue records. *field* is the attribute that *get_key* takes, if it takes one;
     *as_stored*: the key must be taken from the record as it is read. *storage* makes the entries.
+    *where* is the condition on the records in it, as it was read.
     """
 
     unique: bool
@@ -41,6 +44,7 @@ class IndexForm(NamedTuple):
     field: Optional[str]
     as_stored: bool
     storage: type[IndexStorage] = IndexStorage
+    where: Optional[Followed] = None
 
 
 class Declaration:
@@ -48,8 +52,8 @@ class Declaration:
 
     *strict*: its class determines the indexes. *shape* is the type of its values if *model* does not determine it.
     *vouched*: functions of the program create its values from the stored ones, so fields cannot be compared.
-    *key_field* is the field of the values that is their key. *feed*: how long the changes of the table are kept, if
-    they are recorded.
+    *key_field* is the field of the values that is their key. *was* are former names. *feed*: how long the changes of
+    the table are kept, if they are recorded.
     """
 
     def __init__(
@@ -68,6 +72,8 @@ class Declaration:
         vouched: bool = False,
         key_field: Optional[KeyField] = None,
         key_type: Any = Any,
+        was: tuple[str, ...] = (),
+        expiry: Optional[Expiry] = None,
         feed: Optional[Feed] = None,
     ) -> None:
         self.name = name
@@ -83,6 +89,10 @@ class Declaration:
         self.vouched = vouched
         self.key_field = key_field
         self.key_type = key_type
+        self.was = was
+        self.expiry = expiry
+        self.referred: set[tuple[str, str]] = set()  # the links to its records: their tables and names
+        self.linked = False  # whether some of the indexes are links
         self.feed = feed
         self._declared = indexes
 
@@ -146,6 +156,7 @@ def _form(index: DeclaredIndex[Any], model: Any) -> IndexForm:
         field=index._attribute(model),
         as_stored=not index._comes_back(model),
         storage=index._storage_class,
+        where=None if index._where is None else getattr(index._condition(model), "followed", None),
     )
 
 
@@ -175,6 +186,8 @@ def declaration(declared: Any, attribute: str, localns: Optional[Mapping[str, An
         names=names,
         key_field=None if not isinstance(cls._key_source, str) else KeyField(cls._key_source),
         key_type=key_type,
+        was=cls._table_was,
+        expiry=cls._expiry,
         feed=None if cls._feed is None else _policy(cls),
     )
 

@@ -19,7 +19,7 @@ from ..shown import shortened
 from ..store.transaction import Transaction
 from ..tables.selection import Selection
 from ..tables.table import Table
-from ..tables.tableclass import calling_locals
+from ..tables.tableclass import calling_locals, former_names
 from ..typeargs import type_arguments
 from ..values.plain import LIST_NUMBER, SET_NUMBER
 from .declaration import Declaration, declaration
@@ -56,10 +56,15 @@ class Several(Generic[K, V]):
     _txn: Transaction
     _number: ClassVar[Any]
     _table_name: ClassVar[Optional[str]] = None
+    _table_was: ClassVar[tuple[str, ...]] = ()
     _locals_seen: ClassVar[Optional[dict[str, Any]]] = None
 
-    def __init_subclass__(cls, *, name: Optional[str] = None, **kwargs: Any) -> None:
+    def __init_subclass__(
+        cls, *, name: Optional[str] = None, was: Union[str, tuple[str, ...], None] = None, **kwargs: Any
+    ) -> None:
         super().__init_subclass__(**kwargs)
+        if was is not None:
+            cls._table_was = former_names(was)
         if name is not None:
             cls._table_name = name
         cls._locals_seen = calling_locals(mentioned=vars(cls).get("__orig_bases__", ()))
@@ -95,6 +100,8 @@ class Several(Generic[K, V]):
             attribute: (Numbers, declaration(numbers[key, cls._number], name, names)),
             attribute + VALUES: (Entries, declaration(cls._entries(value), name + VALUES, names)),
         }
+        parts[attribute][1].was = cls._table_was
+        parts[attribute + VALUES][1].was = tuple([former + VALUES for former in cls._table_was])
         for _, part in parts.values():
             part.class_name, part.description = cls.__name__, (vars(cls).get("__doc__") or "").strip() or None
         return parts
@@ -439,6 +446,12 @@ class Taken(Reads[V]):
     def __bool__(self) -> bool:
         return bool(self._selection)
 
+    def last(self) -> Optional[V]:
+        """The last value; None when there is none."""
+        entry = self._selection.keys().last()
+        value: Optional[V] = None if entry is None else entry[1]
+        return value
+
     def count(self) -> int:
         """How many values there are."""
         return self._selection.count()
@@ -479,6 +492,16 @@ class Branch(Generic[K, V]):
     def first(self) -> Optional[tuple[K, V]]:
         """The first pair; None if there is none."""
         return next(iter(self), None)
+
+    def last(self) -> Optional[tuple[K, V]]:
+        """The last pair; None if there is none. O(log n)."""
+        key = self._keys.keys().last()
+        if key is None:
+            return None
+        table: Any = self._table
+        values: Values[K, V] = table[key]
+        value: Any = values.first() if self._keys._reverse else values.last()
+        return key, value
 
     def count(self) -> int:
         """The number of values in the range. O(number)."""

@@ -169,7 +169,7 @@ class Schema:
         unit = self._unit
         storage = undeclared(unit.txn._store, name, by_fields=by_fields)
         if storage is None:
-            raise KeyError(f"no table {name!r} in the file; {_nearest(name, list(self))}")
+            raise KeyError(f"no table {name!r} in the file; {nearest(name, list(self))}")
         table: Table[Any, Any] = Table._bound(unit.txn, storage)
         unit.txn._tables[name] = table
         unit.txn._mixed = True
@@ -188,7 +188,7 @@ class Schema:
                     f"{type(self).__name__!r} object has no attribute {name!r}"
                     + (f": tables {_WHERE}" if name in annotated_names(type(self)) else "")
                 )
-            error = AttributeError(f"{type(self).__name__} declares no table {name!r}; {_nearest(name, storages)}")
+            error = AttributeError(f"{type(self).__name__} declares no table {name!r}; {nearest(name, storages)}")
             error.name = name  # else Python 3.12 and later would add a suggestion of their own
             raise error
 
@@ -333,6 +333,13 @@ def _declarations(schema: type[Schema]) -> dict[str, tuple[type[Table[Any, Any]]
             setattr(schema, name, _Attribute(name))  # a method for programs of zlmdb <= 26 makes way
         found[name] = cls, declaration(hint, name, localns)
     _refuse_twins(schema, found)
+    for _, one in found.values():
+        for index in one._declared.values():
+            if index._links:
+                from .links import resolve  # late: few schemas have links
+
+                resolve(schema.__name__, found)
+                return found
     return found
 
 
@@ -357,7 +364,8 @@ def _refuse_twins(schema: type[Schema], found: Mapping[str, tuple[type[Table[Any
             )
 
 
-def _nearest(name: str, known: Any) -> str:
+def nearest(name: str, known: Any) -> str:
+    """Words for a message that misses *name*: the most similar one of those *known*."""
     import difflib  # late: for this message only
 
     close = difflib.get_close_matches(name, list(known), 1)

@@ -44,8 +44,9 @@ class Slot:
     class names, for information. *records*: the bytes from which it was read. *fields* describes the fields of the
     values' models (`values.description`), None if they are not recorded; *history* names the declarations that the
     table has had, the latest one last; *unsettled* is the migration that has stored records of a shape which the next
-    one has to complete. *feed*: ``{"after": number}``, if the changes of the table are recorded; its first change was
-    the one after *number*. With ``"ended"`` they were recorded.
+    one has to complete; *key_field* is the field of the values that is their key; *was* are former names; *referred*
+    names the links to its records, each as a table and its link. *feed*: ``{"after": number}``, if the changes of the
+    table are recorded; its first change was the one after *number*. With ``"ended"`` they were recorded.
     """
 
     def __init__(
@@ -64,6 +65,9 @@ class Slot:
         fields: Optional[dict[str, Any]] = None,
         history: Sequence[str] = (),
         unsettled: Optional[str] = None,
+        key_field: Optional[str] = None,
+        was: Sequence[str] = (),
+        referred: Sequence[Sequence[str]] = (),
         feed: Optional[dict[str, Any]] = None,
     ) -> None:
         self.name = name
@@ -80,6 +84,9 @@ class Slot:
         self.fields = fields
         self.history = list(history)
         self.unsettled = unsettled
+        self.key_field = key_field
+        self.was = list(was)
+        self.referred = referred
         self.feed = feed
 
     @property
@@ -97,8 +104,9 @@ class Slot:
         """The part that zlmdb 26 does not store, as a catalogue record."""
         record = {"key": self.key, "value": self.value, "model": self.model, "indexes": self.indexes,
                   "fields": self.fields, "history": self.history, "unsettled": self.unsettled,
+                  "key_field": self.key_field, "was": self.was, "referred": self.referred,
                   "feed": self.feed}  # fmt: skip
-        return {name: entry for name, entry in record.items() if entry not in (None, {}, [])}
+        return {name: entry for name, entry in record.items() if entry not in (None, {}, [], ())}
 
     def add_to_history(self, declaration: str) -> None:
         """Record *declaration* as the latest one."""
@@ -204,6 +212,9 @@ class TablesCatalogue:
         if adopted is not None:
             return Keyspace(b"t:" + adopted.encode(), b"")
         return Keyspace(f"i:{slot.name}:{name}".encode(), b"")
+
+    def moved_index(self, txn: Transaction, slot: Slot, name: str) -> None:
+        """Nothing: an index has no record but the definition of its table."""
 
     def add_index(
         self, txn: Transaction, slots: dict[str, Slot], slot: Slot, name: str, definition: dict[str, Any],
@@ -439,8 +450,15 @@ class ClassicCatalogue:
             number = slots[adopted].number
         else:
             number = self.allocate(txn, slots, reserved)
-            self._write_number(txn, number, uuid_of(f"{slot.name}:{name}"), f"{slot.class_name}.{name}", None)
+            self._write_index(txn, slot, name, number)
         slot.indexes[name] = {**definition, "slot": number}
+
+    def moved_index(self, txn: Transaction, slot: Slot, name: str) -> None:
+        """Record the number of an index of *slot*, which has got another name."""
+        self._write_index(txn, slot, name, slot.indexes[name]["slot"])
+
+    def _write_index(self, txn: Transaction, slot: Slot, name: str, number: int) -> None:
+        self._write_number(txn, number, uuid_of(f"{slot.name}:{name}"), f"{slot.class_name}.{name}", None)
 
     def attached(self, txn: Transaction, name: str) -> dict[str, dict[str, Any]]:
         """None: a classic file does not record the indexes of a map."""
@@ -467,6 +485,8 @@ class ClassicCatalogue:
                 found[slot_prefix(slot.number)] = f"the indexes {', '.join(slot.indexes)}"
             elif slot.fields is not None:
                 found[slot_prefix(slot.number)] = "the fields of its values"
+            elif slot.referred:
+                found[slot_prefix(slot.number)] = "links to its records"
             entries = [one for one in slot.indexes.values() if "table" not in one]
             found.update((slot_prefix(one["slot"]), "the records of the index") for one in entries if "slot" in one)
         return found
@@ -545,9 +565,13 @@ def _slot_of(name: str, record: dict[str, Any], records: tuple[Optional[bytes], 
     uuid = record.get("uuid")
     for index, definition in record.get("indexes", {}).items():
         _check_texts([("index", index), ("table", definition.get("table"))])  # AttributeError for what is no definition
-    texts = ("name", "description", "key", "value", "model", "unsettled")
-    history, fields = record.get("history", ()), record.get("fields")
-    _check_texts([*[(member, record.get(member)) for member in texts], *zip(("history",) * len(history), history)])
+    texts = ("name", "description", "key", "value", "model", "unsettled", "key_field")
+    history, fields, was = record.get("history", ()), record.get("fields"), record.get("was", ())
+    lists = [*zip(("history",) * len(history), history), *zip(("was",) * len(was), was)]
+    _check_texts([*[(member, record.get(member)) for member in texts], *lists])
+    referred: Any = record.get("referred", ())
+    if referred:
+        referred = [[str(table), str(link)] for table, link in referred]
     return Slot(
         name=name,
         number=int(record.get("slot", 0)),
@@ -563,6 +587,9 @@ def _slot_of(name: str, record: dict[str, Any], records: tuple[Optional[bytes], 
         fields=None if fields is None else checked_description(fields),
         history=history,
         unsettled=record.get("unsettled"),
+        key_field=record.get("key_field"),
+        was=was,
+        referred=referred,
         feed=None if record.get("feed") is None else checked_feed(record["feed"]),
     )
 

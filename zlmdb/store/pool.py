@@ -20,7 +20,7 @@ from .blocks import COUNTS_REFERENCES
 T = TypeVar("T")
 
 references: Callable[[Any], int] = getattr(sys, "getrefcount", lambda _: 0)
-_MOST_IDLE = 64
+_MOST_IDLE = 256  # for so many threads
 _TRIES = 1
 
 

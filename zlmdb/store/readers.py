@@ -84,10 +84,16 @@ def _origin(transaction: Any) -> str:
     return f"{code.co_filename}:{line}"
 
 
+def shown_with_origin(transaction: Any) -> str:
+    """A transaction with the line that began it, as far as that is known."""
+    begun = getattr(transaction, "_opener", None) is not None and transaction._begun
+    return f"{transaction!r}, begun at {_origin(transaction)}" if begun else repr(transaction)
+
+
 def _reading(live: Mapping[int, Any]) -> list[Any]:
     """The read transactions of this process. Those that are about to begin are known to the store, but read nothing."""
     transactions = [ref() for ref in list(live.values())]
-    return [one for one in transactions if one is not None and not one._write and one._begun]
+    return [one for one in transactions if one is not None and not one._write and not one._brief and one._begun]
 
 
 def readers(slots: Iterable[tuple[int, Optional[int]]], live: Mapping[int, Any]) -> list[Reader]:

@@ -24,7 +24,7 @@ from . import layout
 from .blocks import COUNTS_REFERENCES, clear_frames
 from .gate import Gate
 from .layout import TRAITS, Layout, Traits, shown_space
-from .readers import Ages
+from .readers import Ages, shown_with_origin
 from .writerlock import Claim, WriterLock
 
 R = TypeVar("R")
@@ -125,6 +125,7 @@ class Store:
         self.env = env
         self.contents = None
         self.look_at = time.monotonic() + _LOOK_AGAIN
+        self.clock = time.time
         self._era = (-1, self._era[1])  # the file may be another
 
     def fail(self, error: Exception, **details: Any) -> NoReturn:
@@ -710,7 +711,9 @@ class Store:
     def close(self) -> None:
         """Close the environment. Raises `DatabaseInUse` when transactions are open."""
         self.end_leftovers()
-        in_use = [repr(live) for live in self._alive() if live.active]  # texts: whoever has one keeps it open
+        in_use = [
+            shown_with_origin(live) for live in self._alive() if live.active
+        ]  # texts: whoever has one keeps it open
         if in_use:
             shown = ", ".join(in_use[:_SHOWN]) + (", ..." if len(in_use) > _SHOWN else "")
             raise errors.DatabaseInUse(

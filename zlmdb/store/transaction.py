@@ -52,6 +52,7 @@ class Transaction:
         "_block",
         "_buffers",
         "_changes",
+        "_deferred",
         "_dels",
         "_edited",
         "_era",
@@ -65,6 +66,7 @@ class Transaction:
         "_instruction",
         "_is_forked",
         "_mixed",
+        "_now",
         "_opener",
         "_outer",
         "_puts",
@@ -84,6 +86,7 @@ class Transaction:
     )  # fmt: skip
 
     PUT, DEL = 1, 2  # for programs of zlmdb <= 26
+    _brief = False  # it lasts for one operation only, and nobody can forget it
 
     def __init__(
         self, store: Store, write: bool = False, buffers: bool = False, stats: Optional[TransactionStats] = None,
@@ -102,6 +105,7 @@ class Transaction:
         self._tables: dict[Any, Any] = {}
         self._scans: Optional[Scans] = None
         self._hooks: list[Callable[[bool], object]] = []
+        self._deferred: Optional[dict[Any, None]] = None  # what is checked before the commit: see `tables.links`
         self._index_hooks: list[Callable[[Any, Sequence[str]], object]] = []  # called when `indexes_changed`
         self._views: list[memoryview] = []
         self._block: Optional[weakref.ref[Leave]] = None
@@ -113,6 +117,7 @@ class Transaction:
         self._mixed = False  # *tables* has others than the attributes of the schema object, or that has others
         self._unit: Any = None  # what it is part of, and waits in for its next use: see `pool`
         self._since = 0.0  # when it began; 0 while it is not open
+        self._now = 0.0, 0.0  # *_since*, and the time when a table asked for it: see `tables.expiring`
         self._changes = self._puts = self._dels = self._thread = 0
         self._sequence = -1  # that of the store when it began: no handles of before then can be used
         store.live[id(self)] = weakref.ref(self)
@@ -196,6 +201,7 @@ class Transaction:
         self._error, self._puts, self._dels, self._told = None, 0, 0, None  # those of the transaction before
         if self._hooks:
             self._hooks = []
+        self._deferred = None
         if store.wanted or store.pending:
             store.open_wanted(self._timeout)
         store.writer.acquire(self._timeout, self._hold)
@@ -239,6 +245,8 @@ class Transaction:
                 f"an error in the middle of a write broke the transaction, which can only be aborted, nothing was "
                 f"stored: {error!r}"
             ) from error
+        if self._deferred is not None:
+            self._check_deferred()
         try:
             if self._puts and self._store.limited:
                 self._store.require_room(raw, self._sequence, {})
@@ -256,6 +264,15 @@ class Transaction:
         self._end()
         if hooks:
             committed(hooks)
+
+    def _check_deferred(self) -> None:
+        """Check what was put off until the commit; if it raises, nothing is stored."""
+        try:
+            for link, own in self._deferred or ():
+                link.check_deferred(self, own)
+        except BaseException:
+            self.abort()
+            raise
 
     def _commit_failed(self, raw: Any, error: BaseException) -> NoReturn:
         if isinstance(error, Exception):

@@ -11,9 +11,10 @@ import mmap
 import os
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Optional, Protocol
+from typing import TYPE_CHECKING, Any, Optional, Protocol
 from weakref import ref
 
 from .. import errors
@@ -29,6 +30,7 @@ except ImportError:  # Windows: within the process only
     fcntl = None  # type: ignore[assignment]
 
 _get_ident = threading.get_ident
+_clock = time.monotonic
 
 PATIENCE = 1.0
 """Seconds after which a wait for another writer is logged."""
@@ -42,6 +44,11 @@ _LOOKS = 30
 """So often a wait for another process only gives way: most write transactions end sooner than a sleep would."""
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.00005, 0.05
+
+_TURN = 0.001
+"""Seconds that a thread writes while others wait. To hand the lock over takes as long as several short transactions."""
+
+_GIVE_WAY = 0.002  # seconds that a thread which was called has for itself to take the lock
 
 
 class Holder(Protocol):
@@ -59,10 +66,11 @@ class Holder(Protocol):
 class Hold:
     """A claim to the lock, by a *thread* for a *holder*, which it does not keep alive unless it is *kept*."""
 
-    __slots__ = ("holder", "kept", "thread")
+    __slots__ = ("called", "holder", "kept", "thread")
 
     def __init__(self, holder: Optional[Holder] = None) -> None:
         self.thread = 0
+        self.called: Any = None  # a lock that is released to wake the thread
         self.holder: Callable[[], Optional[Holder]] = _nobody if holder is None else ref(holder)
         self.kept: Optional[Holder] = None
 
@@ -76,6 +84,10 @@ class WriterLock:
 
     Within the process a dict is the lock: `dict.setdefault` claims it and records the holder in one step, which no
     exception can interrupt, so no claim is ever without a holder.
+
+    A thread that comes again at once takes the lock before one that has to be woken. So the others wait until its turn
+    is over. Then the one that has waited longest is called, and the rest give way to it for a moment; nothing is lost
+    if an interrupt keeps it from coming.
     """
 
     def __init__(self, path: Optional[str], like: Optional[str] = None) -> None:
@@ -83,8 +95,9 @@ class WriterLock:
         self.path = path
         self._like = like
         self._claims: dict[int, Hold] = {}  # at most one, at 0
-        self._changed = threading.Condition()
-        self._waiting = 0
+        self._waiters: deque[Hold] = deque()
+        self._next: Optional[Hold] = None  # who was called
+        self._turn = 0.0  # when that was
         self._file: Optional[int] = None
         self._name: Optional[mmap.mmap] = None  # the lock file as memory: who holds it
         self._signature = b"%-20d" % os.getpid()  # a forked child makes a lock of its own
@@ -103,8 +116,8 @@ class WriterLock:
         """
         hold.thread = _get_ident()
         start = None
-        if self._claims.setdefault(0, hold) is not hold:
-            start = time.monotonic()
+        if self._next is not None or self._claims.setdefault(0, hold) is not hold:
+            start = _clock()
             self._wait_for_thread(hold, timeout)
         if self.path is not None and fcntl is not None:
             try:
@@ -114,7 +127,7 @@ class WriterLock:
                 try:
                     fcntl.flock(file, _TRY)
                 except BlockingIOError:
-                    self._wait_for_process(file, time.monotonic() if start is None else start, timeout)
+                    self._wait_for_process(file, _clock() if start is None else start, timeout)
                 name = self._name
                 if name is None or name[:_SIZE] != self._signature:
                     self._sign(file)
@@ -128,9 +141,8 @@ class WriterLock:
             if self._file is not None and fcntl is not None:
                 fcntl.flock(self._file, fcntl.LOCK_UN)
             del self._claims[0]
-            if self._waiting:
-                with self._changed:
-                    self._changed.notify()
+            if self._waiters:
+                self._call(_clock() - _TURN)
 
     def check_file(self, timeout: Optional[float]) -> None:
         """While this thread has the lock: if the lock file was removed or replaced, lock what others lock now.
@@ -144,7 +156,7 @@ class WriterLock:
         self.close()
         file = self._file = self._opened(self.path)
         if not _locked(file):
-            self._wait_for_process(file, time.monotonic(), timeout)
+            self._wait_for_process(file, _clock(), timeout)
         self._sign(file)
 
     def end_leftovers(self) -> None:
@@ -167,34 +179,56 @@ class WriterLock:
         if file is not None:
             os.close(file)
 
-    def _wait_for_thread(self, hold: Hold, timeout: Optional[float]) -> None:
-        deadline = None if timeout is None else time.monotonic() + timeout
-        logged = False
-        while True:
-            self.end_leftovers()
-            other = self._claims.setdefault(0, hold)
-            if other is hold:
-                return
-            if other.thread == hold.thread:
-                raise errors.NestedTransaction(
-                    "this thread has a write transaction open already, and would wait for itself forever: "
-                    "use txn.savepoint() inside it"
-                )
-            left = PATIENCE if deadline is None else deadline - time.monotonic()
-            if left <= 0:
-                raise self._timeout(timeout, f"thread {other.thread} of this process")
-            if not self._wait(min(left, PATIENCE)) and not logged and left >= PATIENCE:
-                log.warning("waiting for thread %s of this process to end its write transaction", other.thread)
-                logged = True
+    def _call(self, since: float) -> None:
+        """Wake the thread that has waited longest, unless the last one was called after *since*."""
+        if self._turn <= since:
+            with suppress(IndexError):
+                self._next = called = self._waiters.popleft()
+                self._turn = since + _TURN
+                _wake(called)
 
-    def _wait(self, seconds: float) -> bool:
-        """Wait until the lock is released, *seconds* at most; whether it was."""
-        with self._changed:
-            self._waiting += 1  # before the look, so that whoever releases it after the look notifies
-            try:
-                return 0 not in self._claims or self._changed.wait(seconds)
-            finally:
-                self._waiting -= 1
+    def _wait_for_thread(self, hold: Hold, timeout: Optional[float]) -> None:
+        start = _clock()
+        deadline = None if timeout is None else start + timeout
+        logged = False
+        if hold.called is None:
+            hold.called = threading.Lock()
+        hold.called.acquire(False)
+        try:
+            while True:
+                self.end_leftovers()
+                now = _clock()
+                if self._next is None or self._next is hold or now - self._turn > _GIVE_WAY:
+                    other = self._claims.setdefault(0, hold)
+                    if other is hold:
+                        return
+                else:
+                    other = self._claims.get(0, self._next)
+                if other.thread == hold.thread:
+                    raise errors.NestedTransaction(
+                        "this thread has a write transaction open already, and would wait for itself forever: "
+                        "use txn.savepoint() inside it"
+                    )
+                if deadline is not None and now >= deadline:
+                    raise self._timeout(timeout, f"thread {other.thread} of this process")
+                if now - start >= PATIENCE and not logged:
+                    log.warning("waiting for thread %s of this process to end its write transaction", other.thread)
+                    logged = True
+                self._wait(hold, None if deadline is None else deadline - now)
+        finally:
+            if self._next is hold or _clock() - self._turn > _GIVE_WAY:
+                self._next = None
+            with suppress(ValueError):
+                self._waiters.remove(hold)
+            with suppress(IndexError):  # it is the first one now, and looks more often
+                _wake(self._waiters[0])
+
+    def _wait(self, hold: Hold, most: Optional[float]) -> None:
+        """Wait until *hold* is called, *most* seconds if given. The first one in the queue looks often."""
+        if hold not in self._waiters:
+            self._waiters.append(hold)
+        pause = _TURN if self._waiters[0] is hold else _LONGEST_PAUSE
+        hold.called.acquire(timeout=pause if most is None else min(pause, most))
 
     def _wait_for_process(self, file: int, start: float, timeout: Optional[float]) -> None:
         pause, logged = _FIRST_PAUSE, False
@@ -203,7 +237,7 @@ class WriterLock:
             if _locked(file):
                 return
         while not _locked(file):
-            waited = time.monotonic() - start
+            waited = _clock() - start
             if timeout is not None and waited >= timeout:
                 raise self._timeout(timeout, self._other_process())
             if waited > PATIENCE and not logged:
@@ -289,6 +323,11 @@ class Claim:
             self._leave()
         else:
             self._hold.kept = self
+
+
+def _wake(hold: Hold) -> None:
+    with suppress(RuntimeError):  # it was woken already
+        hold.called.release()
 
 
 def is_alive(thread: int) -> bool:

@@ -25,6 +25,10 @@ def delete(selection: Selection[Any, Any]) -> int:
     keys = list(selection._run(ENGINE_KEYS))
     if not keys:
         return 0
+    if table._storage.referrers:
+        from .removal import remove  # late: few tables have links to them
+
+        return remove(table, keys)
     with table._txn._statement():
         return sum([table._remove(key) for key in keys])
 

@@ -11,7 +11,9 @@ from types import GenericAlias
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Optional, TypeVar, Union, get_args, get_origin, overload
 from uuid import UUID
 
-from ..keys import KeyCodec, key_codec
+from ..keys import KeyCodec, TupleKey, key_codec
+from ..keys.descending import DescendingKey
+from ..query import Descending
 from ..typeargs import UNIONS, field_types, present_type
 from ..values.base import is_a, is_free
 from .indexstorage import IndexStorage
@@ -20,6 +22,7 @@ from .indexview import IndexView, UniqueIndexView
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from .indexkinds.partial import Where
     from .table import Table
 
 _FIELD_LISTS = ("__dataclass_fields__", "__attrs_attrs__", "__struct_fields__", "__pydantic_fields__", "_fields")
@@ -33,18 +36,25 @@ class DeclaredIndex(Generic[I]):
     """The common part of `Index` and `UniqueIndex`: the declaration of an index on a table class."""
 
     _unique = False
+    _links = False  # whether it is a link to another table
     _each = False
+    _down: tuple[bool, ...] = ()  # of each field, whether the greatest comes first
     _texts: tuple[tuple[str, ...], ...] = ()  # the named transforms of each field; empty where there are none
 
     def __init__(
         self,
-        field_or_fn: Union[str, Callable[[Any], Optional[I]]],
+        field_or_fn: Union[str, Descending, Callable[[Any], Optional[I]]],
         /,
-        *fields: str,
+        *fields: Union[str, Descending],
         version: Optional[int] = None,
         table: Union[UUID, str, None] = None,
         key: Any = None,
+        where: Optional[Callable[[Any], Any]] = None,
     ) -> None:
+        if where is not None and table is not None:
+            raise TypeError("an index that uses a table of zlmdb 26 has all records, and takes no where=")
+        self._where = where
+        self._read_where: Optional[tuple[Any, Where]] = None
         if callable(field_or_fn):
             if version is None or fields:
                 raise TypeError(
@@ -54,7 +64,7 @@ class DeclaredIndex(Generic[I]):
             self._fields: tuple[str, ...] = ()
         else:
             self._function = None
-            self._fields = (field_or_fn, *fields)
+            self._fields = tuple([self._direction(field) for field in (field_or_fn, *fields)])
             if "(" in "".join(self._fields):
                 self._read_texts()
         self._version = version
@@ -66,6 +76,11 @@ class DeclaredIndex(Generic[I]):
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
         self._owner = owner
+
+    def _direction(self, field: Union[str, Descending]) -> str:
+        """The name of *field*, after its direction was noted."""
+        self._down = (*self._down, isinstance(field, Descending))
+        return str(field.value) if isinstance(field, Descending) else field
 
     def _read_texts(self) -> None:
         """Take the named transforms of texts from the fields."""
@@ -79,9 +94,18 @@ class DeclaredIndex(Generic[I]):
         """The codec of the index key: of ``key=``, of the type argument, or of the fields in *model*."""
         declared = self._declared(model)
         try:
-            return key_codec(declared)
+            codec = key_codec(declared)
         except TypeError as error:
             raise TypeError(f"index {self._name!r}: {error}") from error
+        return self._turned(codec) if True in self._down else codec
+
+    def _turned(self, codec: KeyCodec[Any]) -> KeyCodec[Any]:
+        """*codec* with the parts of descending fields the other way round."""
+        if len(self._down) == 1:
+            return DescendingKey(codec)
+        if not isinstance(codec, TupleKey) or len(codec.parts) != len(self._down):
+            raise TypeError(f"index {self._name!r}: its key type {codec.name} has not a part for each of its fields")
+        return TupleKey([DescendingKey(part) if down else part for part, down in zip(codec.parts, self._down)])
 
     def _declared(self, model: Any) -> Any:
         """The type of the index key."""
@@ -195,13 +219,23 @@ class DeclaredIndex(Generic[I]):
 
     def _getter(self, model: Any) -> Callable[[Any], Any]:
         """The function that takes the index key from a value."""
-        if self._function is not None:
-            return self._function
-        if not self._texts:
-            return self._taker(model)
-        from .indexkinds.fieldtexts import with_texts  # late, as above
+        take = self._taker(model) if self._function is None else self._function
+        if self._texts:
+            from .indexkinds.fieldtexts import with_texts  # late, as above
 
-        return with_texts(self._taker(model), self._texts)
+            take = with_texts(take, self._texts)
+        where = self._condition(model)
+        return take if where is None else where.limited(take)
+
+    def _condition(self, model: Any) -> Optional[Where]:
+        """The condition on records of *model* that are in the index. Raises `TypeError` if it cannot be used."""
+        if self._where is None:
+            return None
+        if self._read_where is None or self._read_where[0] is not model:
+            from .indexkinds.partial import Where  # late: few programs have such an index
+
+            self._read_where = model, Where(self._name, self._where, model, self._locals, self._version)
+        return self._read_where[1]
 
     def _taker(self, model: Any) -> Callable[[Any], Any]:
         """The function that takes the fields from a value."""
@@ -215,16 +249,20 @@ class DeclaredIndex(Generic[I]):
 
     def _attribute(self, model: Any) -> Optional[str]:
         """The attribute that `getter` takes; None where it does something else."""
-        if len(self._fields) != 1 or self._texts or not _has_attributes(model):
+        if len(self._fields) != 1 or self._texts or self._where is not None or not _has_attributes(model):
             return None
         name = self._fields[0]
         return name if name.isidentifier() and not iskeyword(name) else None
 
     def _comes_back(self, model: Any) -> bool:
         """Whether a record that is read certainly has the index key of the object that was stored."""
-        return self._function is None and all([self._field_comes_back(model, field) for field in self._fields])
+        if self._function is not None or not all([self._field_comes_back(model, field) for field in self._fields]):
+            return False
+        where = self._condition(model)
+        asked = [] if where is None else where.fields()
+        return asked is not None and all([self._field_comes_back(model, field, each=False) for field in asked])
 
-    def _field_comes_back(self, model: Any, field: str) -> bool:
+    def _field_comes_back(self, model: Any, field: str, *, each: Optional[bool] = None) -> bool:
         if not _has_attributes(model) or _changes_fields(get_origin(model) or model):
             return False
         name, _, rest = field.partition(".")
@@ -233,8 +271,8 @@ class DeclaredIndex(Generic[I]):
         except (NameError, TypeError):
             return False
         if rest:
-            return found is not None and self._field_comes_back(found, rest)
-        if self._each and found is not None:
+            return found is not None and self._field_comes_back(found, rest, each=each)
+        if (self._each if each is None else each) and found is not None:
             found = self._element_type(field, found)
         return _comes_back(found)
 
@@ -246,6 +284,9 @@ class DeclaredIndex(Generic[I]):
         kind: dict[str, Any] = {"each": True} if self._each else {}
         if self._texts:
             kind["texts"] = [list(names) for names in self._texts]
+        where = self._condition(model)
+        if where is not None:
+            kind.update(where.definition)
         return {"unique": self._unique, "key": self._declared_key(model).name, **source, **kind}
 
     @property
@@ -271,20 +312,28 @@ class Index(DeclaredIndex[I]):
     With *each*, the field is a list, set or tuple, or the function returns one, and each of its elements leads to the
     record: ``by_tag = Index[str]("tags", each=True)``. The key type is that of the elements.
 
+    ``desc("year")`` in place of a field has the greatest first: ``Index[tuple[str, int]]("country", desc("year"))``
+    serves ``order_by(lambda b: (b.country, desc(b.year)))``.
+
+    With *where*, a function of the record as in a query, only the records for which it is true are in the index:
+    ``by_due = Index[date]("due", where=lambda task: task.state == "open")``. A function that zlmdb cannot analyse
+    completely needs a *version*.
+
     On a table the attribute is an `IndexView`.
     """
 
     def __init__(
         self,
-        field_or_fn: Union[str, Callable[[Any], Any]],
+        field_or_fn: Union[str, Descending, Callable[[Any], Any]],
         /,
-        *fields: str,
+        *fields: Union[str, Descending],
         version: Optional[int] = None,
         table: Union[UUID, str, None] = None,
         key: Any = None,
+        where: Optional[Callable[[Any], Any]] = None,
         each: bool = False,
     ) -> None:
-        super().__init__(field_or_fn, *fields, version=version, table=table, key=key)
+        super().__init__(field_or_fn, *fields, version=version, table=table, key=key, where=where)
         self._each = bool(each)
         if each and (fields or self._texts or table is not None):
             raise TypeError("each=True takes one field as it is, or a function, and no table of zlmdb 26")

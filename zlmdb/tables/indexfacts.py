@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Any, Optional
 
 from ..keys import TupleKey
+from ..keys.descending import DescendingKey
 from ..keys.registry import DECIMAL, PLAIN
 from ..query.following import Following
 from ..query.following.known import Known
-from ..query.plan import ELEMENT, KEY, IndexFacts, Part, is_present
+from ..query.plan import ELEMENT, KEY, Asking, IndexFacts, Part, conjuncts, is_present
 from .indexstorage import IndexStorage
 from .storage import Storage
 
@@ -40,12 +41,21 @@ def index_facts(index: IndexStorage, storage: Storage[Any, Any], following: Foll
     find = _element_part if index.several else _part
     texts: Sequence[Sequence[str]] = definition.get("texts") or [()] * len(fields)
     parts = [find(following, *one) for one in zip(fields, texts, kinds)]
-    found = [part for part in parts if part is not None]
+    down = [isinstance(part, DescendingKey) for part in (codec.parts if isinstance(codec, TupleKey) else (codec,))]
+    found = [part._replace(descending=one) for part, one in zip(parts, down) if part is not None]
     if len(found) != len(parts):
         return None
     if not _vouches(storage.value.name):  # there may be None where the class says there is not
         found = [part._replace(present=False) for part in found]
-    return IndexFacts(index.name, tuple(found), index.unique, several=index.several)
+    return IndexFacts(index.name, tuple(found), index.unique, several=index.several, where=_where(index))
+
+
+def _where(index: IndexStorage) -> tuple[Asking, ...]:
+    """What is true of all records in a partial index."""
+    where = index.where
+    if where is None:
+        return ()
+    return tuple([Asking(node, where.parameters, keyed=False) for node in conjuncts(where.node)])
 
 
 def _part(following: Following, path: str, texts: Sequence[str], kind: Any) -> Optional[Part]:
@@ -81,6 +91,8 @@ def _kinds(codec: Any) -> Optional[tuple[Any, ...]]:
 
 
 def _kind(codec: Any) -> Any:
+    if isinstance(codec, DescendingKey):
+        codec = codec.inner
     if codec is DECIMAL:
         from decimal import Decimal
 

@@ -11,7 +11,8 @@ class IndexState(NamedTuple):
     """The indexes of a bound table; replaced as a whole when one of them changes.
 
     *kept* are maintained with the records. *missing* are in the file and not maintained, so the table must not be
-    written to; nor if it is *barred*, because its records have another shape. *handles* are those of *kept*, if the
+    written to; nor if it is *barred*, because its records have another
+    shape, or because of links to them that only the general form knows. *handles* are those of *kept*, if the
     generated functions know these indexes.
     """
 

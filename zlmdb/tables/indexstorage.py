@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple, Optional
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Optional
 
 from .. import errors
 from ..keys import KeyCodec, TupleKey
 from ..shown import shortened
 from ..store.ranges import TOP, after
 from .storage import Storage
+
+if TYPE_CHECKING:
+    from ..query.following import Followed
 
 
 class IndexStorage:
@@ -26,7 +29,7 @@ class IndexStorage:
     several records may have one unique key: the entry then belongs to one of them. *table* is the name of the table;
     without one, *storage* is called ``table.index``. *field*: *get_key* takes the attribute of that name. *as_stored*:
     the index key is taken from the record as it is read, which may differ from the given object. *definition* is what
-    the program declares and the file records.
+    the program declares and the file records; *where* is the condition on the records in a partial index.
     """
 
     several: ClassVar[bool] = False
@@ -48,10 +51,12 @@ class IndexStorage:
         field: Optional[str] = None,
         as_stored: bool = False,
         definition: Mapping[str, Any] = MappingProxyType({}),
+        where: Optional[Followed] = None,
     ) -> None:
         self.name = name
         self.as_stored = as_stored
         self.definition = definition
+        self.where = where
         self.storage = storage
         self.unique = unique
         self.get_key = get_key

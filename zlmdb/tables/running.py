@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NoReturn, Optional
 
@@ -15,7 +15,7 @@ from ..query.explained import Plan
 from ..query.following import Followed, spelled
 from ..query.following.known import PLAIN as SETTLED
 from ..query.following.nodes import Called
-from ..query.loops import Programs
+from ..query.loops import KEPT, Programs
 from ..query.ordering import checked, first_of, sliced
 from ..query.plan import (
     CAP,
@@ -31,6 +31,7 @@ from ..query.plan import (
     ordered_by,
     reasons,
 )
+from ..query.prepared import Prepared
 from ..query.scanned import Scanned
 from ..query.translated import Give, translated, want_of
 from ..query.want import Want
@@ -72,8 +73,11 @@ class Running:
         self.order = query.order if ordered else None
         self._bounds: Optional[dict[str, BoundIndex]] = None
         self._known_ranges: dict[int, tuple[Access, list[Range]]] = {}  # with the access, so that its id stays its own
-        for followed in (*query.where, *(() if self.order is None else (self.order,))):
-            self.settle(followed)
+        self._known_entries: dict[int, tuple[Access, list[Any]]] = {}
+        self._functions = query.where if self.order is None else (*query.where, self.order)
+        for followed in self._functions:
+            if followed.reading.to_check > 0:
+                self.settle(followed)
 
     def settle(self, followed: Followed) -> None:
         """Compare what following a new function gave with what the function gives, of the first records."""
@@ -108,22 +112,48 @@ class Running:
     ) -> Iterator[Any]:  # fmt: skip
         """The rows, with an order each beside its sort key."""
         query, selection = self.query, self.selection
+        functions = [*self._functions]
         for give in gives:
             if isinstance(give, Followed):
                 self.settle(give)
-        want = want_of(tuple(gives), self.programs, one=one)
+                functions.append(give)
+        prepared = self._prepared(functions, gives, one)
         skip, limit = query.skip, selection._limit
         choice = self.choice()
+        ordered = choice.order is not None
+        rows = self._loop(
+            prepared, functions, self._scan_of(choice) if choice.order is None else self._order_scan(choice.order)
+        )
         if self.order is None:
-            return sliced(self._loop(want, self._scan_of(choice)), skip, limit)
-        key = want_of((self.order,), self.programs, one=True)
-        pair = Want((key.parts[0] if key.one else key, want), one=False)
-        if choice.order is not None:
-            pairs = self._loop(pair, self._order_scan(choice.order))
-            rows = sliced(pairs if behind is None else filter(behind, pairs), skip, limit)
-            return iter(list(rows)) if self.table._txn._write else rows
-        pairs = self._loop(pair, self._scan_of(choice))
-        return self._sorted(pairs if behind is None else filter(behind, pairs), skip, limit)
+            return sliced(rows, skip, limit)
+        if behind is not None:
+            rows = filter(behind, rows)
+        if not ordered:
+            return self._sorted(rows, skip, limit)
+        rows = sliced(rows, skip, limit)
+        return iter(list(rows)) if self.table._txn._write else rows
+
+    def _prepared(self, functions: Sequence[Followed], gives: Sequence[Give], one: bool) -> Prepared:
+        """The loop for *functions*, those of *gives* among them, and what it needs."""
+        programs = self.programs
+        key: Any = None
+        if programs.columns is None and all([followed.reading.trusted for followed in functions]):
+            fixed = [None if isinstance(give, Followed) else give for give in gives]
+            key = (one, self.order is None, *fixed, *[followed.reading for followed in functions])
+            found: Optional[Prepared] = programs.prepared.get(key)
+            if found is not None:
+                return found
+        want = want_of(tuple(gives), programs, one=one)
+        if self.order is not None:
+            sort_key = want_of((self.order,), programs, one=True)
+            want = Want((sort_key.parts[0] if sort_key.one else sort_key, want), one=False)
+        condition, asked = translated(self.query.where, programs)
+        found = Prepared(functions, condition, asked, want, programs)
+        if key is not None:
+            if len(programs.prepared) >= KEPT:
+                programs.prepared.clear()
+            programs.prepared[key] = found
+        return found
 
     def _sorted(self, pairs: Iterator[tuple[Any, Any]], skip: int, limit: Optional[int]) -> Iterator[Any]:
         """Rows that come with a sort key, sorted. Nothing is read before the first is asked for."""
@@ -136,21 +166,17 @@ class Running:
         order = self.order
         return order is not None and order.node.known.cls in _TOTAL and not order.node.known.optional
 
-    def _loop(self, want: Want, scan_of: Any) -> Iterator[Any]:
-        txn, storage, programs = self.table._txn, self.storage, self.programs
-        condition, asked = translated(self.query.where, programs)
-        values, stored = programs.constants(condition)
-        given = [] if condition is None else [compare.value for compare in condition._compares()]
-        arguments = [argument for one in (*asked, *want.asked) for argument in one.arguments()]
-        picked = isinstance(scan_of, partial)
+    def _loop(self, prepared: Prepared, functions: Sequence[Followed], scan_of: Any) -> Iterator[Any]:
+        txn, storage = self.table._txn, self.storage
         # In a read transaction an error finds the record by itself, where a cursor stands at it.
-        keyed = want.keyed or txn._write or picked or any([one.keyed for one in asked])
-        loop = programs.loop(condition, stored, asked, want, keyed, txn.buffers)
-        failed = partial(self._failed, [*(one.followed for one in (*asked, *want.asked))])
-        return loop(scan_of, storage.load, storage.load_key, failed, *given, *values, *arguments)
+        keyed = prepared.keyed or txn._write or isinstance(scan_of, partial)
+        failed = partial(self._failed, functions, prepared)
+        loop = prepared.loop(keyed, txn.buffers)
+        return loop(scan_of, storage.load, storage.load_key, failed, *prepared.arguments(functions))
 
     def _failed(
-        self, functions: Sequence[Followed], error: Exception, key: Any, data: Any, scan: Optional[Scanned]
+        self, functions: Sequence[Followed], prepared: Prepared, error: Exception, key: Any, data: Any,
+        scan: Optional[Scanned],
     ) -> NoReturn:  # fmt: skip
         """Raise what *error* means; of a record read by single fields, that it is broken."""
         selection, columns = self.selection, self.programs.columns
@@ -158,7 +184,7 @@ class Running:
             selection._failed(error, key, data, scan)
         if key is None and scan is not None:  # the loop had no need of keys
             key, data = scan.current()
-        if self._raises_it(functions, error, key, data):
+        if self._raises_it(prepared.called(functions), error, key, data):
             raise error
         try:
             selection._failed(error, key, data)
@@ -195,17 +221,29 @@ class Running:
     def choice(self) -> Choice:
         """The indexes to use."""
         selection, query = self.selection, self.query
-        if not selection._plain or not (query.where or self.order is not None):
+        if not selection._plain or not self._functions:
             return Choice()
         indexes = self._facts()
+        known = self.programs.known_choices
+        keeps = self.order is None and self.programs.known_accesses is not None
+        key = tuple([followed.reading for followed in query.where]) if keeps else ()
+        access: Optional[Access] = known.get(key)
+        if access is not None and all([reading.trusted for reading in key]):
+            access = access.renewed(query.where)
+            if access is not None and self._measure(access, 0) is not None:
+                return Choice((access,))
         order: Optional[tuple[Subject, ...]] = None
         if self.order is not None and not selection._reverse and self._is_whole():
             order = ordered_by(self.order.node, self.order.keyed)
         if not indexes:
             return Choice()
-        askings = [Asking(one.node, one.parameters, one.keyed) for one in query.where]
+        askings = [Asking(one.node, one.parameters, one.keyed, number=n) for n, one in enumerate(query.where)]
         limit = None if selection._limit is None else selection._limit + query.skip
-        return choose(Question(askings, indexes, self._total(), order, limit), self._measure)
+        question = Question(askings, indexes, self._total(), order, limit, self.programs.known_accesses)
+        choice = choose(question, self._measure)
+        if key and [one.rank for one in choice.accesses] == [0]:  # no other values make another index better
+            known[key] = choice.accesses[0]
+        return choice
 
     def _is_whole(self) -> bool:
         selection, storage = self.selection, self.storage
@@ -221,12 +259,17 @@ class Running:
         if kept is None or kept[0] is not state:
             found = [self._facts_of(bound.storage) for bound in state.kept] + [self._facts_of(None)]
             kept = self.programs.known_indexes = state, [one for one in found if one is not None]
+            # Whether a partial index may be used depends on the values that a query compares with.
+            self.programs.known_accesses = None if any([one.where for one in kept[1]]) else {}
+            self.programs.known_choices = {}
         return kept[1]
 
     def _facts_of(self, index: Optional[IndexStorage]) -> Optional[IndexFacts]:
         kept = self.programs.facts
         if index not in kept:
             storage = self.storage
+            if index is not None and index.where is not None:
+                self.settle(index.where)
             kept[index] = key_facts(storage) if index is None else index_facts(index, storage, self.programs.following)
         found: Optional[IndexFacts] = kept[index]
         return found
@@ -264,11 +307,12 @@ class Running:
         if access.begins is not None:
             return [limits(spans, (None, None, None, equal if tuples else None, access.begins))]
         start = stop = through = None
-        if access.lower is not None:
-            start = (*equal, access.lower.value) if tuples else access.lower.value
-        if access.upper is not None:
-            last = (*equal, access.upper.value) if tuples else access.upper.value
-            stop, through = (None, last) if access.upper.inclusive else (last, None)
+        first, last = access.bounds
+        if first is not None:
+            start = (*equal, first.value) if tuples else first.value
+        if last is not None:
+            end = (*equal, last.value) if tuples else last.value
+            stop, through = (None, end) if last.inclusive else (end, None)
         return [limits(spans, (start, stop, through, prefix, None))]
 
     def _measure(self, access: Access, most: int) -> Optional[int]:
@@ -278,38 +322,67 @@ class Running:
         except _UNFIT as error:
             let_through(error)
             return None
-        found = 0
+        if most == 0:
+            return 0
+        found: list[Any] = []
         for lower, upper in ranges:
-            if found >= most:
+            found.extend(islice(self._entries(access, lower, upper), most - len(found)))
+            if len(found) >= most:
                 break
-            found += sum(1 for _ in islice(self._entries(access, lower, upper, keys=True), most - found))
-        return found
+        else:
+            self._known_entries[id(access)] = access, found  # it will hardly be left out
+        return len(found)
 
-    def _entries(self, access: Access, lower: bytes, upper: bytes, *, keys: bool = False) -> Iterator[Any]:
+    def _entries(self, access: Access, lower: bytes, upper: bytes) -> Iterator[Any]:
+        """The entries of *access* in a range: their keys if these end with the primary key, else pairs."""
         bound = self._bound(access)
+        rows: Any = keys_from if bound is None or bound.storage.tail else pairs_from
         cursor = self.table._cursor(None if bound is None else bound.handle)
         try:
             if seek(cursor, lower, upper):
-                yield from (keys_from if keys else pairs_from)(cursor, lower, upper, False, self.table._txn.buffers)
+                yield from rows(cursor, lower, upper, False, self.table._txn.buffers)
         finally:
             cursor.close()
+
+    def _all_entries(self, access: Access) -> Iterable[Any]:
+        known = self._known_entries.get(id(access))
+        if known is not None and not self.table._txn._write:
+            return known[1]
+        return chain.from_iterable([self._entries(access, *one) for one in self._ranges(access)])
 
     def _picked(self, accesses: Sequence[Access]) -> list[bytes]:
         """The engine's keys of the records that *accesses* find, in the order of the selection."""
         prefix, found = self.storage.prefix, set[bytes]()
+        if len(accesses) == 1 and accesses[0].rank == 0:
+            return self._one_picked(accesses[0])
         for access in accesses:
             bound = self._bound(access)
             tail = 0 if bound is None else bound.storage.tail
-            for lower, upper in self._ranges(access):
-                entries = self._entries(access, lower, upper)
-                if bound is None:
-                    found.update([key for key, _ in entries])
-                elif tail:
-                    found.update([prefix + entry[tail:] for entry, _ in entries])
-                else:
-                    found.update([prefix + bytes(owner) for _, owner in entries])
+            entries = self._all_entries(access)
+            if bound is None:
+                found.update(entries)
+            elif tail:
+                found.update([prefix + entry[tail:] for entry in entries])
+            else:
+                found.update([prefix + bytes(owner) for _, owner in entries])
         lower, upper = self.selection._lower, self.selection._upper
         return sorted([key for key in found if lower <= key < upper], reverse=self._direction())
+
+    def _one_picked(self, access: Access) -> list[bytes]:
+        """As `_picked`, of one whole key of a unique index or of the table."""
+        bound = self._bound(access)
+        entry = self._ranges(access)[0][0]
+        if bound is not None:
+            try:
+                owner = self.table._engine_get(entry, None, bound.handle)
+            except Exception as error:
+                self.table._txn._fail(error, table=self.table._name, index=bound.storage.name)
+            if owner is None:
+                return []
+            entry = self.storage.prefix + bytes(owner)
+        elif self.table._get(entry, None, self.table._db) is None:
+            return []
+        return [entry] if self.selection._lower <= entry < self.selection._upper else []
 
     def _direction(self) -> bool:
         """Whether records are read backwards: also for the greatest few, of which equal ones come in that order."""

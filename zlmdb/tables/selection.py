@@ -275,17 +275,19 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
 
     def last(self) -> Optional[tuple[K, V]]:
         """The last pair of key and value; None when the selection is empty. O(log n), with a limit O(limit)."""
+        if self._query is _ALL and self._limit is None:
+            return self._at_end(not self._reverse)
+        backwards = self._backwards()
+        return super().last() if backwards is None else backwards.first()
+
+    def _backwards(self) -> Optional[Selection[K, V]]:
+        """The same records in the opposite order; None with a limit, which says at which end it begins."""
         query = self._query
-        if self._limit is None and not query.skip:
-            if query is _ALL:
-                return self._at_end(not self._reverse)
-            if query.order is not None:
-                return self._with(query=query._replace(backwards=not query.backwards)).first()
-            return self._with(reverse=not self._reverse).first()
-        pair = None
-        for pair in self:  # noqa: B007
-            pass
-        return pair
+        if self._limit is not None or query.skip:
+            return None
+        if query.order is not None:
+            return self._with(query=query._replace(backwards=not query.backwards))
+        return self._with(reverse=not self._reverse)
 
     def _at_end(self, reverse: bool) -> Optional[tuple[K, V]]:
         """The first record of the range, with *reverse* the last one, whatever the limit."""
@@ -421,7 +423,7 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
 
     def delete(self) -> int:
         """Delete the records, index entries too; the number of records deleted."""
-        if self._query is not _ALL:
+        if self._query is not _ALL or self._table._storage.referrers:
             from .changing import delete  # late, as above
 
             return delete(self)

@@ -25,6 +25,7 @@ class FileIndexes(NamedTuple):
     program's declaration, and has a later one now.
 
     For the shape of its records: why the program cannot read them, and why it may not write any; None if it may.
+    *undeletable*: why it may not delete any, because of links to them.
     """
 
     gone: frozenset[str] = frozenset()
@@ -33,6 +34,7 @@ class FileIndexes(NamedTuple):
     older: bool = False
     unreadable: Optional[str] = None
     unwritable: Optional[str] = None
+    undeletable: Optional[str] = None
 
 
 class Storage(Generic[K, V]):
@@ -61,9 +63,11 @@ class Storage(Generic[K, V]):
         self.dump: Callable[[V], bytes] = value.raw_encode
         self.indexes: list[Any] = []
         self.followers: Sequence[Any] = ()
+        self.referrers: Sequence[Any] = ()  # the links to its records, see `links`
         self.file_indexes = FileIndexes()
         self.snapshot = -1  # in which *file_indexes* are what the file says
         self.find_indexes: Optional[Callable[[Any, Optional[int]], FileIndexes]] = None
+        self.expiring: Any = None  # `expiring.Kinds` if the records expire
         self.kinds: dict[type, tuple[list[Any], type]] = {}  # table classes, and the indexes that they are made for
         self.stream: Any = None  # made by `points` on first use, as the kinds are
         self.rows: Any = None  # made by `bulkwrites` on first use

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Generator, ItemsView, Iterable, Iterator, MutableMapping, Sequence, ValuesView
 from contextlib import contextmanager
+from datetime import timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Callable, ClassVar, Generic, NoReturn, Optional, TypeVar, Union, overload
 from uuid import UUID
@@ -19,6 +20,8 @@ from . import atomic, upkeep
 from .bulkwrites import put_all
 from .compiled.indexed import kind_of
 from .compiled.points import REQUIRED
+from .expiry import Expiry
+from .expiry import declare as declare_expiry
 from .index import DeclaredIndex
 from .indexstate import IndexState
 from .indexstorage import BoundIndex, IndexStorage
@@ -27,7 +30,7 @@ from .keyfield import KeyField
 from .ranged import Bounds, Ranged, limits
 from .selection import Selection
 from .storage import FileIndexes, Nothing, Storage
-from .tableclass import TableType, calling_locals, check_index_types
+from .tableclass import TableType, calling_locals, check_index_types, former_names
 from .upkeep import Change
 
 if TYPE_CHECKING:
@@ -59,8 +62,11 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
 
     *name* is the table's name in the file (by default that of the schema's attribute). *uuid* makes it use the table of
     a classic ``@table(uuid)``. *key* is how `add` gets the key of a new record: a field of the value, or a function
-    without arguments (by default an int key is the last one plus one, and a UUID sorts by time). With ``feed=True`` or
-    a `Feed`, every change is recorded, for `Database.changes`.
+    without arguments (by default an int key is the last one plus one, and a UUID sorts by time). *was* is a former name
+    of the table, or a tuple of several: the first program that opens the file to write stores the records under the new
+    name. *expires* is the field with the time from which a record has expired, and is not there any more; with *ttl*, a
+    timedelta or seconds, it expires so long after that time. With ``feed=True`` or a `Feed`, every change is recorded,
+    for `Database.changes`.
 
     Looking up a record costs O(log n), `len` O(1) in the tables layout. All methods raise `TransactionClosed` after the
     end of the transaction, and `EncodeError` for keys and values that do not fit; a refused statement changes nothing.
@@ -117,12 +123,15 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
 
     _batch: ClassVar[Optional[Callable[[Any], Any]]] = None  # see `indexed.kind_of`
     _plain: ClassVar[bool] = True  # whether records are stored by no method of a class derived from this one
+    _point_reads: ClassVar[bool] = False  # whether generated functions look records up, as they are stored
     _kept: ClassVar[tuple[IndexStorage, ...]] = ()  # the indexes that the generated functions keep in step
     _table_name: ClassVar[Optional[str]] = None
     _table_uuid: ClassVar[Optional[UUID]] = None
+    _table_was: ClassVar[tuple[str, ...]] = ()
     _key_source: ClassVar[Any] = None  # of new keys: a str, a callable or None
     _feed: ClassVar[Any] = None  # what `feed=` gave
     _locals_seen: ClassVar[Optional[dict[str, Any]]] = None
+    _expiry: ClassVar[Optional[Expiry]] = None
     _part: ClassVar[bool] = False  # it is one of the tables that a `schema.multi.Several` consists of
 
     def __init_subclass__(
@@ -131,6 +140,9 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
         name: Optional[str] = None,
         uuid: Union[UUID, str, None] = None,
         key: Union[str, Callable[[], Any], None] = None,
+        was: Union[str, tuple[str, ...], None] = None,
+        expires: Optional[str] = None,
+        ttl: Union[timedelta, float, None] = None,
         feed: Union[bool, Feed, None] = None,
         **kwargs: Any,
     ) -> None:
@@ -149,6 +161,10 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
             cls._table_uuid = UUID(str(uuid))
         if key is not None:
             cls._key_source = key if isinstance(key, str) else staticmethod(key)
+        if was is not None:
+            cls._table_was = former_names(was)
+        if expires is not None or ttl is not None:
+            declare_expiry(cls, expires, ttl)
         if "_plain" not in vars(cls):  # else it was made by `specialised`, of a class that has these
             cls._locals_seen = calling_locals(mentioned=vars(cls).get("__orig_bases__", ()))
             check_index_types(cls, Table)
@@ -165,7 +181,8 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
     def _bound(cls, txn: Transaction, storage: Storage[K, V]) -> Self:
         """The table that *storage* describes, in *txn*."""
         buffers = txn.buffers
-        self: Self = object.__new__(cls if buffers else kind_of(cls, Table, storage))
+        kind = cls if buffers else kind_of(cls, Table, storage)
+        self: Self = object.__new__(kind if storage.expiring is None else storage.expiring(kind))
         self._txn = txn
         self._storage = storage
         self._name = storage.name
@@ -253,7 +270,7 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
         known = tuple([index for index, _ in bound]) == type(self)._kept
         handles = tuple([handle for _, handle in bound]) if known else None
         self._views.clear()
-        barred = self._found.unwritable is not None
+        barred = self._found.unwritable is not None or self._found.undeletable is not None
         self._keep(IndexState(tuple(bound), (*missing, *lost), handles, barred))
 
     def _bind_indexes_again(self) -> None:
@@ -600,6 +617,12 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
     def truncate(self) -> int:
         """Delete every record and index entry; returns the number of both."""
         self._check_write()
+        if self._storage.referrers or self._found.undeletable is not None:
+            from .removal import clear  # late, as below
+
+            entailed = clear(self)
+            if entailed is not None:
+                return entailed
         try:
             deleted = count = self._drop(self._storage, self._db)
             deleted += sum([self._drop(index.storage.storage, index.handle) for index in self._index_state.kept])
@@ -708,6 +731,14 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
         return None if data is None else (self._storage.decode_value(data, key),)
 
     def _remove(self, encoded: bytes) -> int:
+        """Delete the record with the engine's key *encoded*, and what that entails; 1 if there was one, else 0."""
+        if self._storage.referrers or self._found.undeletable is not None:
+            from .removal import remove  # late: few tables have links to them
+
+            return remove(self, (encoded,))
+        return self._remove_alone(encoded)
+
+    def _remove_alone(self, encoded: bytes) -> int:
         """Delete the record with the engine's key *encoded*, and its index entries; returns the number of records."""
         txn, storage = self._txn, self._storage
         self._check_write()

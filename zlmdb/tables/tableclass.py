@@ -9,6 +9,7 @@ from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Optional, TypeVar, get_args
 
 from ..typeargs import type_arguments, words_of
+from ..values.base import is_a
 from .index import DeclaredIndex
 
 if TYPE_CHECKING:
@@ -35,6 +36,15 @@ def declared_indexes(cls: type) -> dict[str, DeclaredIndex[Any]]:
             if isinstance(value, DeclaredIndex):
                 found[name] = value
     return found
+
+
+def former_names(was: object) -> tuple[str, ...]:
+    """The former names that a class gives as *was*: a text, or a tuple of texts. Raises `TypeError`."""
+    given: Any = (was,) if is_a(was, str) else was
+    if not is_a(given, tuple) or not all([is_a(name, str) and name for name in given]):
+        raise TypeError(f"was={was!r}: expected the former name of the table, or a tuple of names")
+    names: tuple[str, ...] = given
+    return names
 
 
 def check_index_types(cls: Any, table: type) -> None:

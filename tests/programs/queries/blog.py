@@ -48,13 +48,14 @@ class Tags(zlmdb.Table[int, Tag]):
 
 
 class Posts(zlmdb.Table[int, Post]):
-    by_author = zlmdb.Index[int]("author")
+    by_author = zlmdb.ForeignKey["Authors"]("author")
+    by_tag = zlmdb.ForeignKey["Tags"]("tags", each=True)
     by_posted = zlmdb.Index[datetime]("posted")
 
 
 class Comments(zlmdb.Table[int, Comment]):
-    by_post = zlmdb.Index[int]("post")
-    by_author = zlmdb.Index[int]("author")
+    by_post = zlmdb.ForeignKey["Posts"]("post", on_delete="cascade")
+    by_author = zlmdb.ForeignKey["Authors"]("author", on_delete="set_none")
 
 
 class Blog(zlmdb.Schema):
@@ -137,6 +138,12 @@ def posts_a_month(t: Blog) -> dict[tuple[int, int], int]:
     return t.posts.select().group_by(lambda p: (p.posted.year, p.posted.month), lambda g: g.count())
 
 
+def tidy(t: Blog, author: int) -> None:
+    """Delete an author with all posts, and with their comments; comments elsewhere lose their author."""
+    t.posts.by_author[author].delete()
+    del t.authors[author]
+
+
 def run() -> None:
     db = zlmdb.open(None, Blog)
     with db.write() as t:
@@ -170,6 +177,16 @@ def run() -> None:
         for p in t.posts.values():
             want[p.posted.year, p.posted.month] = want.get((p.posted.year, p.posted.month), 0) + 1
         assert posts_a_month(t) == want
+    with db.write() as t:
+        cid = 3
+        tidy(t, cid)
+        assert {p.author for p in t.posts.values()} == {1, 2}
+        assert all(c.post in t.posts and c.author != cid for c in t.comments.values())
+        tag = next(iter(t.tags))
+        try:
+            del t.tags[tag]
+        except zlmdb.StillLinked as error:
+            assert tag in t.posts[error.owner].tags
 
 
 if __name__ == "__main__":

@@ -54,7 +54,7 @@ class Products(zlmdb.Table[int, Product]):
 
 
 class Orders(zlmdb.Table[int, Order]):
-    by_customer = zlmdb.Index[int]("customer")
+    by_customer = zlmdb.ForeignKey["Customers"]("customer")
     by_day = zlmdb.Index[date]("day")
 
 

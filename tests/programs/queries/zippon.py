@@ -39,14 +39,17 @@ class Category:
 
 class Users(zlmdb.Table[int, User]):
     by_name = zlmdb.Index[str]("name")
-    by_best_friend = zlmdb.Index[int]("best_friend")
+    by_best_friend = zlmdb.ForeignKey["Users"]("best_friend", on_delete="set_none", deferred=True)
+    by_friend = zlmdb.ForeignKey["Users"]("friends", each=True, on_delete="set_none", deferred=True)
 
 
 class Orders(zlmdb.Table[int, Order]):
-    by_user = zlmdb.Index[int]("user")
+    by_user = zlmdb.ForeignKey["Users"]("user", on_delete="cascade")
+    by_product = zlmdb.ForeignKey["Products"]("products", each=True)
 
 
-class Products(zlmdb.Table[int, Product]): ...
+class Products(zlmdb.Table[int, Product]):
+    by_category = zlmdb.ForeignKey["Categories"]("category")
 
 
 class Categories(zlmdb.Table[int, Category]): ...
@@ -90,7 +93,7 @@ def grab_nested(t: Zip) -> list[tuple[str, list[tuple[str, list[str]]]]]:
         .fields(
             lambda k, u: (
                 u.name,
-                t.users.where(lambda f: k in f.friends)
+                t.users.by_friend[k]
                 .limit(3)
                 .fields(
                     lambda fk, f: (

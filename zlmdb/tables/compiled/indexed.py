@@ -209,7 +209,7 @@ def _index_methods(
 ) -> Iterator[Methods]:  # fmt: skip
     """The methods of a subclass of *cls* that write records of *storage* and maintain *indexes*."""
     yield Methods(("__setitem__",), lambda: _storing(general, storage, indexes))
-    if cls._remove is general._remove:  # which the general `__delitem__` calls
+    if cls._remove is general._remove and not storage.referrers:  # which the general `__delitem__` calls
         yield Methods(tuple(_REMOVERS), lambda: _removing(general, storage, indexes))
     if cls._plain:
         yield Methods(("_batch",), lambda: {"_batch": batch_of(storage, indexes)}, static=True)

@@ -167,7 +167,8 @@ def specialised(
 
     # Reading does not wait for its first use: many a program takes ``table.get`` out of its loop.
     reading = _point_reads(general, storage)
-    kind = subclass(cls, {name: reading[name] for name in inherited(("__getitem__", "get"))}, **attributes)
+    reads = inherited(("__getitem__", "get"))
+    kind = subclass(cls, {name: reading[name] for name in reads}, _point_reads=len(reads) == 2, **attributes)
     for methods in writing:
         generate_on_use(kind, inherited(methods.names), methods.make, static=methods.static)
     return kind
@@ -201,7 +202,7 @@ def point_writes(cls: Any, general: Any, storage: Storage[Any, Any]) -> Iterator
         return compiled(_DELETIONS, storage, source, names, self=general)
 
     yield Methods(("__setitem__",), storing)
-    if cls._remove is general._remove:  # which the general `__delitem__` calls
+    if cls._remove is general._remove and not storage.referrers:  # which the general `__delitem__` calls
         yield Methods(("__delitem__", "_remove"), deleting)
 
 

@@ -1,0 +1,479 @@
+"""Expired records: absent for every read, in nobody's way, and swept by writers or `Database.sweep`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from types import new_class
+from typing import Any, Callable, Optional
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import zlmdb
+
+NOW = [1000.0]
+
+
+@dataclass
+class Session:
+    user: str
+    until: Optional[float] = None
+    tags: list[str] = field(default_factory=list)
+
+
+class Sessions(zlmdb.Table[str, Session], expires="until"):
+    by_user = zlmdb.Index[str]("user")
+    by_key = zlmdb.UniqueIndex[str](lambda one: one.user + "!", version=1)
+    by_tag = zlmdb.Index[str]("tags", each=True)
+
+
+@dataclass
+class Event:
+    number: int
+    at: datetime
+
+
+class Events(zlmdb.Table[int, Event], expires="at", ttl=timedelta(hours=1)): ...
+
+
+class Store(zlmdb.Schema):
+    sessions: Sessions
+    events: Events
+    others: zlmdb.Table[str, Session]
+
+
+@pytest.fixture
+def db(make_db: Callable[..., Any]) -> Any:
+    return opened(make_db)
+
+
+def opened(make_db: Callable[..., Any]) -> Any:
+    NOW[0] = 1000.0
+    db = make_db(Store)
+    db.clock = lambda: NOW[0]
+    return db
+
+
+@pytest.fixture
+def memory() -> Iterator[zlmdb.Database[Store]]:
+    NOW[0] = 1000.0
+    with zlmdb.open(None, Store) as db:
+        db.clock = lambda: NOW[0]
+        yield db
+
+
+def fill(db: Any) -> None:
+    """Three that expire at 1010, three that do not, in turns."""
+    with db.write() as t:
+        for number in range(6):
+            until = 1010.0 if number % 2 else [None, 2000.0][number // 2 % 2]
+            t.sessions[f"k{number}"] = Session(f"u{number}", until, ["all", f"t{number}"])
+
+
+LIVING = ["k0", "k2", "k4"]
+
+
+def check_reads(table: Any) -> None:
+    """That every way of reading sees k0, k2 and k4, and no other record."""
+    gone = "k1"
+    assert table.get(gone) is None
+    assert gone not in table
+    with pytest.raises(KeyError):
+        table[gone]
+    assert table["k2"].user == "u2"
+    assert list(table) == list(table.keys()) == LIVING
+    assert list(reversed(table)) == LIVING[::-1]
+    assert len(table) == table.count() == table.select().count() == 3
+    assert table.select(limit=2).count() == 2
+    assert bool(table)
+    assert not table.select("k1", "k2")
+    assert not table.select("k5")
+    assert [key for key, _ in table.items()] == [key for key, _ in table.select(reverse=True)][::-1] == LIVING
+    assert [one.user for one in table.values()] == ["u0", "u2", "u4"]
+    assert list(table.select("k1", "k4").keys()) == ["k2"]
+    assert table.select("k1").first()[0] == "k2"
+    assert table.select(through="k5").last()[0] == table.last()[0] == "k4"
+    assert [value and value.user for value in table.get_many(["k0", "k1", "k2"])] == ["u0", None, "u2"]
+    assert [key for key, _ in table.where(lambda one: one.user > "u0")] == ["k2", "k4"]
+    assert table.where(lambda one: one.user != "u2").count() == 2
+    assert [key for key, _ in table.order_by(lambda one: one.user, reverse=True)] == LIVING[::-1]
+    assert list(table.fields(lambda one: one.user)) == ["u0", "u2", "u4"]
+    assert table.group_by(lambda one: one.until, lambda group: group.count()) == {None: 2, 2000.0: 1}
+    assert [key for key, _ in table.select().page(2).rows] == ["k0", "k2"]
+    # by an index, which does not answer alone
+    assert [key for key, _ in table.by_user.select()] == LIVING
+    assert table.by_user.count() == table.by_user.select("u0", "u5").count() == 3
+    assert not table.by_user["u1"]
+    assert list(table.by_user["u2"].keys()) == ["k2"]
+    assert "u3" not in table.by_user
+    assert "u2" in table.by_user
+    assert [key for key, _ in table.by_user.groups()] == ["u0", "u2", "u4"]
+    assert table.by_user.last()[0] == "k4"
+    assert table.by_key.get("u1!") is None
+    assert "u1!" not in table.by_key
+    with pytest.raises(KeyError):
+        table.by_key["u3!"]
+    with pytest.raises(KeyError):
+        table.by_key.key("u3!")
+    assert table.by_key["u4!"].user == "u4"
+    assert table.by_key.count() == 3
+    assert [key for key, _ in table.by_tag["all"]] == LIVING
+    assert not table.by_tag["t1"]
+    assert table.where(lambda one: "t3" in one.tags).count() == 0
+    assert table.where(lambda one: one.user == "u3").first() is None
+    assert [key for key, _ in table.where(lambda one: one.until is None or one.until < 3000)] == LIVING
+
+
+def test_an_expired_record_is_absent_for_every_read(db: Any) -> None:
+    fill(db)
+    with db.read() as t:
+        assert len(t.sessions) == 6
+    NOW[0] = 1010.0
+    for _ in range(2):
+        with db.read() as t:
+            check_reads(t.sessions)
+    with db.write() as t:
+        check_reads(t.sessions)
+        with t.txn.savepoint():
+            check_reads(t.sessions)
+        check_reads(t.sessions)
+
+
+def test_it_is_absent_where_buffers_are_asked_for_too(memory: Any) -> None:
+    fill(memory)
+    NOW[0] = 1010.0
+    storages = memory._storages["sessions"]
+    with memory.begin(buffers=True) as txn:
+        table = storages[0]._bound(txn, storages[1])
+        assert list(table) == LIVING
+        assert [one.user for one in table.values()] == ["u0", "u2", "u4"]
+        assert table.get("k1") is None
+        assert len(table) == 3
+
+
+def test_the_clock_is_read_once_a_transaction(memory: Any) -> None:
+    fill(memory)
+    calls = []
+
+    def clock() -> float:
+        calls.append(1)
+        NOW[0] += 6
+        return NOW[0]
+
+    memory.clock = clock
+    with memory.read() as t:
+        assert len(t.sessions) == 6
+        assert len(t.events) == 0
+        assert len(t.sessions) == 6
+    assert len(calls) == 1
+    with memory.read() as t:
+        assert len(t.sessions) == 3
+    assert len(calls) == 2
+    assert memory.clock is clock
+
+
+def test_an_expired_record_is_in_nobodys_way(db: Any) -> None:
+    fill(db)
+    NOW[0] = 1010.0
+    with db.write() as t:
+        with pytest.raises(KeyError):
+            del t.sessions["k1"]
+        assert t.sessions.pop("k1", None) is None
+        with pytest.raises(KeyError):
+            t.sessions.change("k1", lambda one: one)
+        assert not t.sessions.replace("k1", Session("new"))
+        # the key, the unique key of another, and both
+        assert t.sessions.put_new("k1", Session("new", 2000.0))
+        t.sessions["k9"] = Session("u3")
+        t.sessions["k5"] = Session("u5")
+        assert list(t.sessions) == ["k0", "k1", "k2", "k4", "k5", "k9"]
+        assert t.sessions.by_key["u3!"] == Session("u3")
+        with pytest.raises(zlmdb.DuplicateKey):
+            t.sessions["k7"] = Session("u2")
+        assert [key for key, _ in t.sessions.by_user.select()] == ["k1", "k0", "k2", "k9", "k4", "k5"]
+    assert db.check().ok
+    with db.read() as t:
+        assert len(t.sessions) == 6
+
+
+def test_a_savepoint_that_is_undone_leaves_the_transaction_as_it_was(db: Any) -> None:
+    fill(db)
+    NOW[0] = 1010.0
+    with db.write() as t:
+        with pytest.raises(ZeroDivisionError), t.txn.savepoint():  # noqa: PT012 - the error is to leave the block
+            for number in range(9, 13):
+                t.sessions[f"z{number}"] = Session(f"z{number}")
+            raise ZeroDivisionError
+        check_reads(t.sessions)
+        t.sessions["k1"] = Session("u1")
+        assert list(t.sessions) == ["k0", "k1", "k2", "k4"]
+    assert db.check().ok
+
+
+def test_writes_sweep_a_few_and_sweep_the_rest(db: Any) -> None:
+    with db.write() as t:
+        t.sessions.put_many([(f"k{number:03}", Session(f"u{number}", 1001.0)) for number in range(50)])
+        t.events[1] = Event(1, datetime.fromtimestamp(NOW[0], timezone.utc))
+    NOW[0] = 1002.0
+
+    def stored() -> int:
+        NOW[0] -= 100
+        with db.read() as t:
+            found = len(t.sessions)
+        NOW[0] += 100
+        return found
+
+    assert stored() == 50
+    with db.write() as t:
+        t.sessions["a"] = Session("a")
+    assert stored() == 49
+    with db.write() as t:
+        t.sessions.put_many([(f"b{number}", Session(f"b{number}")) for number in range(5)])
+    assert stored() == 44
+    with pytest.raises(ValueError, match="limit=-1"):
+        db.sweep(-1)
+    assert db.sweep(7) == 7
+    assert db.sweep() == 31
+    assert db.sweep() == 0
+    assert stored() == 6
+    with db.read() as t:
+        assert len(t.events) == 1
+    NOW[0] += 3600
+    with db.read() as t:
+        assert not t.events
+    assert db.sweep() == 1
+    assert db.check().ok
+
+
+def test_a_record_that_has_expired_when_it_is_stored_is_not_there(db: Any) -> None:
+    with db.write() as t:
+        t.sessions["k"] = Session("u", 999.0)
+        assert "k" not in t.sessions
+        assert list(t.sessions) == []
+        t.sessions["k"] = Session("u", 1001.0)
+        assert list(t.sessions) == ["k"]
+    with db.read() as t:
+        assert len(t.sessions) == 1
+
+
+def test_a_loop_that_writes_visits_what_was_there(db: Any) -> None:
+    fill(db)
+    NOW[0] = 1010.0
+    seen = []
+    with db.write() as t:
+        for key, one in t.sessions.items():
+            seen.append(key)
+            t.sessions[key] = Session(one.user, 900.0 if key == "k2" else one.until)
+            t.sessions["n" + key] = Session("n" + one.user)
+        assert seen == LIVING
+        assert list(t.sessions) == ["k0", "k4", "nk0", "nk2", "nk4"]
+        seen = [key for key, _ in t.sessions.by_user.select()]
+        assert seen == ["nk0", "nk2", "nk4", "k0", "k4"]
+        assert t.sessions.select().delete() == 5
+        assert not t.sessions
+    assert db.sweep() <= 4
+    assert db.check().ok
+
+
+def test_clear_deletes_what_has_expired_too(db: Any) -> None:
+    fill(db)
+    NOW[0] = 1010.0
+    with db.write() as t:
+        t.sessions.clear()
+    NOW[0] = 900.0
+    with db.read() as t:
+        assert len(t.sessions) == t.sessions.by_user.count() == 0
+    assert db.check().ok
+
+
+def test_an_index_that_is_rebuilt_still_leads_the_sweep_to_what_has_expired(db: Any) -> None:
+    fill(db)
+    NOW[0] = 1010.0
+    with db.write() as t:
+        for bound in t.sessions._indexes:
+            t.sessions._rebuild(bound)
+        check_reads(t.sessions)
+    assert db.sweep() == 3
+    assert db.check().ok
+
+
+@given(st.lists(st.tuples(st.sampled_from("psdwcxui"), st.integers(0, 5), st.integers(0, 5)), max_size=30))
+def test_random_operations_against_a_dict(steps: list[tuple[str, int, int]]) -> None:
+    NOW[0] = 1000.0
+    with zlmdb.open(None, Store) as db:
+        db.clock = lambda: NOW[0]
+        model: dict[str, Session] = {}
+        for step, number, other in steps:
+            if step == "w":
+                NOW[0] += number
+            if step == "s":
+                db.sweep(number)
+            model = {key: one for key, one in model.items() if one.until is None or one.until > NOW[0]}
+            key, new = f"k{number}", Session(f"u{other}", None if other == 5 else NOW[0] + other - 1)
+            taken = any(one.user == new.user and name != key for name, one in model.items())
+            with db.write() as t:
+                if step == "p" and taken:
+                    with pytest.raises(zlmdb.DuplicateKey):
+                        t.sessions[key] = new
+                elif step == "p":
+                    t.sessions[key] = new
+                    model[key] = new
+                elif step == "d":
+                    assert (t.sessions.pop(key, None) is None) == (model.pop(key, None) is None)
+                elif step == "c":
+                    t.sessions.clear()
+                    model.clear()
+                elif step == "u" and not taken:
+                    assert t.sessions.put_new(key, new) == (key not in model)
+                    model.setdefault(key, new)
+                model = {name: one for name, one in model.items() if one.until is None or one.until > NOW[0]}
+                assert dict(t.sessions) == model
+                assert sorted(t.sessions.by_user.select().keys()) == sorted(model)
+            with db.read() as t:
+                assert dict(t.sessions) == model
+                assert len(t.sessions) == t.sessions.by_user.count() == len(model)
+        assert db.check().ok
+
+
+# -- the declaration and the file ---------------------------------------------------------------------------------
+
+
+class Unaware(zlmdb.Table[str, Session], name="sessions"):
+    by_user = zlmdb.Index[str]("user")
+    by_key = zlmdb.UniqueIndex[str](lambda one: one.user + "!", version=1)
+    by_tag = zlmdb.Index[str]("tags", each=True)
+
+
+class Ignorant(zlmdb.Schema):
+    sessions: Unaware
+
+
+def test_a_program_that_lets_nothing_expire_may_not_write(tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path, Store, durability="none") as db, db.write() as t:
+        t.sessions["k"] = Session("u", 1.0)
+    with zlmdb.open(tmp_path, Ignorant, durability="none") as other:
+        with other.read() as u:
+            assert len(u.sessions) == 1
+        with pytest.raises(zlmdb.IndexNotAttached, match="expires"), other.write() as u:
+            u.sessions["k"] = Session("u")
+    with zlmdb.open(tmp_path, Ignorant, durability="none", drop_indexes=True) as other, other.write() as u:
+        u.sessions["k2"] = Session("u2")
+
+
+def test_an_existing_table_gets_an_expiry(tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path, Ignorant, durability="none") as other, other.write() as u:
+        u.sessions["k"] = Session("u", 1.0)
+        u.sessions["l"] = Session("v")
+    with zlmdb.open(tmp_path, Store, durability="none", readonly=True) as db, db.read() as t:
+        assert list(t.sessions) == ["l"]  # before the index of the times is built
+    with zlmdb.open(tmp_path, Store, durability="none") as db:
+        with db.read() as t:
+            assert list(t.sessions) == ["l"]
+        assert db.sweep() == 1
+
+
+def test_a_made_table_and_a_derived_class_expire(memory: Any) -> None:
+    class Derived(Events, name="derived"):
+        """It inherits the expiry."""
+
+    made = memory.table("derived", Derived)
+    with memory.write() as t:
+        t[made][1] = Event(1, datetime.fromtimestamp(NOW[0] - 3600, timezone.utc))
+        t[made][2] = Event(2, datetime.fromtimestamp(NOW[0] - 3599, timezone.utc))
+        assert list(t[made]) == [2]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "text"),
+    [
+        ({"ttl": 3}, TypeError, "add expires="),
+        ({"expires": 3}, TypeError, "the name of a field"),
+        ({"expires": "until", "ttl": -1}, ValueError, "not negative"),
+        ({"expires": "user"}, TypeError, "expected datetime, or float or int"),
+        ({"expires": "nothing"}, TypeError, "has no field 'nothing'"),
+    ],
+)
+def test_a_declaration_that_makes_no_sense_is_refused(options: dict[str, Any], error: Any, text: str) -> None:
+    def body(namespace: dict[str, Any]) -> None:
+        namespace["__annotations__"] = {"wrong": new_class("Wrong", (zlmdb.Table[str, Session],), options)}
+        namespace["__module__"] = __name__
+
+    with pytest.raises(error, match=text):
+        zlmdb.open(None, new_class("Wrongs", (zlmdb.Schema,), {}, body))
+
+
+def test_a_program_without_expiry_does_not_load_it(tmp_path: Path) -> None:
+    program = (
+        "import sys, zlmdb\n"
+        "class S(zlmdb.Schema):\n    a: zlmdb.Table[int, int]\n"
+        "db = zlmdb.open(None, S)\n"
+        "with db.write() as t: t.a[1] = 2\n"
+        "print('zlmdb.tables.expiring' in sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False"]
+
+
+def test_while_nothing_has_expired_the_engine_is_read_directly(memory: Any) -> None:
+    fill(memory)
+    with memory.read() as t:
+        assert t.sessions._get.__self__ is t.txn._raw
+        assert t.sessions.explain().count
+    NOW[0] = 1010.0
+    with memory.read() as t:
+        assert t.sessions._get.__self__ is not t.txn._raw
+    assert memory.sweep() == 3
+    with memory.read() as t:
+        assert t.sessions._get.__self__ is t.txn._raw
+
+
+# -- links --------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Login:
+    session: str
+
+
+class Logins(zlmdb.Table[int, Login]):
+    of = zlmdb.ForeignKey["Sessions"]("session", on_delete="cascade")
+
+
+class Holds(zlmdb.Table[int, Login]):
+    of = zlmdb.ForeignKey["Sessions"]("session")
+
+
+class Linked(zlmdb.Schema):
+    sessions: Sessions
+    logins: Logins
+    holds: Holds
+
+
+def test_what_has_expired_is_absent_for_links_and_swept_with_what_it_entails() -> None:
+    NOW[0] = 1000.0
+    with zlmdb.open(None, Linked) as db:
+        db.clock = lambda: NOW[0]
+        with db.write() as t:
+            t.sessions.update(a=Session("a", 1001.0), b=Session("b", 1002.0), c=Session("c", 1003.0))
+            t.logins.update({1: Login("a"), 2: Login("c")})
+            t.holds[1] = Login("b")
+        NOW[0] = 1005.0
+        with db.write() as t, pytest.raises(zlmdb.DanglingLink):
+            t.logins[3] = Login("a")
+        assert db.sweep(1) == 1
+        with db.read() as t:
+            assert list(t.logins) == [2]
+        assert db.sweep() == 1  # the other one is held
+        with db.read() as t:
+            assert not t.logins
+            assert not t.sessions
+        with db.write() as t:
+            del t.holds[1]
+        assert db.sweep() == 1
+        assert db.check().ok

@@ -1,0 +1,157 @@
+"""Tables with a former name: ``was="users"``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import zlmdb
+
+
+@dataclass
+class User:
+    name: str
+    age: int = 0
+
+
+class Users(zlmdb.Table[int, User]):
+    by_name = zlmdb.UniqueIndex[str]("name")
+    by_age = zlmdb.Index[int]("age")
+
+
+class Old(zlmdb.Schema):
+    users: Users
+    tags: zlmdb.SetTable[str, int]
+    counts: zlmdb.Table[str, int]
+
+
+class People(Users, was=("persons", "users")): ...
+
+
+class Labels(zlmdb.SetTable[str, int], was="tags"): ...
+
+
+class New(zlmdb.Schema):
+    people: People
+    labels: Labels
+    counts: zlmdb.Table[str, int]
+
+
+ANN, BOB = User("Ann", 31), User("Bob", 45)
+
+
+@pytest.fixture(params=["tables", "classic"])
+def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    with zlmdb.open(tmp_path / "db", Old, layout=request.param, durability="none") as db, db.write() as t:
+        t.users.update({1: ANN, 2: BOB})
+        t.tags["a"].update([1, 2])
+        t.counts["n"] = 5
+    return tmp_path / "db"
+
+
+def test_the_records_and_indexes_come_under_the_new_name(path: Path) -> None:
+    with zlmdb.open(path, New) as db:
+        with db.write() as t:
+            assert dict(t.people) == {1: ANN, 2: BOB}
+            assert t.people.by_name["Bob"] == BOB
+            assert list(t.people.by_age.select()) == [(1, ANN), (2, BOB)]
+            assert list(t.labels.items()) == [("a", 1), ("a", 2)]
+            assert t.counts["n"] == 5
+            t.people[3] = User("Cid", 31)
+            t.labels.add("a", 3)
+        assert sorted(db.tables()) == ["counts", "labels", "labels.values", "people"]
+        assert db.check().ok
+    with zlmdb.open(path, New) as db, db.read() as t:
+        assert [key for key, _ in t.people.by_age.select(31, 32)] == [1, 3]
+        assert list(t.labels["a"]) == [1, 2, 3]
+
+
+def test_a_program_that_only_reads_sees_the_new_name_and_changes_nothing(path: Path) -> None:
+    data = (path / "data.mdb").read_bytes()
+    with zlmdb.open(path, New, readonly=True) as db, db.read() as t:
+        assert dict(t.people) == {1: ANN, 2: BOB}
+        assert t.people.by_name["Ann"] == ANN
+        assert list(t.labels["a"]) == [1, 2]
+    assert (path / "data.mdb").read_bytes() == data
+    with zlmdb.open(path, Old) as db, db.read() as t:
+        assert dict(t.users) == {1: ANN, 2: BOB}
+
+
+def test_programs_with_the_old_name_are_refused(path: Path) -> None:
+    with zlmdb.open(path, Old) as old:
+        with zlmdb.open(path, New):
+            pass
+        with (
+            pytest.raises(zlmdb.Error, match="another program has dropped it|open the database again"),
+            old.read() as t,
+        ):
+            t.users[1]
+    with pytest.raises(zlmdb.SchemaMismatch, match="'users' was renamed, and is 'people' in the file"):
+        zlmdb.open(path, Old)
+    with zlmdb.open(path, New) as db:
+        assert db.check().ok
+
+
+def test_a_table_of_the_old_name_may_be_begun_by_a_program_that_knows_the_new_one(path: Path) -> None:
+    class Both(zlmdb.Schema):
+        people: People
+        users: zlmdb.Table[str, int]
+        labels: Labels
+
+    zlmdb.open(path, New).close()
+    for _ in range(2):
+        with zlmdb.open(path, Both) as db, db.write() as t:
+            t.users["n"] = 1
+            assert (dict(t.people), dict(t.users)) == ({1: ANN, 2: BOB}, {"n": 1})
+
+
+def test_links_follow_a_renamed_table(tmp_path: Path) -> None:
+    @dataclass
+    class Pet:
+        name: str
+        owner: int
+
+    class Pets(zlmdb.Table[int, Pet]):
+        owner = zlmdb.ForeignKey[Users]("owner")
+
+    class NewPets(zlmdb.Table[int, Pet], was="pets"):
+        owner = zlmdb.ForeignKey[People]("owner")
+
+    class Before(zlmdb.Schema):
+        users: Users
+        pets: Pets
+
+    class After(zlmdb.Schema):
+        people: People
+        animals: NewPets
+
+    with zlmdb.open(tmp_path / "db", Before) as db, db.write() as t:
+        t.users[1] = ANN
+        t.pets[1] = Pet("Rex", 1)
+    for _ in range(2):
+        with zlmdb.open(tmp_path / "db", After) as db:
+            with db.write() as t:
+                assert [pet.name for pet in t.animals.owner[1].values()] == ["Rex"]
+                with pytest.raises(zlmdb.ConstraintError):
+                    del t.people[1]
+            assert db.check().ok
+
+
+def test_a_dump_keeps_the_former_names(path: Path, tmp_path: Path) -> None:
+    with zlmdb.open(path, New) as db, (tmp_path / "dump").open("wb") as out:
+        db.dump(out)
+    with zlmdb.open(tmp_path / "loaded", zlmdb.Schema) as db, (tmp_path / "dump").open("rb") as dumped:
+        db.load(dumped)
+    with pytest.raises(zlmdb.SchemaMismatch, match="was renamed"):
+        zlmdb.open(tmp_path / "loaded", Old)
+
+
+def test_a_wrong_former_name_is_refused() -> None:
+    for was in (5, "", ("users", 5), ["users"]):
+        wrong: Any = was
+        with pytest.raises(TypeError, match="expected the former name"):
+
+            class Bad(zlmdb.Table[int, str], was=wrong): ...

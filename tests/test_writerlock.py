@@ -1,0 +1,71 @@
+"""The lock of the writers, between threads of one process."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+import zlmdb
+from zlmdb.store.writerlock import Hold, WriterLock
+
+
+def test_threads_that_write_all_the_time_take_turns() -> None:
+    lock = WriterLock(None)
+    counts = [0] * 8
+    stop = time.monotonic() + 20
+
+    def write(number: int) -> None:
+        hold = Hold()
+        while min(counts) < 20 and time.monotonic() < stop:
+            lock.acquire(None, hold)
+            counts[number] += 1
+            lock.release(hold)
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(len(counts))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert min(counts) >= 20, counts  # whoever has just written does not keep the others out
+    assert not lock._waiters
+    assert lock.owner is None
+
+
+def test_a_thread_that_was_called_and_does_not_come_stops_nobody() -> None:
+    lock = WriterLock(None)
+    for interrupted in (Hold(), Hold()):
+        interrupted.called = threading.Lock()
+        lock._waiters.append(interrupted)
+    lock._call(time.monotonic())
+    assert lock._next is not None
+    mine = Hold()
+    lock.acquire(5, mine)
+    assert lock.owner == threading.get_ident()
+    lock.release(mine)
+    assert lock.owner is None
+
+
+def test_who_gives_up_leaves_the_queue() -> None:
+    lock = WriterLock(None)
+    mine = Hold()
+    lock.acquire(None, mine)
+    failures: list[BaseException] = []
+
+    def wait() -> None:
+        try:
+            lock.acquire(0.01, Hold())
+        except zlmdb.WriterTimeout as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    thread.join(10)
+    assert len(failures) == 1
+    assert not lock._waiters
+    lock.release(mine)
+    lock.acquire(0, mine)
+    with pytest.raises(zlmdb.NestedTransaction):
+        lock.acquire(0, Hold())
+    lock.release(mine)

@@ -1,0 +1,38 @@
+"""Deleting expired records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Optional, Protocol
+
+from ..tables.expiring import Expiring
+from ..tables.storage import Storage
+
+_STEP = 500  # records that one transaction deletes
+
+
+class Writes(Protocol):
+    """A database, as far as sweeping knows it."""
+
+    def write(self, *, timeout: Optional[float] = None) -> Any:
+        """A block with its tables."""
+        ...
+
+
+def sweep(db: Writes, storages: Mapping[str, tuple[Any, Storage[Any, Any]]], limit: Optional[int]) -> int:
+    """Delete expired records of all tables of *db*, at most *limit*; returns their number."""
+    if limit is not None and limit < 0:
+        raise ValueError(f"limit={limit}: expected the greatest number of records, 0 or more, or None for all")
+    swept = 0
+    for name, (_, storage) in storages.items():
+        more, last = storage.expiring is not None, b""
+        while more and swept != limit:
+            most = _STEP if limit is None else min(_STEP, limit - swept)
+            with db.write() as t:
+                table: Expiring = t[name]
+                found = table._expired(most, last)
+                deleted = table._sweep(found)
+            swept += deleted
+            more = len(found) == most
+            last = found[-1][0] if found else last
+    return swept

@@ -1,0 +1,64 @@
+"""What is the same for all runs of queries of the same code: the loop, and where its values come from.
+
+Reading functions, choosing an index and finding the loop take longer than reading a record by an index. So what does
+not depend on captured values is kept; see also `Question.accesses`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Optional
+
+from .asked import Asked
+from .expressions import Condition
+from .following import Followed
+from .loops import Programs
+from .want import Want
+
+Loop = Callable[..., Iterator[Any]]
+
+
+class Prepared:
+    """A query of *functions*: the *condition* on single fields, what is *asked* of whole records, and what is wanted.
+
+    It serves other functions of the same code if there is no condition, which contains values.
+    """
+
+    __slots__ = ("_asked", "_condition", "_given", "_loops", "_programs", "_sources", "_stored", "_want", "keyed")
+
+    def __init__(
+        self, functions: Sequence[Followed], condition: Optional[Condition], asked: Sequence[Asked], want: Want,
+        programs: Programs,
+    ) -> None:  # fmt: skip
+        values, self._stored = programs.constants(condition)
+        compares = [] if condition is None else [compare.value for compare in condition._compares()]
+        self._given = [*compares, *values]
+        self._condition, self._asked, self._want, self._programs = condition, asked, want, programs
+        numbers = {id(one): number for number, one in enumerate(functions)}
+        # Of what is asked, the number of its function and those of the captured values.
+        self._sources = [(numbers[id(one.followed)], one.numbers) for one in (*asked, *want.asked)]
+        self.keyed = want.keyed or any([one.keyed for one in asked])
+        """Whether the loop needs the keys of the records."""
+        self._loops: dict[tuple[bool, bool], Loop] = {}
+
+    def loop(self, keyed: bool, views: bool) -> Loop:
+        """The loop over records: see `Programs.loop`."""
+        found = self._loops.get((keyed, views))
+        if found is None:
+            found = self._programs.loop(self._condition, self._stored, self._asked, self._want, keyed, views)
+            self._loops[keyed, views] = found
+        return found
+
+    def arguments(self, functions: Sequence[Followed]) -> list[Any]:
+        """The last arguments of the loop: what *functions* are, and what they have captured."""
+        found = self._given[:]
+        for number, captured in self._sources:
+            followed = functions[number]
+            found.append(followed.function)
+            parameters = followed.parameters
+            found.extend([parameters[one] for one in captured])
+        return found
+
+    def called(self, functions: Sequence[Followed]) -> list[Followed]:
+        """Those of *functions* that are asked of whole records."""
+        return [functions[number] for number, _ in self._sources]

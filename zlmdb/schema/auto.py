@@ -1,0 +1,378 @@
+"""Tables without a block: each operation is a transaction of its own. `Database.auto` returns them.
+
+Reading one record takes about as long as beginning a transaction of LMDB and ending it, so the fast path has nothing
+else: no schema object, no bound table, no statement to leave. What these would find out (the handle, and whether the
+file still has the shape that the class declares) is learnt from a read by the general form, and holds as long as the
+store has opened no handles and nobody but this store has written; see `Store.era_of`. Everything else, and whatever
+fails, is done by the general form: the same operation of a bound table, in a block.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from operator import attrgetter, itemgetter
+from types import FrameType
+from typing import Any, NoReturn, Optional, Protocol
+
+from .. import errors
+from ..codegen import Recipe
+from ..engines import Transaction as EngineTransaction
+from ..handlers import let_through
+from ..store.store import Store
+from ..store.transaction import Transaction
+from ..tables.compiled.indexed import kind_of
+from ..tables.indexview import UniqueIndexView
+from ..tables.storage import Storage
+from ..tables.table import Table
+from .made import MadeTable
+from .schema import nearest
+
+_ALWAYS = float("inf")
+
+# The common part of the functions below: the bytes of *key*, or None.
+_FETCHING = """\
+        single = take()
+        try:
+            single._since = always
+            if store.sequence != self._sequence:
+                raise outdated
+            raw = single._raw = store.env.begin()
+            try:
+                data = raw.get({encode}, None, self._handle)
+                if raw.id() != self._snapshot:
+                    self._compare(raw)
+            finally:
+                raw.abort()
+                single._raw = None
+        finally:
+            single._since = 0.0
+            give(single)
+"""
+
+_READING = """\
+def __getitem__(self, key):
+    try:
+{fetching}\
+        if data is not None:
+            return load(data)
+    except Exception as error:
+        let_through(error)
+    return general___getitem__(self, key)
+
+def get(self, key, default=None, /):
+    try:
+{fetching}\
+        if data is not None:
+            return load(data)
+    except Exception as error:
+        let_through(error)
+        return general_get(self, key, default)
+    encode_key(key)
+    return default
+
+def __contains__(self, key):
+    try:
+{fetching}\
+    except Exception as error:
+        let_through(error)
+        return general___contains__(self, key)
+    if data is None:
+        encode_key(key)
+    return data is not None
+"""
+_READS = Recipe("single reads", raw=EngineTransaction, single=Transaction)
+
+
+_FILES = "<zlmdb single reads"
+
+
+class _OutdatedError(Exception):
+    """What the fast path knows no longer holds."""
+
+
+_OUTDATED = _OutdatedError()
+
+
+class Single(Transaction):
+    """The read transaction of one operation. It is used for one after another, of any thread."""
+
+    __slots__ = ()
+
+    _brief = True
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._in_with = True  # nobody is to be told that it was not ended
+
+    def _end_if_over(self) -> None:
+        # An interrupt left it if no thread is in the operation.
+        for frame in [*sys._current_frames().values()]:
+            one: Optional[FrameType] = frame
+            while one is not None:
+                if one.f_code.co_filename.startswith(_FILES) and one.f_locals.get("single") is self:
+                    return
+                one = one.f_back
+        self._clear()
+
+
+class Runs(Protocol):
+    """A database, as far as its tables without a block know it."""
+
+    _storages: dict[str, tuple[type[Table[Any, Any]], Storage[Any, Any]]]
+
+    @property
+    def _open_store(self) -> Store: ...
+
+    @property
+    def _schema(self) -> type[Any]: ...
+
+    def read(self) -> Any:
+        """A block with its tables."""
+        ...
+
+    def write(self) -> Any:
+        """A block with its tables."""
+        ...
+
+    def _writes_alone(self) -> bool:
+        """Whether nobody else in this process seems to write now."""
+        ...
+
+    def run(self, fn: Callable[[Any], Any], /) -> Any:
+        """The result of a function, in a write transaction."""
+        ...
+
+
+class AutoTables:
+    """The tables of a database, by name: attributes, or items. Each operation is a transaction of its own."""
+
+    def __init__(self, db: Runs) -> None:
+        self.__dict__["_db"] = db
+        self.__dict__["_idle"] = []
+
+    def __getattr__(self, name: str) -> AutoTable:
+        db: Runs = self.__dict__["_db"]
+        if name not in db._storages:
+            if name == "txn":
+                raise AttributeError("db.auto has no transaction: each operation has its own, and commits it")
+            raise AttributeError(f"the schema declares no table {name!r}; {nearest(name, db._storages)}")
+        table: AutoTable = self.__dict__.setdefault(name, _made(db, name, self.__dict__["_idle"]))
+        return table
+
+    def __getitem__(self, name: Any) -> AutoTable:
+        if isinstance(name, MadeTable):
+            name = name.name
+        if name not in self._db._storages:
+            raise KeyError(f"the schema declares no table {name!r}; {nearest(name, self._db._storages)}")
+        table: AutoTable = getattr(self, name)
+        return table
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._db._storages)
+
+    def __setattr__(self, name: str, value: Any) -> NoReturn:
+        raise AttributeError(f"{name!r} cannot be set: db.auto.{name}[key] = value stores a record")
+
+    def __enter__(self) -> NoReturn:
+        raise TypeError("db.auto is no block, each operation has its own: write `with db.write() as t:` for a block")
+
+    def __exit__(self, *error: object) -> None: ...
+
+    def __repr__(self) -> str:
+        return f"<tables without a block: {', '.join(self)}>"
+
+
+class AutoTable:
+    """A table without a block: operations of `Table` on single records, each in a transaction of its own."""
+
+    __slots__ = ("_db", "_era", "_handle", "_idle", "_name", "_of", "_sequence", "_snapshot", "_storage", "_store")
+
+    def __init__(self, db: Runs, name: str, idle: list[Single]) -> None:
+        self._db = db
+        self._name = name
+        self._of: Callable[[Any], Any] = (attrgetter if name in vars(db._schema) else itemgetter)(name)
+        self._idle = idle
+        self._store = db._open_store
+        self._storage = db._storages[name][1]
+        self._handle: Any = None
+        self._sequence = -1  # nothing is known
+        self._snapshot: Optional[int] = None
+        self._era: Optional[int] = None
+
+    def _read(self, view: Optional[str], method: str, *args: Any) -> Any:
+        """The result of a *method* of the table, or of the *view* of an index, in a block."""
+        with self._db.read() as tables:
+            table = self._of(tables)
+            result = getattr(table if view is None else getattr(table, view), method)(*args)
+            self._learn(table)
+        return result
+
+    def _write(self, method: str, *args: Any, **more: Any) -> Any:
+        """The result of a *method* of the table, stored."""
+        db = self._db
+        if db._writes_alone():  # then as `Database.run` does, with less around it
+            try:
+                with db.write() as tables:
+                    return getattr(self._of(tables), method)(*args, **more)
+            except (errors.DatabaseFull, errors.Conflict, errors.TransactionPoisoned):
+                pass  # nothing is stored, and `run` does what the engine asks for
+        return db.run(partial(self._apply, method, args, more))
+
+    def _apply(self, method: str, args: Any, more: Any, tables: Any) -> Any:
+        return getattr(self._of(tables), method)(*args, **more)
+
+    def _learn(self, table: Table[Any, Any]) -> None:
+        """Remember, for the fast path, what holds in the transaction of the bound *table* and may hold in others."""
+        store, txn = self._store, table._txn
+        same = self._db._storages[self._name][1] is self._storage and txn._store is store
+        if same and store.gate is None and table._steady and table._found.unreadable is None:
+            self._sequence = -1  # another thread is not to take some of this for all
+            self._handle, self._era = table._db, table._era if table._checked else None
+            self._snapshot = txn.id()
+            self._sequence = txn._sequence
+            if not self._idle:
+                self._idle.append(Single(store))
+
+    def _compare(self, raw: Any) -> None:
+        """Whether what is known holds in *raw*, of another snapshot. Raises if it does not."""
+        snapshot, era = self._store._era
+        if snapshot != raw.id() or era != self._era:
+            raise _OUTDATED
+        self._snapshot = snapshot
+
+    # These may run twice, so what they are given is fetched first.
+
+    def get_many(self, keys: Iterable[Any], /) -> list[Any]:
+        """The values of *keys*, all of one snapshot; None for a key without a record."""
+        with self._db.read() as tables:
+            return list(self._of(tables).get_many(keys))
+
+    def put_many(self, items: Iterable[tuple[Any, Any]], /, *, append: bool = False) -> int:
+        """As `Table.put_many`, all in one transaction."""
+        count: int = self._write("put_many", list(items), append=append)
+        return count
+
+    def update(self, *other: Any, **more: Any) -> None:
+        """As of a dict, all in one transaction."""
+        self._write("update", *[[*one.items()] if hasattr(one, "items") else [*one] for one in other], **more)
+
+    def __iter__(self) -> NoReturn:
+        raise TypeError(f"an iteration takes a block: `with db.read() as t:`, and then t.{self._name}")
+
+    def __getattr__(self, name: str) -> Any:
+        if any(index.name == name for index in self._storage.indexes):
+            return AutoView(self, name)
+        raise AttributeError(
+            f"db.auto.{self._name} has no {name!r}, only what reads or writes single records: write "
+            f"`with db.read() as t:`, or db.write(), and use t.{self._name}.{name}"
+        )
+
+    def __repr__(self) -> str:
+        return f"<table {self._name!r} without a block>"
+
+
+class AutoView:
+    """An index of a table without a block."""
+
+    __slots__ = ("_name", "_table")
+
+    __iter__ = None
+
+    def __init__(self, table: AutoTable, name: str) -> None:
+        self._table = table
+        self._name = name
+
+    def __getitem__(self, key: Any) -> Any:
+        """The record with this key of a unique index. Raises KeyError if there is none."""
+        table, name = self._table, self._name
+        if not any(index.unique for index in table._storage.indexes if index.name == name):
+            raise TypeError(
+                f"the index {name} is not unique, and a selection takes a block: `with db.read() as t:`, and then "
+                f"t.{table._name}.{name}[key]"
+            )
+        return table._read(name, "__getitem__", key)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AttributeError(
+            f"db.auto.{self._table._name}.{self._name} has no {name!r}, only what reads single records: write "
+            f"`with db.read() as t:`, and use t.{self._table._name}.{self._name}.{name}"
+        )
+
+
+def _reading(method: str) -> Any:
+    def read(self: AutoTable, *args: Any) -> Any:
+        return self._read(None, method, *args)
+
+    return read
+
+
+def _viewing(method: str) -> Any:
+    def read(self: AutoView, *args: Any) -> Any:
+        return self._table._read(self._name, method, *args)
+
+    return read
+
+
+def _writing(method: str) -> Any:
+    def write(self: AutoTable, *args: Any, **more: Any) -> Any:
+        return self._write(method, *args, **more)
+
+    return write
+
+
+READS = ("__getitem__", "get", "__contains__", "__len__", "__bool__", "first", "last", "count")
+"""The operations of a table that read, each in one snapshot."""
+
+WRITES = (
+    "__setitem__", "__delitem__", "add", "put_new", "replace", "change", "increment", "pop", "popitem", "setdefault",
+    "clear", "truncate",
+)  # fmt: skip
+"""Those that write, each in one transaction."""
+
+VIEW_READS = ("get", "key", "__contains__")
+"""Those of an index. `__getitem__` of an index that is not unique returns a selection, which takes a block."""
+
+
+def _made(db: Runs, name: str, idle: list[Single]) -> AutoTable:
+    cls, storage = db._storages[name]
+    kind = kind_of(cls, Table, storage)
+    made: type[AutoTable] = AutoTable
+    if kind._point_reads and kind.__contains__ is Table.__contains__:
+        made = type("AutoTable", (AutoTable,), {"__slots__": (), **_compiled(storage, db._open_store, idle)})
+    return made(db, name, idle)
+
+
+def _compiled(storage: Storage[Any, Any], store: Store, idle: list[Single]) -> Mapping[str, Any]:
+    encode, names = storage.key.lookup_source(storage.prefix)
+    methods = ("__getitem__", "get", "__contains__")
+    names = {
+        **names,
+        **{f"general_{name}": getattr(AutoTable, name) for name in methods},
+        "encode_key": storage.encode_key,
+        "load": storage.value.bytes_decode,
+        "let_through": let_through,
+        "take": idle.pop,
+        "give": idle.append,
+        "store": store,
+        "always": _ALWAYS,
+        "outdated": _OUTDATED,
+    }
+    subject = f"{storage.key.name} at {storage.prefix.hex() or 'no prefix'}"
+    made = _READS.functions(subject, _READING.format(fetching=_FETCHING.format(encode=encode)), names, self=AutoTable)
+    for name in methods:
+        made[name].__doc__ = getattr(AutoTable, name).__doc__
+    return {name: made[name] for name in methods}
+
+
+def _fill(cls: Any, methods: Iterable[str], make: Callable[[str], Any], of: Any) -> None:
+    for name in methods:
+        method = make(name)
+        method.__name__, method.__doc__ = name, getattr(of, name).__doc__
+        setattr(cls, name, method)
+
+
+_fill(AutoTable, READS, _reading, Table)
+_fill(AutoTable, WRITES, _writing, Table)
+_fill(AutoView, VIEW_READS, _viewing, UniqueIndexView)

@@ -1,0 +1,91 @@
+"""Tables with a former name: ``class People(zlmdb.Table[str, int], was="users")`` takes over the table ``users``.
+
+The records are stored again under the new name, since an engine cannot rename a keyspace. The table remembers its
+former names, so that a program which still uses one is refused, and does not begin an empty table beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Optional
+
+from .. import errors
+from ..engines import Handle, Transaction
+from ..log import log
+from ..store.catalogue import Catalogue, Keyspace, Slot
+from ..store.ranges import prefixed
+from ..store.store import OpenSpace
+from .declaration import Declaration
+
+
+def former_slot(
+    slots: Mapping[str, Slot], declared: Declaration, declarations: Iterable[Declaration]
+) -> Optional[Slot]:  # fmt: skip
+    """The table of the file that *declared*, which is not among *slots*, has to take over; None if it is a new one.
+
+    Raises `SchemaMismatch` if it is the former name of a table that the program does not know under its new name.
+    """
+    for name in declared.was:
+        if name in slots:
+            return slots[name]
+    for slot in slots.values():
+        if declared.name in slot.was and not any(declared.name in other.was for other in declarations):
+            raise errors.SchemaMismatch(
+                f"table {declared.name!r} was renamed, and is {slot.name!r} in the file, which is newer than this "
+                f"program: use a newer one, or declare that class {declared.class_name} is the table of that name",
+                table=declared.name,
+            )
+    return None
+
+
+def rename(
+    catalogue: Catalogue, names: Mapping[str, str], slots: dict[str, Slot], txn: Transaction, open_space: OpenSpace
+) -> None:
+    """Give the tables of *names*, from the old name to the new one, their new names, in the file and in *slots*."""
+    for old, new in names.items():
+        if old not in slots or new in slots:  # another process has renamed it meanwhile
+            continue
+        before = slots.pop(old)
+        after = slots[new] = before.copy()
+        after.name, after.was = new, [*before.was, old]
+        after.uuid = None  # in a classic file one that is derived from the name
+        if catalogue.records_attached and before.attached:
+            catalogue.write_attached(txn, new, before.attached)
+        catalogue.remove(txn, before)
+        catalogue.write(txn, after)
+        count = _moved(catalogue.keyspace(before), catalogue.keyspace(after), txn, open_space)
+        for index, definition in before.indexes.items():
+            if definition.get("table") is None:
+                catalogue.moved_index(txn, after, index)
+                _moved(catalogue.index_keyspace(before, index), catalogue.index_keyspace(after, index), txn, open_space)
+        feeds = catalogue.feed_keyspace(old), catalogue.feed_keyspace(new)
+        if before.feed is not None and feeds[0] is not None and feeds[1] is not None:
+            _moved(feeds[0], feeds[1], txn, open_space)
+        _refer(catalogue, old, new, slots, txn)
+        log.info("table %s has the name %s now: %d records were stored again", old, new, count)
+
+
+def _moved(before: Keyspace, after: Keyspace, txn: Transaction, open_space: OpenSpace) -> int:
+    """Store the records of *before* in *after*; returns their number, 0 if they can stay where they are."""
+    if before == after or before.space is None or after.space is None:
+        return 0
+    old: Handle = open_space(before.space)
+    new: Handle = open_space(after.space)
+    txn.drop(new, delete=False)  # what a table of this name had left
+    rows = prefixed(txn.cursor(old), before.prefix)
+    count, _ = txn.cursor(new).putmulti(((bytes(key), bytes(data)) for key, data in rows), append=True)
+    txn.drop(old, delete=False)
+    return count
+
+
+def _refer(catalogue: Catalogue, old: str, new: str, slots: dict[str, Slot], txn: Transaction) -> None:
+    """Let links, their own and those to them, name the table by its new name."""
+    for name, slot in list(slots.items()):
+        links = {index: one for index, one in slot.indexes.items() if "link" in one and one["link"]["to"] == old}
+        referred: Sequence[Sequence[str]] = [[new if table == old else table, link] for table, link in slot.referred]
+        if links or [list(one) for one in slot.referred] != referred:
+            changed = slots[name] = slot.copy()
+            changed.referred = referred
+            for index, one in links.items():
+                changed.indexes[index] = {**one, "link": {**one["link"], "to": new}}
+            catalogue.write(txn, changed)

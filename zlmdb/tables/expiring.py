@@ -1,0 +1,339 @@
+"""Tables whose records expire, in a transaction.
+
+A transaction reads the clock once, and looks at the first entry of the index of times. If that has not expired, nothing
+has, and the table reads like any other. Otherwise all that it reads comes through a filter between the table and the
+engine, which leaves out the expired records and their index entries: so each way of reading, and each one to come, sees
+the same records. Before a write, what has expired and is in its way is deleted, as a deletion by the program would do
+it; and each write deletes a few more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from operator import itemgetter
+from typing import Any, Optional, TypeVar
+
+from .. import errors
+from ..handlers import let_through
+from ..store.ranges import pairs_from, seek
+from ..store.transaction import Transaction
+from .expiry import CUTS, INDEX, Expiry
+from .indexstorage import BoundIndex, IndexStorage
+from .storage import Storage
+from .table import Table
+
+R = TypeVar("R")
+
+_PER_WRITE = 2  # expired records that a write deletes
+_key_of, _value_of = itemgetter(0), itemgetter(1)
+
+
+def now_of(txn: Transaction) -> float:
+    """The time of *txn*, in seconds since 1970: the clock is read when it is first asked for."""
+    began, now = txn._now
+    if began != txn._since:
+        now = txn._store.clock()
+        txn._now = txn._since, now
+    return now
+
+
+class Kinds:
+    """Makes the classes of the bound tables of one storage, whose records expire as *expiry* says.
+
+    *time_of* gives the time of a record, which is of the type *key*.
+    """
+
+    def __init__(self, expiry: Expiry, key: str, time_of: Callable[[Any], Any]) -> None:
+        self.ttl = expiry.ttl
+        self.time_of = time_of
+        self.cut_at = CUTS[key]
+        self._made: dict[type, type] = {}
+
+    def __call__(self, cls: type) -> type:
+        """*cls*, with records that expire."""
+        made = self._made.get(cls)
+        if made is None:
+            named = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
+            given = {
+                **named,
+                "__slots__": ("_cut", "_open", "_some"),
+                "_kept": None,
+                "_plain": getattr(cls, "_plain", False),
+            }
+            made = self._made[cls] = type(cls)(cls.__name__, (Expiring, cls), given)
+        return made
+
+
+class Expiring(Table[Any, Any]):
+    """A table of which some records may have expired."""
+
+    __slots__ = ()
+    _plain = True  # as a class that was made for one storage
+
+    _cut: Any  # a record with this time, or an earlier one, has expired
+    _some: bool  # whether there may be expired records, which are filtered out
+    _open: bool  # whether something is going on for which nothing has expired
+
+    def _aim(self) -> None:
+        self._some = self._open = False
+        super()._aim()
+        if self._absent is None:
+            kinds = self._storage.expiring
+            self._cut = kinds.cut_at(now_of(self._txn) - kinds.ttl)
+            if self._any_expired():
+                self._filter()
+
+    def _use(self, raw: Any) -> None:
+        self._some = False
+        super()._use(raw)
+        if (
+            self._absent is None and not self._open and self._any_expired()
+        ):  # a savepoint that is undone may have deleted it
+            self._filter()
+
+    def _filter(self) -> None:
+        """From now on read what has not expired."""
+        if not self._some:
+            self._some = True
+            self._through(self._raw)
+
+    def _through(self, raw: Any) -> None:
+        super()._through(Living(self, raw) if self._some else raw)
+
+    def _plainly(self, work: Callable[[], R]) -> R:
+        """The result of *work*, for which nothing has expired."""
+        raw = self._raw
+        if not isinstance(raw, Living):
+            return work()
+        self._some, self._open = False, True
+        try:
+            self._through(raw.raw)
+            return work()
+        finally:
+            self._open = False
+            if isinstance(self._raw, type(raw.raw)):  # else the transaction has ended
+                self._filter()
+
+    # -- the times --------------------------------------------------------------------------------------------------
+
+    def _times(self) -> Optional[BoundIndex]:
+        return next((bound for bound in self._indexes if bound.storage.name == INDEX), None)
+
+    def _first_expired(self, most: int, behind: bytes = b"") -> list[tuple[bytes, bytes]]:
+        """The first entries of expired records that come *behind* an entry, at most so many, with the primary keys."""
+        times = self._times()
+        if times is None:
+            return []
+        index = times.storage
+        lower, upper = max(index.lower, behind + b"\0"), index.bound(self._cut, through=True)
+        found: list[tuple[bytes, bytes]] = []
+        cursor = self._raw.cursor(times.handle)
+        try:
+            if seek(cursor, lower, upper):
+                for entry, owner in pairs_from(cursor, lower, upper, views=True):
+                    found.append((entry, _primary(self._storage, index, entry, owner)))
+                    if len(found) == most:
+                        break
+        finally:
+            cursor.close()
+        return found
+
+    def _any_expired(self) -> bool:
+        """Whether anything has expired. If the file has no index of the times yet, that is not known."""
+        times = self._times()
+        if times is None:
+            return True
+        index = times.storage
+        try:
+            lower, upper = index.lower, index.bound(self._cut, through=True)
+            cursor = self._raw.cursor(times.handle)
+            found = seek(cursor, lower, upper) and bytes(cursor.key()) < upper
+            cursor.close()
+        except Exception as error:
+            self._txn._fail(error, table=self._name, index=INDEX)
+        return found
+
+    def _has_expired(self, value: Any) -> bool:
+        """Whether a stored record with this value has expired."""
+        time = self._storage.expiring.time_of(value)
+        expired: bool = time is not None and time <= self._cut
+        return expired
+
+    # -- writing ----------------------------------------------------------------------------------------------------
+
+    def _write(self, key: Any, encoded: bytes, value: Any, data: bytes) -> None:
+        stored = self._storage.decode_value(data, key)
+        if self._some:
+            self._make_way(encoded, stored)
+        super()._write(key, encoded, value, data)
+        if self._some:
+            self._sweep(self._expired(_PER_WRITE))
+        if self._has_expired(stored):
+            self._filter()
+
+    def _make_way(self, encoded: bytes, value: Any) -> None:
+        """Delete the expired records under the key *encoded*, and under the unique keys of *value*."""
+        storage = self._storage
+        raw = self._raw.raw if isinstance(self._raw, Living) else self._raw
+        found = {encoded}
+        for index, handle in self._indexes:
+            if index.joined is None:
+                try:
+                    entries = index.entries(value, encoded[len(storage.prefix) :])
+                except Exception as error:
+                    let_through(error)
+                    return  # the statement says why
+                owners = [(entry, raw.get(entry, None, handle)) for entry in entries]
+                found.update(
+                    storage.prefix + _primary(storage, index, entry, owner)
+                    for entry, owner in owners
+                    if owner is not None
+                )
+        for one in found:
+            data = raw.get(one, None, self._db)
+            if data is not None and self._has_expired(storage.load(data)):
+                self._expel(one)
+
+    def _expel(self, encoded: bytes) -> int:
+        """Delete the expired record *encoded*, with all that follows it; returns the number of records."""
+        return self._plainly(lambda: self._remove(encoded))
+
+    def _expired(self, most: int, behind: bytes = b"") -> list[tuple[bytes, bytes]]:
+        """`_first_expired`, whether or not reading is filtered."""
+        return self._plainly(lambda: self._first_expired(most, behind)) if self._some else []
+
+    def _sweep(self, found: Sequence[tuple[bytes, bytes]]) -> int:
+        """Delete the expired records *found*; returns their number. What something refuses to let go stays."""
+        self._check_write()
+        swept = 0
+        for _, primary in found:
+            with suppress(errors.ConstraintError):
+                swept += self._expel(self._storage.prefix + primary)
+        if self._some:
+            self._some = False
+            self._through(self._raw.raw)
+            if self._any_expired():
+                self._filter()
+        return swept
+
+    def truncate(self) -> int:
+        """As `Table.truncate`; what has expired is deleted, too."""
+        return self._plainly(super().truncate)
+
+    def _rebuild(self, bound: BoundIndex) -> tuple[int, int]:
+        return self._plainly(lambda: super(Expiring, self)._rebuild(bound))
+
+
+def _primary(storage: Storage[Any, Any], index: IndexStorage, entry: Any, owner: Any) -> bytes:
+    """The encoded primary key to which an entry of *index* belongs."""
+    if index.tail:
+        return bytes(entry[index.tail :])
+    return bytes(owner) if index.owner is None else storage.key.encode(index.owner_of(owner, storage))
+
+
+class Living:
+    """The engine's transaction *raw* as a table sees it: without what has expired."""
+
+    __slots__ = ("_db", "_indexes", "_storage", "_table", "delete", "drop", "put", "raw")
+
+    def __init__(self, table: Expiring, raw: Any) -> None:
+        self.raw = raw
+        self._table = table
+        self._storage = table._storage
+        self._db = table._db
+        self._indexes = table._indexes
+        self.delete, self.drop = raw.delete, raw.drop
+        self.put = getattr(raw, "put", None)
+
+    def get(self, key: bytes, default: Any = None, db: Any = None) -> Any:
+        """The value of *key*, or *default*."""
+        data = self.raw.get(key, None, db)
+        return default if data is None or not self.judge(db)((key, data)) else data
+
+    def cursor(self, db: Any = None) -> LivingCursor:
+        """A cursor over *db*."""
+        return LivingCursor(self.raw.cursor(db), self.judge(db))
+
+    def stat(self, db: Any = None) -> dict[str, int]:
+        """The number of records that have not expired, which are counted."""
+        cursor = self.cursor(db)
+        try:
+            return {"entries": sum(1 for _ in cursor.iternext(True, False)) if cursor.first() else 0}
+        finally:
+            cursor.close()
+
+    def judge(self, db: Any) -> Callable[[tuple[Any, Any]], bool]:
+        """A function that says of a pair of key and value in *db* whether it has not expired."""
+        storage, table = self._storage, self._table
+        get, prefix = self.raw.get, storage.prefix
+        indexes = [(index, index.storage.prefix) for index, handle in self._indexes if handle is db]
+        load, has_expired = storage.load, table._has_expired
+        holds_records = db is self._db
+
+        def is_living(pair: tuple[Any, Any]) -> bool:
+            key, data = pair
+            key = bytes(key)
+            if not (holds_records and key.startswith(prefix)):
+                found = next((index for index, start in indexes if key.startswith(start)), None)
+                if found is None:
+                    return True
+                data = get(prefix + _primary(storage, found, key, data), None, self._db)
+                if data is None:  # the reader says what is wrong
+                    return True
+            try:
+                value = load(data)
+            except Exception as error:
+                let_through(error)
+                return True  # the reader raises it
+            return not has_expired(value)
+
+        return is_living
+
+
+class LivingCursor:
+    """A cursor of the engine that steps over what has expired."""
+
+    __slots__ = ("_cursor", "_judge", "close", "key", "putmulti", "value")
+
+    def __init__(self, cursor: Any, judge: Callable[[tuple[Any, Any]], bool]) -> None:
+        self._cursor, self._judge = cursor, judge
+        self.key, self.value, self.close = cursor.key, cursor.value, cursor.close
+        self.putmulti = getattr(cursor, "putmulti", None)
+
+    def _on(self, found: bool, step: Callable[[], bool]) -> bool:
+        while found and not self._judge((self.key(), self.value())):
+            found = step()
+        return bool(found)
+
+    def first(self) -> bool:
+        """Go to the first record; False if there is none."""
+        return self._on(self._cursor.first(), self._cursor.next)
+
+    def last(self) -> bool:
+        """Go to the last record; False if there is none."""
+        return self._on(self._cursor.last(), self._cursor.prev)
+
+    def next(self) -> bool:
+        """Go to the next record; False if there is none."""
+        return self._on(self._cursor.next(), self._cursor.next)
+
+    def prev(self) -> bool:
+        """Go to the record before; False if there is none."""
+        return self._on(self._cursor.prev(), self._cursor.prev)
+
+    def set_range(self, key: bytes) -> bool:
+        """Go to the first record with a key that is not less; False if there is none."""
+        return self._on(self._cursor.set_range(key), self._cursor.next)
+
+    def iternext(self, keys: bool = True, values: bool = True) -> Iterator[Any]:
+        """The records from here on."""
+        return self._rows(self._cursor.iternext(True, True), keys, values)
+
+    def iterprev(self, keys: bool = True, values: bool = True) -> Iterator[Any]:
+        """The records from here backwards."""
+        return self._rows(self._cursor.iterprev(True, True), keys, values)
+
+    def _rows(self, rows: Any, keys: bool, values: bool) -> Iterator[Any]:
+        living = filter(self._judge, rows)
+        return living if keys and values else map(_key_of if keys else _value_of, living)

@@ -1,0 +1,207 @@
+"""A link between two tables of an open database: what a write to either of them must look at.
+
+A link is a follower of the table whose records refer: it refuses a record that refers to none. The table that is
+referred to has it among its *referrers*, by which `removal` finds what a deletion entails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any, Optional
+
+from .. import errors
+from ..shown import shortened
+from ..store.ranges import keys_from, pairs_from, seek
+from ..values.base import is_a
+from .indexstorage import BoundIndex, IndexStorage
+from .storage import Storage
+from .upkeep import Change, Written
+
+if TYPE_CHECKING:
+    from ..store.transaction import Transaction
+    from .table import Table
+
+
+class Link:
+    """The link *name* of the table at the attribute *source* of the schema object, to that at *target*.
+
+    *get* takes the key from a record, at *fields*.
+    """
+
+    def __init__(
+        self, name: str, source: str, target: str, fields: tuple[str, ...], get: Callable[[Any], Any], on_delete: str,
+        each: bool, deferred: bool,
+    ) -> None:  # fmt: skip
+        self.name = name
+        self.source = source
+        self.target = target
+        self.fields = fields
+        self.on_delete = on_delete
+        self.each = each
+        self.deferred = deferred
+        self._get = get
+
+    def keys(self, value: Any) -> list[Any]:
+        """The keys that the record *value* refers to."""
+        found = self._get(value)
+        keys = (found or ()) if self.each else (found,)
+        return [key for key in keys if key is not None and not (type(key) is tuple and None in key)]
+
+    def source_in(self, txn: Transaction) -> Table[Any, Any]:
+        """The table whose records refer, in *txn*."""
+        return _table(txn, self.source)
+
+    def target_in(self, txn: Transaction) -> Table[Any, Any]:
+        """The table that is referred to, in *txn*."""
+        return _table(txn, self.target)
+
+    def index_of(self, source: Table[Any, Any]) -> Optional[BoundIndex]:
+        """The index of the link; None if another program has dropped it, so that the link is not kept any more."""
+        return next((bound for bound in source._indexes if bound.storage.name == self.name), None)
+
+    # -- as a follower of the table whose records refer -----------------------------------------------------------
+
+    def plan(self, txn: Transaction, change: Change, /) -> Optional[Callable[[], Written]]:
+        """Refuse a record that refers to none; if the link is deferred, when the transaction commits."""
+        if change.new is None:
+            return None
+        wanted = self.keys(change.new[0])
+        if not wanted:
+            return None
+        if change.old is not None:
+            before = set(self.keys(change.old[0]))
+            wanted = [key for key in wanted if key not in before]
+        own = change.table.prefix + change.primary
+        missing = self._missing(txn, wanted, own)
+        if missing is None or self.index_of(self.source_in(txn)) is None:
+            return None
+        if self.deferred:
+            return partial(self._defer, txn, own)
+        raise self._dangling(change.table, change.key, missing[0])
+
+    def cleared(self, txn: Transaction, table: Storage[Any, Any], count: int, /) -> Written:
+        """Nothing: the index of the link is cleared with the other indexes."""
+        return 0, 0
+
+    def _missing(self, txn: Transaction, wanted: Iterable[Any], own: bytes) -> Optional[tuple[Any]]:
+        """The first of the *wanted* keys that has no record; the record *own*, of this table, is there."""
+        target = self.target_in(txn)
+        for key in wanted:
+            encoded = target._storage.encode_key(key)
+            if encoded == own and self.source == self.target:
+                continue
+            if target._get(encoded, None, target._db) is None:
+                return (key,)
+        return None
+
+    def _dangling(self, table: Storage[Any, Any], key: Any, missing: Any) -> errors.DanglingLink:
+        later = "" if self.deferred else ", or declare the link with deferred=True, which is checked at the commit"
+        return errors.DanglingLink(
+            f"table {table.name!r}: {', '.join(self.fields)} of the record {shortened(key)} is {shortened(missing)}, "
+            f"and {self.target!r} has no such record: store that one first{later}",
+            table=table.name,
+            index=self.name,
+            key=key,
+            owner=missing,
+        )
+
+    def _defer(self, txn: Transaction, own: bytes) -> Written:
+        if txn._deferred is None:
+            txn._deferred = {}
+        txn._deferred[self, own] = None
+        return 0, 0
+
+    def check_deferred(self, txn: Transaction, own: bytes) -> None:
+        """At the commit: raise `DanglingLink` if the record *own* is there and refers to none."""
+        source = self.source_in(txn)
+        key = source._storage.decode_key(own)
+        stored = source._stored(own, key)
+        if stored is not None:
+            missing = self._missing(txn, self.keys(stored[0]), own)
+            if missing is not None:
+                raise self._dangling(source._storage, key, missing[0])
+
+    # -- as a referrer of the other one ---------------------------------------------------------------------------
+
+    def owners(self, source: Table[Any, Any], bound: BoundIndex, key: Any) -> list[bytes]:
+        """The engine's keys of the records of *source* that refer to *key*."""
+        index = bound.storage
+        cursor = source._cursor(bound.handle)
+        try:
+            lower, upper = index.exactly(key)
+            prefix = source._storage.prefix
+            if not seek(cursor, lower, upper):
+                return []
+            if index.tail:
+                return [prefix + entry[index.tail :] for entry in keys_from(cursor, lower, upper, views=True)]
+            return [prefix + bytes(owner) for _, owner in pairs_from(cursor, lower, upper, views=True)]
+        except Exception as error:
+            source._txn._fail(error, table=source._name, index=self.name)
+        finally:
+            cursor.close()
+
+    def without(self, value: Any, gone: set[Any]) -> Any:
+        """The record *value*, just read, without its links to the keys *gone*."""
+        if self.each:
+            held: Any = self._get(value)
+            kept = type(held)([key for key in held if key not in gone])
+            return _replaced(value, self.fields[0].split("."), kept)
+        for field in self.fields:
+            value = _replaced(value, field.split("."), None)
+        return value
+
+
+def broken(
+    index: IndexStorage, handle: Any, target: Storage[Any, Any], held: Any, txn: Any
+) -> Iterator[tuple[Any, bytes]]:
+    """The links that lead nowhere: each with its key, and the primary key, encoded, of the first record that has it.
+
+    *txn* is the engine's transaction, *handle* that of the entries of *index*, and *held* a 1-tuple of the handle of
+    *target*, or None if the file does not have that table.
+    """
+    lower, upper = index.lower, index.upper
+    while True:
+        cursor = txn.cursor(handle)
+        rows = pairs_from(cursor, lower, upper, views=True) if seek(cursor, lower, upper) else iter(())
+        first = next(iter(rows), None)
+        cursor.close()
+        if first is None:
+            return
+        entry, data = first
+        key = index.load_key(entry)
+        if held is None or txn.get(target.encode_key(key), None, held[0]) is None:
+            yield key, entry[index.tail :] if index.tail else bytes(data)
+        lower = index.exactly(key)[1]
+
+
+def _table(txn: Transaction, attribute: str) -> Table[Any, Any]:
+    found: Table[Any, Any] = getattr(txn._unit.view, attribute)
+    return found
+
+
+def _replaced(value: Any, path: list[str], new: Any) -> Any:
+    """*value* with *new* at *path*; an object that can be changed is changed."""
+    name, rest = path[0], path[1:]
+    mapping = is_a(value, dict)
+    if rest:
+        inner: Any = value.get(name) if mapping else getattr(value, name)
+        if inner is None:
+            return value
+        new = _replaced(inner, rest, new)
+    if mapping:
+        value[name] = new
+        return value
+    if hasattr(value, "_replace"):  # a NamedTuple
+        return value._replace(**{name: new})
+    if hasattr(value, "__struct_config__") and value.__struct_config__.frozen:
+        import msgspec  # the program uses it
+
+        return msgspec.structs.replace(value, **{name: new})
+    if hasattr(value, "model_copy"):
+        return value.model_copy(update={name: new})
+    try:
+        setattr(value, name, new)
+    except AttributeError:  # it is frozen, and was just read: nobody else has it
+        object.__setattr__(value, name, new)
+    return value

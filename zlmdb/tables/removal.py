@@ -1,0 +1,169 @@
+"""Deletes records that others refer to, as one statement: all that a deletion entails, or nothing.
+
+First the records to delete are collected, with those that refer to them by a cascade, and so on; rings end. Then each
+record that stays and refers to one of them by a link that restricts refuses the statement. Only then is anything
+written: the links that are set to None, and the deletions.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any, Optional
+
+from .. import errors
+from ..query.want import ENGINE_KEYS
+from ..shown import shortened
+from .links import Link
+
+if TYPE_CHECKING:
+    from .table import Table
+
+_Found = tuple["Table[Any, Any]", bytes]
+
+
+def remove(table: Table[Any, Any], keys: Iterable[bytes]) -> int:
+    """Delete the records of *table* with the engine's *keys*, and what that entails; how many of them there were.
+
+    Raises `StillLinked` if a record that stays refers to one of them by a link that restricts; nothing is changed then.
+    """
+    removal = _Removal(table)
+    count = sum([removal.add(table, key) for key in keys if table._get(key, None, table._db) is not None])
+    removal.follow()
+    removal.carry_out()
+    return count
+
+
+def clear(table: Table[Any, Any]) -> Optional[int]:
+    """Delete all records of *table* as `remove` does; None if no other table refers to one, so that nothing is done.
+
+    Otherwise returns the number of deleted records and entries, of this table and others.
+    """
+    for link in _referrers(table):
+        source = link.source_in(table._txn)
+        bound = _index(link, source)
+        if (
+            source._name != table._name
+            and bound is not None
+            and bound.storage.storage.any(source._cursor(bound.handle))
+        ):
+            before = table._txn._dels
+            remove(table, list(table.select()._run(ENGINE_KEYS)))
+            return table._txn._dels - before
+    return None
+
+
+def _referrers(table: Table[Any, Any]) -> Iterable[Link]:
+    """The links to the records of *table*. Raises `IndexNotAttached` if the program does not know all of them."""
+    table._check_write()
+    if table._found.undeletable is not None:
+        raise errors.IndexNotAttached(f"table {table._name!r}: {table._found.undeletable}", table=table._name)
+    found: Iterable[Link] = table._storage.referrers
+    return found
+
+
+def _index(link: Link, source: Table[Any, Any]) -> Any:
+    """The index of *link*; None if the file does not have it any more. Raises if it has another one of that name."""
+    bound = link.index_of(source)
+    if bound is None and link.name in source._index_state.missing:
+        source._check_write()
+    return bound
+
+
+class _Removal:
+    """The records that one statement deletes, and those that it changes."""
+
+    def __init__(self, table: Table[Any, Any]) -> None:
+        self._txn = table._txn
+        self._going: dict[str, dict[bytes, Table[Any, Any]]] = {}
+        self._queue: deque[_Found] = deque()
+        self._held: list[tuple[Link, Table[Any, Any], bytes, Any]] = []  # refer to what goes, and may stay
+        self._may_go = _reached(table)
+
+    def add(self, table: Table[Any, Any], key: bytes) -> int:
+        """Delete this record, too; 0 if it was known already."""
+        going = self._going.setdefault(table._name, {})
+        if key in going:
+            return 0
+        going[key] = table
+        self._queue.append((table, key))
+        return 1
+
+    def follow(self) -> None:
+        """Find all that goes, and what it is that stays. Raises `StillLinked`."""
+        while self._queue:
+            table, encoded = self._queue.popleft()
+            key = table._storage.decode_key(encoded)
+            for link in _referrers(table):
+                source = link.source_in(self._txn)
+                bound = _index(link, source)
+                if bound is not None:
+                    self._refer(link, source, link.owners(source, bound, key), table, key)
+        for link, source, owner, (target, key) in self._held:
+            if link.on_delete == "restrict" and owner not in self._going.get(source._name, ()):
+                raise _still_linked(link, source, owner, target, key)
+
+    def _refer(
+        self, link: Link, source: Table[Any, Any], owners: list[bytes], target: Table[Any, Any], key: Any
+    ) -> None:
+        """The records *owners* of *source* refer to the record *key* of *target*, which goes."""
+        if link.on_delete == "cascade":
+            for owner in owners:
+                self.add(source, owner)
+        elif link.on_delete == "restrict" and owners and source._name not in self._may_go:
+            raise _still_linked(link, source, owners[0], target, key)
+        else:
+            self._held += [(link, source, owner, (target, key)) for owner in owners]
+
+    def carry_out(self) -> None:
+        """Write all of it."""
+        changes: dict[tuple[str, bytes], tuple[Table[Any, Any], dict[Link, set[Any]]]] = {}
+        for link, source, owner, (_, key) in self._held:
+            if link.on_delete == "set_none" and owner not in self._going.get(source._name, ()):
+                _, links = changes.setdefault((source._name, owner), (source, {}))
+                links.setdefault(link, set()).add(key)
+        one = not changes and sum(map(len, self._going.values())) < 2
+        with nullcontext() if one else self._txn._statement():
+            for (_, owner), (source, links) in changes.items():
+                _set_none(source, owner, links)
+            for going in self._going.values():
+                for encoded, table in going.items():
+                    table._remove_alone(encoded)
+
+
+def _set_none(source: Table[Any, Any], owner: bytes, links: dict[Link, set[Any]]) -> None:
+    key = source._storage.decode_key(owner)
+    stored = source._stored(owner, key)
+    if stored is not None:
+        value = stored[0]
+        for link, gone in links.items():
+            value = link.without(value, gone)
+        source[key] = value
+
+
+def _reached(table: Table[Any, Any]) -> set[str]:
+    """The names of the tables from which the deletion of a record of *table* may delete others."""
+    found: set[str] = set()
+    waiting = [table]
+    while waiting:
+        one = waiting.pop()
+        if one._name not in found:
+            found.add(one._name)
+            waiting += [link.source_in(one._txn) for link in _referrers(one) if link.on_delete == "cascade"]
+    return found
+
+
+def _still_linked(
+    link: Link, source: Table[Any, Any], owner: bytes, target: Table[Any, Any], key: Any
+) -> errors.StillLinked:
+    shown = source._storage.decode_key(owner)
+    return errors.StillLinked(
+        f"table {target._name!r}: the record {shortened(key)} cannot be deleted, since the record {shortened(shown)} "
+        f"of {source._name!r} refers to it by {link.name}: delete or change that one first, or declare the link with "
+        f"on_delete='cascade' or 'set_none'",
+        table=target._name,
+        index=link.name,
+        key=key,
+        owner=shown,
+    )
