@@ -433,6 +433,18 @@ def test_while_nothing_has_expired_the_engine_is_read_directly(memory: Any) -> N
         assert t.sessions._get.__self__ is t.txn._raw
 
 
+def test_what_has_expired_is_absent_without_a_block(memory: Any) -> None:
+    fill(memory)
+    sessions = memory.auto.sessions
+    for now, found in ((1009.0, True), (1010.0, False), (1011.0, False)):
+        NOW[0] = now
+        for _ in range(3):
+            assert (sessions.get("k1") is not None) == ("k1" in sessions) == found
+            assert (sessions.by_key.get("u1!") is not None) == found
+            assert len(sessions) == (6 if found else 3)
+    assert sessions.put_new("k1", Session("u1"))
+
+
 # -- links --------------------------------------------------------------------------------------------------------
 
 

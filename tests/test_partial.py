@@ -267,6 +267,22 @@ def test_a_unique_index_enforces_its_records_only() -> None:
     db.close()
 
 
+def test_whether_a_plan_fits_depends_on_the_captured_values() -> None:
+    db = opened(None, zlmdb.Index[int]("size", where=lambda t: t.size > 2))
+    with db.write() as t:
+        t.tasks.put_many([(n, Task("", size=n)) for n in range(100)])
+    with db.read() as t:
+        for least in (90, 1, 95, 0, 93):
+
+            def within(task: Task, least: int = least) -> bool:
+                return least < task.size < least + 9
+
+            found = t.tasks.where(within)
+            assert found.keys().all() == [n for n in range(100) if least < n < least + 9]
+            assert found.explain().indexes == (("by0",) if least >= 2 else ())
+    db.close()
+
+
 @dataclass
 class Made:
     name: str

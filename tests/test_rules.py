@@ -79,6 +79,7 @@ ROWS = [
     ["schema.auto"],
     ["operations.statistics"],
     ["operations"],
+    ["calls"],
     ["database"],
     ["flatbuffers", "lmdb"],
     ["_flatbuffers_vendor", "compat"],

@@ -77,6 +77,7 @@ class Expiring(Table[Any, Any]):
 
     def _aim(self) -> None:
         self._some = self._open = False
+        self._steady = False  # the engine's own functions may serve it now, and not in a moment
         super()._aim()
         if self._absent is None:
             kinds = self._storage.expiring
