@@ -638,6 +638,14 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._name!r}: {self.select(limit=4)!r}>"
 
+    def _query_types(self) -> Any:
+        """What is known of the values and keys, for queries of other tables; None if nothing is."""
+        if self._txn.buffers or self._part:
+            return None
+        from .running import programs_of  # late, as above
+
+        return programs_of(self._storage).following.types
+
     # -- for selections and views ---------------------------------------------------------------------------------
 
     def _cursor(self, handle: Any = None) -> Any:
