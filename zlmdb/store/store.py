@@ -93,6 +93,7 @@ class Store:
         self.live: dict[int, weakref.ref[Live]] = {}
         self.reads: set[object] = set()  # a mark for each read of the store's own
         self.maps: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+        self.feeds: dict[bytes, Any] = {}  # what `feed` knows of each, by its space
         self.by_hand: set[int] = set()  # the slots of maps that have them by hand
         self.contents: Any = None  # what `attach` has read of the catalogue
         self.definitions: dict[bytes, tuple[bytes, Any]] = {}  # records of a classic file, as decoded the last time
