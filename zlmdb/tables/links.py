@@ -90,7 +90,7 @@ class Link:
                     return False
         return True
 
-    def cleared(self, txn: Transaction, table: Storage[Any, Any], /) -> Written:
+    def cleared(self, txn: Transaction, table: Storage[Any, Any], count: int, /) -> Written:
         """Nothing: the index of the link is cleared with the other indexes."""
         return 0, 0
 
