@@ -67,7 +67,7 @@ ROWS = [
     ["schema.auto"],
     ["operations.statistics"],
     ["operations"],
-    ["calls"],
+    ["calls", "flushing"],
     ["database"],
     ["flatbuffers", "lmdb"],
     ["_flatbuffers_vendor", "compat"],

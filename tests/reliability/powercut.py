@@ -135,7 +135,12 @@ def outcome(
 
 
 def cuts(
-    directory: Path, images: int, transactions: int = 60, durability: str = "full", format: str = "0.9", seed: int = 1,
+    directory: Path,
+    images: int,
+    transactions: int = 60,
+    durability: str = "full",
+    format: str = "0.9",
+    seed: int = 1,
     together: int = 1,
 ) -> dict[str, Any]:
     """Replay IMAGES power cuts of a program with DURABILITY on the LMDB FORMAT; outcomes as docs/reliability.rst says.
