@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import enum
 import itertools
+import math
 from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Optional
+from unicodedata import normalize
 
 import pytest
 from hypothesis import given
@@ -135,6 +137,8 @@ def test_what_is_implied_is_true(given_conditions: list[Any], wanted: Any) -> No
         (lambda t: len(t.tags) > 1, "(len(record.tags) > 1)"),
         (lambda t: any(tag == "x" for tag in t.tags), "any((x0 == 'x') for x0 in record.tags)"),
         (lambda t: t.due is not None, "(record.due is not None)"),
+        (lambda t: normalize("NFC", t.name) > "", "(unicodedata.normalize('NFC', record.name) > '')"),
+        (lambda t: math.floor(t.weight) == 3, "(math.floor(record.weight) == 3)"),
     ],
 )
 def test_the_file_has_the_whole_condition(condition: Callable[..., Any], text: str) -> None:

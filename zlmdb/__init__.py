@@ -24,10 +24,11 @@ from .tables.table import Table
 # open is left out: `from zlmdb import *` keeps the builtin
 # fmt: off
 __all__ = [
-    "TABLES_BY_UUID", "Array", "ArraySerializer", "Cbor", "CborSerializer", "CheckReport", "Checked", "Compressed",
+    "TABLES_BY_UUID", "Array", "ArraySerializer", "Cbor", "CborSerializer", "Change", "Changes", "ChangesLost",
+    "CheckReport", "Checked", "Compressed",
     "Compression", "Conflict", "ConstraintError", "CorruptDatabase", "DanglingLink", "Database", "DatabaseClosed",
     "DatabaseFull", "DatabaseInUse", "DecodeError", "DecompressionLimit", "DiskError", "DuplicateKey", "EncodeError",
-    "Error", "FileRequired", "FlatBuffers", "FlatBuffersSerializer", "ForeignKey", "ForkedTransaction", "Index",
+    "Error", "Feed", "FileRequired", "FlatBuffers", "FlatBuffersSerializer", "ForeignKey", "ForkedTransaction", "Index",
     "IndexNotAttached", "IndexNotBuilt", "IndexView", "InvalidDatabase", "Job", "Json", "JsonSerializer", "Lease",
     "LeaseLost", "ListTable", "MadeTable", "MapBytes16FlatBuffers", "MapBytes16TimestampUuid",
     "MapBytes16TimestampUuidFlatBuffers", "MapBytes20Bytes16", "MapBytes20Bytes20", "MapBytes20Bytes20FlatBuffers",

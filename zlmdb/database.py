@@ -109,8 +109,10 @@ def open(
     *maxsize*: a hard limit in bytes; a write beyond it raises `DatabaseFull`, unless it makes room. With None the file
     grows by itself. *durability*: ``"full"``: every commit survives a power cut. ``"commit"``: a power cut may lose the
     last commits, and the file stays consistent. ``"none"``: a power cut may destroy the file; the end of the process
-    loses nothing. *layout*: the layout of a new file; an existing file keeps its own. *timeout*: seconds to wait for
-    another writer; with None it waits forever, and logs this after a second. *readonly*: nothing can be written and
+    loses nothing. *layout*: the layout of a new file; an existing file keeps its own.
+    ``"raw"`` opens an LMDB file of another program: its sub-databases are the tables, without indexes, and nothing is
+    created. *timeout*: seconds to wait for another writer; with None it waits forever, and logs this after a second.
+    *readonly*: nothing can be written and
     nothing is created; a declared table that the file lacks is empty. *create* False: the file must exist, and nothing
     is created in it. *lock* False, with *readonly*: read without LMDB's locks, as zlmdb does by itself if nobody can
     write; if a program does write, the reader gets wrong data. *verify*: check all pages before LMDB reads any of them,
@@ -140,8 +142,10 @@ def open(
             f"flush_every={flush_every!r} takes a number of seconds, and a file opened to write with durability "
             f"'commit' or 'none': with 'full' each commit is flushed"
         )
-    if layout not in ("tables", "classic"):
-        raise ValueError(f"layout={layout!r}: expected 'tables' or 'classic'")
+    if layout not in ("tables", "classic", "raw"):
+        raise ValueError(f"layout={layout!r}: expected 'tables' or 'classic', or 'raw' for a file of another program")
+    if layout == "raw" and path is None:
+        raise ValueError("layout='raw' is for files of other programs: give the path of one")
     if drop_indexes and (readonly or not create or schema is None):
         raise ValueError("drop_indexes=True changes the file: it takes a schema, and neither readonly nor create=False")
     given: Any = schema
@@ -165,7 +169,7 @@ def open(
             location,
             options,
             layout,
-            create=create and schema is not None,
+            create=create and schema is not None and layout != "raw",
             slots_expected=layout == "classic" and schema is not None,
             timeout=timeout,
             verify=verify,
@@ -542,6 +546,32 @@ class Database(Calls[S_co], Operations, Generic[S_co]):
         made = self._made.setdefault(name, Made(MadeTable(name, (key, value)), get_origin(cls) or cls, declared))
         self._storages.setdefault(name, (made.cls, storage))
         return made.made
+
+    def adopt(self) -> int:
+        """Make a file of another program, open with ``layout="raw"``, one of zlmdb; returns the number of records.
+
+        The sub-databases become tables: those that the schema declares with its types, others with keys and values of
+        bytes. The records are stored again under the names that zlmdb uses, in one transaction, after each was read by
+        its type. The other program cannot find them any more. The database stays open, as one of the tables layout;
+        open it with other schemas, for example with indexes, from then on.
+
+        Raises `DecodeError` for the first record that does not fit, `SchemaMismatch` for a sub-database that cannot be
+        a table, `ConstraintError` for records outside of sub-databases, ValueError for a file of zlmdb.
+        """
+        from .operations.adoption import adopt
+
+        store = self._open_store
+        if store.layout != "raw":
+            raise ValueError(f"{self.dbpath!r} is a file of zlmdb already: adopt() is for layout='raw'")
+        if store.users > 1:
+            raise errors.DatabaseInUse(
+                f"{self.dbpath!r} is open more than once in this process: close the others first"
+            )
+        declared = {one.name: (one, self._storages[name][1]) for name, (_, one) in declarations(self._schema).items()}
+        count = adopt(store, declared)
+        self._opening = self._opening._replace(layout="tables", create=True)
+        self._attach_again()
+        return count
 
     def attach_table(self, klass: type[P]) -> P:
         """The map of *klass*, a class decorated by `table`; it gets a slot if it has none.

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from . import flatbuffers as flatbuffers
     from .classic.maps import *  # noqa: F403
     from .classic.pmap import PersistentMap as PersistentMap
+    from .feed.change import Change as Change
+    from .feed.changes import Changes as Changes
+    from .feed.policy import Feed as Feed
     from .operations.migrations import Migration as Migration
     from .operations.oldtables import OldTables as OldTables
     from .operations.progress import Progress as Progress
@@ -45,6 +48,9 @@ else:
             "._flatbuffers_vendor": "",
             ".flatbuffers": "",  # which takes longer to import than all of zlmdb
             ".classic.pmap": "PersistentMap",
+            ".feed.change": "Change",
+            ".feed.changes": "Changes",
+            ".feed.policy": "Feed",
             ".operations.statistics": "TableInfo",
             ".operations.migrations": "Migration",
             ".operations.oldtables": "OldTables",

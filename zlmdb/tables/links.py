@@ -80,7 +80,7 @@ class Link:
             return partial(self._defer, txn, own)
         raise self._dangling(change.table, change.key, missing[0])
 
-    def cleared(self, txn: Transaction, table: Storage[Any, Any], /) -> Written:
+    def cleared(self, txn: Transaction, table: Storage[Any, Any], count: int, /) -> Written:
         """Nothing: the index of the link is cleared with the other indexes."""
         return 0, 0
 
