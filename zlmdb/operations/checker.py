@@ -105,10 +105,10 @@ class _Check:
 
     def _in_main(self, txn: Transaction) -> list[bytes]:
         """The names of sub-databases that look like ours."""
-        if not (self.store.traits.by_name and self.store.engine.names_in_main):
+        if not (self.store.traits.spaces and self.store.engine.names_in_main):
             return []
         names = (bytes(key).rstrip(b"\0") for key in txn.cursor().iternext(True, False))
-        return [name for name in names if name.startswith(_OURS)]
+        return [name for name in names if name and name != layout.GUARD[0].rstrip(b"\0")]
 
     def _keyspaces(self, slot: Slot) -> list[Keyspace]:
         feed = None if slot.feed is None else self.catalogue.feed_keyspace(slot.name)
@@ -141,7 +141,7 @@ class _Check:
 
     def _names(self, slots: dict[str, Slot]) -> None:
         """Every sub-database belongs to a table, and every table has its sub-database."""
-        if not (self.store.traits.by_name and self.store.engine.names_in_main):
+        if not (self.store.traits.spaces and self.store.engine.names_in_main):
             return
         known = {layout.CATALOGUE, layout.SLOTS}
         known.update(
@@ -159,7 +159,7 @@ class _Check:
         found = {bytes(key).rstrip(b"\0") for key in self.txn.cursor().iternext(True, False)} - {b""}
         for name in sorted(found - known - {layout.GUARD[0], foreign}):
             space = self.store.space(name)
-            if not name.startswith(_OURS) or (space is not None and self._entries(space.handle)):
+            if not name.startswith(_OURS) if space is None else self._entries(space.handle):
                 self._problem("catalogue", f"the sub-database {name.decode(errors='replace')!r} is of no known table")
         for name in sorted(known - found):
             self._problem("catalogue", f"the sub-database {name.decode(errors='replace')!r} is missing")

@@ -59,6 +59,10 @@ def attach(
     *drop_indexes*, indexes that a table class does not declare are dropped. Raises `SchemaMismatch` if the file has
     other types; if *migrating*, only the use of such a table raises.
     """
+    if store.layout == "raw":
+        from .rawtables import attach_raw  # late: few programs have such files
+
+        return attach_raw(store, declarations)
     catalogue = catalogue_of(store)
     contents = _read(store, catalogue)
     slots = contents.slots
@@ -132,6 +136,10 @@ def undeclared(store: Store, name: str, *, by_fields: bool = False) -> Optional[
 
     With *by_fields*, values are objects with the recorded fields, if the file records them, and can be written.
     """
+    if store.layout == "raw":
+        from .rawtables import raw_table  # late, as above
+
+        return raw_table(store, name)
     catalogue = catalogue_of(store)
     slots = _read(store, catalogue).slots
     slot = slots.get(name)

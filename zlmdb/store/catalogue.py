@@ -530,6 +530,10 @@ Catalogue = Union[TablesCatalogue, ClassicCatalogue]
 
 def catalogue_of(store: Store) -> Catalogue:
     """The catalogue of an open store, after its layout."""
+    if store.layout == "raw":
+        from .rawcatalogue import RawCatalogue  # late: few programs have such files
+
+        return RawCatalogue(store)
     return ClassicCatalogue(store) if store.layout == "classic" else TablesCatalogue(store)
 
 
