@@ -129,6 +129,8 @@ def test_threads_of_one_workload_are_drawn_while_the_other_is_not_measured(
 
 
 def test_the_table_of_the_readme_is_between_its_marks(page: Any, results: Path, tmp_path: Path) -> None:
+    labels = ("zlmdb", "sqlite3, typed columns", "diskcache")
+    save(results, "fill_read", "Fill", {50_000: {label: row({"random get": 1.0, "scan": 2.0}) for label in labels}})
     readme = tmp_path / "README.md"
     text = (DOCS.parent / "README.md").read_text(encoding="utf-8")
     readme.write_text(text, encoding="utf-8")
