@@ -265,3 +265,34 @@ def test_the_elements_are_those_that_are_read() -> None:
         assert stored != 0.1
         assert list(t.items.by_price[stored].keys()) == [1]
         assert t.items.where(lambda i: stored in i.prices).count() == 1
+
+
+@dataclass
+class Note:
+    tags: list[str]
+    until: float
+
+
+class Notes(zlmdb.Table[int, Note], expires="until"):
+    by_tag = zlmdb.Index[str]("tags", each=True)
+
+
+class Board(zlmdb.Schema):
+    notes: Notes
+
+
+def test_expired_records_are_in_no_range() -> None:
+    with zlmdb.open(None, Board) as db:
+        with db.write() as t:
+            t.notes.put_many([(n, Note(["a", f"b{n}"], 1.0 if n % 2 else 4e9)) for n in range(6)])
+        with db.read() as t:
+            assert list(t.notes.by_tag.select().keys()) == [0, 2, 4]
+            assert t.notes.by_tag.select("b").count() == 3
+            assert t.notes.by_tag["a"].count() == 3
+            assert t.notes.where(lambda n: "b1" in n.tags).count() == 0
+            assert t.notes.where(lambda n: "b2" in n.tags).count() == 1
+        with db.write() as t:
+            t.notes[1] = Note(["a", "c"], 4e9)
+            assert list(t.notes.by_tag.select(reverse=True).keys()) == [4, 2, 1, 0]
+            assert t.notes.by_tag.select().delete() == 4
+        assert db.check().ok

@@ -7,7 +7,7 @@ import types
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any, Callable, Optional
 
 import pytest
 from hypothesis import given, settings
@@ -78,6 +78,35 @@ def test_the_planner_uses_it_for_what_it_serves(kind: Kind) -> None:
         for number, ask in enumerate(kind.never):
             assert "index by0" not in str(t.rows.where(ask).explain()), number
             assert list(t.rows.where(ask)) == list(t.bare.where(ask)), number
+    db.close()
+
+
+CAPTURING: list[Callable[[Any], Callable[[Row], Any]]] = [
+    lambda n: lambda r: f"t{n}" in r.tags,
+    lambda n: lambda r: any(tag == f"t{n}" for tag in r.tags),
+    lambda n: lambda r: r.marks is not None and any(mark >= n + 140 for mark in r.marks),
+    lambda n: lambda r: r.name.casefold() == f"name {n}",
+    lambda n: lambda r: r.home is not None and r.home.city == f"city {n}",
+    lambda n: lambda r: r.state == ["open", "done", "late"][n % 3] and r.price == n,
+    lambda n: lambda r: r.due == n % 50 and r.price >= n % 3 and r.state in ("open", "late"),
+    lambda n: lambda r: r.price > n % 3 and f"t{n}" in r.tags,
+    lambda n: lambda r: r.price <= n - 2,
+    lambda n: lambda r: r.price >= 60 - n,
+]
+
+
+@pytest.mark.parametrize("kind", [None, *KINDS], ids=["all", *[kind.name for kind in KINDS]])
+def test_each_captured_value_has_its_own_answer(kind: Optional[Kind]) -> None:
+    """Plans are kept by the code of a function: what a plan may use can depend on the values."""
+    rows = some_rows(150)
+    db: Any = zlmdb.open(None, ALL if kind is None else schema_of(kind))
+    with db.write() as t:
+        t.rows.put_many(list(rows.items()))
+    with db.read() as t:
+        for make in CAPTURING:
+            for n in (3, 4, 0, 3):
+                condition = make(n)
+                assert list(t.rows.where(condition)) == [pair for pair in rows.items() if condition(pair[1])]
     db.close()
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import enum
 import itertools
+import math
 from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Optional
+from unicodedata import normalize
 
 import pytest
 from hypothesis import given
@@ -135,6 +137,8 @@ def test_what_is_implied_is_true(given_conditions: list[Any], wanted: Any) -> No
         (lambda t: len(t.tags) > 1, "(len(record.tags) > 1)"),
         (lambda t: any(tag == "x" for tag in t.tags), "any((x0 == 'x') for x0 in record.tags)"),
         (lambda t: t.due is not None, "(record.due is not None)"),
+        (lambda t: normalize("NFC", t.name) > "", "(unicodedata.normalize('NFC', record.name) > '')"),
+        (lambda t: math.floor(t.weight) == 3, "(math.floor(record.weight) == 3)"),
     ],
 )
 def test_the_file_has_the_whole_condition(condition: Callable[..., Any], text: str) -> None:
@@ -264,6 +268,22 @@ def test_a_unique_index_enforces_its_records_only() -> None:
         assert t.tasks.where(lambda t: t.name == "a" and not t.gone).explain().indexes == ("by0",)
         assert t.tasks.where(lambda t: t.name == "a").keys().all() == [1, 2]
     assert db.check().ok
+    db.close()
+
+
+def test_whether_a_plan_fits_depends_on_the_captured_values() -> None:
+    db = opened(None, zlmdb.Index[int]("size", where=lambda t: t.size > 2))
+    with db.write() as t:
+        t.tasks.put_many([(n, Task("", size=n)) for n in range(100)])
+    with db.read() as t:
+        for least in (90, 1, 95, 0, 93):
+
+            def within(task: Task, least: int = least) -> bool:
+                return least < task.size < least + 9
+
+            found = t.tasks.where(within)
+            assert found.keys().all() == [n for n in range(100) if least < n < least + 9]
+            assert found.explain().indexes == (("by0",) if least >= 2 else ())
     db.close()
 
 

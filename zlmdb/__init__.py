@@ -24,14 +24,14 @@ from .tables.table import Table
 # open is left out: `from zlmdb import *` keeps the builtin
 # fmt: off
 __all__ = [
-    "TABLES_BY_UUID", "Array", "ArraySerializer", "Cache", "CacheDetails", "Cbor", "CborSerializer", "CheckReport",
-    "Checked", "Compressed", "Compression", "Conflict", "ConstraintError", "CorruptDatabase", "DanglingLink",
-    "Database", "DatabaseClosed", "DatabaseFull", "DatabaseInUse", "DecodeError", "DecompressionLimit", "DiskError",
-    "DuplicateKey", "EncodeError", "Error", "FileRequired", "FlatBuffers", "FlatBuffersSerializer", "ForeignKey",
-    "ForkedTransaction", "Index", "IndexNotAttached", "IndexNotBuilt", "IndexView", "InvalidDatabase", "Job", "Json",
-    "JsonSerializer", "Lease", "LeaseLost", "ListTable", "MadeTable", "MapBytes16FlatBuffers",
-    "MapBytes16TimestampUuid", "MapBytes16TimestampUuidFlatBuffers", "MapBytes20Bytes16", "MapBytes20Bytes20",
-    "MapBytes20Bytes20FlatBuffers", "MapBytes20Bytes20Timestamp", "MapBytes20FlatBuffers",
+    "TABLES_BY_UUID", "Array", "ArraySerializer", "Cache", "CacheDetails", "Cbor", "CborSerializer", "Change",
+    "Changes", "ChangesLost", "CheckReport", "Checked", "Compressed", "Compression", "Conflict", "ConstraintError",
+    "CorruptDatabase", "DanglingLink", "Database", "DatabaseClosed", "DatabaseFull", "DatabaseInUse", "DecodeError",
+    "DecompressionLimit", "DiskError", "DuplicateKey", "EncodeError", "Error", "Feed", "FileRequired", "FlatBuffers",
+    "FlatBuffersSerializer", "ForeignKey", "ForkedTransaction", "Index", "IndexNotAttached", "IndexNotBuilt",
+    "IndexView", "InvalidDatabase", "Job", "Json", "JsonSerializer", "Lease", "LeaseLost", "ListTable", "MadeTable",
+    "MapBytes16FlatBuffers", "MapBytes16TimestampUuid", "MapBytes16TimestampUuidFlatBuffers", "MapBytes20Bytes16",
+    "MapBytes20Bytes20", "MapBytes20Bytes20FlatBuffers", "MapBytes20Bytes20Timestamp", "MapBytes20FlatBuffers",
     "MapBytes20StringFlatBuffers", "MapBytes20TimestampBytes20", "MapBytes20TimestampUuid", "MapBytes20Uuid",
     "MapBytes32Bytes32", "MapBytes32Bytes32FlatBuffers", "MapBytes32FlatBuffers", "MapBytes32StringFlatBuffers",
     "MapBytes32Timestamp", "MapBytes32Uuid", "MapBytes32UuidFlatBuffers", "MapOid3FlatBuffers", "MapOidCbor",

@@ -6,12 +6,12 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import Callable
 from functools import cached_property, partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union, get_origin, overload
 
 from . import errors
+from .calls import Calls
 from .engines import Durability
 from .operations.methods import Operations
 from .schema.attach import attach
@@ -32,14 +32,11 @@ from .tables.storage import Storage
 from .tables.table import Table
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
-
     from typing_extensions import Self
     from typing_extensions import TypeVar as DefaultTypeVar
 
     from .classic.pmap import PersistentMap
     from .operations.statistics import TableInfo
-    from .store.groups import Groups
 
     # A function of a plain Database takes one of any schema.
     S_co = DefaultTypeVar("S_co", bound=Schema, default=Schema, covariant=True)
@@ -47,7 +44,6 @@ else:
     S_co = TypeVar("S_co", bound=Schema, covariant=True)
 S = TypeVar("S", bound=Schema)
 P = TypeVar("P", bound="PersistentMap[Any, Any]")
-R = TypeVar("R")
 T = TypeVar("T", bound=Table[Any, Any])
 K = TypeVar("K")
 V = TypeVar("V")
@@ -110,8 +106,10 @@ def open(
     *maxsize*: a hard limit in bytes; a write beyond it raises `DatabaseFull`, unless it makes room. With None the file
     grows by itself. *durability*: ``"full"``: every commit survives a power cut. ``"commit"``: a power cut may lose the
     last commits, and the file stays consistent. ``"none"``: a power cut may destroy the file; the end of the process
-    loses nothing. *layout*: the layout of a new file; an existing file keeps its own. *timeout*: seconds to wait for
-    another writer; with None it waits forever, and logs this after a second. *readonly*: nothing can be written and
+    loses nothing. *layout*: the layout of a new file; an existing file keeps its own.
+    ``"raw"`` opens an LMDB file of another program: its sub-databases are the tables, without indexes, and nothing is
+    created. *timeout*: seconds to wait for another writer; with None it waits forever, and logs this after a second.
+    *readonly*: nothing can be written and
     nothing is created; a declared table that the file lacks is empty. *create* False: the file must exist, and nothing
     is created in it. *lock* False, with *readonly*: read without LMDB's locks, as zlmdb does by itself if nobody can
     write; if a program does write, the reader gets wrong data. *verify*: check all pages before LMDB reads any of them,
@@ -133,8 +131,10 @@ def open(
         raise ValueError(f"lib_version={lib_version!r}: expected '0.9', '1.0', or None for what the file has")
     if mode is not None and not 0o600 <= mode <= 0o777:
         raise ValueError(f"mode={mode!r}: expected one with which the owner reads and writes, such as 0o600")
-    if layout not in ("tables", "classic"):
-        raise ValueError(f"layout={layout!r}: expected 'tables' or 'classic'")
+    if layout not in ("tables", "classic", "raw"):
+        raise ValueError(f"layout={layout!r}: expected 'tables' or 'classic', or 'raw' for a file of another program")
+    if layout == "raw" and path is None:
+        raise ValueError("layout='raw' is for files of other programs: give the path of one")
     if drop_indexes and (readonly or not create or schema is None):
         raise ValueError("drop_indexes=True changes the file: it takes a schema, and neither readonly nor create=False")
     given: Any = schema
@@ -158,7 +158,7 @@ def open(
             location,
             options,
             layout,
-            create=create and schema is not None,
+            create=create and schema is not None and layout != "raw",
             slots_expected=layout == "classic" and schema is not None,
             timeout=timeout,
             verify=verify,
@@ -168,7 +168,7 @@ def open(
     )
 
 
-class Database(Operations, Generic[S_co]):
+class Database(Calls[S_co], Operations, Generic[S_co]):
     """An open database. `zlmdb.open` creates one from a schema; the constructor is that of zlmdb 26.
 
     *dbpath*: a directory, created if needed; None, or an empty text, means a private temporary one. *maxsize*: a hard
@@ -181,8 +181,6 @@ class Database(Operations, Generic[S_co]):
 
     Raises `DatabaseInUse`, a RuntimeError, if this process already has the file open; see `Database.open`.
     """
-
-    _groups: Optional[Groups] = None
 
     _schema: type[S_co]
     _context: Any
@@ -347,8 +345,8 @@ class Database(Operations, Generic[S_co]):
 
     def _close(self) -> None:
         """Close as `close` does, even if a subclass has a method of that name that leaves the block."""
-        if self._groups is not None and not self._entered:
-            self._groups.finish()
+        if not self._entered:
+            self._end_calls()
         with openstores.lock:  # in which `Database.open` counts
             if self._entered > 0:
                 self._entered -= 1
@@ -463,82 +461,6 @@ class Database(Operations, Generic[S_co]):
         """A new write transaction and its tables."""
         return unit_of(self._writers, Transaction(self._open_store, write=True), self._schema, self._storages)
 
-    def run(self, fn: Callable[[S_co], R], /, *, write: bool = True) -> R:
-        """The result of ``fn(tables)`` in a write transaction, returned when the changes are stored.
-
-        If several threads wait for the writer at the same time, one commit stores the changes of all their functions
-        and costs as much as the commit of one. Each function runs in a savepoint, so an exception undoes only the
-        changes of its own function. A function may run in another of these threads, in the context (`contextvars`) of
-        its caller. Its result or its exception comes after the commit.
-
-        *fn* runs again if the engine requires it: if the map had to grow, or if another transaction first changed what
-        this one uses. So *fn* must not change anything outside the transaction. With *write* False, *fn* gets a
-        snapshot. Raises what *fn* raises, and the errors of `write`.
-        """
-        if not write or self._writes_alone():
-            return self._run_alone(fn, write)
-        result: R = self._group_commit().run(self, fn, self._opening.timeout)
-        return result
-
-    def _writes_alone(self) -> bool:
-        """Whether nobody else in this process seems to write now, so that there is no group to join."""
-        return self._groups is None and self._open_store.writer.owner is None
-
-    def submit(self, fn: Callable[[S_co], R], /) -> Future[R]:
-        """Run *fn* like `run`, but return at once; the future has the result when the changes are stored.
-
-        One commit stores everything that was submitted during the previous commit. Functions run in the order in which
-        they were submitted, in a thread of the database that ends when there is no work. A future that is cancelled
-        before its function starts never runs it. `close` waits for submitted functions. Raises `ReadonlyDatabase`.
-        """
-        store = self._open_store
-        if store.readonly:
-            store.refuse_write()
-        future: Future[R] = self._group_commit().submit(self, fn)
-        return future
-
-    async def arun(self, fn: Callable[[S_co], R], /) -> R:
-        """Run *fn* like `run` in an asyncio program; the event loop continues meanwhile.
-
-        If the task is cancelled before *fn* starts, nothing is written. If it is cancelled later, the changes are
-        stored all the same.
-        """
-        from asyncio import wrap_future  # late: not every program uses it
-
-        return await wrap_future(self.submit(fn))
-
-    def _group_commit(self) -> Groups:
-        """The group commit of this database, created when there are several writers for the first time."""
-        if self._groups is None:
-            from .store.groups import Groups  # late: a program with one writer does not need it
-
-            groups: Groups = self.__dict__.setdefault("_groups", Groups(self._open_store))
-            return groups
-        return self._groups
-
-    def _run_alone(self, fn: Callable[[S_co], R], write: bool) -> R:
-        """`run` in a transaction of its own."""
-        while True:
-            stored: list[bool] = []
-            grown = self._open_store.grown
-            try:
-                with self.write() if write else self.read() as tables:
-                    tables.txn._hooks.append(stored.append)
-                    tables.txn._opener = getattr(fn, "__code__", tables.txn._opener)  # the program's part of it
-                    tables.txn._instruction = -1
-                    return fn(tables)
-            except errors.Error as error:  # also from another transaction, in what runs after the commit
-                if True in stored or not self._to_run_again(error, write, grown):
-                    raise
-
-    def _to_run_again(self, error: BaseException, write: bool, grown: int) -> bool:
-        """Whether to run a transaction again that failed with *error*; the map had *grown* so often when it began."""
-        if isinstance(error, errors.DatabaseFull):
-            return write and self._open_store.grow(self._opening.timeout, grown)
-        if isinstance(error, errors.TransactionPoisoned) and error.__cause__ is not None:
-            error = error.__cause__  # the function has gone on after it
-        return isinstance(error, errors.Conflict) and self._open_store.engine.retry(error)
-
     def begin(
         self, write: bool = False, buffers: bool = False, stats: Optional[TransactionStats] = None
     ) -> Transaction:  # fmt: skip
@@ -604,6 +526,32 @@ class Database(Operations, Generic[S_co]):
         made = self._made.setdefault(name, Made(MadeTable(name, (key, value)), get_origin(cls) or cls, declared))
         self._storages.setdefault(name, (made.cls, storage))
         return made.made
+
+    def adopt(self) -> int:
+        """Make a file of another program, open with ``layout="raw"``, one of zlmdb; returns the number of records.
+
+        The sub-databases become tables: those that the schema declares with its types, others with keys and values of
+        bytes. The records are stored again under the names that zlmdb uses, in one transaction, after each was read by
+        its type. The other program cannot find them any more. The database stays open, as one of the tables layout;
+        open it with other schemas, for example with indexes, from then on.
+
+        Raises `DecodeError` for the first record that does not fit, `SchemaMismatch` for a sub-database that cannot be
+        a table, `ConstraintError` for records outside of sub-databases, ValueError for a file of zlmdb.
+        """
+        from .operations.adoption import adopt
+
+        store = self._open_store
+        if store.layout != "raw":
+            raise ValueError(f"{self.dbpath!r} is a file of zlmdb already: adopt() is for layout='raw'")
+        if store.users > 1:
+            raise errors.DatabaseInUse(
+                f"{self.dbpath!r} is open more than once in this process: close the others first"
+            )
+        declared = {one.name: (one, self._storages[name][1]) for name, (_, one) in declarations(self._schema).items()}
+        count = adopt(store, declared)
+        self._opening = self._opening._replace(layout="tables", create=True)
+        self._attach_again()
+        return count
 
     def attach_table(self, klass: type[P]) -> P:
         """The map of *klass*, a class decorated by `table`; it gets a slot if it has none.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
+from types import MethodType
 from typing import Any, Optional, cast
 
 from ..values.base import is_a
@@ -62,6 +63,8 @@ def _literal(value: Any) -> str:
     if kind in (tuple, frozenset, set):
         texts = [_literal(one) for one in cast("tuple[Any, ...]", value)]
         return f"({', '.join(texts)},)" if kind is tuple else "{" + ", ".join(sorted(texts)) + "}"
+    if kind is MethodType:  # as PyPy has those of `unicodedata`
+        return f"{kind_of(value.__self__).__module__}.{value.__name__}"
     name = getattr(value, "__qualname__", None)
     module = getattr(value, "__module__", None)
     if isinstance(name, str) and "<" not in name and callable(value):

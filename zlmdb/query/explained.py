@@ -24,6 +24,8 @@ class Plan(NamedTuple):
     """The names of the indexes that are read; ``(key)`` is the key."""
     ordered: bool = False
     """Whether an index gives the order."""
+    links: tuple[str, ...] = ()
+    """How the records of other tables are found to which records refer."""
 
     def __str__(self) -> str:
         lines = [f"{'or    ' if number else 'read  '} {one}" for number, one in enumerate(self.read)]
@@ -31,6 +33,7 @@ class Plan(NamedTuple):
         for name, one in (("order", self.order), ("take", self.take), ("give", self.give)):
             if one is not None:
                 lines.append(f"{name:6} {one}")
+        lines += [f"link   {one}" for one in self.links]
         lines += [f"called {one}" for one in self.called]
         lines += [f"not    {one}" for one in self.rejected]
         return "\n".join(lines)

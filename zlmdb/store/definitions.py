@@ -6,9 +6,9 @@ table costs about the same in a file of thousands as in a small one.
 
 from __future__ import annotations
 
+from binascii import crc32
 from collections.abc import Mapping
 from typing import Any, Optional
-from zlib import crc32
 
 from .. import errors
 from ..engines import Transaction

@@ -23,13 +23,17 @@ Written = tuple[int, int]
 
 
 class Change(NamedTuple):
-    """A change of the record *key*, encoded *primary*: its value before and after as 1-tuples, None without one."""
+    """A change of the record *key*, encoded *primary*: its value before and after as 1-tuples, None without one.
+
+    *data* are the bytes that are stored.
+    """
 
     table: Storage[Any, Any]
     key: Any
     primary: bytes
     old: Optional[tuple[Any]]
     new: Optional[tuple[Any]]
+    data: Optional[bytes] = None
 
 
 class Follower(Protocol):
@@ -39,8 +43,8 @@ class Follower(Protocol):
         """The write to make after that of the record, or None. Raises to refuse the change; writes nothing."""
         ...
 
-    def cleared(self, txn: Transaction, table: Storage[Any, Any], /) -> Written:
-        """All records of *table* are deleted: delete everything that belonged to them."""
+    def cleared(self, txn: Transaction, table: Storage[Any, Any], count: int, /) -> Written:
+        """All *count* records of *table* are deleted: delete everything that belonged to them."""
         ...
 
 
@@ -92,7 +96,7 @@ class Entries:
 
 def _entries(bound: BoundIndex, raw: Any, change: Change) -> Optional[Callable[[], Written]]:
     """The effect of a change on the entries of one index: only the differences."""
-    index, (_, key, primary, old, new) = bound.storage, change
+    index, (_, key, primary, old, new, _) = bound.storage, change
     if index.several:
         return _several(bound, raw, change)
     new_entry = None if new is None else index.entry(new[0], primary)
@@ -109,7 +113,7 @@ def _entries(bound: BoundIndex, raw: Any, change: Change) -> Optional[Callable[[
 
 def _several(bound: BoundIndex, raw: Any, change: Change) -> Optional[Callable[[], Written]]:
     """As `_entries`, for an index that may have several entries for a record."""
-    (index, handle), (_, key, primary, old, new) = bound, change
+    (index, handle), (_, key, primary, old, new, _) = bound, change
     now = set[bytes]() if new is None else set(index.entries(new[0], primary))
     before = set[bytes]() if old is None else set(index.entries(old[0], primary, stored=True))
     added, gone = now - before, before - now

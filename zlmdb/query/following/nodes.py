@@ -12,7 +12,7 @@ from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
-from types import BuiltinFunctionType, FunctionType
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Optional, TypeVar, cast
 from uuid import UUID
 
@@ -198,7 +198,7 @@ class Nodes:
 _SHOWN = 8
 """Elements up to which a constant tuple is written out."""
 
-_FUNCTIONS = (FunctionType, BuiltinFunctionType)
+_FUNCTIONS = (FunctionType, BuiltinFunctionType, MethodType)
 _BY_VALUE = {int, str, bytes, bool}
 _BY_TEXT = {float, complex, date, datetime, time, timedelta, timezone, Decimal, Fraction, UUID, range}
 """What equals each other and still is not the same, such as 0.0 and -0.0, differs in its repr."""

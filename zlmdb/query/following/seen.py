@@ -23,6 +23,7 @@ from .captured import (
     read_static,
 )
 from .known import CONTAINERS, PLAIN, SOMETHING, Known, is_bare_enum, kind_of, names_of
+from .linked import Tables, table
 from .methods import METHODS
 from .opaque import Sight, parameter
 from .own import OWN
@@ -153,6 +154,10 @@ def sight(session: Session, slot: int) -> Any:
         return Recorder(session, parameter(session, slot, _known(value), settled=is_settled(value)), _known(value))
     if isinstance(value, enum.Enum):
         return value if is_bare_enum(kind) else Sight(session, slot)
+    if kind is types.MethodType and _PURE_METHODS:
+        for one in _PURE_METHODS:
+            if value.__func__ is one.__func__ and value.__self__ is one.__self__:
+                return Pure(session, slot, one, PURE[one])
     if kind in _SIGHTS and not (kind is types.FunctionType and (value in PURE or value in OWN)):
         return _SIGHTS[kind](session, slot)
     return _other(session, slot, value)
@@ -162,6 +167,9 @@ def _known(value: Any) -> Known:
     kind = kind_of(value)
     return Known.of_value(value) if kind in PLAIN or kind in CONTAINERS else SOMETHING.home.known(kind)
 
+
+_PURE_METHODS = [one for one in PURE if type(one) is types.MethodType]
+"""Pure functions that are methods of an object: on PyPy those of `unicodedata`."""
 
 _SIGHTS: dict[Any, Any] = {
     types.FunctionType: Function,
@@ -187,6 +195,11 @@ def _other(session: Session, slot: int, value: Any) -> Any:
     if isinstance(value, types.BuiltinFunctionType):
         return _builtin_method(session, slot, value)
     kind = kind_of(value)
+    if read_static(kind, "_query_table") is not MISSING:
+        return Tables(session, slot)
+    if read_static(kind, "_query_types") is not MISSING:
+        told = value._query_types()
+        return Sight(session, slot) if told is None else table(session, slot, told)
     if type(kind) is type and not is_written_in_c(kind):
         return Instance(session, slot)
     return Sight(session, slot)

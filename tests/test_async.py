@@ -1,0 +1,181 @@
+"""Databases in asyncio programs: reads in threads, rows page by page, cancellation, and an orderly end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import threading
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+import zlmdb
+
+try:
+    import uvloop
+except ImportError:
+    uvloop = None
+
+
+class Store(zlmdb.Schema):
+    numbers: zlmdb.Table[int, int]
+
+
+def in_asyncio(program: Coroutine[Any, Any, Any]) -> Any:
+    return asyncio.run(program)
+
+
+def in_uvloop(program: Coroutine[Any, Any, Any]) -> Any:
+    loop = uvloop.new_event_loop()
+    try:
+        return loop.run_until_complete(program)
+    finally:
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.close()
+
+
+LOOPS = [
+    pytest.param(in_asyncio, id="asyncio"),
+    pytest.param(in_uvloop, id="uvloop", marks=pytest.mark.skipif(uvloop is None, reason="uvloop is not installed")),
+]
+
+
+@pytest.fixture
+def db(make_db: Callable[..., Any]) -> Any:
+    db = make_db(Store)
+    with db.write() as t:
+        t.numbers.update({n: -n for n in range(100)})
+    return db
+
+
+def our_threads() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("zlmdb")]
+
+
+@pytest.mark.parametrize("run", LOOPS)
+def test_many_tasks_read_and_write(db: Any, run: Any) -> None:
+    async def task(number: int) -> int:
+        def add(t: Any) -> None:
+            t.numbers[0] += 1
+            t.numbers[1000 + number] = number
+
+        await db.arun(add)
+        found: int = await db.aread(lambda t: t.numbers[1000 + number])
+        return found
+
+    async def main() -> list[int]:
+        return await asyncio.gather(*[task(number) for number in range(100)])
+
+    assert run(main()) == list(range(100))
+    assert db.auto.numbers[0] == 100
+    db.close()
+    assert our_threads() == []
+
+
+def test_what_a_read_raises_comes_to_its_task(db: Any) -> None:
+    async def main() -> None:
+        with pytest.raises(KeyError):
+            await db.aread(lambda t: t.numbers[12345])
+        with pytest.raises(zlmdb.ReadonlyDatabase):
+            await db.aread(lambda t: t.numbers.clear())
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("run", LOOPS)
+@pytest.mark.parametrize("snapshot", [False, True])
+def test_rows_come_in_pages(db: Any, run: Any, snapshot: bool) -> None:
+    async def main() -> None:
+        rows = [row async for row in db.arows(lambda t: t.numbers, size=7, snapshot=snapshot)]
+        assert rows == [(n, -n) for n in range(100)]
+        even = [
+            n async for n in db.arows(
+                lambda t: t.numbers.where(lambda v: v % 2 == 0).order_by(lambda v: v).fields(lambda k, v: k), size=10,
+                snapshot=snapshot,
+            )
+        ]  # fmt: skip
+        assert even == list(range(98, -1, -2))
+        assert [row async for row in db.arows(lambda t: t.numbers.select(500), snapshot=snapshot)] == []
+
+    run(main())
+    db.close()
+
+
+@pytest.mark.parametrize("snapshot", [False, True])
+def test_rows_that_are_written_meanwhile(db: Any, snapshot: bool) -> None:
+    async def main() -> list[int]:
+        seen: list[int] = []
+        async for key, _ in db.arows(lambda t: t.numbers, size=10, snapshot=snapshot):
+            if key == 5:
+                await db.arun(lambda t: t.numbers.pop(50))
+                await db.arun(lambda t: t.numbers.__setitem__(200, 0))
+            seen.append(key)
+        return seen
+
+    expected = [n for n in range(100) if n != 50] + [200]
+    assert asyncio.run(main()) == (list(range(100)) if snapshot else expected)
+
+
+def test_a_loop_that_is_left_early_ends_its_snapshot(db: Any) -> None:
+    async def main() -> None:
+        async with contextlib.aclosing(db.arows(lambda t: t.numbers, size=10, snapshot=True)) as rows:
+            async for _ in rows:
+                break
+        assert [one for one in db._open_store._alive() if one.active] == []
+
+    if not hasattr(contextlib, "aclosing"):
+        pytest.skip("contextlib.aclosing came with Python 3.10")
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("snapshot", [False, True])
+def test_a_task_that_is_cancelled_leaves_nothing_behind(db: Any, snapshot: bool) -> None:
+    begun, goes_on = threading.Event(), threading.Event()
+
+    def slowly(n: int) -> bool:
+        begun.set()
+        goes_on.wait(10)
+        return True
+
+    async def read() -> None:
+        async for _ in db.arows(lambda t: t.numbers.where(slowly), size=10, snapshot=snapshot):
+            pass
+
+    async def main() -> None:
+        task = asyncio.ensure_future(read())
+        while not begun.is_set():
+            await asyncio.sleep(0.001)
+        task.cancel()
+        threading.Timer(0.05, goes_on.set).start()
+        with suppress(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    gc.collect()
+    db.close()
+    assert our_threads() == []
+
+
+def test_a_closed_database_says_so(db: Any) -> None:
+    async def main() -> None:
+        assert await db.aread(lambda t: len(t.numbers)) == 100
+        db.close()
+        with pytest.raises(zlmdb.DatabaseClosed):
+            await db.aread(lambda t: len(t.numbers))
+        with pytest.raises(ValueError, match="size=0"):
+            db.arows(lambda t: t.numbers, size=0)
+
+    asyncio.run(main())
+    assert our_threads() == []
+
+
+def test_pages_take_no_limit(db: Any) -> None:
+    async def main() -> None:
+        with pytest.raises(TypeError, match="limit"):
+            _ = [row async for row in db.arows(lambda t: t.numbers.limit(3))]
+        assert len([row async for row in db.arows(lambda t: t.numbers.limit(3), snapshot=True)]) == 3
+
+    asyncio.run(main())

@@ -1,0 +1,223 @@
+"""Functions that a database runs in transactions: in this thread, in groups, in the background, and for asyncio."""
+
+from __future__ import annotations
+
+import os
+import threading
+from abc import abstractmethod
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextvars import copy_context
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union
+
+from . import errors
+from .schema.schema import Schema
+from .store.openstores import Opening
+from .store.store import Store
+from .tables.table import Table
+from .values.base import is_a
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
+
+    from typing_extensions import TypeVar as DefaultTypeVar
+
+    from .query import Reads
+    from .store.groups import Groups
+
+    S_co = DefaultTypeVar("S_co", bound=Schema, default=Schema, covariant=True)
+else:
+    S_co = TypeVar("S_co", bound=Schema, covariant=True)
+R = TypeVar("R")
+K = TypeVar("K")
+V = TypeVar("V")
+
+_THREADS = 8
+"""Threads that read for asyncio at the same time: more would wait for the interpreter."""
+
+
+class Calls(Generic[S_co]):
+    """The part of `Database` that runs functions in transactions."""
+
+    _groups: Optional[Groups] = None
+    _threads: Optional[tuple[int, ThreadPoolExecutor]] = None  # with the process that began them
+    _opening: Opening
+
+    @property
+    @abstractmethod
+    def _open_store(self) -> Store:
+        """The open environment."""
+
+    @abstractmethod
+    def read(self) -> S_co:
+        """A block with the tables, for reading."""
+
+    @abstractmethod
+    def write(self, *, timeout: Optional[float] = None) -> S_co:
+        """A block with the tables, for writing."""
+
+    def run(self, fn: Callable[[S_co], R], /, *, write: bool = True) -> R:
+        """The result of ``fn(tables)`` in a write transaction, returned when the changes are stored.
+
+        If several threads wait for the writer at the same time, one commit stores the changes of all their functions
+        and costs as much as the commit of one. Each function runs in a savepoint, so an exception undoes only the
+        changes of its own function. A function may run in another of these threads, in the context (`contextvars`) of
+        its caller. Its result or its exception comes after the commit.
+
+        *fn* runs again if the engine requires it: if the map had to grow, or if another transaction first changed what
+        this one uses. So *fn* must not change anything outside the transaction. With *write* False, *fn* gets a
+        snapshot. Raises what *fn* raises, and the errors of `write`.
+        """
+        if not write or self._writes_alone():
+            return self._run_alone(fn, write)
+        result: R = self._group_commit().run(self, fn, self._opening.timeout)
+        return result
+
+    def _writes_alone(self) -> bool:
+        """Whether nobody else in this process seems to write now, so that there is no group to join."""
+        return self._groups is None and self._open_store.writer.owner is None
+
+    def submit(self, fn: Callable[[S_co], R], /) -> Future[R]:
+        """Run *fn* like `run`, but return at once; the future has the result when the changes are stored.
+
+        One commit stores everything that was submitted during the previous commit. Functions run in the order in which
+        they were submitted, in a thread of the database that ends when there is no work. A future that is cancelled
+        before its function starts never runs it. `close` waits for submitted functions. Raises `ReadonlyDatabase`.
+        """
+        store = self._open_store
+        if store.readonly:
+            store.refuse_write()
+        future: Future[R] = self._group_commit().submit(self, fn)
+        return future
+
+    async def arun(self, fn: Callable[[S_co], R], /) -> R:
+        """Run *fn* like `run` in an asyncio program; the event loop continues meanwhile.
+
+        If the task is cancelled before *fn* starts, nothing is written. If it is cancelled later, the changes are
+        stored all the same.
+        """
+        from asyncio import wrap_future  # late: not every program uses it
+
+        return await wrap_future(self.submit(fn))
+
+    def _group_commit(self) -> Groups:
+        """The group commit of this database, created when there are several writers for the first time."""
+        if self._groups is None:
+            from .store.groups import Groups  # late: a program with one writer does not need it
+
+            groups: Groups = self.__dict__.setdefault("_groups", Groups(self._open_store))
+            return groups
+        return self._groups
+
+    def _run_alone(self, fn: Callable[[S_co], R], write: bool) -> R:
+        """`run` in a transaction of its own."""
+        while True:
+            stored: list[bool] = []
+            grown = self._open_store.grown
+            try:
+                with self.write() if write else self.read() as tables:
+                    tables.txn._hooks.append(stored.append)
+                    tables.txn._opener = getattr(fn, "__code__", tables.txn._opener)  # the program's part of it
+                    tables.txn._instruction = -1
+                    return fn(tables)
+            except errors.Error as error:  # also from another transaction, in what runs after the commit
+                if True in stored or not self._to_run_again(error, write, grown):
+                    raise
+
+    def _to_run_again(self, error: BaseException, write: bool, grown: int) -> bool:
+        """Whether to run a transaction again that failed with *error*; the map had *grown* so often when it began."""
+        if isinstance(error, errors.DatabaseFull):
+            return write and self._open_store.grow(self._opening.timeout, grown)
+        if isinstance(error, errors.TransactionPoisoned) and error.__cause__ is not None:
+            error = error.__cause__  # the function has gone on after it
+        return isinstance(error, errors.Conflict) and self._open_store.engine.retry(error)
+
+    # -- asyncio --------------------------------------------------------------------------------------------------
+
+    async def aread(self, fn: Callable[[S_co], R], /) -> R:
+        """The result of ``fn(tables)``, called with a snapshot in a thread, while the event loop continues.
+
+        For what reads much: to read a few records, ``with db.read()`` takes less time than handing them to a thread.
+        If the task is cancelled, what the thread still reads is dropped.
+        """
+        return await self._in_thread(lambda: self.run(fn, write=False))
+
+    def arows(
+        self, choose: Callable[[S_co], Union[Reads[R], Table[K, V]]], /, *, size: int = 1000, snapshot: bool = False
+    ) -> AsyncGenerator[Any, None]:
+        """The rows of the query that ``choose(tables)`` returns, for ``async for``, fetched by a thread.
+
+        They come in pages of *size* rows. Each page is a snapshot of its own, so records that are written meanwhile may
+        or may not be among the rows; none is there twice, unless its sort key changes. With *snapshot*, all rows are of
+        one snapshot, and the file cannot reuse its pages for as long as the loop lasts: for short loops only. After a
+        loop that is left early, the snapshot ends when the generator is closed or collected; `contextlib.aclosing`
+        closes it at once.
+
+        Raises TypeError for a query with a limit, unless *snapshot* is true, and ValueError for a *size* below 1.
+        """
+        if size < 1:
+            raise ValueError(f"size={size}: give the number of rows that are fetched at once, 1 or more")
+        return self._snapshot_rows(choose, size) if snapshot else self._paged_rows(choose, size)
+
+    async def _paged_rows(self, choose: Callable[[S_co], Any], size: int) -> AsyncGenerator[Any, None]:
+        after: Optional[str] = None
+        while True:
+            page = await self.aread(partial(_page, choose, size, after))
+            for row in page.rows:
+                yield row
+            after = page.next
+            if after is None:
+                return
+
+    async def _snapshot_rows(self, choose: Callable[[S_co], Any], size: int) -> AsyncGenerator[Any, None]:
+        rows: Optional[Iterator[Any]] = None
+        tables = self.read()
+        busy = threading.Lock()  # while a thread reads in the snapshot
+
+        def fetch() -> list[Any]:
+            nonlocal rows
+            with busy:
+                if rows is None:
+                    rows = iter(_rows(choose(tables)))
+                return list(islice(rows, size))
+
+        try:
+            while found := await self._in_thread(fetch):
+                for row in found:
+                    yield row
+        finally:
+            with busy:
+                tables.txn.abort()
+
+    def _in_thread(self, fn: Callable[[], R]) -> Awaitable[R]:
+        from asyncio import get_running_loop  # late: not every program uses it
+
+        call = partial(copy_context().run, fn)
+        return get_running_loop().run_in_executor(self._executor(), call)
+
+    def _executor(self) -> ThreadPoolExecutor:
+        known = self._threads
+        if known is None or known[0] != os.getpid():  # a forked child has none of the threads
+            from concurrent.futures import ThreadPoolExecutor
+
+            _ = self._open_store  # raises if it is closed
+            known = self._threads = os.getpid(), ThreadPoolExecutor(_THREADS, "zlmdb-read")
+        return known[1]
+
+    def _end_calls(self) -> None:
+        """Wait for what was submitted, and end the threads."""
+        if self._groups is not None:
+            self._groups.finish()
+        known, self._threads = self._threads, None
+        if known is not None and known[0] == os.getpid():
+            known[1].shutdown(wait=not threading.current_thread().name.startswith("zlmdb-read"))
+
+
+def _rows(chosen: Any) -> Reads[Any]:
+    rows: Reads[Any] = chosen.select() if is_a(chosen, Table) else chosen
+    return rows
+
+
+def _page(choose: Callable[[Any], Any], size: int, after: Optional[str], tables: Any) -> Any:
+    return _rows(choose(tables)).page(size, after)
