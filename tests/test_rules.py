@@ -80,7 +80,7 @@ ROWS = [
     ["schema.auto"],
     ["operations.statistics"],
     ["operations"],
-    ["calls"],
+    ["calls", "flushing"],
     ["database"],
     ["flatbuffers", "lmdb"],
     ["_flatbuffers_vendor", "compat"],
