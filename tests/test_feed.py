@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import random
 import signal
 import subprocess
@@ -23,6 +24,7 @@ import pytest
 import zlmdb
 from zlmdb.feed import log
 from zlmdb.operations.salvage import salvage
+from zlmdb.testing import kill_points
 
 U = UUID("6c4ea3a1-6b5d-4d3c-9a55-000000000001")
 
@@ -727,6 +729,49 @@ def test_a_migration_of_the_records_ends_what_was_recorded_before(tmp_path: Path
 # -- kills ----------------------------------------------------------------------------------------------------------
 
 
+def follow(path: Path, version: str) -> None:
+    """Change records, and keep a second table in step."""
+    with zlmdb.open(path, Store, durability="none", lib_version=version) as db:
+        db.changes(Users).trim(acknowledged=True)
+        with db.write() as t:
+            number = db.changes(Users).last(t)
+            t.users[number % 3] = User("ann", number)
+            t.users.pop((number + 1) % 3, None)
+            t.logins.update({"a": number, "b": number, "c": number})
+        changes = db.changes(Users, consumer="copies")
+        for page in iter(lambda: changes.take(2), []):
+            with db.write() as t:
+                for one in page:
+                    apply(t.copies, one)
+                changes.acknowledge(t=t)
+
+
+def apply(records: Any, change: Any) -> None:
+    if change.kind == "clear":
+        records.clear()
+    elif change.new is None:
+        del records[change.key]  # raises where it is missing
+    else:
+        assert records.get(change.key) == change.old
+        records[change.key] = change.new
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="many processes, each of which would import everything")
+@pytest.mark.parametrize("version", ["0.9", "1.0"])
+def test_a_program_killed_at_any_write_misses_no_change(version: str, tmp_path: Path) -> None:
+    count = 0
+    for point in kill_points(follow, tmp_path, version):
+        count += 1
+        with zlmdb.open(tmp_path, Store) as db:
+            with db.read() as t:
+                copies, users = dict(t.copies), dict(t.users)
+            for one in db.changes(Users, consumer="copies"):
+                apply(copies, one)
+            assert copies == users, point
+            assert db.check().ok, point
+    assert count > 40
+
+
 WRITER = """if 1:
     import sys, random, time
     sys.path.insert(0, sys.argv[2])
@@ -753,7 +798,7 @@ CONSUMER = """if 1:
     from tests.test_feed import Store
     with zlmdb.open(sys.argv[1], Store, durability="none") as db, open(sys.argv[3], "a") as index:
         print("go", flush=True)
-        changes = db.changes("users", consumer="index")
+        changes = db.changes("users", consumer="index", timeout=None)
         index.write(f"begin {changes.after}\\n")
         while True:
             for one in changes.take(7):
@@ -802,7 +847,7 @@ def test_killed_writers_and_consumers_miss_nothing(tmp_path: Path) -> None:
         return process
 
     running = [start(WRITER, 1), start(CONSUMER, index)]
-    for n in range(6):
+    for n in range(4):
         time.sleep(rnd.uniform(0.01, 0.1))
         which = n % 2
         running[which].send_signal(signal.SIGKILL)

@@ -214,7 +214,7 @@ IDLE = """if 1:
     with zlmdb.open(sys.argv[1], Store) as db:
         changes = db.changes("users", timeout=0.05)
         changes.take()
-        changes._timeout = 2
+        changes._timeout = 1
         before = resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw
         changes.take()
         print(resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw - before)

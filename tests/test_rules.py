@@ -89,7 +89,8 @@ ROWS = [
     ["names"],
     ["zlmdb"],
     ["arrow", "writer", "aio", "testing", "queue"],
-    ["worker"],
+    ["cachefile", "memoized", "worker"],
+    ["cache"],
     ["demo"],
     ["cli"],
     ["__main__"],
@@ -99,6 +100,7 @@ RANK = {unit: rank for rank, row in enumerate(ROWS) for unit in row}
 # Imports that look down or sideways, because they run late (inside a function) or never (under TYPE_CHECKING):
 # (importer, imported): why. An entry that nothing needs any more fails, too.
 LATE: dict[tuple[str, str], str] = {
+    ("names", "cache"): "annotations: names that are imported on first use",
     ("store.catalogue", "store.rawcatalogue"): "few programs open files of other programs",
     ("names", "queue"): "annotations: names that are imported on first use",
     ("names", "worker"): "annotations: names that are imported on first use",
