@@ -279,6 +279,24 @@ def test_the_map_grows_while_threads_read(tmp_path: Path) -> None:
         assert len(blobs) == 60
 
 
+@pytest.mark.skipif(sys.implementation.name != "cpython", reason="PyPy frees objects when its collector runs")
+def test_reads_beside_writers_leave_no_slots_of_readers(tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path / "db", Store, durability="none") as db:
+        db.auto.counts["a"] = 1
+
+        def work() -> None:
+            for _ in range(200):
+                assert db.auto.counts["a"] == 1
+                db.auto.counts["b"] = 2
+
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+        assert len(db.readers()) <= 3, "transactions are kept by the tracebacks of exceptions"
+
+
 def test_threads_increment_without_losing_any(db: Any) -> None:
     def work() -> None:
         for _ in range(50):

@@ -270,6 +270,33 @@ def test_entries_carry_what_records_have_after_any_writes(writes: list[tuple[int
         assert db.check().ok
 
 
+@dataclass
+class Count:
+    name: str
+    number: int
+
+
+class Counts(zlmdb.Table[int, Count]):
+    by_name = zlmdb.Index("name", carries="number")
+
+
+class Counting(zlmdb.Schema):
+    counts: Counts
+
+
+def test_a_value_that_cannot_be_carried_is_refused_before_anything_is_written() -> None:
+    with zlmdb.open(None, Counting) as db:
+        with db.write() as t:
+            t.counts[1] = Count("a", 5)
+            for name in ("a", "b"):
+                with pytest.raises(zlmdb.EncodeError, match=r"counts.by_name.*cannot carry the field 'number'"):
+                    t.counts[1] = Count(name, 2**63)
+            with pytest.raises(zlmdb.EncodeError):
+                t.counts[2] = Count("a", 2**63)
+            assert dict(t.counts) == {1: Count("a", 5)}
+        assert db.check().ok
+
+
 def test_another_order_of_carried_fields_is_another_index(tmp_path: Any) -> None:
     for carries in (("title", "country"), ("country", "title")):
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from .reliability import failing, kill, killgroups, mutate, patches, powercut, shim, together
+from .reliability import failing, kill, killgroups, many, mutate, patches, powercut, shim, together
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the harnesses fork what may crash")
 records_writes = pytest.mark.skipif(shim.compiler() is None, reason="writes are recorded by a C library, on Linux")
@@ -41,6 +41,19 @@ def test_nothing_acknowledged_is_lost_by_kills_of_groups(tmp_path: Path) -> None
     found = killgroups.kills(tmp_path, 2 * MANY)
     assert found["failures"] == []
     assert found["stored"] >= found["acknowledged"] > 0
+
+
+def test_many_threads_and_tasks_lose_nothing_and_leave_nothing(tmp_path: Path) -> None:
+    found = many.soak(tmp_path, 1, 20, 50)
+    assert found["failures"] == []
+    assert found["stored"] >= found["acknowledged"] > 0
+
+
+@records_writes
+def test_a_power_cut_loses_nothing_that_a_group_has_acknowledged(tmp_path: Path) -> None:
+    found = powercut.cuts(tmp_path, 10 * MANY, 21, together=7)
+    assert found["failures"] == []
+    assert found["lost_transactions"] == {"0": 10 * MANY}
 
 
 @records_writes

@@ -49,11 +49,12 @@ class Listener:
 
         return write
 
-    def cleared(self, txn: zlmdb.Transaction, table: Storage[Any, Any]) -> Written:
+    def cleared(self, txn: zlmdb.Transaction, table: Storage[Any, Any], count: int) -> Written:
         handle = self.handle(txn)
         cursor = txn._engine_txn.cursor(handle)
         rows = cursor.iternext(True, False) if cursor.set_range(self.copy.lower or b"\0") else ()
         keys = [key for key in map(bytes, rows) if key < self.copy.upper]
+        assert len(keys) == count
         self.told.append(("all", len(keys), None))  # type: ignore[arg-type]
         return 0, sum(txn._engine_txn.delete(key, db=handle) for key in keys)
 
@@ -276,7 +277,7 @@ class Refusing:
         if change.new == (self.wrong,):
             raise zlmdb.DuplicateKey("no", table=change.table.name, key=change.key, owner=0)
 
-    def cleared(self, txn: zlmdb.Transaction, table: Storage[Any, Any]) -> Written:
+    def cleared(self, txn: zlmdb.Transaction, table: Storage[Any, Any], count: int) -> Written:
         return 0, 0
 
 

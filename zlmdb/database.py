@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar as DefaultTypeVar
 
     from .classic.pmap import PersistentMap
+    from .flushing import Flusher
     from .operations.statistics import TableInfo
 
     # A function of a plain Database takes one of any schema.
@@ -79,6 +80,7 @@ def open(
     drop_indexes: bool = False,
     lib_version: Optional[str] = None,
     mode: Optional[int] = None,
+    flush_every: Optional[float] = None,
 ) -> Database[S]: ...
 def open(
     path: Optional[StrPath],
@@ -96,6 +98,7 @@ def open(
     drop_indexes: bool = False,
     lib_version: Optional[str] = None,
     mode: Optional[int] = None,
+    flush_every: Optional[float] = None,
 ) -> Database[Any]:
     """Open the database at *path*, a directory or the data file itself; None creates one in memory.
 
@@ -106,8 +109,10 @@ def open(
     *maxsize*: a hard limit in bytes; a write beyond it raises `DatabaseFull`, unless it makes room. With None the file
     grows by itself. *durability*: ``"full"``: every commit survives a power cut. ``"commit"``: a power cut may lose the
     last commits, and the file stays consistent. ``"none"``: a power cut may destroy the file; the end of the process
-    loses nothing. *layout*: the layout of a new file; an existing file keeps its own. *timeout*: seconds to wait for
-    another writer; with None it waits forever, and logs this after a second. *readonly*: nothing can be written and
+    loses nothing. *layout*: the layout of a new file; an existing file keeps its own.
+    ``"raw"`` opens an LMDB file of another program: its sub-databases are the tables, without indexes, and nothing is
+    created. *timeout*: seconds to wait for another writer; with None it waits forever, and logs this after a second.
+    *readonly*: nothing can be written and
     nothing is created; a declared table that the file lacks is empty. *create* False: the file must exist, and nothing
     is created in it. *lock* False, with *readonly*: read without LMDB's locks, as zlmdb does by itself if nobody can
     write; if a program does write, the reader gets wrong data. *verify*: check all pages before LMDB reads any of them,
@@ -115,6 +120,9 @@ def open(
     drop the indexes of the file that no table class declares; otherwise they stay, and their tables can only be read.
     *lib_version*: the LMDB format of a new file, ``"0.9"`` (the default) or ``"1.0"``, which has longer keys. *mode*:
     the mode of new files, such as ``0o600``, from which the umask takes bits away; copies and backups keep it.
+    *flush_every*, with ``durability="commit"`` or ``"none"``: a thread flushes every so many seconds what was committed
+    since, and `close` does so once more; a power cut can harm only what was committed after the last flush, but with
+    ``"none"`` the whole file if it comes while the system writes unflushed pages.
 
     Opening the same file again with the same options shares one environment. Raises `DatabaseInUse` if the options
     differ, FileNotFoundError, `InvalidDatabase`, `CorruptDatabase`, `SchemaMismatch` and `WriterTimeout`. If a new
@@ -129,8 +137,15 @@ def open(
         raise ValueError(f"lib_version={lib_version!r}: expected '0.9', '1.0', or None for what the file has")
     if mode is not None and not 0o600 <= mode <= 0o777:
         raise ValueError(f"mode={mode!r}: expected one with which the owner reads and writes, such as 0o600")
-    if layout not in ("tables", "classic"):
-        raise ValueError(f"layout={layout!r}: expected 'tables' or 'classic'")
+    if flush_every is not None and not (flush_every > 0 and durability != "full" and path is not None and not readonly):
+        raise ValueError(
+            f"flush_every={flush_every!r} takes a number of seconds, and a file opened to write with durability "
+            f"'commit' or 'none': with 'full' each commit is flushed"
+        )
+    if layout not in ("tables", "classic", "raw"):
+        raise ValueError(f"layout={layout!r}: expected 'tables' or 'classic', or 'raw' for a file of another program")
+    if layout == "raw" and path is None:
+        raise ValueError("layout='raw' is for files of other programs: give the path of one")
     if drop_indexes and (readonly or not create or schema is None):
         raise ValueError("drop_indexes=True changes the file: it takes a schema, and neither readonly nor create=False")
     given: Any = schema
@@ -154,13 +169,14 @@ def open(
             location,
             options,
             layout,
-            create=create and schema is not None,
+            create=create and schema is not None and layout != "raw",
             slots_expected=layout == "classic" and schema is not None,
             timeout=timeout,
             verify=verify,
             drop_indexes=drop_indexes,
         ),
         schema or Schema,
+        flush_every,
     )
 
 
@@ -182,6 +198,8 @@ class Database(Calls[S_co], Operations, Generic[S_co]):
     _context: Any
     _log: Any
     _temporary: Optional[str] = None
+    _flush_every: Optional[float] = None
+    _flusher: Optional[Flusher] = None
 
     def __init__(
         self,
@@ -249,6 +267,10 @@ class Database(Calls[S_co], Operations, Generic[S_co]):
             self._attach_tables(create=self._opening.create, migrating=migrating)
             for pmap in list(self._maps):  # attached before the database was closed, and opened again now
                 pmap._adopt(store, self._classic_storage(pmap))
+            if self._flush_every is not None:
+                from .flushing import Flusher  # late: few programs use it
+
+                self._flusher = Flusher(store, self._flush_every)
         except BaseException:
             self._close()
             raise
@@ -347,6 +369,8 @@ class Database(Calls[S_co], Operations, Generic[S_co]):
             if self._entered > 0:
                 self._entered -= 1
             elif self._store is not None:
+                if self._flusher is not None:
+                    self._flusher.stop()
                 openstores.release(self._store)
                 self._store = None
                 self.__dict__.pop("_groups", None)
@@ -523,6 +547,32 @@ class Database(Calls[S_co], Operations, Generic[S_co]):
         self._storages.setdefault(name, (made.cls, storage))
         return made.made
 
+    def adopt(self) -> int:
+        """Make a file of another program, open with ``layout="raw"``, one of zlmdb; returns the number of records.
+
+        The sub-databases become tables: those that the schema declares with its types, others with keys and values of
+        bytes. The records are stored again under the names that zlmdb uses, in one transaction, after each was read by
+        its type. The other program cannot find them any more. The database stays open, as one of the tables layout;
+        open it with other schemas, for example with indexes, from then on.
+
+        Raises `DecodeError` for the first record that does not fit, `SchemaMismatch` for a sub-database that cannot be
+        a table, `ConstraintError` for records outside of sub-databases, ValueError for a file of zlmdb.
+        """
+        from .operations.adoption import adopt
+
+        store = self._open_store
+        if store.layout != "raw":
+            raise ValueError(f"{self.dbpath!r} is a file of zlmdb already: adopt() is for layout='raw'")
+        if store.users > 1:
+            raise errors.DatabaseInUse(
+                f"{self.dbpath!r} is open more than once in this process: close the others first"
+            )
+        declared = {one.name: (one, self._storages[name][1]) for name, (_, one) in declarations(self._schema).items()}
+        count = adopt(store, declared)
+        self._opening = self._opening._replace(layout="tables", create=True)
+        self._attach_again()
+        return count
+
     def attach_table(self, klass: type[P]) -> P:
         """The map of *klass*, a class decorated by `table`; it gets a slot if it has none.
 
@@ -662,6 +712,10 @@ class Database(Calls[S_co], Operations, Generic[S_co]):
         """The layout of the open file, "tables" or "classic"."""
         return self._open_store.layout
 
+    def flush(self) -> None:
+        """Flush committed data to the disk now, whatever the *durability*: see `zlmdb.open`."""
+        self.sync(True)
+
     def sync(self, force: bool = False) -> None:
         """Flush committed data to the disk; with *force* even if ``sync=False`` was given."""
         store = self._open_store
@@ -715,10 +769,11 @@ def _remove(directory: str, process: int) -> None:
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def _opened(opening: Opening, schema: type[Any]) -> Database[Any]:
+def _opened(opening: Opening, schema: type[Any], flush_every: Optional[float] = None) -> Database[Any]:
     """A new handle."""
     db: Database[Any] = object.__new__(Database)
     db._setup(opening, schema)
+    db._flush_every = flush_every
     db._open()
     return db
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, NoReturn, Optional
 
 __all__ = [
+    "ChangesLost",
     "Conflict",
     "ConstraintError",
     "CorruptDatabase",
@@ -180,6 +181,10 @@ class NestedTransaction(Error, RuntimeError):
 
 class WrongThread(Error, RuntimeError):
     """A thread used a write transaction that another thread began."""
+
+
+class ChangesLost(Error, LookupError):
+    """Changes that were asked for are not in the feed of the table any more: copy the table, and go on after that."""
 
 
 class WriterTimeout(Error, TimeoutError):

@@ -12,8 +12,13 @@ from .late import on_first_use
 if TYPE_CHECKING:
     from . import _flatbuffers_vendor as _flatbuffers_vendor
     from . import flatbuffers as flatbuffers
+    from .cache import Cache as Cache
+    from .cache import CacheDetails as CacheDetails
     from .classic.maps import *  # noqa: F403
     from .classic.pmap import PersistentMap as PersistentMap
+    from .feed.change import Change as Change
+    from .feed.changes import Changes as Changes
+    from .feed.policy import Feed as Feed
     from .operations.migrations import Migration as Migration
     from .operations.oldtables import OldTables as OldTables
     from .operations.progress import Progress as Progress
@@ -44,7 +49,11 @@ else:
         {
             "._flatbuffers_vendor": "",
             ".flatbuffers": "",  # which takes longer to import than all of zlmdb
+            ".cache": "Cache CacheDetails",
             ".classic.pmap": "PersistentMap",
+            ".feed.change": "Change",
+            ".feed.changes": "Changes",
+            ".feed.policy": "Feed",
             ".operations.statistics": "TableInfo",
             ".operations.migrations": "Migration",
             ".operations.oldtables": "OldTables",

@@ -19,10 +19,14 @@ THREADS = 8
 ACKNOWLEDGEMENT = struct.Struct(">HQ")
 
 
+class Counters(zlmdb.Table[int, int], feed=zlmdb.Feed(acknowledged=True)):
+    """Whose changes are recorded."""
+
+
 class Book(zlmdb.Schema):
     """Each thread counts in a record of its own, and enters each number once."""
 
-    counters: zlmdb.Table[int, int]
+    counters: Counters
     entries: zlmdb.Table[tuple[int, int], bytes]
 
 
@@ -108,17 +112,34 @@ def wrong(db: Any, acknowledged: dict[int, int]) -> str:
     return ""
 
 
+def unlike(db: Any, followed: dict[int, int]) -> str:
+    """How the feed of the counters, which a consumer has *followed* so far, differs from them; empty if it does not."""
+    changes = db.changes(Counters, consumer="check")
+    for change in changes:
+        if followed.get(change.key) != change.old:
+            return f"change {change.number} has {change.old} before it, the one before left {followed.get(change.key)}"
+        followed[change.key] = change.new
+    changes.acknowledge()
+    with db.read() as t:
+        return "" if followed == dict(t.counters) else f"the feed leads to {followed}, there is {dict(t.counters)}"
+
+
 def kills(directory: Path, count: int, seed: int = 1) -> dict[str, Any]:
-    """Kill two writers COUNT times; after each, nothing acknowledged is lost and no group is stored by half."""
+    """Kill two writers COUNT times; after each, nothing acknowledged is lost and no group is stored by half.
+
+    A consumer of the change feed, which goes on after each kill, is told of each change once, in order.
+    """
     rnd, path = random.Random(seed), directory / "data"
     zlmdb.open(path, Book).close()
     failures: list[str] = []
     acknowledged: dict[int, int] = {}
-    number = stored = commits = 0
+    followed: dict[int, int] = {}
+    number = stored = commits = changes = 0
     for number in range(1, count + 1):
         acknowledged.update(kill_two(path, rnd.random() * rnd.choice([0.002, 0.02, 0.1])))
         with zlmdb.open(path, Book) as db:
-            problem = wrong(db, acknowledged)
+            problem = wrong(db, acknowledged) or unlike(db, followed)
+            changes = db.changes(Counters).last()
             with db.read() as t:
                 stored, commits = sum(t.counters.values()), t.txn.id()
         if problem:
@@ -128,6 +149,7 @@ def kills(directory: Path, count: int, seed: int = 1) -> dict[str, Any]:
         "kills": 2 * number,
         "stored": stored,
         "commits": commits,
+        "changes": changes,
         "acknowledged": sum(acknowledged.values()),
         "failures": failures,
     }

@@ -13,6 +13,7 @@ import struct
 import subprocess
 import sys
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,21 +37,27 @@ class Event(NamedTuple):
     data: bytes
 
 
-def make(path: Path, trace: Path, transactions: int, durability: Any, lib_version: str) -> None:
-    """The program that is recorded."""
+def make(path: Path, trace: Path, transactions: int, durability: Any, lib_version: str, together: int) -> None:
+    """The program that is recorded. It commits in groups if more than one transaction is under way *together*."""
     zlmdb.Database(str(path), lib_version=lib_version, sync=durability != "none").close()
     with open(trace, "ab", buffering=0) as notes, zlmdb.open(path, Ledger, durability=durability) as db:
         notes.write(_HEAD.pack(ACKNOWLEDGED, 0, 0, 0, 0))
-        for n in range(1, transactions + 1):
-            with db.write() as t:
-                step(t, n)
-            notes.write(_HEAD.pack(ACKNOWLEDGED, 0, n, 0, 0))
+        for first in range(1, transactions + 1, together):
+            numbers = range(first, min(first + together, transactions + 1))
+            if together == 1:
+                with db.write() as t:
+                    step(t, first)
+            else:
+                for future in [db.submit(partial(step, n=n)) for n in numbers]:
+                    future.result()
+            notes.write(_HEAD.pack(ACKNOWLEDGED, 0, numbers[-1], 0, 0))
 
 
-def record(directory: Path, transactions: int, durability: str, lib_version: str) -> list[Event]:
+def record(directory: Path, transactions: int, durability: str, lib_version: str, together: int) -> list[Event]:
     """What the program wrote, in order."""
     library, trace = shim.build(directory), directory / "trace"
     arguments = [str(directory / "recorded"), str(trace), str(transactions), durability, lib_version]
+    arguments.append(str(together))
     command = [sys.executable, "-m", __spec__.name, "--record", *arguments]
     subprocess.run(command, env=shim.environment(library, ZLMDB_TRACE=str(trace)), cwd=shim.ROOT, check=True)
     events, data, at = [], trace.read_bytes(), 0
@@ -103,7 +110,9 @@ def apply(image: bytearray, event: Event, start: int, stop: int) -> None:
     image[event.offset + start : end] = data
 
 
-def outcome(path: Path, image: bytes, acknowledged: int, model: Model, durability: Any) -> tuple[str, int]:
+def outcome(
+    path: Path, image: bytes, acknowledged: int, model: Model, durability: Any, together: int = 1
+) -> tuple[str, int]:  # fmt: skip
     """What opening *image* gives, in a word or a sentence; and how many acknowledged transactions were lost."""
     path.mkdir(exist_ok=True)
     for file in path.iterdir():
@@ -115,7 +124,7 @@ def outcome(path: Path, image: bytes, acknowledged: int, model: Model, durabilit
             return "refused by verify", 0
         with zlmdb.open(path, Ledger, durability=durability) as db:
             n = reached(db)[0]
-            problem = wrong(db, model, 0, acknowledged + 1)
+            problem = wrong(db, model, 0, acknowledged + together)
             if not problem:
                 with db.write() as t:  # and it goes on
                     step(t, n + 1)
@@ -126,24 +135,31 @@ def outcome(path: Path, image: bytes, acknowledged: int, model: Model, durabilit
 
 
 def cuts(
-    directory: Path, images: int, transactions: int = 60, durability: str = "full", format: str = "0.9", seed: int = 1
+    directory: Path,
+    images: int,
+    transactions: int = 60,
+    durability: str = "full",
+    format: str = "0.9",
+    seed: int = 1,
+    together: int = 1,
 ) -> dict[str, Any]:
     """Replay IMAGES power cuts of a program with DURABILITY on the LMDB FORMAT; outcomes as docs/reliability.rst says.
 
     "full": nothing acknowledged is lost. "commit": at most the last two transactions are, and what is left is whole.
     "none": anything may be lost, and parts of transactions may be left; no file harms who asks `Database.verify` first.
+    With more than one transaction TOGETHER, they are stored in groups.
     """
-    events = record(directory, transactions, durability, format)
+    events = record(directory, transactions, durability, format, together)
     opened = next(i for i, event in enumerate(events) if event.kind == ACKNOWLEDGED)
     model, place = Model(), directory / "image"
     rnd = random.Random(seed)
     points = [rnd.randrange(opened + 1, len(events)) for _ in range(images)]
     acknowledged = [max(e.offset for e in events[:point] if e.kind == ACKNOWLEDGED) for point in points]
-    model.after(transactions + 2)
+    model.after(transactions + together + 1)
 
     def one(number: int) -> tuple[str, int]:
         image = cut(events, points[number], random.Random(seed * images + number))
-        return outcome(place, image, acknowledged[number], model, durability)
+        return outcome(place, image, acknowledged[number], model, durability, together)
 
     outcomes: Counter[str] = Counter()
     lost: Counter[int] = Counter()
@@ -165,6 +181,6 @@ def cuts(
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--record"]:
-        make(Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]), sys.argv[5], sys.argv[6])
+        make(Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]), sys.argv[5], sys.argv[6], int(sys.argv[7]))
         os._exit(0)
-    main(cuts, images=1000, transactions=60, durability="full", format="0.9", seed=1)
+    main(cuts, images=1000, transactions=60, durability="full", format="0.9", seed=1, together=1)

@@ -62,6 +62,12 @@ def a_database_knows_its_schema(db: zlmdb.Database[Store]) -> None:
     with db.write(timeout=1.5) as t:
         assert_type(t.logins["ann"], int)
     assert_type(db.run(lambda t: len(t.users)), int)
+    changes = db.changes(Users, after=3, consumer="index")
+    assert_type(changes, zlmdb.Changes[UUID, User])
+    for change in changes:
+        assert_type(change.key, UUID)
+        assert_type(change.new, Optional[User])
+    assert_type(db.changes("users").take(), list[zlmdb.Change[Any, Any]])
 
 
 def opening_gives_a_database_of_the_schema() -> None:

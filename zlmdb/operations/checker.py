@@ -30,7 +30,7 @@ from .report import CheckReport, Kind, Problem, TableReport
 from .undeclared import NotComputable, index_storage
 
 _EVERY = 10_000  # records between two reports of progress
-_OURS = (b"i:", b"t:")  # what names of sub-databases of tables and indexes begin with
+_OURS = (b"f:", b"i:", b"t:")  # what names of sub-databases of tables, their indexes and feeds begin with
 
 
 def check(store: Store, declared: Mapping[str, Storage[Any, Any]], told: Optional[Told] = None) -> CheckReport:
@@ -105,13 +105,18 @@ class _Check:
 
     def _in_main(self, txn: Transaction) -> list[bytes]:
         """The names of sub-databases that look like ours."""
-        if not (self.store.traits.by_name and self.store.engine.names_in_main):
+        if not (self.store.traits.spaces and self.store.engine.names_in_main):
             return []
         names = (bytes(key).rstrip(b"\0") for key in txn.cursor().iternext(True, False))
-        return [name for name in names if name.startswith(_OURS)]
+        return [name for name in names if name and name != layout.GUARD[0].rstrip(b"\0")]
 
     def _keyspaces(self, slot: Slot) -> list[Keyspace]:
-        return [self.catalogue.keyspace(slot), *(self.catalogue.index_keyspace(slot, name) for name in slot.indexes)]
+        feed = None if slot.feed is None else self.catalogue.feed_keyspace(slot.name)
+        return [
+            self.catalogue.keyspace(slot),
+            *(self.catalogue.index_keyspace(slot, name) for name in slot.indexes),
+            *([] if feed is None else [feed]),
+        ]
 
     def _everything(self, slots: dict[str, Slot]) -> None:
         self._names(slots)
@@ -136,7 +141,7 @@ class _Check:
 
     def _names(self, slots: dict[str, Slot]) -> None:
         """Every sub-database belongs to a table, and every table has its sub-database."""
-        if not (self.store.traits.by_name and self.store.engine.names_in_main):
+        if not (self.store.traits.spaces and self.store.engine.names_in_main):
             return
         known = {layout.CATALOGUE, layout.SLOTS}
         known.update(
@@ -154,7 +159,7 @@ class _Check:
         found = {bytes(key).rstrip(b"\0") for key in self.txn.cursor().iternext(True, False)} - {b""}
         for name in sorted(found - known - {layout.GUARD[0], foreign}):
             space = self.store.space(name)
-            if not name.startswith(_OURS) or (space is not None and self._entries(space.handle)):
+            if not name.startswith(_OURS) if space is None else self._entries(space.handle):
                 self._problem("catalogue", f"the sub-database {name.decode(errors='replace')!r} is of no known table")
         for name in sorted(known - found):
             self._problem("catalogue", f"the sub-database {name.decode(errors='replace')!r} is missing")
@@ -181,6 +186,23 @@ class _Check:
         if report.codecs == "plain" and storage is not None:
             indexes = self._plain_indexes(slot, storage)
         self._records(slot.name, report, keyspace, storage, indexes)
+        if slot.has_feed:
+            self._feed(slot, self.handle(keyspace.space))
+
+    def _feed(self, slot: Slot, table: Handle) -> None:
+        """The change feed of a table: whole, and its last changes are those of the records."""
+        from ..feed import log  # late, as wherever a feed is used
+
+        keyspace = self.catalogue.feed_keyspace(slot.name)
+        handle = None if keyspace is None else self.handle(keyspace.space)
+        if handle is None:
+            return  # reported among the names
+        for text in log.wrong(self.txn, handle):
+            self._problem("feed", text, table=slot.name)
+        if self.report.ok:
+            for number, key in log.differences(self.txn, handle, table):
+                text = f"the change {number} is the last one of the record, and left another value or none"
+                self._problem("feed", text, table=slot.name, key=key.hex())
 
     def _bytes(self, slot: Slot) -> Iterator[tuple[bytes, Any]]:
         """The keys, without the prefix of the table, and values."""

@@ -124,10 +124,24 @@ class Writer:
         txn = self._txn
         if slot.number == 0:
             slot.number = self.catalogue.allocate(txn, self.catalogue.read(txn), self._reserved)
+        if slot.feed is not None:
+            self._begin_feed(slot)
         self.catalogue.write(txn, slot)
         keyspace = self.catalogue.keyspace(slot)
         self._handle(keyspace.space)
         return keyspace
+
+    def _begin_feed(self, slot: Slot) -> None:
+        """Begin the change feed of the table after the number that *slot* has, if the layout has feeds."""
+        from ..feed.log import begin  # late, as wherever a feed is used
+
+        keyspace = self.catalogue.feed_keyspace(slot.name)
+        if keyspace is None or slot.feed is None:
+            slot.feed = None
+        elif slot.has_feed:
+            begin(self._txn, self._handle(keyspace.space), slot.feed["after"])
+        else:
+            self._handle(keyspace.space)
 
     def index(self, slot: Slot, name: str, definition: dict[str, Any]) -> Keyspace:
         """Write an index of *slot*, which has a number, to the catalogue; returns the keyspace of its entries."""

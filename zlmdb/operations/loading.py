@@ -366,5 +366,5 @@ def _of_shape(table: str, shape: Optional[str]) -> dict[str, Any]:
         slot = slot_of(table, layout.decode(base64.b64decode(shape)))
     except (TypeError, ValueError) as error:
         raise errors.DecodeError(f"the stream's fields of table {table!r} are damaged: {error}", table=table) from error
-    recorded = ("fields", "history", "unsettled", "key_field", "was")
+    recorded = ("fields", "history", "unsettled", "key_field", "was", "feed")
     return {name: getattr(slot, name) for name in recorded}

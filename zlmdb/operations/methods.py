@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import IO, TYPE_CHECKING, Any, Optional, Union
+from typing import IO, TYPE_CHECKING, Any, Optional, TypeVar, Union, overload
 
 from ..store.store import Store
 from ..tables.storage import Storage
 
 if TYPE_CHECKING:
     from ..classic.pmap import PersistentMap
+    from ..feed.changes import Changes
+    from ..schema.made import MadeTable
     from ..tables.table import Table
     from .backup import Backup, Compaction
     from .conversion import ConversionReport
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from .stream import Streamed
 
 StrPath = Union[str, "os.PathLike[str]"]
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 class Operations:
@@ -206,6 +210,47 @@ class Operations:
         if self._open_store.readonly:
             self._open_store.refuse_write()
         drop_index(self._open_store, table, index)
+
+    @overload
+    def changes(
+        self, table: Union[type[Table[K, V]], MadeTable[Table[K, V]]], /, *, after: Optional[int] = None,
+        consumer: Optional[str] = None, timeout: Optional[float] = 0,
+    ) -> Changes[K, V]: ...  # fmt: skip
+    @overload
+    def changes(
+        self, table: str, /, *, after: Optional[int] = None, consumer: Optional[str] = None,
+        timeout: Optional[float] = 0,
+    ) -> Changes[Any, Any]: ...  # fmt: skip
+    def changes(
+        self, table: Any, /, *, after: Optional[int] = None, consumer: Optional[str] = None,
+        timeout: Optional[float] = 0,
+    ) -> Any:  # fmt: skip
+        """The committed changes of *table* after the number *after*, in order; its class declares ``feed=True``.
+
+        *table* is its name, or the class in the schema, for type checkers. *after* is by default 0: all changes. A
+        *consumer* has a name, under which the file keeps the number of the last change that it acknowledged; it goes on
+        after that one, and *after* counts only when the file does not know the name yet. *timeout*: how many seconds an
+        iteration waits for the next change; with 0 it ends with the last one, with None it waits for ever.
+
+        Raises `SchemaMismatch` if the table has no feed, `ReadonlyDatabase` for a new consumer in a read-only database.
+        Reading raises `ChangesLost` if the feed has not all changes after *after*.
+        """
+        from ..feed.changes import Changes
+
+        found: Changes[Any, Any] = Changes(self, table, after, consumer, timeout)
+        return found
+
+    def drop_feed(self, table: str, /) -> int:
+        """Drop the change feed of *table*, with its changes and consumers; returns the number of its last change.
+
+        Programs whose class declares the feed begin a new one, with higher numbers, when they open the file to write.
+        Raises `KeyError` if the file has no such feed, `NestedTransaction`, `ReadonlyDatabase`.
+        """
+        from ..schema.attach import drop_feed
+
+        if self._open_store.readonly:
+            self._open_store.refuse_write()
+        return drop_feed(self._open_store, table)
 
     def _check_migrations(self) -> bool:
         """Whether the schema has steps that the file lacks. Raises `SchemaMismatch` if the file is newer."""

@@ -192,6 +192,9 @@ class OldTables(Mapping[str, "OldTable"]):
             raise ValueError(f"the schema declares the table {name!r}: take it out of the schema, or t.{name}.clear()")
         count = len(self[name])
         slot = self._emptied(name)
+        feed = None if slot.feed is None else self._step.catalogue.feed_keyspace(slot.name)
+        if feed is not None:
+            _clear(self._step, feed)
         self._step.catalogue.remove(self._step.txn, slot)
         return count
 
@@ -227,6 +230,8 @@ class OldTables(Mapping[str, "OldTable"]):
             if slot.indexes[index].get("table") is None:
                 _clear(step, step.catalogue.index_keyspace(slot, index))
         step.t.txn._count(0, _clear(step, step.catalogue.keyspace(slot)))
+        if slot.has_feed:
+            _cut(step, slot)
         step.t.txn._catalogue_changed()
         if name in step.attributes:  # whoever asks for it from now on gets it as it is then
             attribute, _ = step.attributes[name]
@@ -378,6 +383,16 @@ def _fitting(storage: Storage[Any, Any], read: Callable[[Any], Any], key: bytes,
             table=storage.name,
             key=shown,
         ) from error
+
+
+def _cut(step: Step, slot: Slot) -> None:
+    """Remove the recorded changes of a table that gets another shape, which its consumers are told."""
+    from ..feed.log import last, trim_through  # late, as wherever a feed is used
+
+    keyspace = step.catalogue.feed_keyspace(slot.name)
+    handle = None if keyspace is None else step.handle(keyspace)
+    if handle is not None:
+        trim_through(step.txn, handle[0], last(step.txn, handle[0]))
 
 
 def _define(step: Step, slot: Slot, declared: Declaration) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Optional
 
-Kind = Literal["structure", "catalogue", "record", "index", "duplicate", "count", "link"]
+Kind = Literal["structure", "catalogue", "record", "index", "duplicate", "count", "link", "feed"]
 Codecs = Literal["declared", "plain", "unknown"]
 
 KEPT = 1000
@@ -19,7 +19,8 @@ class Problem:
     *kind*: ``structure``, the pages of the file; ``catalogue``, the file's records about its tables; ``record``, a key
     or value that cannot be decoded; ``index``, an entry without its record or a record without its entry;
     ``duplicate``, two records with one unique index key, as zlmdb 26 allowed; ``count``, LMDB's number of entries;
-    ``link``, a link of a record that leads to none.
+    ``link``, a link of a record that leads to none; ``feed``, a change that is missing, damaged, or not that of the
+    record.
     """
 
     kind: Kind

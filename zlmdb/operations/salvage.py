@@ -181,6 +181,13 @@ class _Salvage:
                 f"the indexes of {slot.name} ({names}) are built again when a program that has them opens the file"
             )
         slot.indexes, slot.referred = {}, []
+        if slot.feed is not None and slot.has_feed:
+            from ..feed.log import LOST  # late, as wherever a feed is used
+
+            slot.feed = {"after": slot.feed["after"] + LOST}  # a number after all that there can have been
+            self.report.notes.append(
+                f"the change feed of {slot.name} is not copied: a new one begins, and its consumers are told so"
+            )
         keyspace = self.filler.table(slot)
         if tree is None:
             self.report.damage.append(f"table {slot.name}: its pages are not found")

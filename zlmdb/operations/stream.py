@@ -94,6 +94,8 @@ def dump(
             chosen = [slot for slot in slots.values() if tables is None or slot.name in tables]
             keyspaces = [catalogue.keyspace(slot) for slot in chosen]
             keyspaces += [catalogue.index_keyspace(slot, index) for slot in chosen for index in slot.indexes]
+            feeds = [catalogue.feed_keyspace(slot.name) for slot in chosen if slot.has_feed]
+            keyspaces += [keyspace for keyspace in feeds if keyspace is not None]
             spaces = [keyspace.space for keyspace in keyspaces if keyspace.space is not None]
             if spaces == opened:
                 by_hand = [] if tables is not None else numbers(source, txn, slots)
@@ -138,13 +140,23 @@ class _Writer:
             "value": slot.value,
             "model": slot.model,
             "attached": slot.attached or None,
-            "shape": _shape(slot),
+            "shape": _shape(slot, self._feed(slot)),
         }
         if not self._source.traits.by_name and slot.uuid == uuid_of(slot.name):
             del header["uuid"]
         indexes = [] if codec is None else list(self._indexes(slot, keyspace, codec))
         header["indexes"] = {index.name: _portable(slot.indexes[index.name]) for index in indexes} or None
         return self.section(slot.name, header, keyspace, codec, indexes)
+
+    def _feed(self, slot: Slot) -> Optional[dict[str, Any]]:
+        """The change feed of the table without its changes: the next one has the number that it would have here."""
+        if not slot.has_feed:
+            return slot.feed
+        from ..feed.log import last  # late, as wherever a feed is used
+
+        keyspace = catalogue_of(self._source).feed_keyspace(slot.name)
+        space = None if keyspace is None else self._source.space(keyspace.space)
+        return slot.feed if space is None else {"after": last(self.txn, space.handle)}
 
     def _indexes(self, slot: Slot, keyspace: Keyspace, codec: KeyCodec[Any]) -> Iterator[IndexStorage]:
         """The indexes of a table that are in the file, and whose keys are of a type that is known here."""
@@ -255,9 +267,9 @@ def numbers(source: Store, txn: Transaction, slots: dict[str, Slot]) -> list[int
     return found
 
 
-def _shape(slot: Slot) -> Optional[str]:
+def _shape(slot: Slot, feed: Optional[dict[str, Any]]) -> Optional[str]:
     """What the catalogue records of the shape of records, as its bytes: JSON has no bytes, which a default may be."""
     found = {"fields": slot.fields, "history": slot.history, "unsettled": slot.unsettled,
-             "key_field": slot.key_field, "was": slot.was}  # fmt: skip
+             "key_field": slot.key_field, "was": slot.was, "feed": feed}  # fmt: skip
     found = {name: entry for name, entry in found.items() if entry not in (None, [])}
     return base64.b64encode(layout.encode(found)).decode() if found else None

@@ -14,8 +14,10 @@ from typing import Any
 from ..codegen import parses
 from .following import Followed, Given, Node, walk
 from .following.known import kind_of
+from .following.linked import Link
 from .following.nodes import Argument, Called, Constant, Parameter, Variable, spelled
 from .following.operations import Attribute, Not
+from .remembered import links, remembering
 
 _SHORT = 40
 """Characters up to which a constant is written into the source."""
@@ -24,7 +26,7 @@ _SHORT = 40
 class Asked:
     """A part of what a function says: *node*, asked of a record with what the function captured."""
 
-    __slots__ = ("followed", "keyed", "node", "numbers")
+    __slots__ = ("followed", "keyed", "links", "node", "numbers")
 
     def __init__(self, followed: Followed, node: Node) -> None:
         self.followed, self.node = followed, node
@@ -32,30 +34,32 @@ class Asked:
         if kept is None:
             inside = list(walk(node))
             asks = followed.keyed and any([isinstance(one, (Argument, Called)) for one in inside])
-            kept = sorted({one.number for one in inside if isinstance(one, Parameter)}), asks
+            kept = sorted({one.number for one in inside if isinstance(one, Parameter)}), asks, links(node)
             followed.reading.kept[node] = kept
         self.numbers: list[int] = kept[0]
         """The captured values that it needs."""
         self.keyed: bool = kept[1]
         """Whether it asks for the key of a record."""
+        self.links: list[tuple[Node, bool]] = kept[2]
+        """The tables in which it looks up records; see `remembered`."""
 
     def shape(self) -> Any:
         """What is the same for two that differ in nothing but captured values. Hashable."""
         return self.node, self.followed.keyed
 
     def arguments(self) -> list[Any]:
-        """What the loop is given for it: the function, and captured values."""
-        parameters = self.followed.parameters
-        return [self.followed.function, *[parameters[number] for number in self.numbers]]
+        """What the loop is given for it."""
+        return arguments(self.followed, self.numbers, self.links)
 
     def names(self, number: int) -> list[str]:
         """What the loop calls the `arguments` of the asked one with that *number*."""
-        return [f"asked{number}", *[f"asked{number}_{one}" for one in self.numbers]]
+        found = [f"asked{number}", *[f"asked{number}_{one}" for one in self.numbers]]
+        return found + [f"asked{number}_link{one}" for one in range(len(self.links))]
 
     def source(self, number: int, names: dict[str, Any]) -> str:
         """The expression, of ``value`` and ``key``. It adds to *names* what it needs."""
         records = ("load_key(key)", "value") if self.followed.keyed else ("value",)
-        source = _Writing(f"asked{number}", records, names).spell(self.node)
+        source = _Writing(f"asked{number}", records, names, [holder for holder, _ in self.links]).spell(self.node)
         if not parses(f"{'(' * _ROOM}{source}{')' * _ROOM}"):
             name = f"interpreted{len(names)}"
             names[name] = interpreted(self.node, self.numbers)
@@ -64,6 +68,15 @@ class Asked:
 
     def __repr__(self) -> str:
         return spelled(self.node)
+
+
+def arguments(followed: Followed, numbers: Sequence[int], tables: Sequence[tuple[Node, bool]]) -> list[Any]:
+    """What a loop is given for a part of *followed*: the function, captured values, and what looks up in *tables*."""
+    parameters = followed.parameters
+    found = [followed.function, *[parameters[number] for number in numbers]]
+    if tables:
+        found += [remembering(holder, private, parameters) for holder, private in tables]
+    return found
 
 
 _ROOM = 8
@@ -86,8 +99,10 @@ def interpreted(node: Node, numbers: Sequence[int]) -> Callable[[list[Any], list
 class _Writing:
     """Writes an expression as source."""
 
-    def __init__(self, function: str, records: tuple[str, ...], names: dict[str, Any]) -> None:
-        self.function, self.records, self.names = function, records, names
+    def __init__(
+        self, function: str, records: tuple[str, ...], names: dict[str, Any], tables: Sequence[Node]
+    ) -> None:  # fmt: skip
+        self.function, self.records, self.names, self.tables = function, records, names, tables
 
     def spell(self, node: Node) -> str:
         """The source of *node*."""
@@ -101,6 +116,8 @@ class _Writing:
             return f"{self.function}({', '.join(self.records)})"
         if isinstance(node, Variable):
             return f"each{node.number}"
+        if isinstance(node, Link):
+            return f"{self.function}_link{self.tables.index(node.holder)}({self.spell(node.key)})"
         if isinstance(node, Not):
             return f"(not {self.spell(node.inner)})"
         if isinstance(node, Attribute) and (not node.name.isidentifier() or iskeyword(node.name)):

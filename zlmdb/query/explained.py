@@ -26,6 +26,8 @@ class Plan(NamedTuple):
     """Whether an index gives the order."""
     covered: bool = False
     """Whether the entries of the index are enough, so that no record is read."""
+    links: tuple[str, ...] = ()
+    """How the records of other tables are found to which records refer."""
 
     def __str__(self) -> str:
         enough = ", and no records" if self.covered else ""
@@ -34,6 +36,7 @@ class Plan(NamedTuple):
         for name, one in (("order", self.order), ("take", self.take), ("give", self.give)):
             if one is not None:
                 lines.append(f"{name:6} {one}")
+        lines += [f"link   {one}" for one in self.links]
         lines += [f"called {one}" for one in self.called]
         lines += [f"not    {one}" for one in self.rejected]
         return "\n".join(lines)

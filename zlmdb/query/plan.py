@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Optional, Protocol, Union
 from ..handlers import let_through
 from .following import Given, Node, calls
 from .following.known import Known, kind_of
+from .following.linked import Link
 from .following.nodes import Argument, Constant, Parameter, Variable, spelled
 from .following.operations import Apply, Attribute, Compare, Display, Each, Item, Joined, Method, Not
 from .ordering import desc
@@ -183,13 +184,17 @@ class Access(NamedTuple):
 
 
 class Asking(NamedTuple):
-    """A condition with the values that it captured; *elements* says what each variable of it runs through."""
+    """A condition with the values that it captured; *elements* says what each variable of it runs through.
+
+    *linked* returns the term that a condition on a linked record comes to.
+    """
 
     node: Node
     parameters: Sequence[Any]
     keyed: bool
     elements: Mapping[Node, Subject] = MappingProxyType({})
     number: int = 0
+    linked: Optional[Callable[[Asking], Optional[Term]]] = None
 
     def of(self, node: Node) -> Asking:
         """A part of it."""
@@ -231,6 +236,8 @@ def subject_of(node: Node, keyed: bool, elements: Mapping[Node, Subject] = Mappi
     """What of the record *node* is; None if it is not simply a part of it. *elements* are those of variables."""
     path: list[Union[str, int]] = []
     while True:
+        if isinstance(node, Link):
+            break
         if isinstance(node, Attribute):
             path.append(node.name)
             node = node.holder
@@ -242,7 +249,7 @@ def subject_of(node: Node, keyed: bool, elements: Mapping[Node, Subject] = Mappi
             path.append(name)
         else:
             break
-    if isinstance(node, Variable) and node in elements:
+    if isinstance(node, (Variable, Link)) and node in elements:
         return (*elements[node], *reversed(path))
     if not isinstance(node, Argument):
         return None
@@ -259,6 +266,16 @@ _NOTHING: Any = object()
 
 def term_of(asking: Asking) -> Optional[Term]:
     """What *asking* says, if an index could serve it."""
+    found = _term_of(asking)
+    return found if found is not None or asking.linked is None else asking.linked(asking)
+
+
+def is_indexed(subject: Subject, indexes: Iterable[IndexFacts]) -> bool:
+    """Whether one of *indexes* begins with *subject*."""
+    return any([one.complete and not one.where and one.parts[0].subject == subject for one in indexes])
+
+
+def _term_of(asking: Asking) -> Optional[Term]:
     node = asking.node
     if isinstance(node, Compare):
         return _compared(asking, node)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Optional
 
-from .asked import Asked
+from .asked import Asked, arguments
 from .expressions import Condition
 from .following import Followed
 from .loops import Programs
@@ -46,8 +46,8 @@ class Prepared:
         self._given = [*compares, *values]
         self._condition, self._asked, self._want, self._programs = condition, asked, want, programs
         numbers = {id(one): number for number, one in enumerate(functions)}
-        # Of what is asked, the number of its function and those of the captured values.
-        self._sources = [(numbers[id(one.followed)], one.numbers) for one in (*asked, *want.asked)]
+        # Of what is asked, the number of its function, those of the captured values, and the tables it looks into.
+        self._sources = [(numbers[id(one.followed)], one.numbers, one.links) for one in (*asked, *want.asked)]
         self.keyed = want.keyed or any([one.keyed for one in asked])
         """Whether the loop needs the keys of the records."""
         self.needs: Optional[frozenset[str]] = None
@@ -65,13 +65,10 @@ class Prepared:
     def arguments(self, functions: Sequence[Followed]) -> list[Any]:
         """The last arguments of the loop: what *functions* are, and what they have captured."""
         found = self._given[:]
-        for number, captured in self._sources:
-            followed = functions[number]
-            found.append(followed.function)
-            parameters = followed.parameters
-            found.extend([parameters[one] for one in captured])
+        for number, captured, links in self._sources:
+            found += arguments(functions[number], captured, links)
         return found
 
     def called(self, functions: Sequence[Followed]) -> list[Followed]:
         """Those of *functions* that are asked of whole records."""
-        return [functions[number] for number, _ in self._sources]
+        return [functions[number] for number, _, _ in self._sources]

@@ -26,7 +26,7 @@ from .links import record as record_links
 from .links import undeletable, unknown_referrers, verify
 from .renamedtables import former_slot, rename
 from .rewrite import rewrite
-from .verdict import FITS, Verdict, of_plain_data, record, verdict
+from .verdict import FITS, Verdict, of_feed, of_plain_data, record, verdict
 
 EMPTY_KEY_PREFIX = b"k"
 """What entries of a unique index of texts begin with in a sub-database of their own, which has no empty keys."""
@@ -59,6 +59,10 @@ def attach(
     *drop_indexes*, indexes that a table class does not declare are dropped. Raises `SchemaMismatch` if the file has
     other types; if *migrating*, only the use of such a table raises.
     """
+    if store.layout == "raw":
+        from .rawtables import attach_raw  # late: few programs have such files
+
+        return attach_raw(store, declarations)
     catalogue = catalogue_of(store)
     contents = _read(store, catalogue)
     slots = contents.slots
@@ -132,6 +136,10 @@ def undeclared(store: Store, name: str, *, by_fields: bool = False) -> Optional[
 
     With *by_fields*, values are objects with the recorded fields, if the file records them, and can be written.
     """
+    if store.layout == "raw":
+        from .rawtables import raw_table  # late, as above
+
+        return raw_table(store, name)
     catalogue = catalogue_of(store)
     slots = _read(store, catalogue).slots
     slot = slots.get(name)
@@ -157,6 +165,8 @@ def undeclared(store: Store, name: str, *, by_fields: bool = False) -> Optional[
         found = recorded(slot.value, slot.fields)
         value, unwritable = (value, unwritable) if found is None else (found, None)
     storage = Storage(slot.name, keyspace.space, keyspace.prefix, key, value, store.environment.max_key_size())
+    if slot.has_feed:
+        _record_changes(store, catalogue, storage, slot.number, None)
     if slot.key_field is not None and "." not in slot.key_field:  # plain data have no paths
         storage.key_field = KeyField(slot.key_field)
     links = [f"{table}.{link}" for table, link in slot.referred]
@@ -185,6 +195,27 @@ def drop_index(store: Store, table: str, index: str, timeout: Optional[float] = 
             record_links(catalogue, txn, catalogue.read(txn))
 
     store.change(work, timeout=timeout)
+
+
+def drop_feed(store: Store, table: str, timeout: Optional[float] = None) -> int:
+    """Drop the change feed of a table; returns the number of its last change. Raises `KeyError` if there is none."""
+    from ..feed import log as feeds  # late, as wherever a feed is used
+
+    catalogue = catalogue_of(store)
+
+    def work(txn: Transaction, open_space: OpenSpace) -> int:
+        slot = catalogue.slot(txn, table)
+        keyspace = catalogue.feed_keyspace(table)
+        if slot is None or keyspace is None or keyspace.space is None or not slot.has_feed:
+            raise KeyError(f"table {table!r} has no change feed in the file")
+        handle = open_space(keyspace.space)
+        last = feeds.last(txn, handle)
+        txn.drop(handle, delete=False)
+        slot.feed = {"after": last, "ended": True}
+        catalogue.write(txn, slot)
+        return last
+
+    return store.change(work, timeout=timeout)
 
 
 def open_all(store: Store) -> None:
@@ -233,6 +264,8 @@ def _open_all(store: Store, contents: Contents, timeout: Optional[float]) -> Seq
 def _spaces(catalogue: Catalogue, slots: Mapping[str, Slot]) -> list[bytes]:
     keyspaces = [catalogue.keyspace(slot) for slot in slots.values()]
     keyspaces += [catalogue.index_keyspace(slot, name) for slot in slots.values() for name in slot.indexes]
+    feeds = [catalogue.feed_keyspace(slot.name) for slot in slots.values() if slot.feed is not None]
+    keyspaces += [keyspace for keyspace in feeds if keyspace is not None]
     return [keyspace.space for keyspace in keyspaces if keyspace.space is not None]
 
 
@@ -246,6 +279,11 @@ def _stored_value(store: Store, declared: Declaration) -> Serializer[Any]:
 
 def mismatch(store: Store, slot: Optional[Slot], declared: Declaration) -> Optional[str]:
     """The reason why *declared* cannot be the table *slot* of the file, naming both; None if it can."""
+    if declared.feed is not None and not (store.traits.by_name or store.readonly):
+        return (
+            f"table {declared.name!r}, class {declared.class_name}, has a change feed, and in a file of the classic "
+            f"layout zlmdb 26 could change records without recording that: convert the file, or declare no feed"
+        )
     if slot is None:
         return None
     for what, stored, wanted in (
@@ -275,7 +313,7 @@ def _compare(store: Store, slot: Optional[Slot], declared: Declaration) -> None:
 
 def _lacking(slot: Optional[Slot], declared: Declaration, drop_indexes: bool) -> bool:
     """Whether the file must change for *declared*."""
-    if slot is None or slot.key is None or slot.value is None:
+    if slot is None or slot.key is None or slot.value is None or (declared.feed is not None and not slot.has_feed):
         return True
     if slot.fields == declared.described and not drop_indexes:
         outdated = _outdated(slot, declared)
@@ -288,7 +326,7 @@ def _lacking(slot: Optional[Slot], declared: Declaration, drop_indexes: bool) ->
 
 def _urgent(slot: Optional[Slot], declared: Declaration, drop_indexes: bool) -> bool:
     """Whether the table cannot be used before the file changes; it can if only its shape has to be recorded."""
-    if slot is None or slot.key is None or slot.value is None:
+    if slot is None or slot.key is None or slot.value is None or (declared.feed is not None and not slot.has_feed):
         return True
     found = verdict(slot, declared, opening=True)
     if found.relation is not None and found.relation.renames:
@@ -343,7 +381,14 @@ def _lost(store: Store, catalogue: Catalogue, slots: Mapping[str, Slot], declare
     known = [name for name in declared.definitions if name in slot.indexes]
     if store.space(catalogue.keyspace(slot).space) is None:
         return known or [_TABLE]
-    return [name for name in known if store.space(catalogue.index_keyspace(slot, name).space) is None]
+    lost = [name for name in known if store.space(catalogue.index_keyspace(slot, name).space) is None]
+    return lost or ([_TABLE] if _lost_feed(store, catalogue, slot) else [])
+
+
+def _lost_feed(store: Store, catalogue: Catalogue, slot: Slot) -> bool:
+    """Whether the file lacks the change feed that the catalogue has."""
+    keyspace = catalogue.feed_keyspace(slot.name) if slot.has_feed else None
+    return keyspace is not None and store.space(keyspace.space) is None
 
 
 def _create(
@@ -430,9 +475,12 @@ def _make(making: _Making, declared: Declaration) -> Optional[Slot]:
     record(slot, declared, found, new=new)
     slot.add_to_history(declared.fingerprint)
     handle = _open(catalogue.keyspace(slot).space, open_space)
+    if declared.feed is not None or slot.has_feed:
+        _begin_feed(making, slot, txn.stat(handle)["entries"] if handle is not None else 0)
     catalogue.write(txn, slot)
     if reading is not None:
         count = rewrite(txn, handle, storage_of(store, catalogue, slots, declared), reading)
+        _rewrite_feed(making, slot, storage_of(store, catalogue, slots, declared), reading)
         log.info("%s: %d records have the new names of their fields", slot.name, count)
     if drop_indexes:
         links += [(declared, name) for name in _unwanted(slot, declared) if "link" in slot.indexes[name]]
@@ -453,6 +501,40 @@ def _reading(store: Store, slot: Slot, declared: Declaration, found: Verdict) ->
     from ..values.renamedfields import renamed_serializer  # late: it is needed once for a name
 
     return renamed_serializer(_stored_value(store, declared), slot.fields, relation.renames)
+
+
+def _begin_feed(making: _Making, slot: Slot, records: int) -> None:
+    """Begin the change feed of a table, which has so many records, unless the file has it."""
+    from ..feed.log import LOST, begin  # late, as wherever a feed is used
+
+    lost = _lost_feed(making.store, making.catalogue, slot) and making.again
+    keyspace = making.catalogue.feed_keyspace(slot.name)
+    if keyspace is None or keyspace.space is None or (slot.has_feed and not lost):
+        return
+    # Who begins with the first change must know of records from before, and who went on of changes in between.
+    after = min(records, 1) if slot.feed is None else slot.feed["after"] + (LOST if lost else 1)
+    slot.feed = {"after": after}
+    begin(making.txn, making.open_space(keyspace.space), after)
+
+
+def _rewrite_feed(making: _Making, slot: Slot, storage: Storage[Any, Any], reading: Serializer[Any]) -> None:
+    """Give the values in the change feed of a table, if it has one, the names that its records have now."""
+    keyspace = making.catalogue.feed_keyspace(slot.name) if slot.has_feed else None
+    if keyspace is not None and keyspace.space is not None:
+        from ..feed.log import rewrite  # late, as wherever a feed is used
+
+        rewrite(making.txn, making.open_space(keyspace.space), lambda data: storage.value.encode(reading.decode(data)))
+
+
+def _record_changes(
+    store: Store, catalogue: Catalogue, storage: Storage[Any, Any], number: int, keep: Any
+) -> None:  # fmt: skip
+    """Let the changes of a table with a change feed be recorded."""
+    from ..feed.recorder import Recorder  # late: few tables have one
+
+    keyspace = catalogue.feed_keyspace(storage.name)
+    if keyspace is not None and keyspace.space is not None:
+        storage.followers = (*storage.followers, Recorder(store, keyspace.space, number, keep))
 
 
 def _forget_attached(catalogue: Catalogue, slots: Mapping[str, Slot], target: str, txn: Transaction) -> None:
@@ -583,6 +665,8 @@ def storage_of(
 
         times = declared.indexes[EXPIRES]
         storage.expiring = Kinds(declared.expiry, times.key.name, times.get_key)
+    if declared.feed is not None and slot.has_feed:
+        _record_changes(store, catalogue, storage, slot.number, declared.feed)
     storage.find_indexes = _IndexFinder(store, catalogue, slot, known, declared)
     storage.file_indexes = storage.find_indexes.first
     return storage
@@ -652,10 +736,11 @@ class _IndexFinder:
         else:
             found = verdict(slot, declared, opening=False)
         older = len(slot.history) > 1 and self._declared.fingerprint in slot.history[:-1]
+        unwritable = found.unwritable
+        if slot.feed is not None or declared.feed is not None:
+            unwritable = unwritable or of_feed(slot, declared, older)
         undeletable = (unknown_referrers(slot, declared) or None) if slot.referred else None
-        return FileIndexes(
-            gone, self.unknown(slot), _adopted(slot), older, found.refused, found.unwritable, undeletable
-        )  # fmt: skip
+        return FileIndexes(gone, self.unknown(slot), _adopted(slot), older, found.refused, unwritable, undeletable)
 
     def unknown(self, slot: Slot) -> tuple[str, ...]:
         """The indexes of the file that this program does not maintain."""

@@ -88,11 +88,8 @@ _READS = Recipe("single reads", raw=EngineTransaction, single=Transaction)
 _FILES = "<zlmdb single reads"
 
 
-class _OutdatedError(Exception):
-    """What the fast path knows no longer holds."""
-
-
-_OUTDATED = _OutdatedError()
+class OutdatedError(Exception):
+    """What the fast path knows no longer holds. Raised as a class: an object would keep the frames of each raising."""
 
 
 class Single(Transaction):
@@ -239,7 +236,7 @@ class AutoTable:
         """Whether what is known holds in *raw*, of another snapshot. Raises if it does not."""
         snapshot, era = self._store._era
         if snapshot != raw.id() or era != self._era:
-            raise _OUTDATED
+            raise OutdatedError
         self._snapshot = snapshot
 
     # These may run twice, so what they are given is fetched first.
@@ -357,7 +354,7 @@ def _compiled(storage: Storage[Any, Any], store: Store, idle: list[Single]) -> M
         "give": idle.append,
         "store": store,
         "always": _ALWAYS,
-        "outdated": _OUTDATED,
+        "outdated": OutdatedError,
     }
     subject = f"{storage.key.name} at {storage.prefix.hex() or 'no prefix'}"
     made = _READS.functions(subject, _READING.format(fetching=_FETCHING.format(encode=encode)), names, self=AutoTable)

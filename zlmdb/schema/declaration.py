@@ -22,6 +22,7 @@ from ..values.base import Serializer
 from ..values.resolve import serializer
 
 if TYPE_CHECKING:
+    from ..feed.policy import Feed
     from ..query.following import Followed
     from ..values.description import Description
     from ..values.fields import Fields
@@ -51,7 +52,8 @@ class Declaration:
 
     *strict*: its class determines the indexes. *shape* is the type of its values if *model* does not determine it.
     *vouched*: functions of the program create its values from the stored ones, so fields cannot be compared.
-    *key_field* is the field of the values that is their key. *was* are former names.
+    *key_field* is the field of the values that is their key. *was* are former names. *feed*: how long the changes of
+    the table are kept, if they are recorded.
     """
 
     def __init__(
@@ -72,6 +74,7 @@ class Declaration:
         key_type: Any = Any,
         was: tuple[str, ...] = (),
         expiry: Optional[Expiry] = None,
+        feed: Optional[Feed] = None,
     ) -> None:
         self.name = name
         self.uuid = uuid
@@ -90,6 +93,7 @@ class Declaration:
         self.expiry = expiry
         self.referred: set[tuple[str, str]] = set()  # the links to its records: their tables and names
         self.linked = False  # whether some of the indexes are links
+        self.feed = feed
         self._declared = indexes
 
     @cached_property
@@ -121,7 +125,10 @@ class Declaration:
         """A name for everything that determines the shape of records and indexes, except defaults."""
         import hashlib  # late: it takes a while
 
-        said = [self.key.name, self.value.name, _without_defaults(self.fields), sorted(self.definitions.items())]
+        said: list[Any] = [self.key.name, self.value.name, _without_defaults(self.fields)]
+        said.append(sorted(self.definitions.items()))
+        if self.feed is not None:
+            said.append("feed")
         return hashlib.blake2b(repr(said).encode(), digest_size=8).hexdigest()
 
 
@@ -181,4 +188,11 @@ def declaration(declared: Any, attribute: str, localns: Optional[Mapping[str, An
         key_type=key_type,
         was=cls._table_was,
         expiry=cls._expiry,
+        feed=None if cls._feed is None else _policy(cls),
     )
+
+
+def _policy(cls: type[Table[Any, Any]]) -> Optional[Feed]:
+    from ..feed.policy import policy  # late: few tables have a feed
+
+    return policy(cls._feed, cls.__name__)

@@ -164,6 +164,15 @@ class Schema:
             table = bound(unit, name)
         return getattr(self, name, table) if table._part else table
 
+    def _query_table(self, name: str) -> Any:
+        """What is known of the values and keys of the declared table *name*, for queries; None if there is none."""
+        cls, storage = (_storages_of(self) or {}).get(name, (None, None))
+        if cls is None or cls._part or self._unit.txn.buffers:
+            return None
+        from ..tables.running import programs_of  # late: few programs follow links
+
+        return programs_of(storage).following.types
+
     def _undeclared(self, name: str, *, by_fields: bool = False) -> Table[Any, Any]:
         """The table *name* that the schema does not declare, from `attach.undeclared`."""
         unit = self._unit

@@ -57,6 +57,20 @@ def of_plain_data(slot: Slot) -> Optional[str]:
     )
 
 
+def of_feed(slot: Slot, declared: Declaration, older: bool) -> Optional[str]:
+    """The reason why a program may not write to the table, because its changes are recorded, or not any more."""
+    if slot.has_feed and declared.feed is None:
+        return (
+            f"the changes of the table are recorded in the file, and class {declared.class_name} declares no feed, so "
+            f"that its changes would be missing: "
+            + ("the file is newer than this program, use a newer one" if older else "")
+            + ("" if older else f"declare feed=True, or drop the feed with db.drop_feed({slot.name!r})")
+        )
+    if declared.feed is not None and not slot.has_feed and slot.key is not None:
+        return "another program has dropped the change feed of the table: open the database again"
+    return None
+
+
 def _of_changed(slot: Slot, declared: Declaration, relation: Relation, older: bool, opening: bool) -> Verdict:
     stored = slot.fields or {}
     sides = both_sides(stored, declared.fields)

@@ -45,7 +45,8 @@ class Slot:
     values' models (`values.description`), None if they are not recorded; *history* names the declarations that the
     table has had, the latest one last; *unsettled* is the migration that has stored records of a shape which the next
     one has to complete; *key_field* is the field of the values that is their key; *was* are former names; *referred*
-    names the links to its records, each as a table and its link.
+    names the links to its records, each as a table and its link. *feed*: ``{"after": number}``, if the changes of the
+    table are recorded; its first change was the one after *number*. With ``"ended"`` they were recorded.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class Slot:
         key_field: Optional[str] = None,
         was: Sequence[str] = (),
         referred: Sequence[Sequence[str]] = (),
+        feed: Optional[dict[str, Any]] = None,
     ) -> None:
         self.name = name
         self.number = number
@@ -85,6 +87,12 @@ class Slot:
         self.key_field = key_field
         self.was = list(was)
         self.referred = referred
+        self.feed = feed
+
+    @property
+    def has_feed(self) -> bool:
+        """Whether the changes of the table are recorded."""
+        return self.feed is not None and not self.feed.get("ended")
 
     def copy(self) -> Slot:
         """One that can be changed without this one."""
@@ -96,7 +104,8 @@ class Slot:
         """The part that zlmdb 26 does not store, as a catalogue record."""
         record = {"key": self.key, "value": self.value, "model": self.model, "indexes": self.indexes,
                   "fields": self.fields, "history": self.history, "unsettled": self.unsettled,
-                  "key_field": self.key_field, "was": self.was, "referred": self.referred}  # fmt: skip
+                  "key_field": self.key_field, "was": self.was, "referred": self.referred,
+                  "feed": self.feed}  # fmt: skip
         return {name: entry for name, entry in record.items() if entry not in (None, {}, [], ())}
 
     def add_to_history(self, declaration: str) -> None:
@@ -184,6 +193,10 @@ class TablesCatalogue:
     def keyspace(self, slot: Slot) -> Keyspace:
         """The keyspace of a table's records."""
         return Keyspace(b"t:" + slot.name.encode(), b"")
+
+    def feed_keyspace(self, name: str) -> Optional[Keyspace]:
+        """The keyspace of the change feed of the table *name*."""
+        return Keyspace(b"f:" + name.encode(), b"")
 
     def slot_keyspace(self, number: int) -> Keyspace:
         """The keyspace of a map with a slot given by hand."""
@@ -406,6 +419,10 @@ class ClassicCatalogue:
         """The keyspace of a table's records."""
         return self.slot_keyspace(slot.number)
 
+    def feed_keyspace(self, name: str) -> Optional[Keyspace]:
+        """None: zlmdb 26 would write to the table without recording anything."""
+        return None
+
     def slot_keyspace(self, number: int) -> Keyspace:
         """The keyspace of a map with a slot given by hand."""
         return Keyspace(None, slot_prefix(number))
@@ -513,6 +530,10 @@ Catalogue = Union[TablesCatalogue, ClassicCatalogue]
 
 def catalogue_of(store: Store) -> Catalogue:
     """The catalogue of an open store, after its layout."""
+    if store.layout == "raw":
+        from .rawcatalogue import RawCatalogue  # late: few programs have such files
+
+        return RawCatalogue(store)
     return ClassicCatalogue(store) if store.layout == "classic" else TablesCatalogue(store)
 
 
@@ -573,7 +594,16 @@ def _slot_of(name: str, record: dict[str, Any], records: tuple[Optional[bytes], 
         key_field=record.get("key_field"),
         was=was,
         referred=referred,
+        feed=None if record.get("feed") is None else checked_feed(record["feed"]),
     )
+
+
+def checked_feed(feed: Any) -> dict[str, Any]:
+    """*feed*, if it is a valid record of a change feed. Raises TypeError."""
+    if not is_a(feed, dict) or type(feed.get("after")) is not int or feed["after"] < 0:
+        raise TypeError(f"its feed is none: {feed!r}")
+    found: dict[str, Any] = feed
+    return found
 
 
 def _check_texts(members: Iterable[tuple[str, Any]]) -> None:

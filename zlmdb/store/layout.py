@@ -1,7 +1,8 @@
 """The two layouts of a database file: their reserved names, and the recognition of a file's layout.
 
 *tables*: one LMDB named sub-database for each table and index, and a catalogue. *classic*: everything in the main
-database, with the slot number before each key. ``docs/format.rst`` describes both byte by byte.
+database, with the slot number before each key. ``docs/format.rst`` describes both byte by byte. A third value, *raw*,
+is for files of other programs: the tables are their sub-databases, and nothing is recorded.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any, Literal, NamedTuple, Optional, Protocol, TypeVar
 from .. import errors
 from ..engines import Engine, Environment, Handle, Transaction
 
-Layout = Literal["tables", "classic"]
+Layout = Literal["tables", "classic", "raw"]
 
 FORMAT = 1
 """The version of the catalogue that this code writes; files with another one are refused."""
@@ -69,6 +70,7 @@ class Traits(NamedTuple):
 TRAITS: dict[Layout, Traits] = {
     "tables": Traits((CATALOGUE, SLOTS), SLOTS, by_name=True, records_attached=True),
     "classic": Traits((), None, by_name=False, records_attached=False),
+    "raw": Traits((), None, by_name=True, records_attached=False),
 }
 
 
@@ -90,7 +92,8 @@ def recognise(engine: Engine, env: Environment, *, slots_expected: bool) -> Opti
         found = [bytes(key) for key, _ in zip(txn.cursor().iternext(True, False), range(3))]
     raise errors.InvalidDatabase(
         f"{path!r} is an LMDB file, but not one of zlmdb: its main database begins with the keys {found}. "
-        f"If zlmdb <= 26 wrote it with hand-given slots only, open it with layout='classic'",
+        f"To use its sub-databases as tables, open it with layout='raw'; if zlmdb <= 26 wrote it with hand-given slots "
+        f"only, with layout='classic'",
         path=path,
     )
 
@@ -102,6 +105,15 @@ def _snapshot(env: Environment) -> Generator[Transaction, None, None]:
         yield txn
     finally:
         txn.abort()
+
+
+def refuse_ours(engine: Engine, env: Environment) -> None:
+    """Raise `InvalidDatabase` for a file of zlmdb."""
+    if engine.open_existing(env, CATALOGUE) is not None:
+        raise errors.InvalidDatabase(
+            f"{engine.path!r} is a file of zlmdb, and layout='raw' is for files of other programs: leave it out",
+            path=engine.path,
+        )
 
 
 def _check_magic(env: Environment, catalogue: Handle, path: Optional[str]) -> None:

@@ -196,6 +196,10 @@ def _prepare(store: Store, opening: Opening, preparing: threading.Lock) -> None:
 
 
 def _check_sharing(store: Store, opening: Opening) -> None:
+    if (store.layout == "raw") != (opening.layout == "raw"):
+        raise errors.DatabaseInUse(
+            f"{opening.path!r} is already open in this process with layout={store.layout!r}: use the same, or close it"
+        )
     if opening.exclusive:
         raise errors.DatabaseInUse(
             f"{opening.path!r} is open in this process already: use Database.open(), which shares it, or "

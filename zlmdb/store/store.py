@@ -93,6 +93,7 @@ class Store:
         self.live: dict[int, weakref.ref[Live]] = {}
         self.reads: set[object] = set()  # a mark for each read of the store's own
         self.maps: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+        self.feeds: dict[bytes, Any] = {}  # what `feed` knows of each, by its space
         self.by_hand: set[int] = set()  # the slots of maps that have them by hand
         self.contents: Any = None  # what `attach` has read of the catalogue
         self.definitions: dict[bytes, tuple[bytes, Any]] = {}  # records of a classic file, as decoded the last time
@@ -140,6 +141,9 @@ class Store:
 
     def prepare(self, *, slots_expected: bool, timeout: Optional[float] = None) -> None:
         """Recognise the layout of the file, or write that of a new one, and open the spaces that every file has."""
+        if self.layout == "raw":
+            self._looked_up(partial(layout.refuse_ours, self.engine), timeout)
+            return
         found: Optional[Layout] = self._looked_up(
             lambda env: layout.recognise(self.engine, env, slots_expected=slots_expected), timeout
         )
@@ -495,7 +499,7 @@ class Store:
 
     def _check_main(self, txn: Transaction) -> None:
         """O(1): LMDB's count of entries, which changes when tables are made, is looked at; the rest when it did."""
-        if self.traits.by_name and self.engine.names_in_main:
+        if self.traits.spaces and self.engine.names_in_main:
             entries = txn.stat()["entries"]
             if entries != self._main_entries:
                 foreign = layout.foreign_key(txn)

@@ -80,7 +80,17 @@ class Link:
             return partial(self._defer, txn, own)
         raise self._dangling(change.table, change.key, missing[0])
 
-    def cleared(self, txn: Transaction, table: Storage[Any, Any], /) -> Written:
+    def content(self, source: Table[Any, Any], value: Any) -> bool:
+        """Whether the records to which *value* refers exist, so that `plan` need not be asked."""
+        keys = self.keys(value)
+        if keys:
+            target = self.target_in(source._txn)
+            for key in keys:
+                if target._get(target._lookup(key), None, target._db) is None:
+                    return False
+        return True
+
+    def cleared(self, txn: Transaction, table: Storage[Any, Any], count: int, /) -> Written:
         """Nothing: the index of the link is cleared with the other indexes."""
         return 0, 0
 

@@ -12,8 +12,9 @@ from .. import errors
 from ..handlers import let_through
 from ..keys import TupleKey
 from ..query.explained import Plan
-from ..query.following import Followed, spelled
+from ..query.following import Followed, Node, spelled, walk
 from ..query.following.known import PLAIN as SETTLED
+from ..query.following.linked import Link
 from ..query.following.nodes import Called
 from ..query.loops import KEPT, Programs
 from ..query.needed import needed
@@ -48,6 +49,7 @@ from .storage import Storage
 
 if TYPE_CHECKING:
     from .selection import Selection
+    from .semijoins import SemiJoins
 
 _second = itemgetter(1)
 
@@ -79,6 +81,7 @@ class Running:
         self.query = query = selection._query
         self.programs = programs_of(self.storage)
         self.order = query.order if ordered else None
+        self.joins: Optional[SemiJoins] = None
         self._bounds: Optional[dict[str, BoundIndex]] = None
         self._known_ranges: dict[int, tuple[Access, list[Range]]] = {}  # with the access, so that its id stays its own
         self._known_entries: dict[int, tuple[Access, list[Any]]] = {}
@@ -289,13 +292,27 @@ class Running:
             order = ordered_by(self.order.node, self.order.keyed)
         if not indexes:
             return Choice()
-        askings = [Asking(one.node, one.parameters, one.keyed, number=n) for n, one in enumerate(query.where)]
+        joins = self._semi_joins()
+        askings = [
+            Asking(one.node, one.parameters, one.keyed, number=n, linked=joins) for n, one in enumerate(query.where)
+        ]
         limit = None if selection._limit is None else selection._limit + query.skip
-        question = Question(askings, indexes, self._total(), order, limit, self.programs.known_accesses)
+        kept = self.programs.known_accesses if joins is None else None  # what is linked may be another one each time
+        question = Question(askings, indexes, self._total(), order, limit, kept)
         choice = choose(question, self._measure)
-        if key and [one.rank for one in choice.accesses] == [0]:  # no other values make another index better
+        if (
+            key and joins is None and [one.rank for one in choice.accesses] == [0]
+        ):  # no other values make another index better
             known[key] = choice.accesses[0]
         return choice
+
+    def _semi_joins(self) -> Optional[SemiJoins]:
+        """What serves conditions on linked records."""
+        if self.joins is None and any([one.reading.links for one in self.query.where]):
+            from .semijoins import SemiJoins  # late: few programs follow links
+
+            self.joins = SemiJoins(self)
+        return self.joins
 
     def _is_whole(self) -> bool:
         selection, storage = self.selection, self.storage
@@ -488,6 +505,7 @@ class Running:
             indexes=tuple([one.facts.name for one in used]),
             ordered=choice.order is not None,
             covered=covered is not None,
+            links=_links(nodes, self.joins),
         )
 
     def _order_text(self, choice: Choice) -> Optional[str]:
@@ -499,6 +517,13 @@ class Running:
         elif self.selection._limit is not None:
             how = f"the first {self.query.skip + self.selection._limit:,} kept in memory"
         return f"{spelled(self.order.node)}{', reversed' if self.query.backwards else ''}: {how}"
+
+
+def _links(nodes: Sequence[Node], joins: Optional[SemiJoins]) -> tuple[str, ...]:
+    """Which linked records are looked up, and how."""
+    found = {spelled(one.holder): None for node in nodes for one in walk(node) if isinstance(one, Link)}
+    texts = [f"{table}: each record is looked up once" for table in found]
+    return (*texts, *(() if joins is None else joins.texts.values()))
 
 
 _TOTAL = {one for one in SETTLED if one.__name__ not in ("float", "Decimal", "complex", "time", "datetime")}

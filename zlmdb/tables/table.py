@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
     from typing_extensions import TypeVar as DefaultTypeVar
 
+    from ..feed.policy import Feed
+
     K = DefaultTypeVar("K", default=Any)
     V = DefaultTypeVar("V", default=Any)
 else:
@@ -62,9 +64,9 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
     a classic ``@table(uuid)``. *key* is how `add` gets the key of a new record: a field of the value, or a function
     without arguments (by default an int key is the last one plus one, and a UUID sorts by time). *was* is a former name
     of the table, or a tuple of several: the first program that opens the file to write stores the records under the new
-    name. *expires* is the field
-    with the time from which a record has expired, and is not there any more; with *ttl*, a timedelta or seconds, it
-    expires so long after that time.
+    name. *expires* is the field with the time from which a record has expired, and is not there any more; with *ttl*, a
+    timedelta or seconds, it expires so long after that time. With ``feed=True`` or a `Feed`, every change is recorded,
+    for `Database.changes`.
 
     Looking up a record costs O(log n), `len` O(1) in the tables layout. All methods raise `TransactionClosed` after the
     end of the transaction, and `EncodeError` for keys and values that do not fit; a refused statement changes nothing.
@@ -127,6 +129,7 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
     _table_uuid: ClassVar[Optional[UUID]] = None
     _table_was: ClassVar[tuple[str, ...]] = ()
     _key_source: ClassVar[Any] = None  # of new keys: a str, a callable or None
+    _feed: ClassVar[Any] = None  # what `feed=` gave
     _locals_seen: ClassVar[Optional[dict[str, Any]]] = None
     _expiry: ClassVar[Optional[Expiry]] = None
     _part: ClassVar[bool] = False  # it is one of the tables that a `schema.multi.Several` consists of
@@ -140,9 +143,12 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
         was: Union[str, tuple[str, ...], None] = None,
         expires: Optional[str] = None,
         ttl: Union[timedelta, float, None] = None,
+        feed: Union[bool, Feed, None] = None,
         **kwargs: Any,
     ) -> None:
         super().__init_subclass__(**kwargs)
+        if feed is not None:
+            cls._feed = feed
         for index, value in vars(cls).items():
             why = reserved.refused(index, reserved.INDEXES) if isinstance(value, DeclaredIndex) else ""
             if why:
@@ -618,10 +624,10 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
             if entailed is not None:
                 return entailed
         try:
-            deleted = self._drop(self._storage, self._db)
+            deleted = count = self._drop(self._storage, self._db)
             deleted += sum([self._drop(index.storage.storage, index.handle) for index in self._index_state.kept])
             for follower in self._storage.followers:
-                puts, dels = follower.cleared(self._txn, self._storage)
+                puts, dels = follower.cleared(self._txn, self._storage, count)
                 self._txn._count(puts, dels)
                 deleted += dels
             return deleted
@@ -631,6 +637,14 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._name!r}: {self.select(limit=4)!r}>"
+
+    def _query_types(self) -> Any:
+        """What is known of the values and keys, for queries of other tables; None if nothing is."""
+        if self._txn.buffers or self._part:
+            return None
+        from .running import programs_of  # late, as above
+
+        return programs_of(self._storage).following.types
 
     # -- for selections and views ---------------------------------------------------------------------------------
 
@@ -694,7 +708,7 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
         old = self._stored(encoded, key)
         if storage.followers or any([bound.storage.as_stored for bound in self._index_state.kept]):
             value = storage.decode_value(data, key)
-        change = Change(storage, key, encoded[len(storage.prefix) :], old, (value,))
+        change = Change(storage, key, encoded[len(storage.prefix) :], old, (value,), data)
         try:
             steps = upkeep.plan(self._index_state.kept, txn, change)
         except Exception as error:

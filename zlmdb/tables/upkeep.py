@@ -23,13 +23,17 @@ Written = tuple[int, int]
 
 
 class Change(NamedTuple):
-    """A change of the record *key*, encoded *primary*: its value before and after as 1-tuples, None without one."""
+    """A change of the record *key*, encoded *primary*: its value before and after as 1-tuples, None without one.
+
+    *data* are the bytes that are stored.
+    """
 
     table: Storage[Any, Any]
     key: Any
     primary: bytes
     old: Optional[tuple[Any]]
     new: Optional[tuple[Any]]
+    data: Optional[bytes] = None
 
 
 class Follower(Protocol):
@@ -39,8 +43,8 @@ class Follower(Protocol):
         """The write to make after that of the record, or None. Raises to refuse the change; writes nothing."""
         ...
 
-    def cleared(self, txn: Transaction, table: Storage[Any, Any], /) -> Written:
-        """All records of *table* are deleted: delete everything that belonged to them."""
+    def cleared(self, txn: Transaction, table: Storage[Any, Any], count: int, /) -> Written:
+        """All *count* records of *table* are deleted: delete everything that belonged to them."""
         ...
 
 
@@ -73,26 +77,28 @@ def carry_out(steps: Iterable[Callable[[], Written]]) -> Written:
 class Entries:
     """The effect of a change on one index: the entry to delete and the one to write, each possibly None."""
 
-    __slots__ = ("_change", "_raw", "bound", "new", "old")
+    __slots__ = ("_change", "_data", "_raw", "bound", "new", "old")
 
     def __init__(
         self, bound: BoundIndex, old: Optional[bytes], new: Optional[bytes], raw: Any, change: Change
     ) -> None:  # fmt: skip
         self.bound, self.old, self.new = bound, old, new
         self._raw, self._change = raw, change
+        given = None if new is None else change.new
+        self._data = b"" if given is None else bound.storage.entry_value(given[0], change.key, change.primary)
 
     def __call__(self) -> Written:
-        (index, handle), old, new, raw = self.bound, self.old, self.new, self._raw
+        (_, handle), old, new, raw = self.bound, self.old, self.new, self._raw
         key, primary = self._change.key, self._change.primary
         dels = 0 if old is None else _delete_entry(self.bound, old, raw, key, primary)
-        if new is not None and self._change.new is not None:
-            raw.put(new, index.entry_value(self._change.new[0], key, primary), db=handle)
+        if new is not None:
+            raw.put(new, self._data, db=handle)
         return int(new is not None), dels
 
 
 def _entries(bound: BoundIndex, raw: Any, change: Change) -> Optional[Callable[[], Written]]:
     """The effect of a change on the entries of one index: only the differences."""
-    index, (_, key, primary, old, new) = bound.storage, change
+    index, (_, key, primary, old, new, _) = bound.storage, change
     if index.several:
         return _several(bound, raw, change)
     new_entry = None if new is None else index.entry(new[0], primary)
@@ -111,7 +117,7 @@ def _entries(bound: BoundIndex, raw: Any, change: Change) -> Optional[Callable[[
 
 def _carrying(bound: BoundIndex, raw: Any, change: Change, entry: bytes) -> Optional[Callable[[], Written]]:
     """The effect of a change that leaves an entry where it is: on the values that the entry carries."""
-    (index, handle), (_, key, primary, old, new) = bound, change
+    (index, handle), (_, key, primary, old, new, _) = bound, change
     if old is None or new is None:
         return None
     data = index.entry_value(new[0], key, primary)
@@ -127,7 +133,7 @@ def _carrying(bound: BoundIndex, raw: Any, change: Change, entry: bytes) -> Opti
 
 def _several(bound: BoundIndex, raw: Any, change: Change) -> Optional[Callable[[], Written]]:
     """As `_entries`, for an index that may have several entries for a record."""
-    (index, handle), (_, key, primary, old, new) = bound, change
+    (index, handle), (_, key, primary, old, new, _) = bound, change
     now = set[bytes]() if new is None else set(index.entries(new[0], primary))
     before = set[bytes]() if old is None else set(index.entries(old[0], primary, stored=True))
     added, gone = now - before, before - now

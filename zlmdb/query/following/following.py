@@ -15,7 +15,8 @@ from .code import ByCode, understood
 from .fields import static
 from .folding import Changed, Folding
 from .known import Home, Known, kind_of
-from .nodes import Argument, Called, Given, Node, calls, spelled
+from .linked import Link
+from .nodes import Argument, Called, Given, Node, calls, spelled, walk
 from .opaque import Sight
 from .session import Session
 from .sight import node_of
@@ -36,7 +37,19 @@ _CHECKED = 8
 class Reading:
     """What following a function gave, for all functions of the same code that captured alike."""
 
-    __slots__ = ("calls", "condition", "guards", "kept", "keyed", "node", "steps", "to_check", "trusted", "ways")
+    __slots__ = (
+        "calls",
+        "condition",
+        "guards",
+        "kept",
+        "keyed",
+        "links",
+        "node",
+        "steps",
+        "to_check",
+        "trusted",
+        "ways",
+    )
 
     def __init__(self, node: Node, session: Session, ways: int, condition: bool, keyed: bool) -> None:
         self.node = node
@@ -48,6 +61,7 @@ class Reading:
         self.condition = condition
         self.to_check = _CHECKED
         self.calls = bool(calls(node))
+        self.links = any([isinstance(one, Link) for one in walk(node)])
         self.trusted = True
 
     def values(self, function: Function) -> Optional[list[Any]]:
@@ -199,6 +213,11 @@ class Following:
         self._types = Arguments(self._home.known(value), self._home.known(key))
         self._kept = {True: ByCode(_KEPT), False: ByCode(_KEPT)}
         self._lock = threading.Lock()
+
+    @property
+    def types(self) -> Arguments:
+        """What is known of the value and the key of a record."""
+        return self._types
 
     @property
     def value_type(self) -> Known:

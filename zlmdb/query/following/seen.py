@@ -23,6 +23,7 @@ from .captured import (
     read_static,
 )
 from .known import CONTAINERS, PLAIN, SOMETHING, Known, is_bare_enum, kind_of, names_of
+from .linked import Tables, table
 from .methods import METHODS
 from .opaque import Sight, parameter
 from .own import OWN
@@ -194,6 +195,11 @@ def _other(session: Session, slot: int, value: Any) -> Any:
     if isinstance(value, types.BuiltinFunctionType):
         return _builtin_method(session, slot, value)
     kind = kind_of(value)
+    if read_static(kind, "_query_table") is not MISSING:
+        return Tables(session, slot)
+    if read_static(kind, "_query_types") is not MISSING:
+        told = value._query_types()
+        return Sight(session, slot) if told is None else table(session, slot, told)
     if type(kind) is type and not is_written_in_c(kind):
         return Instance(session, slot)
     return Sight(session, slot)

@@ -14,9 +14,11 @@ reaches a third of the insertions a second and half of the updates, this about e
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from threading import get_ident
 from typing import Any, NamedTuple, Optional
 
 from ...codegen import Recipe
+from ...handlers import let_through
 from ...keys import TupleKey
 from ...store.transaction import Transaction
 from ..indexstorage import IndexStorage
@@ -199,6 +201,8 @@ def kind_of(cls: Any, general: Any, storage: Storage[Any, Any]) -> Any:
         methods: Any = []
         if not storage.followers:  # which the general form knows
             methods = _index_methods(cls, general, storage, kept) if kept else point_writes(cls, general, storage)
+        elif kept and all([hasattr(one, "content") for one in storage.followers]):
+            methods = _followed_methods(cls, general, storage, kept)
         kind = specialised(cls, general, storage, methods, _kept=kept, _plain=cls._plain)
         storage.kinds[cls] = storage.indexes, kind
     return kind
@@ -213,6 +217,40 @@ def _index_methods(
         yield Methods(tuple(_REMOVERS), lambda: _removing(general, storage, indexes))
     if cls._plain:
         yield Methods(("_batch",), lambda: {"_batch": batch_of(storage, indexes)}, static=True)
+
+
+def _followed_methods(
+    cls: Any, general: Any, storage: Storage[Any, Any], indexes: Sequence[IndexStorage]
+) -> Iterator[Methods]:  # fmt: skip
+    """As `_index_methods`, for followers that have a method ``content``.
+
+    It tells whether a record may be stored without asking them, and such followers do not mind what is deleted.
+    """
+    if not any([index.as_stored for index in indexes]):
+        yield Methods(("__setitem__",), lambda: _storing_followed(general, storage, indexes))
+    if cls._remove is general._remove and not storage.referrers:
+        yield Methods(tuple(_REMOVERS), lambda: _removing(general, storage, indexes))
+
+
+def _storing_followed(general: Any, storage: Storage[Any, Any], indexes: Sequence[IndexStorage]) -> dict[str, Any]:
+    store = _storing(general, storage, indexes)["__setitem__"]
+    slow = general.__setitem__
+    ask = [follower.content for follower in storage.followers]
+
+    def __setitem__(self: Any, key: Any, value: Any) -> None:
+        write = slow
+        if self._writer == get_ident():
+            try:
+                for content in ask:
+                    if not content(self, value):
+                        break
+                else:
+                    write = store
+            except Exception as error:
+                let_through(error)  # the general form finds out what it is, if the record cannot be stored
+        write(self, key, value)
+
+    return {"__setitem__": __setitem__}
 
 
 def batch_of(storage: Storage[Any, Any], indexes: Sequence[IndexStorage]) -> Any:

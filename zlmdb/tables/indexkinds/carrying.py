@@ -15,6 +15,7 @@ from operator import attrgetter
 from typing import Any, get_args, get_origin
 from uuid import UUID
 
+from ... import errors
 from ...query.fieldtypes import without_none
 from ...values.base import Serializer
 from ..indexstorage import IndexStorage
@@ -51,12 +52,20 @@ class CarryingStorage(IndexStorage):
 
     def entry_value(self, value: Any, key: Any, primary: bytes) -> bytes:
         parts: list[bytes] = []
-        for serializer, one in zip(self._serializers, self._take(value)):
+        for name, serializer, one in zip(self.carries, self._serializers, self._take(value)):
             if one is None:
                 parts.append(_NONE)
-            else:
+                continue
+            try:
                 data = serializer.encode(one)
-                parts += len(data).to_bytes(4, "big"), data
+            except errors.EncodeError as error:
+                raise errors.EncodeError(
+                    f"index {self.full_name!r}: it cannot carry the field {name!r}: {error}",
+                    index=self.name,
+                    table=self.table,
+                    key=key,
+                ) from error
+            parts += len(data).to_bytes(4, "big"), data
         return b"".join(parts)
 
     def carried(self, data: Any) -> Sequence[Any]:

@@ -1,0 +1,877 @@
+"""The change feed: each committed change once, in order, with what was before and after; who reads it misses none."""
+
+from __future__ import annotations
+
+import io
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from types import new_class
+from typing import Annotated, Any, ClassVar, Optional
+from uuid import UUID
+
+import lmdb
+import pytest
+
+import zlmdb
+from zlmdb.feed import log
+from zlmdb.operations.salvage import salvage
+from zlmdb.testing import kill_points
+
+U = UUID("6c4ea3a1-6b5d-4d3c-9a55-000000000001")
+
+
+@dataclass
+class User:
+    name: str
+    age: int = 0
+
+
+class Users(zlmdb.Table[int, User], feed=True):
+    by_name = zlmdb.Index[str]("name")
+
+
+class Logins(zlmdb.Table[str, int], feed=zlmdb.Feed(max_count=5)):
+    pass
+
+
+class Store(zlmdb.Schema):
+    users: Users
+    logins: Logins
+    copies: zlmdb.Table[int, User]
+
+
+@pytest.fixture(params=["memory", "lmdb"])
+def db(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
+    with zlmdb.open(None if request.param == "memory" else tmp_path / "db", Store, durability="none") as opened:
+        yield opened
+
+
+def told(changes: Any) -> list[tuple[Any, ...]]:
+    return [(one.number, one.kind, one.key, one.old, one.new) for one in changes]
+
+
+# -- what is recorded -----------------------------------------------------------------------------------------------
+
+
+def test_every_statement_is_recorded_with_what_was_before_and_after(db: Any) -> None:
+    ann, bob = User("ann"), User("bob")
+    with db.write() as t:
+        t.users[1] = ann
+        t.users[1] = bob
+        t.users.update({2: ann})
+        assert t.users.pop(2) == ann
+        t.users.put_many([(3, ann), (4, bob)])
+        t.users.change(3, lambda user: None)
+        with t.users.edit(4) as user:
+            user.age = 7
+        t.users.select(1, 2).delete()
+        t.users.where(lambda user: user.age == 7).change(lambda user: User("eve"))
+        t.users.where(lambda user: user.name == "eve").delete()
+        t.users[5] = ann
+        t.users[6] = ann
+        t.users.clear()
+        t.users.clear()  # of nothing
+        t.users.setdefault(7, bob)
+    old, eve = User("bob", 7), User("eve")
+    assert told(db.changes(Users)) == [
+        (1, "put", 1, None, ann),
+        (2, "put", 1, ann, bob),
+        (3, "put", 2, None, ann),
+        (4, "delete", 2, ann, None),
+        (5, "put", 3, None, ann),
+        (6, "put", 4, None, bob),
+        (7, "delete", 3, ann, None),
+        (8, "put", 4, bob, old),
+        (9, "delete", 1, bob, None),
+        (10, "put", 4, old, eve),
+        (11, "delete", 4, eve, None),
+        (12, "put", 5, None, ann),
+        (13, "put", 6, None, ann),
+        (14, "clear", None, None, None),
+        (15, "put", 7, None, bob),
+    ]
+    changes = list(db.changes(Users))
+    assert [one.count for one in changes if one.kind == "clear"] == [2]
+    assert [one.is_new for one in changes[:2]] == [True, False]
+    assert db.check().ok
+
+
+def test_nothing_is_recorded_of_what_is_undone_or_refused(db: Any) -> None:
+    with db.write() as t:
+        t.users[1] = User("ann")
+        with suppress(KeyError), t.txn.savepoint():
+            t.users[2] = User("bob")
+            raise KeyError
+        with t.txn.savepoint(), suppress(KeyError), t.txn.savepoint():
+            t.users[3] = User("cid")
+            raise KeyError
+        with t.txn.savepoint():
+            t.users[4] = User("dan")
+        with pytest.raises(zlmdb.EncodeError):
+            t.users[5] = "no user"
+        del_missing = t.users.pop(99, None)
+        assert del_missing is None
+        t.users[6] = User("eve")
+    with suppress(ValueError), db.write() as t:
+        t.users[7] = User("fay")
+        raise ValueError("stop")
+    with db.write() as t:
+        t.users[8] = User("gil")
+    assert [(one.number, one.key) for one in db.changes("users")] == [(1, 1), (2, 4), (3, 6), (4, 8)]
+
+
+def test_changes_of_one_transaction_have_its_number_in_all_tables(db: Any) -> None:
+    before = datetime.now(timezone.utc)
+    for n in range(2):
+        with db.write() as t:
+            t.users[n] = User("ann")
+            t.logins["ann"] = n
+            t.users[n] = User("bob")
+    users, logins = list(db.changes(Users)), list(db.changes(Logins))
+    assert [one.transaction for one in users[:3:2]] == [one.transaction for one in logins]
+    assert users[0].transaction == users[1].transaction < users[2].transaction
+    assert before <= users[0].time <= users[3].time <= datetime.now(timezone.utc)
+
+
+def test_a_group_of_writers_is_recorded_in_the_order_of_their_functions(tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path, Store, durability="none") as db:
+
+        def store(n: int) -> Any:
+            def work(t: Any) -> None:
+                t.users[n] = User(f"u{n}")
+                if n % 5 == 0:
+                    raise ValueError(n)
+
+            return work
+
+        futures = [db.submit(store(n)) for n in range(40)]
+        assert sum(one.exception() is None for one in futures) == 32
+        changes = list(db.changes(Users))
+        assert [one.key for one in changes] == [n for n in range(40) if n % 5]
+        assert [one.number for one in changes] == list(range(1, 33))
+
+
+def test_the_feed_replayed_is_the_table(db: Any) -> None:
+    """Random programs: transactions, savepoints, statements of all kinds."""
+    rnd = random.Random(11)
+    changes, model = db.changes(Users), {}
+    for _ in range(60):
+        try:
+            with db.write() as t:
+                for _ in range(rnd.randrange(6)):
+                    step(t, rnd)
+                if rnd.random() < 0.2:
+                    raise ZeroDivisionError
+        except ZeroDivisionError:
+            pass
+        for one in changes:
+            if one.kind == "clear":
+                assert one.count == len(model)
+                model.clear()
+            else:
+                assert model.get(one.key) == one.old
+                model.pop(one.key, None)
+                if one.kind == "put":
+                    model[one.key] = one.new
+        with db.read() as t:
+            assert dict(t.users) == model
+            assert changes.last(t) == changes.after
+    assert changes.after > 40
+    assert db.check().ok
+
+
+def step(t: Any, rnd: random.Random) -> None:
+    key, user = rnd.randrange(8), User(rnd.choice("abc"), rnd.randrange(9))
+    kind = rnd.randrange(7)
+    if kind == 0:
+        t.users.pop(key, None)
+    elif kind == 1:
+        t.users.put_many([(key, user), (key + 1, user)])
+    elif kind == 2:
+        t.users.select(key, key + 2).delete()
+    elif kind == 3 and rnd.random() < 0.2:
+        t.users.clear()
+    elif kind == 4:
+        try:
+            with t.txn.savepoint():
+                step(t, rnd)
+                step(t, rnd)
+                if rnd.random() < 0.5:
+                    raise KeyError
+        except KeyError:
+            pass
+    else:
+        t.users[key] = user
+
+
+def test_a_table_without_a_feed_has_no_followers(db: Any) -> None:
+    assert db._storages["copies"][1].followers == ()
+    with db.write() as t:
+        t.copies[1] = User("ann")
+        assert t.copies._generated
+        assert t.txn._hooks == []
+    with pytest.raises(zlmdb.SchemaMismatch, match="no change feed"):
+        db.changes("copies")
+
+
+# -- reading --------------------------------------------------------------------------------------------------------
+
+
+def fill(db: Any, count: int, first: int = 0) -> None:
+    with db.write() as t:
+        for n in range(first, first + count):
+            t.users[n] = User(f"u{n}", n)
+
+
+def test_reading_goes_on_where_it_was(db: Any) -> None:
+    fill(db, 600)
+    changes = db.changes("users", after=10)
+    assert [one.number for _, one in zip(range(5), changes)] == [11, 12, 13, 14, 15]
+    assert changes.after == 15
+    assert [one.number for one in changes.take(2)] == [16, 17]
+    assert [one.number for one in changes] == list(range(18, 601))
+    assert list(changes) == []
+    fill(db, 1)
+    assert [(one.number, one.old) for one in changes] == [(601, User("u0"))]
+    assert (changes.first(), changes.last()) == (1, 601)
+
+
+def test_a_consumer_goes_on_after_what_it_acknowledged(db: Any) -> None:
+    fill(db, 10)
+    changes = db.changes(Users, consumer="index")
+    for one in changes:
+        if one.number == 4:
+            changes.acknowledge(one)
+    again = db.changes(Users, consumer="index", after=9)
+    assert next(iter(again)).number == 5
+    assert [one.number for one in again] == [6, 7, 8, 9, 10]
+    again.acknowledge()
+    again.acknowledge(3)  # which it has: nothing goes back
+    assert db.changes(Users, consumer="index").after == 10
+    assert db.changes(Users, consumer="new", after=7).after == 7
+    assert again.consumers() == {"index": 10, "new": 7}
+    again.forget()
+    assert db.changes(Users, consumer="new").consumers() == {"new": 7}
+    for wrong in (11, -1):
+        with pytest.raises(ValueError, match="end with 10"):
+            db.changes(Users, consumer="new").acknowledge(wrong)
+    with pytest.raises(ValueError, match="named consumer"):
+        db.changes(Users).acknowledge(3)
+
+
+def test_a_second_table_and_the_acknowledgement_are_one_transaction(db: Any) -> None:
+    fill(db, 4)
+    changes = db.changes(Users, consumer="copies")
+    with suppress(KeyError), db.write() as t:
+        for one in changes.take():
+            t.copies[one.key] = one.new
+        changes.acknowledge(t=t)
+        raise KeyError
+    changes = db.changes(Users, consumer="copies")
+    assert changes.after == 0
+    with db.write() as t:
+        for one in changes.take():
+            t.copies[one.key] = one.new
+        changes.acknowledge(t=t)
+    with db.read() as t:
+        assert dict(t.copies) == dict(t.users)
+    assert db.changes(Users, consumer="copies").after == 4
+
+
+def test_after_a_copy_of_the_table_the_feed_goes_on_with_the_next_change(db: Any) -> None:
+    fill(db, 5)
+    feed = db.changes(Users)
+    with db.read() as t:
+        copy, number = dict(t.users), feed.last(t)
+        with db.write() as later:
+            later.users[1] = User("eve")
+        assert feed.last(t) == number == 5
+    for one in db.changes(Users, after=number):
+        copy[one.key] = one.new
+    with db.read() as t:
+        assert copy == dict(t.users)
+    with zlmdb.open(None, Store) as other, other.read() as t, pytest.raises(ValueError, match="another database"):
+        feed.last(t)
+
+
+def test_types_are_not_needed_to_read(tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path, Store) as db:
+        fill(db, 1)
+    with zlmdb.open(tmp_path) as db:
+        [one] = db.changes("users")
+        assert (one.key, one.new) == (0, {"name": "u0", "age": 0})
+        with db.write() as t:
+            with pytest.raises(zlmdb.IndexNotAttached):
+                t["users"][1] = {"name": "u1"}
+            t["logins"]["ann"] = 1
+        assert [(one.key, one.new) for one in db.changes("logins")] == [("ann", 1)]
+    with zlmdb.open(tmp_path, Store, readonly=True) as db:
+        assert [one.new for one in db.changes(Users)] == [User("u0")]
+        with pytest.raises(zlmdb.ReadonlyDatabase):
+            db.changes(Users, consumer="index")
+        with pytest.raises(TypeError, match="name of a table"):
+            db.changes(7)
+
+
+def test_one_transaction_may_write_by_two_classes(db: Any) -> None:
+    from zlmdb.schema.attach import undeclared
+    from zlmdb.tables.table import Table
+
+    with db.write() as t:
+        t.logins["a"] = 1
+        other: Any = Table._bound(t.txn, undeclared(db._open_store, "logins"))
+        other["b"] = 2
+        t.logins["c"] = 3
+    assert [one.key for one in db.changes(Logins)] == ["a", "b", "c"]
+
+
+# -- removing -------------------------------------------------------------------------------------------------------
+
+
+def test_writers_remove_what_is_more_than_the_feed_keeps(db: Any) -> None:
+    for n in range(20):
+        with db.write() as t:
+            t.logins[f"l{n}"] = n
+    changes = db.changes(Logins, after=15)
+    assert (changes.first(), changes.last(), len(list(changes))) == (16, 20, 5)
+    with pytest.raises(zlmdb.ChangesLost, match="16 is the oldest"):
+        db.changes(Logins).take()
+    behind = db.changes(Logins, after=15)
+    fill_logins(db, 10)
+    with pytest.raises(zlmdb.ChangesLost):
+        list(behind)
+    assert db.check().ok
+
+
+def fill_logins(db: Any, count: int) -> None:
+    with db.write() as t:
+        for n in range(count):
+            t.logins[f"m{n}"] = n
+
+
+def test_a_consumer_that_missed_changes_copies_the_table_and_goes_on(db: Any) -> None:
+    fill_logins(db, 9)
+    changes = db.changes(Logins, consumer="copy")
+    with pytest.raises(zlmdb.ChangesLost):
+        changes.take()
+    with db.read() as t:
+        copy, number = dict(t.logins), changes.last(t)
+    changes.acknowledge(number)
+    with db.write() as t:
+        t.logins["new"] = 1
+    for one in changes:
+        copy[one.key] = one.new
+    with db.read() as t:
+        assert copy == dict(t.logins)
+    fill_logins(db, 9)
+    changes = db.changes(Logins, consumer="copy")
+    with suppress(KeyError), db.write() as t:
+        changes.acknowledge(changes.last(t), t)
+        raise KeyError
+    with pytest.raises(zlmdb.ChangesLost):
+        changes.take()
+    with db.write() as t:
+        changes.acknowledge(changes.last(t), t)
+    assert changes.take() == []
+
+
+def test_what_all_consumers_have_acknowledged_can_be_removed(db: Any) -> None:
+    fill(db, 10)
+    assert db.changes(Users).trim(acknowledged=True) == 0  # nobody has
+    one, two = (db.changes(Users, consumer=name) for name in ("one", "two"))
+    one.acknowledge(7)
+    two.acknowledge(4)
+    assert one.trim(acknowledged=True) == 4
+    two.forget()
+    assert one.trim(acknowledged=True) == 3
+    assert one.trim(max_count=1) == 2
+    assert one.trim() == 0  # as the class says: it keeps all
+    assert one.trim(through=99) == 1
+    assert (one.first(), one.last()) == (11, 10)
+    fill(db, 1)
+    assert one.last() == 11
+
+
+def test_old_changes_are_removed(db: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = time.time_ns()
+    with monkeypatch.context() as patched:
+        patched.setattr(time, "time_ns", lambda: now - 3600 * 10**9)
+        fill(db, 3)
+    fill(db, 2)
+    assert db.changes(Users).trim(max_age=timedelta(hours=2)) == 0
+    assert db.changes(Users).trim(max_age=timedelta(minutes=30)) == 3
+    assert db.changes(Users, after=3).first() == 4
+
+
+@pytest.mark.parametrize("wrong", ["yes", 1])
+def test_a_feed_that_is_none_is_refused(wrong: Any) -> None:
+    class Wrong(zlmdb.Table[int, int], feed=wrong):
+        pass
+
+    class Other(zlmdb.Schema):
+        wrong: Wrong
+
+    with pytest.raises(TypeError, match="expected True"):
+        zlmdb.open(None, Other)
+    with pytest.raises(ValueError, match="max_count"):
+        zlmdb.Feed(max_count=-1)
+    with pytest.raises(ValueError, match="max_age"):
+        zlmdb.Feed(max_age=timedelta(-1))
+
+
+# -- programs that disagree -----------------------------------------------------------------------------------------
+
+
+class WithoutFeed(zlmdb.Table[int, User]):
+    by_name = zlmdb.Index[str]("name")
+
+
+def test_a_class_without_the_feed_only_reads(tmp_path: Path) -> None:
+    class Early(zlmdb.Schema):
+        users: WithoutFeed
+
+    with zlmdb.open(tmp_path, Early) as db, db.write() as t:
+        t.users[1] = User("ann")
+    with zlmdb.open(tmp_path, Store) as db:
+        fill(db, 1, first=2)
+        assert [one.number for one in db.changes(Users, after=1)] == [2]
+        with pytest.raises(zlmdb.ChangesLost):  # there were records before
+            db.changes(Users).take()
+    with zlmdb.open(tmp_path, Early) as db:
+        with db.read() as t:
+            assert len(t.users) == 2
+        with pytest.raises(zlmdb.SchemaMismatch, match=r"declares no feed.*newer than this program"), db.write() as t:
+            t.users[3] = User("cid")
+        assert db.drop_feed("users") == 2
+        with db.write() as t:
+            t.users[3] = User("cid")
+    with zlmdb.open(tmp_path, Store) as db:
+        with pytest.raises(zlmdb.ChangesLost):  # made without the feed
+            db.changes(Users, after=2).take()
+        assert list(db.changes(Users, after=3)) == []
+        fill(db, 1, first=4)
+        assert [one.number for one in db.changes(Users, after=3)] == [4]
+        assert db.check().ok
+
+
+DECLARE = """if 1:
+    import sys
+    sys.path.insert(0, sys.argv[2])
+    import zlmdb
+    from tests.test_feed import Store, User
+    with zlmdb.open(sys.argv[1], Store) as db:
+        if sys.argv[3] == "drop":
+            db.drop_feed("users")
+        else:
+            with db.write() as t:
+                t.users[9] = User("new")
+"""
+ROOT = str(Path(__file__).parents[1])
+
+
+def test_a_writer_that_had_opened_before_the_feed_was_declared_is_refused(tmp_path: Path) -> None:
+    class Early(zlmdb.Schema):
+        users: WithoutFeed
+
+    with zlmdb.open(tmp_path, Early) as db:
+        with db.write() as t:
+            t.users[1] = User("ann")
+        subprocess.run([sys.executable, "-c", DECLARE, str(tmp_path), ROOT, "declare"], check=True)
+        with pytest.raises(zlmdb.SchemaMismatch, match="declares no feed"), db.write() as t:
+            t.users[3] = User("cid")
+    with zlmdb.open(tmp_path, Store) as db:
+        subprocess.run([sys.executable, "-c", DECLARE, str(tmp_path), ROOT, "drop"], check=True)
+        with pytest.raises(zlmdb.SchemaMismatch, match="open the database again"), db.write() as t:
+            t.users[3] = User("cid")
+
+
+def test_a_map_of_the_table_does_not_write_past_the_feed(tmp_path: Path) -> None:
+    class Named(zlmdb.Table[int, str], uuid=U, feed=True):
+        pass
+
+    class Both(zlmdb.Schema):
+        named: Named
+
+    with zlmdb.open(tmp_path, Both) as db, db.write() as t:
+        t.named[1] = "one"
+    with zlmdb.Database(tmp_path) as classic:
+        pmap: Any = zlmdb.table(U)(new_class("Names", (zlmdb.PersistentMap[int, str],)))
+        names = classic.attach_table(pmap)
+        with classic.begin(write=True) as txn:
+            assert names[txn, 1] == "one"
+            with pytest.raises(zlmdb.SchemaMismatch, match="declares no feed"):
+                names[txn, 2] = "two"
+
+
+def test_the_classic_layout_has_no_feeds(tmp_path: Path) -> None:
+    with pytest.raises(zlmdb.SchemaMismatch, match="classic layout"):
+        zlmdb.open(tmp_path, Store, layout="classic")
+
+    class Early(zlmdb.Schema):
+        users: WithoutFeed
+
+    with zlmdb.open(tmp_path, Early, layout="classic") as db, db.write() as t:
+        t.users[1] = User("ann")
+    with zlmdb.open(tmp_path, Store, readonly=True) as db, db.read() as t:
+        assert t.users[1] == User("ann")
+        with pytest.raises(zlmdb.SchemaMismatch, match="no change feed"):
+            db.changes(Users)
+
+
+# -- files ----------------------------------------------------------------------------------------------------------
+
+
+def in_feed(path: Path, work: Any) -> Any:
+    with lmdb.open(str(path), max_dbs=20) as env:
+        feed = env.open_db(b"f:users", create=False)
+        with env.begin(write=True) as txn:
+            return work(txn, feed)
+
+
+@pytest.mark.parametrize(
+    ("work", "text"),
+    [
+        (lambda txn, feed: txn.delete(log.key_of(2), db=feed), "change 2 is missing"),
+        (lambda txn, feed: txn.put(log.key_of(2), b"\x01", db=feed), "damaged"),
+        (lambda txn, feed: txn.delete(log.key_of(3), db=feed), "left another value"),
+        (lambda txn, feed: txn.put(b"\x00cindex", b"7", db=feed), "position of the consumer 'index'"),
+        (lambda txn, feed: txn.put(b"\x05", b"7", db=feed), "says nothing"),
+        (lambda txn, feed: txn.drop(feed, delete=False), "lacks its first record"),
+    ],
+)
+def test_check_finds_a_damaged_feed(work: Any, text: str, tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path, Store) as db:
+        fill(db, 2)
+        with db.write() as t:
+            t.users[0] = User("eve")
+        assert db.check().ok
+    in_feed(tmp_path, work)
+    with zlmdb.open(tmp_path, Store) as db:
+        report = db.check()
+        assert any(one.kind == "feed" and text in one.text for one in report.problems), report.problems
+
+
+def test_a_feed_that_another_program_dropped_begins_again_with_higher_numbers(tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path, Store) as db:
+        fill(db, 3)
+    in_feed(tmp_path, lambda txn, feed: txn.drop(feed))
+    with zlmdb.open(tmp_path, Store) as db:
+        with pytest.raises(zlmdb.ChangesLost):
+            db.changes(Users, after=3).take()
+        fill(db, 1)
+        assert [one.number for one in db.changes(Users, after=log.LOST)] == [log.LOST + 1]
+
+
+def test_copies_have_the_feed_and_streams_its_number(tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path / "db", Store) as db:
+        fill(db, 3)
+        db.changes(Users, consumer="index").acknowledge(2)
+        db.backup(tmp_path / "copy.mdb")
+        db.compact()
+        assert len(list(db.changes(Users))) == 3
+        stream = io.BytesIO()
+        db.dump(stream)
+    with zlmdb.open(tmp_path / "copy.mdb", Store) as db:
+        assert db.changes(Users, consumer="index").after == 2
+        assert len(list(db.changes(Users))) == 3
+    stream.seek(0)
+    with zlmdb.open(tmp_path / "loaded", zlmdb.Schema) as db:
+        db.load(stream)
+    with zlmdb.open(tmp_path / "loaded", Store) as db:
+        assert db.check().ok
+        with pytest.raises(zlmdb.ChangesLost):
+            db.changes(Users, consumer="index").take()
+        fill(db, 1)
+        assert [one.number for one in db.changes(Users, after=3)] == [4]
+    stream.seek(0)
+    with zlmdb.open(tmp_path / "classic", zlmdb.Schema, layout="classic") as db:
+        db.load(stream)  # which has none
+        assert db.check().ok
+
+
+def test_a_salvaged_feed_begins_anew_and_says_so(tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path / "db", Store) as db:
+        fill(db, 3)
+    report = salvage(tmp_path / "db", tmp_path / "out")
+    assert any("change feed of users is not copied" in note for note in report.notes)
+    with zlmdb.open(tmp_path / "out", Store) as db:
+        assert db.check().ok
+        with pytest.raises(zlmdb.ChangesLost):
+            db.changes(Users, after=3).take()
+        fill(db, 1)
+        assert [one.number for one in db.changes(Users, after=log.LOST)] == [log.LOST + 1]
+
+
+def test_a_renamed_field_is_renamed_in_the_feed(tmp_path: Path) -> None:
+    @dataclass
+    class Person:
+        title: Annotated[str, zlmdb.Was("name")]
+        age: int = 0
+
+    class People(zlmdb.Table[int, Person], name="users", feed=True):
+        pass
+
+    class Plain(zlmdb.Table[int, User], name="users", feed=True):
+        pass
+
+    class Before(zlmdb.Schema):
+        users: Plain
+
+    class After(zlmdb.Schema):
+        users: People
+
+    with zlmdb.open(tmp_path, Before) as db, db.write() as t:
+        t.users[1] = User("ann")
+        t.users[1] = User("bob")
+        t.users.clear()
+    with zlmdb.open(tmp_path, After) as db:
+        assert [(one.old, one.new) for one in db.changes(People)] == [
+            (None, Person("ann")),
+            (Person("ann"), Person("bob")),
+            (None, None),
+        ]
+        assert db.check().ok
+
+
+def test_a_renamed_table_takes_its_feed_along(tmp_path: Path) -> None:
+    class People(zlmdb.Table[int, User], was="users", feed=True):
+        by_name = zlmdb.Index[str]("name")
+
+    class After(zlmdb.Schema):
+        people: People
+
+    with zlmdb.open(tmp_path, Store) as db:
+        fill(db, 2)
+        db.changes(Users, consumer="index").acknowledge(1)
+    with zlmdb.open(tmp_path, After) as db:
+        assert [one.number for one in db.changes(People, consumer="index")] == [2]
+        with db.write() as t:
+            t.people[1] = User("ann")
+        assert [one.number for one in db.changes(People, after=2)] == [3]
+        assert db.check().ok
+
+
+def test_links_and_expired_records_are_recorded(tmp_path: Path) -> None:
+    @dataclass
+    class Post:
+        author: int
+        until: datetime
+
+    class Authors(zlmdb.Table[int, str], feed=True):
+        pass
+
+    class Posts(zlmdb.Table[int, Post], feed=True, expires="until"):
+        author = zlmdb.ForeignKey[Authors]("author", on_delete="cascade")
+
+    class Blog(zlmdb.Schema):
+        authors: Authors
+        posts: Posts
+
+    later = datetime.now(timezone.utc) + timedelta(hours=1)
+    with zlmdb.open(tmp_path, Blog) as db:
+        with db.write() as t:
+            t.authors[1] = "ann"
+            t.posts[1] = Post(1, later)
+            t.posts[2] = Post(1, later)
+            del t.authors[1]
+        with db.write() as t:
+            t.authors[2] = "bob"
+            t.posts[3] = Post(2, datetime.now(timezone.utc) - timedelta(seconds=1))
+        db.sweep()
+        kinds = [(one.kind, one.key) for one in db.changes(Posts)]
+        assert kinds == [("put", 1), ("put", 2), ("delete", 1), ("delete", 2), ("put", 3), ("delete", 3)]
+        assert [one.kind for one in db.changes(Authors)] == ["put", "delete", "put"]
+        assert db.check().ok
+
+
+def test_a_migration_of_the_records_ends_what_was_recorded_before(tmp_path: Path) -> None:
+    @dataclass
+    class Person:
+        name: str
+        birth: int
+
+    class People(zlmdb.Table[int, Person], name="users", feed=True):
+        pass
+
+    def step(t: Any, old: Any) -> None:
+        for key, fields in old.take("users").items():
+            t.users[key] = Person(fields["name"], 2000 - fields["age"])
+
+    class After(zlmdb.Schema):
+        users: People
+        migrations: ClassVar[Any] = [zlmdb.Migration(1, "births", step)]
+
+    class Plain(zlmdb.Table[int, User], name="users", feed=True):
+        pass
+
+    class Before(zlmdb.Schema):
+        users: Plain
+
+    with zlmdb.open(tmp_path, Before) as db, db.write() as t:
+        t.users[1] = User("ann", 30)
+    with zlmdb.open(tmp_path, After) as db:
+        db.migrate()
+        with pytest.raises(zlmdb.ChangesLost):
+            db.changes(People).take()
+        assert told(db.changes(People, after=1)) == [(2, "put", 1, None, Person("ann", 1970))]
+        assert db.check().ok
+
+
+# -- kills ----------------------------------------------------------------------------------------------------------
+
+
+def follow(path: Path, version: str) -> None:
+    """Change records, and keep a second table in step."""
+    with zlmdb.open(path, Store, durability="none", lib_version=version) as db:
+        db.changes(Users).trim(acknowledged=True)
+        with db.write() as t:
+            number = db.changes(Users).last(t)
+            t.users[number % 3] = User("ann", number)
+            t.users.pop((number + 1) % 3, None)
+            t.logins.update({"a": number, "b": number, "c": number})
+        changes = db.changes(Users, consumer="copies")
+        for page in iter(lambda: changes.take(2), []):
+            with db.write() as t:
+                for one in page:
+                    apply(t.copies, one)
+                changes.acknowledge(t=t)
+
+
+def apply(records: Any, change: Any) -> None:
+    if change.kind == "clear":
+        records.clear()
+    elif change.new is None:
+        del records[change.key]  # raises where it is missing
+    else:
+        assert records.get(change.key) == change.old
+        records[change.key] = change.new
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="many processes, each of which would import everything")
+@pytest.mark.parametrize("version", ["0.9", "1.0"])
+def test_a_program_killed_at_any_write_misses_no_change(version: str, tmp_path: Path) -> None:
+    count = 0
+    for point in kill_points(follow, tmp_path, version):
+        count += 1
+        with zlmdb.open(tmp_path, Store) as db:
+            with db.read() as t:
+                copies, users = dict(t.copies), dict(t.users)
+            for one in db.changes(Users, consumer="copies"):
+                apply(copies, one)
+            assert copies == users, point
+            assert db.check().ok, point
+    assert count > 40
+
+
+WRITER = """if 1:
+    import sys, random, time
+    sys.path.insert(0, sys.argv[2])
+    import zlmdb
+    from tests.test_feed import Store, User
+    rnd = random.Random(int(sys.argv[3]))
+    with zlmdb.open(sys.argv[1], Store, durability="none") as db:
+        print("go", flush=True)
+        while True:
+            time.sleep(0.001)
+            with db.write() as t:
+                for _ in range(rnd.randrange(1, 4)):
+                    key = rnd.randrange(20)
+                    if rnd.random() < 0.3:
+                        t.users.pop(key, None)
+                    else:
+                        t.users[key] = User("u", rnd.randrange(10**6))
+"""
+
+CONSUMER = """if 1:
+    import sys
+    sys.path.insert(0, sys.argv[2])
+    import zlmdb
+    from tests.test_feed import Store
+    with zlmdb.open(sys.argv[1], Store, durability="none") as db, open(sys.argv[3], "a") as index:
+        print("go", flush=True)
+        changes = db.changes("users", consumer="index", timeout=None)
+        index.write(f"begin {changes.after}\\n")
+        while True:
+            for one in changes.take(7):
+                index.write(f"{one.number} {one.key} {one.new.age if one.new else None}\\n")
+            index.flush()
+            changes.acknowledge()
+            index.write(f"done {changes.after}\\n")
+            index.flush()
+"""
+
+
+@dataclass
+class Seen:
+    """What an external index has been told."""
+
+    number: int = 0
+    acknowledged: int = 0
+    records: dict[int, int] = field(default_factory=dict)
+
+    def line(self, line: str) -> None:
+        words = line.split()
+        if words[0] == "begin":
+            assert self.acknowledged <= int(words[1]) <= self.number  # it may have been stored and not yet been said
+            self.number = int(words[1])
+        elif words[0] == "done":
+            self.acknowledged = int(words[1])
+        else:
+            assert int(words[0]) == self.number + 1
+            self.number += 1
+            self.records.pop(int(words[1]), None)
+            if words[2] != "None":
+                self.records[int(words[1])] = int(words[2])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")
+def test_killed_writers_and_consumers_miss_nothing(tmp_path: Path) -> None:
+    index = tmp_path / "index"
+    zlmdb.open(tmp_path / "db", Store).close()
+    rnd = random.Random(5)
+
+    def start(program: str, argument: Any) -> Any:
+        command = [sys.executable, "-c", program, str(tmp_path / "db"), ROOT, str(argument)]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE)
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"go\n"
+        return process
+
+    running = [start(WRITER, 1), start(CONSUMER, index)]
+    for n in range(4):
+        time.sleep(rnd.uniform(0.01, 0.1))
+        which = n % 2
+        running[which].send_signal(signal.SIGKILL)
+        running[which].communicate()
+        running[which] = start(WRITER, n) if which == 0 else start(CONSUMER, index)
+    for process in running:
+        process.kill()
+        process.communicate()
+    seen = Seen()
+    for line in index.read_text().splitlines(keepends=True):
+        if line.endswith("\n"):
+            seen.line(line)
+    with zlmdb.open(tmp_path / "db", Store) as db:
+        changes = db.changes(Users, consumer="index")
+        assert seen.acknowledged <= changes.after
+        assert seen.number > 50
+        model: dict[int, Optional[User]] = {}
+        for one in db.changes(Users):
+            assert one.old == model.get(one.key)
+            model[one.key] = one.new
+        with db.read() as t:
+            assert dict(t.users) == {key: user for key, user in model.items() if user is not None}
+        for one in db.changes(Users, after=seen.number):
+            seen.line(f"{one.number} {one.key} {one.new.age if one.new else None}")
+        with db.read() as t:
+            assert seen.records == {key: user.age for key, user in t.users.items()}
+        assert db.check().ok

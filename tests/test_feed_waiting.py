@@ -1,0 +1,268 @@
+"""Waiting for changes: commits of this process and of others wake it, and while there are none it does nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Optional
+
+import pytest
+
+import zlmdb
+from tests.test_feed import ROOT, Store, User, Users
+from zlmdb.feed import changes as changes_module
+from zlmdb.feed import doorbell
+
+pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes: those who wait look every 20 ms")
+
+
+@pytest.fixture(params=["memory", "lmdb", "without pipes"])
+def db(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    if request.param == "without pipes":
+        monkeypatch.setattr(doorbell.Doorbell, "_pipe", lambda self: None)
+    with zlmdb.open(None if request.param == "memory" else tmp_path / "db", Store, durability="none") as opened:
+        yield opened
+
+
+def put(db: Any, key: int) -> None:
+    with db.write() as t:
+        t.users[key] = User(f"u{key}")
+
+
+@contextmanager
+def later(db: Any, *keys: int) -> Iterator[None]:
+    """Another thread puts records, one after the other."""
+
+    def work() -> None:
+        for key in keys:
+            time.sleep(0.02)
+            put(db, key)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    yield
+    thread.join()
+
+
+def test_a_loop_waits_for_the_next_change(db: Any) -> None:
+    put(db, 1)
+    changes = db.changes(Users, timeout=None)
+    with later(db, 2, 3):
+        assert [one.key for _, one in zip(range(3), changes)] == [1, 2, 3]
+    changes = db.changes(Users, after=3, timeout=5)
+    with later(db, 4):
+        assert [one.key for one in changes.take()] == [4]
+
+
+def test_a_loop_ends_when_nothing_came_in_time(db: Any) -> None:
+    started = time.monotonic()
+    assert list(db.changes(Users, timeout=0.05)) == []
+    assert db.changes(Users, timeout=0.05).take() == []
+    assert time.monotonic() - started >= 0.1
+    with pytest.raises(ValueError, match="timeout"):
+        db.changes(Users, timeout=-1)
+
+
+def test_a_task_waits_and_others_go_on(db: Any) -> None:
+    async def follow() -> list[int]:
+        found: list[int] = []
+        async for one in db.changes(Users, timeout=None):
+            found.append(one.key)
+            if len(found) == 3:
+                break
+        return found
+
+    async def take() -> list[int]:
+        changes = db.changes(Users, consumer="index", timeout=5)
+        found: list[int] = []
+        while len(found) < 3:
+            found += [one.key for one in await changes.atake()]
+        await changes.aacknowledge()
+        assert changes.consumers() == {"index": 3}
+        return found
+
+    async def work() -> Any:
+        tasks = [asyncio.ensure_future(follow()), asyncio.ensure_future(take())]
+        for key in (1, 2, 3):
+            await asyncio.sleep(0.02)
+            put(db, key)
+        assert [one async for one in db.changes(Users, after=3, timeout=0.02)] == []
+        return await asyncio.wait_for(asyncio.gather(*tasks), 10)
+
+    assert asyncio.run(work()) == [[1, 2, 3], [1, 2, 3]]
+
+
+def test_a_task_that_is_cancelled_leaves_nothing(db: Any) -> None:
+    async def work() -> None:
+        async def follow() -> None:
+            async for _ in db.changes(Users, timeout=None):
+                pass
+
+        task = asyncio.ensure_future(follow())
+        await asyncio.sleep(0.05)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(work())
+    if db.dbpath is not None:
+        assert waiting(db.dbpath) == []
+
+
+def test_waiting_in_a_write_transaction_is_refused(db: Any) -> None:
+    with db.write() as t:
+        t.users[1] = User("ann")
+        with pytest.raises(zlmdb.NestedTransaction):
+            list(db.changes(Users, timeout=None))
+        assert list(db.changes(Users)) == []
+
+
+def waiting(path: Any) -> list[str]:
+    directory = os.path.join(path, "data.mdb-waiting")
+    return os.listdir(directory) if os.path.isdir(directory) else []
+
+
+@pipes
+def test_pipes_are_as_private_as_the_file_and_go_with_those_who_wait(tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path / "db", Store, mode=0o600) as db:
+        put(db, 1)
+        iterator = iter(db.changes(Users, after=1, timeout=None))
+        with later(db, 2):
+            assert next(iterator).key == 2
+        [name] = waiting(tmp_path / "db")
+        directory = tmp_path / "db" / "data.mdb-waiting"
+        assert (directory / name).stat().st_mode & 0o777 == 0o600
+        assert directory.stat().st_mode & 0o777 == (tmp_path / "db").stat().st_mode & 0o777
+        del iterator
+        if sys.implementation.name == "cpython":
+            assert not directory.exists()
+
+
+WAITER = """if 1:
+    import sys, time
+    sys.path.insert(0, sys.argv[2])
+    import zlmdb
+    from tests.test_feed import Store
+    with zlmdb.open(sys.argv[1], Store, readonly=len(sys.argv) > 3) as db:
+        changes = db.changes("users", timeout=None)
+        print("go", flush=True)
+        for one in changes:
+            print(time.time(), one.key, flush=True)
+"""
+
+
+def start(program: str, *arguments: Any) -> Any:
+    command = [sys.executable, "-c", program, *map(str, arguments)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "go\n"
+    return process
+
+
+@pytest.mark.parametrize("readonly", [(), ("readonly",)], ids=["writer", "reader"])
+def test_another_process_is_woken_at_once(readonly: Any, tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path, Store, durability="none") as db:
+        process = start(WAITER, tmp_path, ROOT, *readonly)
+        pauses: list[float] = []
+        for key in range(9):
+            time.sleep(0.03)
+            put(db, key)
+            done = time.time()
+            woken, said = process.stdout.readline().split()
+            assert int(said) == key
+            pauses.append(float(woken) - done)
+        process.kill()
+        process.communicate()
+    assert sorted(pauses)[4] < 0.05
+
+
+@pipes
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")
+def test_the_pipe_of_a_killed_waiter_is_removed_by_the_next_commit(tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path, Store, durability="none") as db:
+        process = start(WAITER, tmp_path, ROOT)
+        put(db, 1)
+        process.stdout.readline()
+        left = within(5, lambda: waiting(tmp_path))
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        assert waiting(tmp_path) == left
+        put(db, 2)
+        assert not (tmp_path / "data.mdb-waiting").exists()
+
+
+def within(seconds: float, look: Any) -> Any:
+    end = time.monotonic() + seconds
+    while not (found := look()) and time.monotonic() < end:
+        time.sleep(0.01)
+    return found
+
+
+IDLE = """if 1:
+    import resource, sys
+    sys.path.insert(0, sys.argv[2])
+    import zlmdb
+    from tests.test_feed import Store
+    with zlmdb.open(sys.argv[1], Store) as db:
+        changes = db.changes("users", timeout=0.05)
+        changes.take()
+        changes._timeout = 1
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw
+        changes.take()
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw - before)
+"""
+
+
+@pipes
+def test_who_waits_does_nothing_meanwhile(tmp_path: Path) -> None:
+    """It sleeps in one system call: where it looked again and again, it would have slept a hundred times."""
+    zlmdb.open(tmp_path, Store).close()
+    found = subprocess.run(
+        [sys.executable, "-c", IDLE, str(tmp_path), ROOT], capture_output=True, text=True, check=True
+    )  # fmt: skip
+    assert int(found.stdout) <= 2
+
+
+def test_a_commit_whose_process_was_killed_before_it_rang_is_found_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doorbell.Doorbell, "ring", lambda self: None)
+    monkeypatch.setattr(changes_module, "PATIENCE", 0.1)
+    with zlmdb.open(tmp_path, Store, durability="none") as db, later(db, 1):
+        assert [one.key for one in db.changes(Users, timeout=5).take()] == [1]
+
+
+@pipes
+def test_only_those_who_wait_for_the_table_are_woken(tmp_path: Path) -> None:
+    rung: Optional[bool] = None
+    with zlmdb.open(tmp_path, Store, durability="none") as db, db.changes(Users)._bell().listen() as wait:
+        with db.write() as t:
+            t.logins["ann"] = 1
+            t.copies[1] = User("ann")
+        assert wait(0) is False
+        put(db, 1)
+        rung = wait(0)
+        assert wait(0) is False
+    assert rung is True
+
+
+@pipes
+def test_a_ring_writes_into_pipes_only(tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path, Store, durability="none") as db:
+        topic = db.changes(Users)._bell()._topic
+        directory = tmp_path / "data.mdb-waiting"
+        directory.mkdir()
+        (directory / f"{topic}.1.0").write_bytes(b"mine")
+        (tmp_path / "target").write_bytes(b"mine")
+        (directory / f"{topic}.1.1").symlink_to(tmp_path / "target")
+        put(db, 1)
+        assert (directory / f"{topic}.1.0").read_bytes() == b"mine"
+        assert (tmp_path / "target").read_bytes() == b"mine"

@@ -1,0 +1,300 @@
+"""Functions that follow links to other tables: the same rows as a loop over all records, however they are found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Callable, Optional
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import zlmdb
+from zlmdb import ForeignKey, Index, Table, UniqueIndex, desc
+
+
+@dataclass
+class Author:
+    name: str
+    born: int
+    mentor: Optional[int] = None
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def initial(self) -> str:
+        return self.name[:1]
+
+
+@dataclass
+class Tag:
+    name: str
+
+
+@dataclass
+class Book:
+    title: str
+    author: int
+    editor: Optional[int] = None
+    tags: list[str] = field(default_factory=list)
+    born: int = 0
+
+
+class Authors(Table[int, Author]):
+    by_name = Index[str]("name")
+    by_mentor = ForeignKey["Authors"]("mentor", deferred=True)
+    by_born = Index[int]("born")
+
+
+class Tags(Table[str, Tag]):
+    by_name = UniqueIndex[str]("name")
+
+
+class Books(Table[int, Book]):
+    by_author = ForeignKey["Authors"]("author")
+    by_editor = ForeignKey["Authors"]("editor")
+    by_tag = ForeignKey["Tags"]("tags", each=True)
+
+
+class Library(zlmdb.Schema):
+    authors: Authors
+    tags: Tags
+    books: Books
+    bare: Table[int, Book]
+
+
+def fill(t: Library, books: int = 200) -> None:
+    for key in range(50):
+        mentor = None if key % 3 == 0 else key // 2
+        t.authors[key] = Author("abcde"[key % 5] + str(key // 10), key % 7, mentor, [str(key)])
+    for key in range(20):
+        t.tags[f"t{key}"] = Tag(f"tag {key}")
+    for key in range(books):
+        tags = [f"t{key % 20}", f"t{key % 7}"][: key % 3]
+        book = Book(f"b{key}", key * 7 % 50, None if key % 4 == 0 else key % 50, tags, key % 7)
+        t.books[key] = t.bare[key] = book
+
+
+@pytest.fixture(scope="module")
+def db() -> Iterator[Any]:
+    with zlmdb.open(None, Library) as db:
+        with db.write() as t:
+            fill(t)
+        yield db
+
+
+def initial(author: Author) -> str:
+    return author.initial
+
+
+CONDITIONS: dict[str, Callable[[Any], Callable[[Book], Any]]] = {
+    "equal": lambda t: lambda b: t.authors[b.author].name == "a1",
+    "not equal": lambda t: lambda b: t.authors[b.author].name != "a1",
+    "range": lambda t: lambda b: t.authors[b.author].born > 5,
+    "in": lambda t: lambda b: t.authors[b.author].name in ("a1", "b2", "zz"),
+    "startswith": lambda t: lambda b: t.authors[b.author].name.startswith("c1"),
+    "none": lambda t: lambda b: t.authors[b.author].name == "nobody",
+    "and": lambda t: lambda b: b.born == 3 and t.authors[b.author].name == "a1",
+    "or of one": lambda t: lambda b: t.authors[b.author].name == "a1" or t.authors[b.author].name == "b2",
+    "or of the record": lambda t: lambda b: t.authors[b.author].name == "a1" or b.born == 3,
+    "or, and the other table has an index of that field": lambda t: (
+        lambda b: t.authors[b.author].born == 3 or b.born == 4
+    ),
+    "compared with the record": lambda t: lambda b: t.authors[b.author].born == b.born,
+    "not": lambda t: lambda b: not (t.authors[b.author].name == "a1" or b.born == 3),
+    "optional": lambda t: lambda b: b.editor is not None and t.authors[b.editor].name == "a1",
+    "in the table": lambda t: lambda b: b.editor in t.authors if b.editor is not None else False,
+    "get": lambda t: lambda b: t.authors.get(b.author + 30) is None,
+    "get of a field": lambda t: lambda b: (a := t.authors.get(b.author)) is not None and a.born == 2,
+    "link of a link": lambda t: (
+        lambda b: t.authors[b.author].mentor is not None and t.authors[t.authors[b.author].mentor].name == "a0"
+    ),
+    "each": lambda t: lambda b: any(t.tags[tag].name == "tag 3" for tag in b.tags),
+    "each and the record": lambda t: lambda b: any(t.tags[tag].name == "tag 3" and b.born == 3 for tag in b.tags),
+    "all": lambda t: lambda b: all(t.tags[tag].name == "tag 3" for tag in b.tags),
+    "property": lambda t: lambda b: t.authors[b.author].initial == "a",
+    "function": lambda t: lambda b: initial(t.authors[b.author]) == "b",
+    "list of the other": lambda t: lambda b: "7" in t.authors[b.author].notes,
+    "way back": lambda t: lambda b: t.books.by_author[b.author].count() > 4,
+    "way back, truth": lambda t: lambda b: not t.authors.by_mentor[b.author],
+    "method of a table": lambda t: lambda b: len(t.authors) == 50 and b.born == 1,
+    "item": lambda t: lambda b: t["authors"][b.author].born == 1,
+}
+
+
+def loop(t: Any, condition: Callable[[Book], Any]) -> list[int]:
+    return [key for key, book in t.books.items() if condition(book)]
+
+
+@pytest.mark.parametrize("name", CONDITIONS)
+@pytest.mark.parametrize("table", ["books", "bare"])
+def test_conditions_on_links_give_what_a_loop_gives(db: Any, name: str, table: str) -> None:
+    with db.read() as t:
+        condition = CONDITIONS[name](t)
+        expected = loop(t, condition)
+        for _ in range(2):
+            assert t[table].where(condition).keys().all() == expected
+        assert t[table].where(condition).count() == len(expected)
+        reverse = t[table].select(reverse=True).where(condition)
+        assert reverse.keys().all() == expected[::-1]
+        assert t[table].where(condition).limit(3, skip=1).keys().all() == expected[1:4]
+    with db.write() as t:
+        assert t[table].where(CONDITIONS[name](t)).keys().all() == expected
+
+
+def test_few_records_of_the_other_table_lead_through_the_index_of_the_link(db: Any) -> None:
+    with db.read() as t:
+        plan = t.books.where(lambda b: t.authors[b.author].name == "a1").explain()
+        assert plan.indexes == ("by_author",)
+        assert str(plan) == (
+            "read   index by_author: (t.authors[b.author].name == 'a1')\n"
+            "keep   (t.authors[b.author].name == 'a1')\n"
+            "link   t.authors: each record is looked up once\n"
+            "link   (t.authors[b.author].name == 'a1'): 2 records of authors, by index by_name"
+        )
+        assert t.books.where(lambda b: any(t.tags[x].name == "tag 9" for x in b.tags)).explain().indexes == ("by_tag",)
+        assert t.bare.where(lambda b: t.authors[b.author].name == "a1").explain().indexes == ()
+        called = t.books.where(lambda b: t.books.by_author[b.author].count() > 4).explain().called
+        assert called == ("attribute by_author of t.books, which is a table",)
+
+
+def test_each_record_is_looked_up_once_and_each_row_has_its_own_objects(db: Any) -> None:
+    with db.read() as t:
+        authors = t.authors
+        looked: list[int] = []
+        original = type(authors).__getitem__
+
+        class Counting(type(authors)):  # type: ignore[misc]
+            __slots__ = ()
+
+            def __getitem__(self, key: int) -> Any:
+                looked.append(key)
+                return original(self, key)
+
+        def grown_up(book: Book) -> bool:
+            return t.authors[book.author].born >= 0
+
+        list(t.bare.where(grown_up))  # the first records are compared with what the function gives
+        authors.__class__ = Counting
+        assert t.bare.where(grown_up).count() == 200
+        assert sorted(looked) == list(range(50))
+        rows = t.bare.fields(lambda b: t.authors[b.author]).all()
+        assert len({id(row) for row in rows}) == 200
+        assert [row.notes for row in rows] == [[str(b.author)] for b in t.bare.values()]
+
+
+def test_what_is_remembered_is_bounded(db: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from zlmdb.query import remembered
+
+    monkeypatch.setattr(remembered, "MOST", 3)
+    with db.read() as t:
+        for give in (lambda b: t.authors[b.author].name, lambda b: t.authors[b.author]):
+            assert t.bare.fields(give).all() == [give(b) for b in t.bare.values()]
+
+
+def test_in_a_write_transaction_each_record_is_judged_when_its_turn_comes(db: Any) -> None:
+    def change(t: Any, rows: Any) -> Iterator[int]:
+        for key, book in rows:
+            yield key
+            with t.authors.edit(book.author) as author:
+                author.name = "changed"
+            t.authors[17] = Author("a1", 1)
+
+    seen: list[list[int]] = []
+    for plainly in (True, False):
+        with zlmdb.open(None, Library) as other, other.write() as t:
+            fill(t)
+
+            def wanted(book: Book, t: Any = t) -> bool:
+                return t.authors[book.author].name == "a1"
+
+            rows = ((k, b) for k, b in t.books.items() if wanted(b)) if plainly else t.books.where(wanted)
+            seen.append(list(change(t, rows)))
+    assert seen[0] == seen[1]
+    assert len(seen[0]) == 6
+
+
+def test_a_missing_record_raises_where_python_would(db: Any) -> None:
+    with db.read() as t:
+        for give in (lambda b: t.authors[b.author + 40].name, lambda b: t.authors[b.author + 40]):
+            with pytest.raises(KeyError):
+                t.books.fields(give).all()
+        assert t.books.where(lambda b: b.author < 5 and t.authors[b.author + 40].born == 3).count() == sum(
+            b.author < 5 and t.authors[b.author + 40].born == 3 for b in t.books.values()
+        )
+        assert t.books.where(lambda b: b.author > 90 and t.authors[b.author].born == 3).count() == 0
+
+
+def test_links_serve_order_groups_and_tables_captured_alone(db: Any) -> None:
+    with db.read() as t:
+        authors = t.authors
+        rows = t.books.select().order_by(lambda b: (authors[b.author].name, desc(b.title))).keys().all()
+        books = dict(t.books.items())
+        expected = sorted(books, key=lambda k: books[k].title, reverse=True)
+        assert rows == sorted(expected, key=lambda k: authors[books[k].author].name)
+        groups = t.books.select().group_by(lambda b: t.authors[b.author].initial, lambda g: g.count())
+        assert sorted(groups.values()) == [40] * 5
+        assert t.books.where(lambda b: authors[b.author].name == "a1").explain().indexes == ("by_author",)
+
+
+def test_mistakes_behind_a_link_are_told_when_the_query_is_made(db: Any) -> None:
+    with db.read() as t, pytest.raises(TypeError, match="Author has no field 'nam', it has name, born, mentor, notes"):
+        t.books.where(lambda b: t.authors[b.author].nam == "x")
+
+
+def test_the_query_of_one_transaction_does_not_serve_another_schema(db: Any) -> None:
+    def ask(t: Any) -> list[int]:
+        return list(t.books.where(lambda b: t.authors[b.author].born == 2).keys().all())
+
+    with db.read() as t:
+        first = ask(t)
+    with zlmdb.open(None, Library) as other, other.write() as u:
+        fill(u, 10)
+        assert ask(u) == [key for key in first if key < 10]
+    with db.read() as t, db.read() as old:
+        assert t.books.where(lambda b: old.authors[b.author].born == 2).keys().all() == first
+
+
+FIELDS = st.sampled_from(["name", "born"])
+
+
+@st.composite
+def conditions(draw: Any) -> tuple[str, str]:
+    """A random condition as a source, of t and b."""
+    link = draw(st.sampled_from(["t.authors[b.author]", "t.authors[b.born]", "t.authors[t.authors[b.author].born]"]))
+    simple = st.one_of(
+        st.tuples(st.sampled_from(["==", "<", ">=", "!="]), st.integers(-1, 8)).map(
+            lambda one: f"{link}.born {one[0]} {one[1]}"
+        ),
+        st.tuples(st.sampled_from(["==", "<", ">=", "!="]), st.sampled_from(["a1", "b", "e4"])).map(
+            lambda one: f"{link}.name {one[0]} {one[1]!r}"
+        ),
+        st.sampled_from(["b.born == 3", "b.author < 9", "b.editor is None", f"{link}.name.startswith('c')"]),
+        st.sampled_from(
+            [
+                "any(t.tags[x].name == 'tag 3' for x in b.tags)",
+                "b.born in t.authors",
+                f"{link}.mentor is None",
+                f"{link}.initial == 'a'",
+            ]
+        ),
+        st.sampled_from([f"b.born == {link}.born", f"{link}.born + b.born > 7"]),
+    )
+    parts = draw(st.lists(simple, min_size=1, max_size=3))
+    text = parts[0]
+    for part in parts[1:]:
+        text = f"({text}) {draw(st.sampled_from(['and', 'or', 'and not']))} ({part})"
+    return text, draw(st.sampled_from(["read", "write"]))
+
+
+@given(asked=conditions())
+def test_random_conditions_give_what_a_loop_gives(db: Any, asked: tuple[str, str]) -> None:
+    text, how = asked
+    with getattr(db, how)() as t:
+        condition = eval(f"lambda b: {text}", {"t": t})
+        expected: Any = KeyError
+        with suppress(KeyError):
+            expected = loop(t, condition)
+        if expected is not KeyError:
+            assert t.books.where(condition).keys().all() == expected

@@ -1,0 +1,399 @@
+"""Reading the change feed of a table: what `Database.changes` returns."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, ExitStack
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, TypeVar, Union
+
+from .. import errors
+from ..schema.attach import tables, undeclared
+from ..schema.schema import Schema
+from ..store.catalogue import catalogue_of
+from ..store.transaction import Transaction
+from ..tables.storage import Storage
+from . import log
+from .change import Change, Codecs
+from .doorbell import PATIENCE, AsyncWait, Doorbell, Wait
+from .policy import Feed
+from .recorder import present
+
+if TYPE_CHECKING:
+    from ..database import Database
+
+K = TypeVar("K")
+V = TypeVar("V")
+R = TypeVar("R")
+
+_PAGE = 256  # changes that are read at once
+_PAGE_BYTES = 4 << 20
+
+
+class Changes(Generic[K, V]):
+    """The changes of a table after a number, in order; what `Database.changes` returns.
+
+    Iterating gives those that come after the last one given, in short read transactions. At the end of the feed it
+    waits up to *timeout* seconds for the next one, None: for ever, and ends then; another loop continues.
+    """
+
+    def __init__(
+        self, db: Any, table: Any, after: Optional[int], consumer: Optional[str], timeout: Optional[float]
+    ) -> None:  # fmt: skip
+        if timeout is not None and timeout < 0:
+            raise ValueError(f"timeout={timeout!r}: expected seconds, 0 or more, or None to wait for ever")
+        if after is not None and after < 0:
+            raise ValueError(f"after={after!r}: expected the number of a change, or 0 for all")
+        self._db: Database[Any] = db
+        self._attribute, self._name = _named(db, table)
+        self._consumer = consumer
+        self._timeout = timeout
+        self._space = self._opened()
+        self._after = 0 if after is None else after
+        if consumer is not None:
+            self._after = self._registered(consumer, after)
+
+    def __repr__(self) -> str:
+        consumer = "" if self._consumer is None else f" for {self._consumer!r}"
+        return f"<changes of {self._name!r}{consumer} after {self._after}>"
+
+    # -- what is there ----------------------------------------------------------------------------------------------
+
+    @property
+    def after(self) -> int:
+        """The number of the last change that was given, or after which it began."""
+        return self._after
+
+    def first(self, t: Optional[Schema] = None) -> int:
+        """The number of the oldest change that is kept, or of the next one, if none is; in the transaction of *t*."""
+        return self._in(t, lambda raw, handle: 1 + (self._removed(raw, handle)))
+
+    def last(self, t: Optional[Schema] = None) -> int:
+        """The number of the last change, 0 before the first; with *t* of the last one that its transaction sees.
+
+        This is where to begin after copying the table in that transaction.
+        """
+        return self._in(t, log.last)
+
+    # -- reading ----------------------------------------------------------------------------------------------------
+
+    def take(self, most: int = _PAGE) -> list[Change[K, V]]:
+        """The next changes, up to *most*, as a list; waits as an iteration does, and is empty after *timeout*."""
+        page = self._page(most)
+        if not page and self._may_wait():
+            with self._bell().listen() as wait:
+                for pause in self._pauses():
+                    page = self._page(most)
+                    if page:
+                        break
+                    wait(pause)
+        return self._taken(page)
+
+    async def atake(self, most: int = _PAGE) -> list[Change[K, V]]:
+        """As `take`, in asyncio."""
+        page = self._page(most)
+        if not page and self._may_wait():
+            async with self._bell().alisten() as wait:
+                for pause in self._pauses():
+                    page = self._page(most)
+                    if page:
+                        break
+                    await wait(pause)
+        return self._taken(page)
+
+    def __iter__(self) -> Iterator[Change[K, V]]:
+        with ExitStack() as stack:
+            wait: Optional[Wait] = None
+            while True:
+                page = self._page(_PAGE)
+                if not page and self._may_wait():
+                    if wait is None:
+                        wait = stack.enter_context(self._bell().listen())
+                    for pause in self._pauses():
+                        page = self._page(_PAGE)
+                        if page:
+                            break
+                        wait(pause)
+                if not page:
+                    return
+                yield from self._given(page)
+
+    async def __aiter__(self) -> AsyncIterator[Change[K, V]]:
+        async with AsyncExitStack() as stack:
+            wait: Optional[AsyncWait] = None
+            while True:
+                page = self._page(_PAGE)
+                if not page and self._may_wait():
+                    if wait is None:
+                        wait = await stack.enter_async_context(self._bell().alisten())
+                    for pause in self._pauses():
+                        page = self._page(_PAGE)
+                        if page:
+                            break
+                        await wait(pause)
+                if not page:
+                    return
+                for change in self._given(page):
+                    yield change
+
+    def _taken(self, page: list[Change[K, V]]) -> list[Change[K, V]]:
+        if page:
+            self._after = page[-1].number
+        return page
+
+    def _given(self, page: list[Change[K, V]]) -> Iterator[Change[K, V]]:
+        for change in page:
+            if change.number != self._after + 1:
+                return  # another loop has gone on meanwhile
+            self._after = change.number
+            yield change
+
+    def _may_wait(self) -> bool:
+        """Whether to wait for the next change. Raises `NestedTransaction` where none can come."""
+        if self._timeout == 0:
+            return False
+        if self._db._open_store.writer.owner == threading.get_ident():
+            raise errors.NestedTransaction(
+                "waiting for changes inside a write transaction of this thread, in which nobody else can make any: "
+                "end it first, or read with timeout=0"
+            )
+        return True
+
+    def _pauses(self) -> Iterator[float]:
+        """How long to wait before each further look; the last look is after *timeout*."""
+        end = None if self._timeout is None else time.monotonic() + self._timeout
+        while True:
+            left = PATIENCE if end is None else min(end - time.monotonic(), PATIENCE)
+            yield max(left, 0.0)
+            if left <= 0:
+                return
+
+    def _bell(self) -> Doorbell:
+        store = self._db._open_store
+        return present(store, self._space, tables(store)[self._name].number).bell
+
+    def _page(self, most: int) -> list[Change[K, V]]:
+        """The next changes that are there, up to *most*."""
+        with self._db.read() as t:
+            codecs = self._codecs(t)
+            raw, handle = t.txn._engine_txn, self._handle(t.txn)
+            self._check_position(raw, handle)
+            entries = log.read(raw, handle, self._after, most, _PAGE_BYTES)
+        if entries and entries[0].number != self._after + 1:
+            raise errors.CorruptDatabase(f"table {self._name!r}: the change {self._after + 1} is missing in the feed")
+        return [Change(entry, codecs) for entry in entries]
+
+    def _check_position(self, raw: Any, handle: Any) -> None:
+        """Raise `ChangesLost` if the next change is not to be had."""
+        first, last = self._removed(raw, handle) + 1, log.last(raw, handle)
+        if not first <= self._after + 1 <= last + 1:
+            what = (
+                f"are removed: {first} is the oldest that is kept"
+                if self._after + 1 < first
+                else f"are not there: the feed ends with {last}"
+            )
+            raise errors.ChangesLost(
+                f"table {self._name!r}: changes after {self._after} were asked for, and some of them {what}. Copy the "
+                f"table in a read transaction t, and go on after changes.last(t)",
+                table=self._name,
+            )
+
+    # -- named consumers --------------------------------------------------------------------------------------------
+
+    def acknowledge(self, through: Union[Change[Any, Any], int, None] = None, t: Optional[Schema] = None) -> None:
+        """Record that the consumer is done with all changes up to *through*: a change or its number.
+
+        By default that is the last change given. The next program that asks with the name of the consumer gets those
+        after it, as this object does. With *t*, a write transaction, this is stored with the changes of *t*, or not at
+        all; without it, in a transaction of its own. Raises ValueError without a consumer, or for a change that was
+        never recorded.
+        """
+        name = self._consumer
+        if name is None:
+            raise ValueError("acknowledge() is for a named consumer: db.changes(..., consumer='name')")
+        number = self._after if through is None else through.number if isinstance(through, Change) else through
+
+        def store(raw: Any, handle: Any) -> None:
+            last = log.last(raw, handle)
+            if not 0 <= number <= last:
+                raise ValueError(f"acknowledge({number}): the changes of {self._name!r} end with {last}")
+            if number >= (log.position(raw, handle, name) or 0):
+                log.acknowledge(raw, handle, name, number, _now())
+
+        self._write(t, store)
+        if number > self._after:  # of a table that was copied
+            if t is None:
+                self._go_on(number)
+            else:
+                t.txn.after_commit(partial(self._go_on, number))
+
+    def _go_on(self, number: int) -> None:
+        self._after = max(self._after, number)
+
+    async def aacknowledge(self, through: Union[Change[Any, Any], int, None] = None) -> None:
+        """As `acknowledge`, in asyncio: the event loop goes on while it is stored."""
+        number = self._after if through is None else through
+        await self._db.arun(lambda t: self.acknowledge(number, t))
+
+    def forget(self, t: Optional[Schema] = None) -> None:
+        """Remove the named consumer: nothing is kept for it any more. With *t* in that write transaction."""
+        name = self._consumer
+        if name is None:
+            raise ValueError("forget() is for a named consumer: db.changes(..., consumer='name')")
+        self._write(t, lambda raw, handle: log.forget(raw, handle, name))
+
+    def consumers(self) -> dict[str, int]:
+        """The named consumers of the table, with the number of the last change that each has acknowledged."""
+        return {name: number for name, (number, _) in self._read(log.consumers).items()}
+
+    def trim(
+        self,
+        *,
+        through: Optional[int] = None,
+        max_count: Optional[int] = None,
+        max_age: Optional[timedelta] = None,
+        acknowledged: bool = False,
+    ) -> int:
+        """Remove the oldest changes, in a transaction; returns their number.
+
+        *through*: all up to this number. Others as in `Feed`. Without any of them, as the class of the table says.
+        """
+        keep = Feed(max_count, max_age, acknowledged)
+        if keep.keeps_all and through is None:
+            declared = self._declared()
+            keep = keep if declared is None else declared
+
+        def remove(raw: Any, handle: Any) -> int:
+            count = 0 if through is None else log.trim_through(raw, handle, through)
+            return count if keep.keeps_all else count + log.trim(raw, handle, keep, _now())
+
+        return self._write(None, remove)
+
+    # -- the file -----------------------------------------------------------------------------------------------------
+
+    def _registered(self, consumer: str, after: Optional[int]) -> int:
+        """The position of the consumer, which is entered after *after* if the file does not know it."""
+        if not consumer:
+            raise ValueError("consumer='': give it a name")
+        known = self._read(lambda raw, handle: log.position(raw, handle, consumer))
+        if known is not None:
+            return known
+
+        def enter(raw: Any, handle: Any) -> int:
+            found = log.position(raw, handle, consumer)
+            if found is None:
+                found = after or 0
+                log.acknowledge(raw, handle, consumer, found, _now())
+            return found
+
+        return self._write(None, enter)
+
+    def _opened(self) -> bytes:
+        """The space of the feed. Raises `SchemaMismatch` if the table has none."""
+        store = self._db._open_store
+        keyspace = catalogue_of(store).feed_keyspace(self._name)
+        if keyspace is not None:
+            store.open_spaces([keyspace.space or b""])
+            if store.space(keyspace.space) is not None:
+                return keyspace.space or b""
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise errors.SchemaMismatch(
+            f"table {self._name!r} has no change feed: declare it, `class ...(Table[...], feed=True)`, and open the "
+            f"database with that class",
+            table=self._name,
+        )
+
+    def _handle(self, txn: Transaction) -> Any:
+        found = txn._handle(self._space)
+        if found is None:
+            self._refuse()
+        return found[0]
+
+    def _removed(self, raw: Any, handle: Any) -> int:
+        found = log.removed(raw, handle)
+        if found is None:
+            self._refuse()
+        return found
+
+    def _codecs(self, t: Any) -> Codecs:
+        """How keys and values are read. Raises `SchemaMismatch` if the file has another shape than the class."""
+        if self._attribute is None:
+            storage = undeclared(t.txn._store, self._name)
+            if storage is None:
+                raise KeyError(f"no table {self._name!r} in the file")
+        else:
+            table = t[self._attribute]
+            storage = table._storage
+            if table._found.unreadable is not None:
+                table._refuse_shape(table._found.unreadable)
+        return Codecs(partial(_key_of, storage), storage.decode_value)
+
+    def _declared(self) -> Optional[Feed]:
+        found: Optional[Feed] = None
+        if self._attribute is not None:
+            _, storage = self._db._storages[self._attribute]
+            for follower in storage.followers:
+                found = getattr(follower, "keep", None) or found
+        return found
+
+    def _read(self, work: Callable[[Any, Any], R]) -> R:
+        with self._db.read() as t:
+            return work(t.txn._engine_txn, self._handle(t.txn))
+
+    def _in(self, t: Optional[Schema], work: Callable[[Any, Any], R]) -> R:
+        if t is None:
+            return self._read(work)
+        self._check_own(t)
+        return work(t.txn._engine_txn, self._handle(t.txn))
+
+    def _check_own(self, t: Schema) -> None:
+        if t.txn._store is not self._db._open_store:
+            raise ValueError("t is a transaction of another database: give one of that which the changes are of")
+
+    def _write(self, t: Optional[Schema], work: Callable[[Any, Any], R]) -> R:
+        """The result of *work* in the write transaction of *t*, or in one of its own."""
+        if t is None:
+            return self._db.run(lambda tables: self._work(tables.txn, work))
+        self._check_own(t)
+        return self._work(t.txn, work)
+
+    def _work(self, txn: Transaction, work: Callable[[Any, Any], R]) -> R:
+        txn._check_write()
+        raw, handle = txn._engine_txn, self._handle(txn)
+        self._removed(raw, handle)
+        try:
+            result = work(raw, handle)
+        except Exception as error:
+            txn._fail(error, table=self._name)
+        txn._count(1, 0)
+        return result
+
+
+def _key_of(storage: Storage[Any, Any], primary: bytes) -> Any:
+    return storage.decode_key(storage.prefix + primary)
+
+
+def _now() -> int:
+    return time.time_ns() // 1000
+
+
+def _named(db: Database[Any], table: Any) -> tuple[Optional[str], str]:
+    """The attribute by which a schema object has *table*, None if it is not declared, and its name in the file."""
+    from ..schema.made import MadeTable
+
+    if isinstance(table, MadeTable):
+        table = table.name
+    for attribute, (cls, storage) in db._storages.items():
+        if table == attribute or table is cls:
+            return attribute, storage.name
+    if not isinstance(table, str):
+        raise TypeError(f"changes({table!r}): give the name of a table, or the class by which the schema declares it")
+    for attribute, (_, storage) in db._storages.items():
+        if storage.name == table:
+            return attribute, table
+    return None, table

@@ -1,0 +1,210 @@
+"""Waiting for commits, of this process and of others, without looking again and again.
+
+Whoever waits makes a named pipe (FIFO) in a directory beside the data file, ``data.mdb-waiting``, and sleeps until a
+byte arrives in it. A committer looks for this directory, which is there only while somebody waits, and writes a byte
+into each pipe of the table that it has changed. A pipe without a reader is that of a process which was killed: it is
+removed. Where nobody may make pipes (Windows, a directory that cannot be written) those who wait look every 20 ms.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import select
+import stat
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from itertools import count
+from typing import Any, Optional
+
+from ..bell import Bell
+
+LOOK = 0.02
+"""Seconds between two looks, where no pipe can be made."""
+
+PATIENCE = 5.0
+"""Seconds after which those who wait look all the same: a process may have been killed between commit and ring."""
+
+Wait = Callable[[Optional[float]], bool]
+AsyncWait = Callable[[Optional[float]], Awaitable[bool]]
+
+_OPEN = os.O_NONBLOCK if hasattr(os, "O_NONBLOCK") else 0
+_STALE = 60.0  # seconds after which the unfinished pipe of a killed process is removed
+_numbers = count()
+
+
+class Doorbell:
+    """The bell of a table: in memory that of this process; of the file *file* also that of others.
+
+    *topic* is a number of the table. Begin to listen, then look, then wait: a ring after the look is heard.
+    """
+
+    def __init__(self, file: Optional[str], topic: int, *, shared: bool) -> None:
+        self._directory = None if file is None else f"{file}-waiting"
+        self._file = file
+        self._topic = topic
+        self._bell = Bell()
+        self._shared = shared
+
+    def ring(self) -> None:
+        """Wake all who listen. Never raises: what is stored is stored."""
+        self._bell.ring()
+        if self._directory is not None:
+            with suppress(OSError):  # nearly always: there is no such directory, as nobody waits
+                for name in os.listdir(self._directory):
+                    if name.startswith(f"{self._topic}."):
+                        _ring(os.path.join(self._directory, name))
+
+    @contextmanager
+    def listen(self) -> Generator[Wait, None, None]:
+        """A block that hears the bell; its object waits at most so many seconds, and says whether the bell rang."""
+        pipe = self._pipe()
+        if pipe is not None:
+            try:
+                yield pipe.wait
+            finally:
+                pipe.close()
+        else:
+            with self._bell.listen() as wait:
+                yield lambda seconds: wait(self._at_most(seconds))
+
+    @asynccontextmanager
+    async def alisten(self) -> AsyncGenerator[AsyncWait, None]:
+        """As `listen`, for a task of asyncio."""
+        pipe = self._pipe()
+        loop = asyncio.get_running_loop()
+        async with self._bell.alisten() as wait:
+            if pipe is not None:
+                try:
+                    loop.add_reader(pipe.reader, self._heard, pipe)
+                except NotImplementedError:  # of an event loop that cannot wait for pipes
+                    pipe.close()
+                    pipe = None
+            try:
+                yield lambda seconds: wait(seconds if pipe is not None else self._at_most(seconds))
+            finally:
+                if pipe is not None:
+                    loop.remove_reader(pipe.reader)
+                    pipe.close()
+
+    def _heard(self, pipe: _Pipe) -> None:
+        pipe.drain()
+        self._bell.ring()
+
+    def _at_most(self, seconds: Optional[float]) -> Optional[float]:
+        """How long to wait where nothing but a look tells of other processes."""
+        if not self._shared:
+            return seconds
+        return LOOK if seconds is None else min(seconds, LOOK)
+
+    def _pipe(self) -> Optional[_Pipe]:
+        if self._directory is None or self._file is None or not hasattr(os, "mkfifo"):
+            return None
+        try:
+            return _Pipe(self._directory, self._topic, os.stat(self._file), os.stat(os.path.dirname(self._file)))
+        except OSError:
+            return None
+
+
+class _Pipe:
+    """A named pipe in *directory* that is as accessible as the data file, of which *like* and *parent* tell."""
+
+    def __init__(self, directory: str, topic: int, like: os.stat_result, parent: os.stat_result) -> None:
+        self._directory = directory
+        name = f"{topic}.{os.getpid()}.{next(_numbers)}"
+        self.path = os.path.join(directory, name)
+        unfinished = os.path.join(directory, f".{name}")
+        self._fds: list[int] = []
+        self._process = os.getpid()
+        for attempt in (True, False):
+            try:
+                self._make_directory(parent)
+                os.mkfifo(unfinished, 0o600)
+                break
+            except FileNotFoundError:  # who waited there last has removed the directory just now
+                if not attempt:
+                    raise
+        try:
+            self._open(unfinished)
+            with suppress(OSError):  # of a file of another user
+                os.chmod(unfinished, like.st_mode & 0o666)
+            os.rename(unfinished, self.path)  # from now on others ring
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(unfinished)
+            self.close()
+            raise
+        self._poll: Any = select.poll() if hasattr(select, "poll") else None
+        if self._poll is not None:
+            self._poll.register(self.reader, select.POLLIN)
+
+    def _make_directory(self, parent: os.stat_result) -> None:
+        with suppress(FileExistsError):
+            os.mkdir(self._directory, 0o700)
+            with suppress(OSError):
+                os.chmod(self._directory, stat.S_IMODE(parent.st_mode))
+            return
+        for name in os.listdir(self._directory):
+            if name.startswith("."):
+                path = os.path.join(self._directory, name)
+                with suppress(OSError):
+                    if time.time() - os.stat(path).st_mtime > _STALE:
+                        os.unlink(path)
+
+    def _open(self, path: str) -> None:
+        self._fds.append(os.open(path, os.O_RDONLY | _OPEN))
+        self._fds.append(os.open(path, os.O_WRONLY | _OPEN))  # else the reader wakes when the last ringer has closed
+
+    @property
+    def reader(self) -> int:
+        """The descriptor that can be read after a ring."""
+        return self._fds[0]
+
+    def wait(self, seconds: Optional[float]) -> bool:
+        """Wait for a ring."""
+        if self._poll is None:
+            heard: list[Any] = select.select([self.reader], [], [], seconds)[0]
+        else:
+            heard = self._poll.poll(None if seconds is None else max(0.0, seconds) * 1000)
+        if heard:
+            self.drain()
+        return bool(heard)
+
+    def drain(self) -> None:
+        """Forget all rings so far."""
+        with suppress(BlockingIOError):
+            while len(os.read(self.reader, 4096)) == 4096:
+                pass
+
+    def close(self) -> None:
+        """Remove the pipe."""
+        while self._fds:
+            os.close(self._fds.pop())
+        if self._process == os.getpid():  # else it is that of the parent process
+            with suppress(OSError):
+                os.unlink(self.path)
+            with suppress(OSError):  # others wait there, too
+                os.rmdir(self._directory)
+
+
+def _ring(path: str) -> None:
+    """Write a byte into the pipe *path*, or remove it if nobody reads it any more."""
+    try:
+        pipe = os.open(path, os.O_WRONLY | _OPEN | getattr(os, "O_NOFOLLOW", 0))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            with suppress(OSError):
+                os.unlink(path)
+                os.rmdir(os.path.dirname(path))
+        return
+    try:
+        if stat.S_ISFIFO(os.fstat(pipe).st_mode):
+            os.write(pipe, b"!")
+    except OSError:  # full, so that it is awake; or its reader has just gone
+        pass
+    finally:
+        os.close(pipe)

@@ -1,0 +1,44 @@
+"""How long the changes of a table are kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Optional
+
+
+@dataclass(frozen=True)
+class Feed:
+    """A change feed that removes its oldest changes: ``class Users(Table[int, User], feed=Feed(max_count=1_000_000))``.
+
+    *max_count*: so many changes are kept. *max_age*: changes that are older are removed. *acknowledged*: changes are
+    removed that every named consumer has acknowledged, if there is one. With several of these, a change is removed as
+    soon as one of them says so. Writers of the table remove a few with each change, and `Changes.trim` all at once.
+    ``feed=True`` keeps all changes.
+    """
+
+    max_count: Optional[int] = None
+    max_age: Optional[timedelta] = None
+    acknowledged: bool = False
+
+    def __post_init__(self) -> None:
+        if self.max_count is not None and self.max_count < 0:
+            raise ValueError(f"Feed(max_count={self.max_count}): expected 0 or more")
+        if self.max_age is not None and self.max_age < timedelta(0):
+            raise ValueError(f"Feed(max_age={self.max_age}): expected a positive time")
+
+    @property
+    def keeps_all(self) -> bool:
+        """Whether no change is removed."""
+        return self.max_count is None and self.max_age is None and not self.acknowledged
+
+
+def policy(declared: object, cls: str) -> Optional[Feed]:
+    """The policy that the class *cls* declares with ``feed=``; None without a feed. Raises TypeError."""
+    if declared is None or declared is False:
+        return None
+    if declared is True:
+        return Feed()
+    if not isinstance(declared, Feed):
+        raise TypeError(f"{cls}: feed={declared!r}: expected True, or zlmdb.Feed(...)")
+    return declared

@@ -1,0 +1,72 @@
+"""Flushes a database every so many seconds, from a thread of its own: `zlmdb.open` with ``flush_every=``."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from contextlib import suppress
+
+from . import errors
+from .log import log
+from .store.store import Store
+
+
+class Flusher:
+    """Flushes *store* every *seconds*, if something was committed since. It begins at once, and ends with `stop`."""
+
+    def __init__(self, store: Store, seconds: float) -> None:
+        self._store = weakref.ref(store)
+        self._seconds = seconds
+        self._flushed = -1
+        self._start()
+        _flushers.add(self)
+
+    def _start(self) -> None:
+        self._stopped = stopped = threading.Event()
+        self._thread = threading.Thread(
+            target=_work, args=(weakref.ref(self), stopped, self._seconds), name="zlmdb-flush", daemon=True
+        )
+        self._thread.start()
+
+    def flush(self) -> None:
+        """Flush what was committed since the last time."""
+        store = self._store()
+        if store is None or store.env is None or store.provisional:
+            return
+        last: int = store.environment.info()["last_txnid"]
+        if last != self._flushed:
+            store.environment.sync(True)
+            self._flushed = last
+
+    def stop(self) -> None:
+        """End the thread, and flush once more."""
+        self._stopped.set()
+        if self._thread is not threading.current_thread():
+            self._thread.join()
+        with suppress(errors.DatabaseClosed):
+            self.flush()
+
+
+def _work(flusher: weakref.ref[Flusher], stopped: threading.Event, seconds: float) -> None:
+    while not stopped.wait(seconds):
+        one = flusher()
+        if one is None:
+            return
+        try:
+            one.flush()
+        except Exception as error:  # a full disk, perhaps; later ones may succeed
+            log.warning("flushing failed, and is tried again in %s seconds: %s", seconds, error)
+        del one
+
+
+_flushers: weakref.WeakSet[Flusher] = weakref.WeakSet()
+
+
+def _in_child() -> None:
+    for flusher in list(_flushers):
+        flusher._start()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)

@@ -1,0 +1,116 @@
+"""What is seen of tables: links to their records, ``t.authors[b.author].country``.
+
+A captured schema object shows its tables, and a table shows what looks up one record. That is a `Link` in the
+expression, of which the type is known, so that what is asked of the other record is followed, too. Everything else that
+tables can do ends the way: the function is called.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn, Optional
+
+from .known import BOOL, SOMETHING, Known
+from .nodes import Node
+from .opaque import Sight, parameter
+from .operations import Attribute, Compare, Item, Method
+from .sight import Seen, node_of
+
+if TYPE_CHECKING:
+    from .following import Arguments
+    from .session import Session
+
+
+class Link(Item):
+    """The record of another table with a key: ``t.authors[b.author]``."""
+
+    __slots__ = ()
+
+
+class Tables(Sight):
+    """A schema object in a transaction: its tables are seen."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        session = self._session
+        types = None if name.startswith("_") else self.original()._query_table(name)
+        if types is None:
+            return self._blocked(f"attribute {name}")
+        holder = parameter(session, self._slot, SOMETHING, settled=False)
+        return Records(session, session.nodes.make(Attribute, holder, name, True, SOMETHING), types)
+
+    def __bool__(self) -> bool:
+        return self._blocked("the truth")
+
+
+def table(session: Session, slot: int, types: Arguments) -> Records:
+    """What is seen of a table that was captured itself."""
+    return Records(session, parameter(session, slot, SOMETHING, settled=False), types)
+
+
+class Records(Seen):
+    """A table, in the place of which *node* stands: single records are looked up in it."""
+
+    __slots__ = ("_node", "_session", "_types")
+
+    def __init__(self, session: Session, node: Node, types: Arguments) -> None:
+        self._session, self._node, self._types = session, node, types
+
+    def node(self) -> Node:
+        return self._node
+
+    def original(self) -> Any:
+        return None
+
+    def __getitem__(self, key: Any) -> Any:
+        session = self._session
+        return session.recorded(session.nodes.make(Link, self._node, node_of(session, key), True, self._types.value))
+
+    def __contains__(self, key: Any) -> bool:
+        session = self._session
+        return session.truth(session.nodes.make(Compare, "in", node_of(session, key), self._node, True, BOOL))
+
+    def get(self, *arguments: Any) -> Any:
+        """The record of a key, or None."""
+        session = self._session
+        if len(arguments) != 1:
+            return self._blocked("get() with a default")
+        given = (node_of(session, arguments[0]),)
+        return session.recorded(session.nodes.make(Method, self._node, "get", given, (), True, _or_none(self._types)))
+
+    def _blocked(self, what: str) -> NoReturn:
+        self._session.block(f"{what} of {self._node!r}, which is a table")
+
+    def __getattr__(self, name: str) -> Any:
+        return self._blocked(f"attribute {name}")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._blocked("a call")
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._blocked("assigning to an item")
+
+    def __delitem__(self, key: Any) -> None:
+        self._blocked("deleting an item")
+
+    def __iter__(self) -> Any:
+        return self._blocked("iterating")
+
+    def __len__(self) -> int:
+        return self._blocked("len()")
+
+    def __bool__(self) -> bool:
+        return self._blocked("the truth")
+
+    def __eq__(self, other: object) -> Any:
+        return self._blocked("comparing")
+
+    def __hash__(self) -> int:
+        return self._blocked("hash()")
+
+
+def _or_none(types: Arguments) -> Known:
+    """What is known of a record that may not be there."""
+    value = types.value
+    annotation: Any = value.annotation
+    return value if value.optional else value.home.known(Optional[annotation])
