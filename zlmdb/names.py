@@ -12,6 +12,8 @@ from .late import on_first_use
 if TYPE_CHECKING:
     from . import _flatbuffers_vendor as _flatbuffers_vendor
     from . import flatbuffers as flatbuffers
+    from .cache import Cache as Cache
+    from .cache import CacheDetails as CacheDetails
     from .classic.maps import *  # noqa: F403
     from .classic.pmap import PersistentMap as PersistentMap
     from .feed.change import Change as Change
@@ -47,6 +49,7 @@ else:
         {
             "._flatbuffers_vendor": "",
             ".flatbuffers": "",  # which takes longer to import than all of zlmdb
+            ".cache": "Cache CacheDetails",
             ".classic.pmap": "PersistentMap",
             ".feed.change": "Change",
             ".feed.changes": "Changes",

@@ -1,0 +1,655 @@
+"""A cache: values by key with expiry and tag, evicted by use, computed once; its file, and the writes that it costs."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import enum
+import os
+import pickle
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Optional
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import zlmdb
+from zlmdb import cache as module
+from zlmdb import cachefile
+from zlmdb.memoized import text_of
+
+ROOT = str(Path(__file__).parent.parent)
+
+
+@dataclass
+class User:
+    name: str
+    age: int = 0
+
+
+class Clock:
+    """The time, as the cache sees it."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    found = Clock()
+    monkeypatch.setattr(module, "_clock", found)
+    return found
+
+
+@pytest.fixture(params=["file", "memory"])
+def cache(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[zlmdb.Cache[str, Any]]:
+    with zlmdb.Cache(tmp_path / "cache" if request.param == "file" else None) as found:
+        yield found
+
+
+@pytest.fixture
+def memory() -> Iterator[zlmdb.Cache[str, Any]]:
+    with zlmdb.Cache(None) as found:
+        yield found
+
+
+def transactions(cache: Any) -> int:
+    """The number of write transactions so far."""
+    count: int = cache._db.stats()["last_txnid"]
+    return count
+
+
+# -- entries ------------------------------------------------------------------------------------------------------
+
+
+def test_a_cache_is_a_dict_with_defaults(cache: zlmdb.Cache[str, Any]) -> None:
+    cache["a"] = 1
+    cache.set("b", [1, {"c": b"d"}])
+    cache.set("none", None)
+    assert cache["a"] == 1
+    assert cache.get("b") == [1, {"c": b"d"}]
+    assert cache.get("none", 5) is None
+    assert cache.get("x") is None
+    assert cache.get("x", default=5) == 5
+    assert "a" in cache
+    assert "x" not in cache
+    with pytest.raises(KeyError):
+        cache["x"]
+    assert list(cache) == ["a", "b", "none"]
+    assert list(reversed(cache)) == ["none", "b", "a"]
+    assert len(cache) == 3
+    assert cache.delete("a")
+    assert not cache.delete("a")
+    del cache["b"]
+    with pytest.raises(KeyError):
+        del cache["b"]
+    assert cache.pop("none", 3) is None
+    assert cache.pop("none", 3) == 3
+    assert cache.pop("none") is None
+    assert cache.stats() == (3, 3)
+    assert cache.stats(reset=True) == (3, 3)
+    assert cache.stats() == (0, 0)
+    cache["z"] = 1
+    assert cache.clear() == 1
+    assert not len(cache)
+
+
+def test_add_incr_and_touch(cache: zlmdb.Cache[str, Any], clock: Clock) -> None:
+    assert cache.add("a", 1, 10)
+    assert not cache.add("a", 2)
+    assert cache["a"] == 1
+    assert cache.incr("n") == 1
+    assert cache.incr("n", 5) == 6
+    assert cache.decr("n", 2) == 4
+    assert cache.incr("m", default=10) == 11
+    with pytest.raises(KeyError):
+        cache.incr("o", default=None)
+    cache.set("text", "x")
+    with pytest.raises(TypeError):
+        cache.incr("text")
+    assert cache.incr("a") == 2
+    assert cache.details("a") == zlmdb.CacheDetails(2, 1010.0, None)  # its expiry stays
+    assert cache.touch("a", 20)
+    assert cache.details("a") == (2, 1020.0, None)
+    assert cache.touch("a")
+    assert cache.details("a") == (2, None, None)
+    assert not cache.touch("x")
+    assert cache.details("x") is None
+
+
+def test_an_expired_entry_is_not_there(cache: zlmdb.Cache[str, Any], clock: Clock) -> None:
+    for key in ("a", "b", "c", "d", "e", "f"):
+        cache.set(key, 1, expire=10, tag="t")
+    cache.set("kept", 1)
+    cache.set("kept too", 1, expire=5)
+    cache.set("kept too", 1, expire=500)
+    clock.now += 10
+    assert cache.get("a") is None
+    assert "a" not in cache
+    assert cache.details("a") is None
+    assert cache.add("a", 2)
+    assert cache.incr("b") == 1
+    assert cache.pop("c", 7) == 7
+    assert not cache.delete("d")
+    assert not cache.touch("e")
+    assert cache.expire() == 2
+    assert sorted(cache) == ["a", "b", "kept", "kept too"]
+    assert cache.expire() == cache.evict("t") == 0
+
+
+def test_writes_delete_what_has_expired(cache: zlmdb.Cache[str, Any], clock: Clock) -> None:
+    for number in range(100):
+        cache.set(f"old {number}", number, expire=1)
+    clock.now += 1
+    for number in range(64):
+        cache.set(f"new {number % 4}", number)
+    assert sorted(cache) == ["new 0", "new 1", "new 2", "new 3"]
+
+
+def test_a_tag_evicts_its_entries(cache: zlmdb.Cache[str, Any]) -> None:
+    for number in range(30):
+        cache.set(f"k{number}", number, tag=["red", "blué", None][number % 3])
+    cache.set("k0", 0, tag="blué")
+    cache.set("k1", 1)
+    assert cache.details("k0") == (0, None, "blué")
+    assert cache.evict("red") == 9
+    assert cache.evict("blué") == 10
+    assert cache.evict("blué") == 0
+    assert len(cache) == 11
+
+
+def test_values_and_keys_are_typed(tmp_path: Path) -> None:
+    with zlmdb.Cache(tmp_path, UUID, User) as users:
+        users[UUID(int=1)] = User("Ann", 31)
+        assert users[UUID(int=1)] == User("Ann", 31)
+        with pytest.raises(zlmdb.EncodeError):
+            users[UUID(int=2)] = "Bob"  # type: ignore[assignment]  # the error to see
+        with pytest.raises(zlmdb.EncodeError):
+            users.set("x", User("Bob"))  # type: ignore[arg-type]  # the error to see
+        with pytest.raises(TypeError, match="keys are texts"):
+            users.memoize()
+    with pytest.raises(zlmdb.SchemaMismatch, match="has values of type msgpack, not pickle"):
+        zlmdb.Cache(tmp_path, UUID, zlmdb.Pickle[Any])
+    with pytest.raises(zlmdb.SchemaMismatch):
+        zlmdb.Cache(tmp_path, int, User)
+
+    @dataclass
+    class Renamed:
+        title: str
+
+    with zlmdb.Cache(tmp_path, UUID, Renamed) as others:
+        assert others.get(UUID(int=1)) is None  # a value of an older class is not there
+        assert others.stats() == (0, 1)
+
+
+def test_values_are_pickled_only_on_request(memory: zlmdb.Cache[str, Any]) -> None:
+    with pytest.raises(zlmdb.EncodeError):
+        memory["a"] = {1, 2}
+    with zlmdb.Cache(None, str, zlmdb.Pickle[Any]) as pickled:
+        pickled["a"] = {1, (2, 3)}
+        assert pickled["a"] == {1, (2, 3)}
+
+
+def test_options_that_make_no_sense_are_refused() -> None:
+    with pytest.raises(ValueError, match="size_limit=0"):
+        zlmdb.Cache(None, size_limit=0)
+    with pytest.raises(ValueError, match="eviction_policy='fifo'"):
+        zlmdb.Cache(None, eviction_policy="fifo")  # type: ignore[call-overload]  # the error to see
+
+
+def test_operations_in_a_block_are_one_transaction(cache: zlmdb.Cache[str, Any]) -> None:
+    cache["a"] = 1
+    before = transactions(cache)
+    with cache.transact():
+        cache.incr("a")
+        cache["b"] = 2
+        with cache.transact():
+            assert cache["a"] == 2
+            assert "b" in cache
+            assert len(cache) == 2
+            assert list(cache) == ["a", "b"]
+    assert transactions(cache) <= before + 1
+    with pytest.raises(ZeroDivisionError), cache.transact():  # noqa: PT012 - the error is to leave the block
+        cache["a"] = 3
+        raise ZeroDivisionError
+    assert cache["a"] == 2
+
+
+def test_an_iteration_may_write(memory: zlmdb.Cache[str, Any]) -> None:
+    with memory.transact():
+        for number in range(2500):
+            memory[f"{number:04}"] = number
+    assert list(memory) == [f"{number:04}" for number in range(2500)]
+    assert list(reversed(memory)) == [f"{number:04}" for number in range(2500)][::-1]
+    seen = 0
+    for key in memory:
+        seen += 1
+        del memory[key]
+    assert seen == 2500
+    assert not len(memory)
+
+
+@given(st.lists(st.tuples(st.sampled_from("sagdiptew"), st.integers(0, 4), st.integers(0, 3)), max_size=40))
+def test_random_operations_against_a_dict(steps: list[tuple[str, int, int]]) -> None:
+    clock = Clock()
+    real, module._clock = module._clock, clock
+    model: dict[str, tuple[Any, Optional[float], Optional[str]]] = {}
+    try:
+        with zlmdb.Cache(None) as cache:
+            for step, number, other in steps:
+                key, expire, tag = f"k{number}", [None, 0, 2, 5][other], [None, "x", "y", "x"][other]
+                until = None if expire is None else clock.now + expire
+                model = {name: one for name, one in model.items() if one[1] is None or one[1] > clock.now}
+                if step == "s":
+                    cache.set(key, number, expire, tag=tag)
+                    model[key] = number, until, tag
+                elif step == "a":
+                    assert cache.add(key, number, expire, tag=tag) == (key not in model)
+                    model.setdefault(key, (number, until, tag))
+                elif step == "d":
+                    assert cache.delete(key) == (model.pop(key, None) is not None)
+                elif step == "i":
+                    value, before, label = model.get(key, (0, None, None))
+                    assert cache.incr(key, other) == value + other
+                    model[key] = value + other, before, label
+                elif step == "p":
+                    assert cache.pop(key) == model.pop(key, (None, None))[0]
+                elif step == "t":
+                    assert cache.touch(key, expire) == (key in model)
+                    if key in model:
+                        model[key] = model[key][0], until, model[key][2]
+                elif step == "e" and tag is not None:
+                    cache.evict(tag)
+                    model = {name: one for name, one in model.items() if one[2] != tag}
+                elif step == "w":
+                    clock.now += number
+                model = {name: one for name, one in model.items() if one[1] is None or one[1] > clock.now}
+                assert {name: cache.details(name) for name in cache if name in cache} == model
+                cache.expire()
+                assert len(cache) == len(model)
+                with cache._db.read() as t:
+                    tables: Any = t
+                    assert sorted(tables.until) == sorted((one[1], name) for name, one in model.items() if one[1])
+                    assert sorted(tables.tags) == sorted((one[2], name) for name, one in model.items() if one[2])
+    finally:
+        module._clock = real
+
+
+# -- size and use -------------------------------------------------------------------------------------------------
+
+
+def test_a_full_cache_evicts_what_is_not_used(tmp_path: Path, clock: Clock) -> None:
+    value = "x" * 1000
+    with zlmdb.Cache(tmp_path / "lru", size_limit=600_000) as cache:
+        for number in range(1500):
+            cache.set(f"{number:05}", value)
+            for favourite in range(0, 100, 10):
+                cache.get(f"{favourite:05}")
+            clock.now += 1
+        assert cache.volume() < 800_000
+        assert len(cache) > 250
+        assert [f"{favourite:05}" for favourite in range(0, 100, 10) if f"{favourite:05}" not in cache] == []
+        before = len(cache)
+        assert cache.cull() <= before // 2
+        assert cache.volume() <= 600_000
+        with cache._db.read() as t:
+            tables: Any = t
+            assert set(tables.used) <= set(tables.entries)
+    with zlmdb.Cache(tmp_path / "lrs", size_limit=600_000, eviction_policy="least-recently-stored") as cache:
+        for number in range(1500):
+            cache.set(f"{number:05}", value)
+            cache.get("00000")
+        assert cache.volume() < 800_000
+        assert "00000" not in cache
+        assert "01499" in cache
+        with cache._db.read() as t:
+            assert not len(t["used"])
+    with zlmdb.Cache(tmp_path / "none", size_limit=100_000, eviction_policy="none") as cache:
+        for number in range(300):
+            cache.set(f"{number:05}", value)
+        assert cache.cull() == 0
+        assert len(cache) == 300
+
+
+def test_large_values_do_not_empty_the_cache(tmp_path: Path) -> None:
+    with zlmdb.Cache(tmp_path, size_limit=6_000_000) as cache:
+        for number in range(300):
+            cache.set(str(number), b"x" * 100_000)
+        assert len(cache) > 30
+        assert cache.volume() < 9_000_000
+
+
+def test_an_operation_is_one_transaction_and_writes_one_record(cache: zlmdb.Cache[str, Any]) -> None:
+    real, puts = cache._db.run, []
+
+    def run(work: Any, *, write: bool = True) -> Any:
+        def counted(t: Any) -> Any:
+            result = work(t)
+            if write:
+                puts.append((t.txn._puts, t.txn._dels))
+            return result
+
+        return real(counted, write=write)
+
+    cache._db.run = run  # type: ignore[method-assign]  # what is counted
+    operations: list[tuple[Any, int, int]] = [
+        (lambda: cache.set("a", 1), 1, 0),
+        (lambda: cache.set("a", 2), 1, 0),
+        (lambda: cache.set("b", 1, 50), 2, 0),
+        (lambda: cache.set("b", 1, 60), 2, 1),
+        (lambda: cache.set("c", 1, tag="t"), 2, 0),
+        (lambda: cache.set("c", 2, tag="t"), 2, 0),
+        (lambda: cache.add("a", 1), 0, 0),
+        (lambda: cache.incr("a"), 1, 0),
+        (lambda: cache.touch("a"), 1, 0),
+        (lambda: cache.delete("b"), 0, 2),
+        (lambda: cache.pop("a"), 0, 1),
+        (lambda: cache.evict("t"), 0, 2),
+    ]
+    for operation, written, deleted in operations:
+        before = transactions(cache)
+        puts.clear()
+        operation()
+        assert puts == [(written, deleted)]
+        assert transactions(cache) <= before + 1
+    cache.set("d", 1)
+    before = transactions(cache)
+    puts.clear()
+    for _ in range(3000):
+        assert cache.get("d") == 1
+        cache.get("x")
+    assert "d" in cache
+    assert list(cache) == ["d"]
+    assert transactions(cache) == before
+    assert puts == []
+
+
+def test_reads_of_a_full_cache_are_noted_many_at_a_time(memory: zlmdb.Cache[str, Any]) -> None:
+    with memory.transact():
+        for number in range(1000):
+            memory[str(number)] = number
+    memory._size_limit = memory.volume()
+    memory._measure()
+    before = transactions(memory)
+    for number in range(1000):
+        assert memory[str(number)] == number
+    assert transactions(memory) == before + 1
+
+
+# -- memoize ------------------------------------------------------------------------------------------------------
+
+
+class Color(enum.Enum):
+    RED = 1
+
+
+def test_a_memoized_function_is_called_once_for_its_arguments(cache: zlmdb.Cache[str, Any], clock: Clock) -> None:
+    calls: list[Any] = []
+
+    @cache.memoize(expire=10, tag="sums", ignore=("log",))
+    def add(one: int, other: int = 2, *, log: object = None) -> int:
+        """The sum."""
+        calls.append((one, other))
+        return one + other
+
+    assert [add(1), add(1, 2), add(one=1, other=2), add(1, log=object()), add(2)] == [3, 3, 3, 3, 4]
+    assert calls == [(1, 2), (2, 2)]
+    assert add.__name__ == "add"
+    assert add.__doc__ == "The sum."
+    wrapped: Any = add
+    key = wrapped.__cache_key__(1)
+    assert cache[key] == 3
+    assert wrapped.__wrapped__(5) == 7
+    clock.now += 10
+    assert add(1) == 3
+    assert cache.evict("sums") >= 1
+    assert add(1) == 3
+    assert calls == [(1, 2), (2, 2), (5, 2), (1, 2), (1, 2)]
+    assert len(wrapped.__cache_key__(10**300)) < 200
+    with pytest.raises(TypeError, match="no key can be made"):
+        wrapped(object())
+    with pytest.raises(TypeError, match=r"write @cache.memoize\(\)"):
+        cache.memoize(wrapped)
+
+    @cache.memoize("named", key=lambda one: f"n{one}")
+    def none(one: int) -> None:
+        calls.append(one)
+
+    assert none(1) is none(1) is None
+    assert calls[-2:] != [1, 1]
+    assert cache["n1"] is None
+
+
+def test_an_exception_is_not_kept(cache: zlmdb.Cache[str, Any]) -> None:
+    results = [ZeroDivisionError(), 5]
+
+    @cache.memoize()
+    def once() -> int:
+        result = results.pop(0)
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    with pytest.raises(ZeroDivisionError):
+        once()
+    assert once() == once() == 5
+
+
+def test_a_function_may_call_itself(memory: zlmdb.Cache[str, Any]) -> None:
+    @memory.memoize()
+    def fibonacci(number: int) -> int:
+        return number if number < 2 else fibonacci(number - 1) + fibonacci(number - 2)
+
+    depth: list[int] = []
+
+    @memory.memoize()
+    def same() -> int:
+        depth.append(1)
+        return 1 if len(depth) == 2 else same() + 1
+
+    assert fibonacci(40) == 102334155
+    assert same() == 2
+
+
+def test_keys_of_equal_arguments_are_equal_and_of_others_not() -> None:
+    values: list[Any] = [
+        1, True, "1", b"1", 1.5, None, UUID(int=1), dt.date(2020, 1, 1), [1], (1,), [1, [2]], [[1], 2], {1, 2},
+        {"1": 2}, {"1": [2]}, Color.RED, "Color.RED", "a,b", ["a", "b"], ["a,b"],
+    ]  # fmt: skip
+    texts = [text_of(value) for value in values]
+    assert len(set(texts)) == len(texts)
+    assert text_of({"a": 1, "b": 2}) == text_of({"b": 2, "a": 1})
+    assert text_of({"b", "a"}) == text_of({"a", "b"})
+
+
+def test_threads_that_ask_at_once_compute_once(memory: zlmdb.Cache[str, Any]) -> None:
+    calls: list[int] = []
+    together = threading.Barrier(8)
+
+    @memory.memoize()
+    def slow(number: int) -> int:
+        calls.append(number)
+        time.sleep(0.05)
+        return number
+
+    found: list[int] = []
+
+    def ask() -> None:
+        together.wait()
+        found.append(slow(3))
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert found == [3] * 8
+    assert calls == [3]
+
+
+def test_tasks_that_ask_at_once_compute_once_and_survive_a_cancellation(memory: zlmdb.Cache[str, Any]) -> None:
+    calls: list[int] = []
+
+    @memory.memoize()
+    async def slow(number: int) -> int:
+        calls.append(number)
+        await asyncio.sleep(0.02)
+        return number
+
+    async def main() -> None:
+        assert await asyncio.gather(*[slow(1) for _ in range(10)]) == [1] * 10
+        assert calls == [1]
+        first, second, third = [asyncio.ensure_future(slow(2)) for _ in range(3)]
+        await asyncio.sleep(0.005)
+        first.cancel()
+        second.cancel()
+        assert await third == 2
+        assert calls == [1, 2, 2]
+        assert await slow(2) == 2
+
+    asyncio.run(main())
+    assert not memory._flights
+
+
+PROCESS = """
+import sys, time, zlmdb
+with zlmdb.Cache(sys.argv[1]) as cache:
+    @cache.memoize("slow")
+    def slow(number):
+        time.sleep(0.3)
+        cache.incr("calls")
+        return number
+    print("ready", flush=True)
+    sys.stdin.readline()
+    print(slow(7), flush=True)
+"""
+
+
+def test_processes_that_ask_at_once_compute_once(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": ROOT}
+    command = [sys.executable, "-c", PROCESS, str(tmp_path)]
+    processes = [
+        subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    outputs = []
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+    for process in processes:
+        outputs.append(process.communicate(timeout=60)[0])
+    assert outputs == ["7\n", "7\n"]
+    with zlmdb.Cache(tmp_path) as cache:
+        assert cache["calls"] == 1
+
+
+def test_what_a_dead_process_computes_is_computed_by_another(memory: zlmdb.Cache[str, Any], clock: Clock) -> None:
+    calls: list[int] = []
+
+    @memory.memoize("f", lock=5)
+    def function() -> int:
+        calls.append(1)
+        return 1
+
+    assert memory._begin("f()", 5) == (False, None)  # as by a process that dies now
+    assert memory._begin("f()", 5)[1]
+    clock.now += 5
+    assert function() == 1
+    assert calls == [1]
+
+
+# -- the file -----------------------------------------------------------------------------------------------------
+
+
+def fill(path: Path) -> None:
+    with zlmdb.Cache(path) as cache:
+        cache["a"] = 1
+
+
+def test_a_cache_survives_its_processes_and_a_boot_after_a_clean_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(tmp_path)
+    assert (tmp_path / "boot").read_text() == "clean"
+    monkeypatch.setattr(cachefile, "boot", lambda: "another")
+    with zlmdb.Cache(tmp_path) as cache:
+        assert cache["a"] == 1
+        assert (tmp_path / "boot").read_text() == "another"
+
+
+DIES = "import os, sys, zlmdb; cache = zlmdb.Cache(sys.argv[1]); cache['b'] = 2; os._exit(0)"
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_after_a_boot_that_interrupted_it_a_cache_is_empty(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keep: bool
+) -> None:
+    fill(tmp_path)
+    subprocess.run([sys.executable, "-c", DIES, str(tmp_path)], check=True, env={**os.environ, "PYTHONPATH": ROOT})
+    with zlmdb.Cache(tmp_path) as cache:  # the machine runs on
+        assert dict.fromkeys(cache, 0) == {"a": 0, "b": 0}
+        monkeypatch.setattr(cachefile, "boot", lambda: "another")
+        with zlmdb.Cache(tmp_path) as second:  # who opens it while somebody uses it does not empty it
+            assert second["b"] == 2
+        assert (tmp_path / "boot").read_text() != "clean"
+    monkeypatch.undo()
+    subprocess.run([sys.executable, "-c", DIES, str(tmp_path)], check=True, env={**os.environ, "PYTHONPATH": ROOT})
+    monkeypatch.setattr(cachefile, "boot", lambda: "another")
+    with zlmdb.Cache(tmp_path, keep=keep) as cache:
+        assert len(cache) == (2 if keep else 0)
+        cache["c"] = 1
+
+
+def test_boots_without_names_are_told_by_their_time() -> None:
+    assert cachefile.is_same_boot("1000", "1060")
+    assert not cachefile.is_same_boot("1000", "5000")
+    assert not cachefile.is_same_boot("1000", "a-b")
+    assert cachefile.is_same_boot(cachefile.boot(), cachefile.boot())
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_a_child_that_closes_its_cache_leaves_that_of_its_parent_in_use(tmp_path: Path) -> None:
+    with zlmdb.Cache(tmp_path) as cache:
+        cache["a"] = 1
+        child = os.fork()
+        if not child:
+            try:
+                ok = cache["a"] == 1
+                cache["b"] = 2
+                cache.close()
+                os._exit(0 if ok else 1)
+            except BaseException:
+                os._exit(2)
+        assert os.waitpid(child, 0)[1] == 0
+        assert cache["b"] == 2
+        assert (tmp_path / "boot").read_text() != "clean"
+        with zlmdb.Cache(tmp_path) as second:
+            second["c"] = 3
+        assert (tmp_path / "boot").read_text() != "clean"
+    assert (tmp_path / "boot").read_text() == "clean"
+    cache.close()
+    assert "closed" in repr(cache)
+
+
+def test_a_cache_in_a_file_can_be_pickled(memory: zlmdb.Cache[str, Any], tmp_path: Path) -> None:
+    with zlmdb.Cache(tmp_path, UUID, User) as cache:
+        cache[UUID(int=1)] = User("Ann")
+        with pickle.loads(pickle.dumps(cache)) as other:
+            assert other[UUID(int=1)] == User("Ann")
+    with pytest.raises(TypeError, match="in memory cannot be pickled"):
+        pickle.dumps(memory)

@@ -1,0 +1,181 @@
+"""Functions whose results a cache keeps: each result is computed once, however many callers wait for it."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import inspect
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from enum import Enum
+from functools import wraps
+from hashlib import blake2b
+from typing import Any, Optional, Protocol
+from uuid import UUID
+
+from .values.base import is_a
+
+_LONGEST = 200  # characters of a key; the arguments of a longer one are hashed
+_ATOMS = (bool, int, float, str, bytes, UUID, dt.datetime, dt.date, dt.time, dt.timedelta, type(None))
+_FIRST_LOOK, _LAST_LOOK = 0.002, 0.05  # seconds between looks for what another process computes
+AGAIN: Any = object()
+"""In place of a result: whoever computed it was interrupted."""
+
+
+class Computing(Protocol):
+    """A cache, as far as the computing of its values is concerned."""
+
+    def _begin(self, key: str, lock: float) -> tuple[bool, Any]:
+        """Whether there is a value, and the value; without one None if this caller computes it, else why to wait."""
+        ...
+
+    def _end(self, key: str, value: Any, expire: Optional[float], tag: Optional[str]) -> None:
+        """Store a computed value."""
+        ...
+
+    def _give_up(self, key: str) -> None:
+        """Nothing was computed: another caller may."""
+        ...
+
+    @property
+    def _flights(self) -> dict[str, _Flight]:
+        """What this process computes now, by key."""
+        ...
+
+
+class _Flight:
+    """A value that a thread or a task computes, and for which others wait."""
+
+    __slots__ = ("future", "owner")
+
+    def __init__(self) -> None:
+        self.future: Future[Any] = Future()
+        self.owner = _me()
+
+
+def _me() -> object:
+    """The task that runs now, or else the thread."""
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:
+        task = None
+    return threading.get_ident() if task is None else task
+
+
+def text_of(value: Any) -> str:
+    """A text that equal arguments have in common, and others not. Raises TypeError for objects that have none."""
+    if isinstance(value, Enum):
+        return f"{type(value).__qualname__}.{value.name}"
+    if isinstance(value, _ATOMS):
+        return repr(value)
+    if is_a(value, (list, tuple)):
+        return f"{type(value).__name__}({','.join(map(text_of, value))})"
+    if is_a(value, (set, frozenset)):
+        return f"set({','.join(sorted(map(text_of, value)))})"
+    if is_a(value, Mapping):
+        return f"dict({','.join(sorted(f'{text_of(key)}:{text_of(one)}' for key, one in value.items()))})"
+    raise TypeError(
+        f"an argument of a memoized function is {value!r} ({type(value).__name__}), of which no key can be made: give "
+        f"numbers, texts, bytes, UUIDs, times, enums, or lists and dicts of them; or name it in ignore=; or give key=, "
+        f"a function of the arguments that returns the key"
+    )
+
+
+def memoized(
+    cache: Computing, function: Callable[..., Any], name: Optional[str], expire: Optional[float], tag: Optional[str],
+    ignore: tuple[str, ...], key: Optional[Callable[..., str]], lock: float,
+) -> Any:  # fmt: skip
+    """*function*, with a `Cache` for its results."""
+    title = f"{function.__module__}.{function.__qualname__}" if name is None else name
+    signature = inspect.signature(function)
+
+    def key_of(*args: Any, **kwargs: Any) -> str:
+        """The key of the result for these arguments."""
+        if key is not None:
+            return key(*args, **kwargs)
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        text = ",".join(f"{name}={text_of(value)}" for name, value in bound.arguments.items() if name not in ignore)
+        found = f"{title}({text})"
+        if len(found.encode()) <= _LONGEST:
+            return found
+        return f"{title}#{blake2b(text.encode(), digest_size=16).hexdigest()}"
+
+    def compute(*args: Any, **kwargs: Any) -> Any:
+        found = key_of(*args, **kwargs)
+        while True:
+            flight = _Flight()
+            other = cache._flights.setdefault(found, flight)
+            if other is flight or other.owner == flight.owner:
+                break
+            result = other.future.result()
+            if result is not AGAIN:
+                return result
+        if other is not flight:  # the function calls itself with the same arguments
+            return function(*args, **kwargs)
+        result = AGAIN
+        try:
+            pause = _FIRST_LOOK
+            while True:
+                there, value = cache._begin(found, lock)
+                if there:
+                    result = value
+                    return value
+                if value is None:
+                    break
+                time.sleep(pause)
+                pause = min(2 * pause, _LAST_LOOK)
+            try:
+                value = function(*args, **kwargs)
+                cache._end(found, value, expire, tag)
+            except BaseException:
+                cache._give_up(found)
+                raise
+            result = value
+            return value
+        finally:
+            del cache._flights[found]
+            flight.future.set_result(result)
+
+    async def acompute(*args: Any, **kwargs: Any) -> Any:
+        found = key_of(*args, **kwargs)
+        while True:
+            flight = _Flight()
+            other = cache._flights.setdefault(found, flight)
+            if other is flight or other.owner == flight.owner:
+                break
+            # Shielded: whoever stops to wait does not stop the others.
+            result = await asyncio.shield(asyncio.wrap_future(other.future))
+            if result is not AGAIN:
+                return result
+        if other is not flight:
+            return await function(*args, **kwargs)
+        result = AGAIN
+        try:
+            pause = _FIRST_LOOK
+            while True:
+                there, value = cache._begin(found, lock)
+                if there:
+                    result = value
+                    return value
+                if value is None:
+                    break
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, _LAST_LOOK)
+            try:
+                value = await function(*args, **kwargs)
+                cache._end(found, value, expire, tag)
+            except BaseException:
+                cache._give_up(found)
+                raise
+            result = value
+            return value
+        finally:
+            del cache._flights[found]
+            flight.future.set_result(result)
+
+    made: Any = wraps(function)(acompute if inspect.iscoroutinefunction(function) else compute)
+    made.__cache_key__ = key_of
+    return made
