@@ -1,7 +1,7 @@
 """Draws the charts and writes the tables of the performance page, from the results saved in docs/results.
 
 Sphinx runs it (see conf.py); what it makes goes to docs/_charts and is not committed. Run by hand, it also renews the
-chart of the README: ``python docs/charts.py``.
+table of the README and the picture of the first page: ``python docs/charts.py``.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple, Optional
 
+import front
 from saved import Rows, Saved, rates, where
 from tables import LEFT_OUT_STEPS, commands, figures, losses
 from targets import target_table
@@ -411,34 +412,22 @@ def build(results: Path = RESULTS, charts: Path = CHARTS) -> None:
     nothing = "No results are saved.\n\n"
     pages = {
         "charts": parts, "figures": figures(saved), "losses": losses(saved), "targets": target_table(saved),
-        "commands": commands(saved),
+        "commands": commands(saved), "front": [front.restructured(saved)],
     }  # fmt: skip
     for name, text in pages.items():
         (charts / f"{name}.rst").write_text("".join(text) or nothing, encoding="utf-8")
 
 
-PICTURE = """\
-<picture>
-  <source media="(prefers-color-scheme: dark)" srcset="docs/results/readme-dark.svg">
-  <img src="docs/results/readme-light.svg" alt="Documents a second, of zlmdb and other stores" width="640">
-</picture>
-"""
-
-
 def readme(results: Path = RESULTS, page: Path = HERE.parent / "README.md") -> None:
-    """Renew the chart of the README, the documents of ZDS, and show it there between its two marks."""
+    """Renew the table of the README, and the picture of the first page: reading objects, by few stores."""
     saved = Saved(results)
-    size, measured = saved.largest("zds", least=3)
+    size, measured = saved.largest("fill_read", least=3)
     rows = measured["rows"]
-    steps = ["write", "read all, open handle", "random, open handle"]
-    hidden = ("zlmdb Unchecked", "zlmdb Pickle", "zlmdb 26 Pickle", "dict + lock", "shelve")
-    labels = [label for label in drawn(rows) if label not in hidden]
+    labels = [label for label in ("zlmdb", *front.OTHERS.values()) if label in drawn(rows)]
     if size:
-        Drawing(results).draw("readme", dots(rows, steps, labels, where(measured, size), "Documents"))
-        text = page.read_text(encoding="utf-8")
-        before, begin, rest = text.partition("<!-- chart: written by docs/charts.py -->\n")
-        _, end, after = rest.partition("<!-- end of chart -->")
-        page.write_text(f"{before}{begin}{PICTURE}{end}{after}", encoding="utf-8")
+        foot = where(measured, size)
+        Drawing(results).draw("readme", dots(rows, ["random get", "scan"], labels, foot, "Objects read a second"))
+    front.renew(saved, page)
 
 
 if __name__ == "__main__":

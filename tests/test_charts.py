@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -127,16 +128,31 @@ def test_threads_of_one_workload_are_drawn_while_the_other_is_not_measured(
     assert (tmp_path / "charts" / "threads-dark.svg").exists()
 
 
-def test_the_chart_of_the_readme_is_between_its_marks(page: Any, results: Path, tmp_path: Path) -> None:
+def test_the_table_of_the_readme_is_between_its_marks(page: Any, results: Path, tmp_path: Path) -> None:
+    labels = ("zlmdb", "sqlite3, typed columns", "diskcache")
+    save(results, "fill_read", "Fill", {50_000: {label: row({"random get": 1.0, "scan": 2.0}) for label in labels}})
     readme = tmp_path / "README.md"
     text = (DOCS.parent / "README.md").read_text(encoding="utf-8")
     readme.write_text(text, encoding="utf-8")
     page("charts").readme(results, readme)
     first = readme.read_text(encoding="utf-8")
-    assert "docs/results/readme-dark.svg" in first
+    assert "| operation | zlmdb | sqlite3 |" in first
     assert (results / "readme-dark.svg").exists()
     page("charts").readme(results, readme)
     assert readme.read_text(encoding="utf-8") == first
+
+
+def test_the_table_of_the_readme_is_that_of_the_saved_results(page: Any) -> None:
+    saved = page("saved").Saved(DOCS / "results")
+    assert page("front").markdown(saved) in (DOCS.parent / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_small_table_gives_rates_of_others_as_multiples_of_ours(page: Any, results: Path) -> None:
+    rows = {"zlmdb": row({"random get": 0.001}), "sqlite3, typed columns": row({"random get": 0.004})}
+    save(results, "fill_read", "Fill", {50_000: rows})
+    front, saved = page("front"), page("saved").Saved(results)
+    assert re.search(r"\| read one of 50,000 objects by its key \| 1\.?0*k/s \| 0\.25 \|", front.markdown(saved))
+    assert "0.25" in front.restructured(saved)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -41,6 +41,21 @@ def test_a_second_run_goes_on_where_the_first_has_ended(tmp_path: Path) -> None:
     assert "1 in their thirties, 2 logins of Ann" in done.stdout
 
 
+def test_the_output_of_the_demo_is_shown_with_its_questions() -> None:
+    [shown] = blocks("text")
+    questions = (ROOT / "zlmdb" / "demo" / "questions.py").read_text(encoding="utf-8")
+    title, call, *_ = shown.splitlines()
+    assert call in questions
+    assert title.partition("“")[0] in questions
+
+
+def test_every_picture_and_link_of_the_readme_is_absolute() -> None:
+    """A package index shows the page without the files beside it."""
+    prose = re.sub(r"^```.*?^```$", "", README, flags=re.MULTILINE | re.DOTALL)
+    targets = re.findall(r'(?:src|srcset|href)="([^"]+)"|\]\(([^)]+)\)', prose)
+    assert all("".join(target).startswith("https://") for target in targets)
+
+
 def test_there_are_two_commands_one_for_the_demo_and_one_for_the_tests() -> None:
     demo, tests = blocks("sh")
     assert demo.strip().endswith(".venv/bin/python -m zlmdb demo")

@@ -13,9 +13,10 @@ from uuid import UUID
 from .. import errors, reserved
 from ..handlers import let_through
 from ..shown import shortened
+from ..store.ended import Ended
 from ..store.ranges import keys_from, seek
 from ..store.scans import Written
-from ..store.transaction import Ended, Transaction
+from ..store.transaction import Transaction
 from . import atomic, upkeep
 from .bulkwrites import put_all
 from .compiled.indexed import kind_of
