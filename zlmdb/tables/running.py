@@ -14,7 +14,7 @@ from ..keys import TupleKey
 from ..query.explained import Plan
 from ..query.following import Followed, Node, spelled, walk
 from ..query.following.known import PLAIN as SETTLED
-from ..query.following.linked import Link
+from ..query.following.linked import Link, TableTypes
 from ..query.following.nodes import Called
 from ..query.loops import KEPT, Programs
 from ..query.ordering import checked, first_of, sliced
@@ -61,6 +61,13 @@ def programs_of(storage: Storage[Any, Any]) -> Programs:
         storage.programs.running = Running
     programs: Programs = storage.programs
     return programs
+
+
+def types_of(storage: Storage[Any, Any]) -> TableTypes:
+    """What queries of other tables know of the table of *storage*."""
+    return TableTypes(
+        programs_of(storage).following.value_type, {index.name: index.unique for index in storage.indexes}
+    )  # fmt: skip
 
 
 class Running:

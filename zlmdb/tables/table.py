@@ -643,9 +643,9 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
         """What is known of the values and keys, for queries of other tables; None if nothing is."""
         if self._txn.buffers or self._part:
             return None
-        from .running import programs_of  # late, as above
+        from .running import types_of  # late, as above
 
-        return programs_of(self._storage).following.types
+        return types_of(self._storage)
 
     # -- for selections and views ---------------------------------------------------------------------------------
 
