@@ -24,6 +24,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 import zlmdb
 from zlmdb import ForeignKey, Table
+from zlmdb.testing import kill_points
 
 KEYS = st.integers(1, 6)
 MAYBE = st.one_of(st.none(), KEYS)
@@ -297,6 +298,31 @@ def test_links_are_as_the_rules_say_after_any_program(path: Optional[str], layou
     Chosen.path, Chosen.layout = path, layout
     share = max(settings.default.max_examples // 3, 5)
     run_state_machine_as_test(Chosen, settings=settings(max_examples=share))  # type: ignore[no-untyped-call]
+
+
+def busy(path: str) -> None:
+    """A program that has written some of this before, and begins again."""
+    with zlmdb.open(path, Office) as db:
+        with db.write() as t:
+            t.people.update({1: Person(None, 2), 2: Person(1, 1), 3: Person(2)})
+            t.tasks.update({1: Task(3), 2: Task(3, 1), 3: Task(1, 3)})
+            t.notes.update({1: Note(3, 2), 2: Note(None, 3)})
+        with db.write() as t:
+            del t.people[3]
+            with suppress(zlmdb.StillLinked):
+                del t.people[1]
+            assert list(t.tasks) == [3]
+            t.notes.select().delete()
+            assert t.people.select().delete() == 2
+            assert len(t.tasks) == 0
+
+
+def test_a_program_killed_at_any_write_leaves_links_whole(tmp_path: Path) -> None:
+    path = str(tmp_path / "db")
+    for _ in kill_points(busy, path):
+        if Path(path).exists():
+            with zlmdb.open(path, Office) as db:
+                assert db.check().ok
 
 
 def test_another_process_without_the_declarations_can_break_nothing(tmp_path: Path) -> None:

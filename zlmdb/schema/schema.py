@@ -169,9 +169,9 @@ class Schema:
         cls, storage = (_storages_of(self) or {}).get(name, (None, None))
         if cls is None or cls._part or self._unit.txn.buffers:
             return None
-        from ..tables.running import programs_of  # late: few programs follow links
+        from ..tables.running import types_of  # late: few programs follow links
 
-        return programs_of(storage).following.types
+        return types_of(storage)
 
     def _undeclared(self, name: str, *, by_fields: bool = False) -> Table[Any, Any]:
         """The table *name* that the schema does not declare, from `attach.undeclared`."""

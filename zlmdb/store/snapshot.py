@@ -8,8 +8,9 @@ from types import TracebackType
 from typing import Any, Optional
 
 from .blocks import COUNTS_REFERENCES
+from .ended import CLOSED, closed
 from .pool import IN_LOOP, is_free, references
-from .transaction import CLOSED, MOST_KEPT, Transaction, closed
+from .transaction import MOST_KEPT, Transaction
 
 _get_ident = threading.get_ident
 _clock = time.monotonic

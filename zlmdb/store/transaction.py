@@ -7,9 +7,8 @@ import threading
 import time
 import warnings
 import weakref
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager, suppress
-from functools import partial
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from operator import methodcaller
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Optional
@@ -18,15 +17,16 @@ from .. import errors
 from ..handlers import let_through
 from ..log import log
 from .blocks import BlockExit, Leave, is_over
-from .catalogue import catalogue_of
-from .layout import shown_space
+from .ended import CLOSED, closed
 from .pool import IN_LOOP, is_free, references
-from .scans import Scans, Written
+from .rawrecords import RawRecords
+from .savepoints import Savepoints
+from .scans import Scans
 from .store import Store
+from .transactionstate import needs_room
 from .transactionstats import TransactionStats
 from .writerlock import Hold, is_alive
 
-_POISON = (errors.DatabaseFull, errors.DiskError, errors.CorruptDatabase, errors.Conflict, MemoryError)
 _get_ident = threading.get_ident
 _clock = time.monotonic
 _NONE, _WRITE = (None,), (True,)
@@ -36,7 +36,7 @@ MOST_KEPT = 2
 _getframe = sys._getframe  # it has no other name
 
 
-class Transaction:
+class Transaction(Savepoints, RawRecords):
     """A block that commits or aborts: ``with db.begin(write=True) as txn: ...``.
 
     The transaction begins with the block. The end of the block commits it, an exception aborts it; `commit` and `abort`
@@ -47,43 +47,7 @@ class Transaction:
     # The object may be used for one transaction after another. What is said of an end is undone step by step, each of
     # which may be done again: an interrupt can come between any two, and then `_clear` does all of them once more.
 
-    __slots__ = (
-        "__weakref__",
-        "_block",
-        "_buffers",
-        "_changes",
-        "_deferred",
-        "_dels",
-        "_edited",
-        "_era",
-        "_error",
-        "_exit",
-        "_held",
-        "_hold",
-        "_hooks",
-        "_in_with",
-        "_index_hooks",
-        "_instruction",
-        "_is_forked",
-        "_mixed",
-        "_now",
-        "_opener",
-        "_outer",
-        "_puts",
-        "_raw",
-        "_scans",
-        "_sequence",
-        "_since",
-        "_stats",
-        "_store",
-        "_tables",
-        "_thread",
-        "_timeout",
-        "_told",
-        "_unit",
-        "_views",
-        "_write",
-    )  # fmt: skip
+    __slots__ = ()
 
     PUT, DEL = 1, 2  # for programs of zlmdb <= 26
     _brief = False  # it lasts for one operation only, and nobody can forget it
@@ -278,7 +242,7 @@ class Transaction:
         if isinstance(error, Exception):
             self._forget()
             ours = self._store.engine.translate(error)
-            self._store.full = _needs_room(ours)
+            self._store.full = needs_room(ours)
             with suppress(Exception):  # it has ended, unless the error is ours
                 raw.abort()
             self._end()
@@ -414,14 +378,6 @@ class Transaction:
         if kind is None and left_open:
             raise errors.DatabaseInUse("the block ended inside a savepoint that was never left: nothing was stored")
 
-    def _leave_savepoints(self) -> int:
-        """Abort the open savepoints, the innermost first; returns their number."""
-        count = len(self._outer)
-        while self._outer:
-            self._raw.abort()
-            self._raw = self._outer.pop()
-        return count
-
     # -- what an interrupt left open ------------------------------------------------------------------------------
 
     def _left(self, block: weakref.ref[Leave]) -> None:
@@ -498,330 +454,6 @@ class Transaction:
         state = "open" if self._raw is not None else "not open"
         return f"<{'write' if self._write else 'read'} transaction of {self._store.engine.path!r}, {state}>"
 
-    # -- savepoints -----------------------------------------------------------------------------------------------
-
-    @contextmanager
-    def savepoint(self) -> Generator[Transaction, None, None]:
-        """A block inside this write transaction: an exception undoes only this block, and then continues upwards.
-
-        Savepoints can be nested. Running iterations continue after the block in which they were. Raises
-        `NestedTransaction` if the engine has no savepoints: with ``writemap=True``. The transaction then continues.
-        """
-        parent = self._engine_txn
-        self._check_write()
-        if not self._store.can_nest:
-            raise errors.NestedTransaction(
-                "there are no savepoints with writemap=True, because LMDB has no nested transactions there: use a "
-                "transaction of its own, or open the database without writemap",
-                path=self._store.engine.path,
-            )
-        self._pause()
-        children: list[Any] = []
-        counts = self._puts, self._dels, len(self._hooks)
-        try:
-            self._enter_savepoint(parent, children)
-            yield self
-            if self._raw is children[0] and self._error is None:
-                self._merge(children[0])
-            else:
-                self._leave_savepoint(parent, children, counts)
-        except BaseException as error:
-            if children and parent not in self._outer and not isinstance(error, GeneratorExit):
-                self._poison(error)  # it was merged, and says that it failed
-            self._leave_savepoint(parent, children, counts)
-            raise
-
-    def _enter_savepoint(self, parent: Any, children: list[Any]) -> None:
-        try:  # the very call that begins it appends it, so that no interrupt can come in between
-            begin = partial(self._store.environment.begin, parent=parent, write=True, buffers=self._buffers)
-            children.extend(map(begin, (None,)))
-        except BaseException as error:
-            if isinstance(error, Exception):
-                self._fail(error)
-            self._poison(error)  # an engine in Python may have begun it
-            raise
-        self._outer.append(parent)
-        self._switch(children[0])
-
-    def _merge(self, child: Any) -> None:
-        self._pause()
-        try:
-            child.commit()
-            self._switch(self._outer[-1])
-            self._outer.pop()
-        except BaseException as error:  # such as what a signal raises, after which nobody knows whether it is merged
-            self._poison(error)
-            if isinstance(error, Exception):
-                self._fail(error)
-            raise
-
-    def _leave_savepoint(self, parent: Any, children: list[Any], counts: tuple[int, int, int]) -> None:
-        """Undo the savepoint, unless it was merged or the transaction has ended. Calling this twice is allowed."""
-        if self._raw is None or not children:
-            return
-        inside = parent in self._outer
-        if inside:
-            self._pause()
-        children[0].abort()
-        if inside:
-            self._undo(counts)
-            self._switch(parent)
-            self._outer.pop()
-
-    def _pause(self) -> None:
-        """Close the cursors of scans, which live in one savepoint only; scans continue with new ones."""
-        if self._scans is not None:
-            self._scans.pause()
-
-    @contextmanager
-    def _statement(self) -> Generator[None, None, None]:
-        """A block that is undone completely if it raises; if the engine cannot undo it, the transaction is undone."""
-        if self._store.can_nest:
-            with self.savepoint():
-                yield
-            return
-        try:
-            yield
-        except Exception as error:
-            self._error = error
-            raise
-
-    def _switch(self, raw: Any) -> None:
-        self._raw = raw
-        self._changes += 1
-        for table in self._tables.values():
-            table._use(raw)
-
-    def _undo(self, counts: tuple[int, int, int]) -> None:
-        stats = self._stats
-        if stats is not None:
-            stats.puts = max(0, stats.puts + counts[0] - self._puts)  # they may have been reset meanwhile
-            stats.dels = max(0, stats.dels + counts[1] - self._dels)
-        self._puts, self._dels, hooks = counts
-        for hook in self._hooks[hooks:]:
-            hook(False)
-        del self._hooks[hooks:]
-
-    @property
-    def _begun(self) -> bool:
-        """Whether the transaction is open."""
-        return self._raw is not None
-
-    @property
-    def active(self) -> bool:
-        """Whether the transaction is open, or about to be."""
-        return self._since != 0.0
-
-    # -- for tables -----------------------------------------------------------------------------------------------
-
-    @property
-    def _engine_txn(self) -> Any:
-        """The engine's transaction. Raises `TransactionClosed` when there is none."""
-        raw = self._raw
-        if raw is None:
-            self._check_forked()
-            raise errors.TransactionClosed("the transaction is not open: use it inside its with block")
-        return raw
-
-    @property
-    def _era_now(self) -> Optional[int]:
-        """The era: what is known of indexes in one transaction holds in all of the same era. None: no era."""
-        return self._era if self._write else self._store.era_of(self._raw)
-
-    def _indexes_changed(self, by: Any, names: Sequence[str]) -> None:
-        """The catalogue's record of the indexes *names* was changed here, for the bound table *by*.
-
-        With this transaction an era ends; other bound tables of the same table read the catalogue again.
-        """
-        self._catalogue_changed()
-        for table in list(self._tables.values()):
-            if table is not by and table._name == by._name:
-                table._look_again()
-        for changed in self._index_hooks:
-            changed(by, names)
-
-    def _catalogue_changed(self) -> None:
-        """The catalogue was changed here: with this transaction an era ends."""
-        self._era = None
-
-    @property
-    def buffers(self) -> bool:
-        """Whether reads return memoryviews, which are valid inside the transaction only."""
-        return self._buffers
-
-    def _check_thread(self) -> None:
-        """Raise `WrongThread` unless this is the thread that began the transaction."""
-        if _get_ident() != self._thread:
-            raise errors.WrongThread(
-                f"this write transaction belongs to thread {self._thread}, not to this one ({_get_ident()}): "
-                f"begin one here, or hand the work to that thread"
-            )
-
-    def _check_write(self) -> None:
-        """Raise unless this thread can write: `ReadonlyDatabase`, `TransactionClosed`, `WrongThread`."""
-        if self._raw is None:
-            self._check_forked()
-        if not self._write:
-            raise errors.ReadonlyDatabase("this is a read transaction: write in db.write() or begin(write=True)")
-        if self._raw is None:
-            raise errors.TransactionClosed("the transaction is not open: use it inside its with block")
-        if _get_ident() != self._thread:
-            self._check_thread()
-
-    def _open_scans(self) -> Scans:
-        """The running scans."""
-        if self._scans is None:
-            self._scans = Scans()
-        return self._scans
-
-    def _allow_tables(self) -> None:
-        """Let tables write by their generated functions, unless a scan must be told of their writes."""
-        for table in self._tables.values():
-            table._allow()
-
-    def _handle(self, name: Optional[bytes]) -> Optional[Any]:
-        """The engine's handle of the space *name* as a 1-tuple; None if the file lacks the space.
-
-        Raises `TransactionStale` if the space was opened after this transaction began.
-        """
-        space = self._store.space(name)
-        if space is None:
-            return None
-        if space.since > self._sequence:
-            raise errors.TransactionStale(
-                f"this transaction began before {shown_space(name)} was attached or made: begin again"
-            )
-        return (space.handle,)
-
-    def _count(self, puts: int, dels: int) -> None:
-        """Count records and index entries written and deleted."""
-        self._changes += 1
-        self._puts += puts
-        self._dels += dels
-        stats = self._stats
-        if stats is not None:
-            stats.puts += puts
-            stats.dels += dels
-
-    def _translate(self, error: Exception, **details: Any) -> Exception:
-        """The error of zlmdb for an error of the engine. Poisons the transaction if nothing may be committed."""
-        ours = self._store.engine.translate(error, **details)
-        if isinstance(ours, _POISON) and self._write:
-            self._error = ours
-            self._store.full = _needs_room(ours)
-        return ours
-
-    def _fail(self, error: Exception, **details: Any) -> NoReturn:
-        """Raise the error of zlmdb for *error* of the engine, with *details* as its attributes."""
-        errors.raise_as(self._translate(error, **details), error)
-
-    def _poison(self, error: BaseException) -> None:
-        """Refuse to commit: half of a statement was written when *error* came."""
-        if self._write and self._error is None:
-            self._error = error
-
-    def _keep_view(self, data: Any) -> Any:
-        """Remember *data*, a memoryview just read, so that it is released at the end of the transaction."""
-        if not self._buffers or data is None:
-            return data
-        view = memoryview(data)  # PyPy has a buffer type of cffi's here
-        self._views.append(view)
-        return view
-
-    def _forked(self) -> None:
-        """In a forked child: leave the parent's transaction alone, and refuse every further use."""
-        self._is_forked = True
-        if self._scans is not None:
-            self._scans.fork(FORKED)
-            self._scans = None
-        for table in self._tables.values():
-            table._end(FORKED)
-        self._tables.clear()
-        self._changes += 1
-        self._raw = self._block = self._unit = None
-        self._held.clear()
-        self._since = 0.0
-        self._views.clear()
-
-    def _check_forked(self) -> None:
-        """Raise `ForkedTransaction` in a child of the process in which the transaction began."""
-        if self._is_forked:
-            forked()
-
-    # -- raw records ----------------------------------------------------------------------------------------------
-
-    def id(self) -> int:
-        """The number of the snapshot that this transaction reads, or of the one that it writes."""
-        number: int = self._engine_txn.id()
-        return number
-
-    def get(self, key: bytes) -> Any:
-        """The stored bytes of the raw *key* (slot, u16 big-endian, then the encoded key); None if there are none."""
-        raw = self._engine_txn
-        self._store.check_key(key)
-        try:
-            return self._keep_view(raw.get(key, None, self._slots()))
-        except Exception as error:
-            self._fail(error, key=key)
-
-    def put(self, key: bytes, data: bytes, overwrite: bool = True) -> bool:
-        """Store *data* under the raw *key*; returns False and stores nothing if it exists and *overwrite* is false.
-
-        Raises `EncodeError` for an empty or over-long key, `IndexNotAttached` if the table has indexes.
-        """
-        self._check_write()
-        self._store.check_key(key)
-        try:
-            self._check_raw(key)
-            self._tell(key)
-            stored: bool = self._engine_txn.put(key, data, overwrite=overwrite, db=self._slots())
-        except Exception as error:
-            self._fail(error, key=key)
-        self._count(int(stored), 0)
-        return stored
-
-    def delete(self, key: bytes) -> bool:
-        """Delete the raw *key*; returns False if there was no such record. Refused as `put` is."""
-        self._check_write()
-        self._store.check_key(key)
-        try:
-            self._check_raw(key)
-            self._tell(key)
-            deleted: bool = self._engine_txn.delete(key, db=self._slots())
-        except Exception as error:
-            self._fail(error, key=key)
-        self._count(0, int(deleted))
-        return deleted
-
-    def _check_raw(self, key: bytes) -> None:
-        """Raise `IndexNotAttached` if the file records indexes, or other followers, for the slot of *key*."""
-        store, era = self._store, self._era
-        known, guarded = store.guarded
-        if era is None or known != era:
-            guarded = catalogue_of(store).guarded(self._engine_txn)
-            store.guarded = era, guarded
-        if key[:2] in guarded:
-            raise errors.IndexNotAttached(
-                f"the raw key {key[:40]!r} is in slot {int.from_bytes(key[:2], 'big')}, and the file records "
-                f"{guarded[key[:2]]}, which a raw write would not update: write through the table or map"
-            )
-        if key[:2] == b"\0\0":  # the catalogue of a classic file
-            self._catalogue_changed()
-
-    def _tell(self, key: bytes) -> None:
-        """Tell the scans of the space of raw keys that *key* is about to be written."""
-        scans = self._scans
-        if scans is not None:
-            space = self._store.traits.slots
-            scans.pause((space,))
-            if scans.watches((space,)) and self._engine_txn.get(key, None, self._slots()) is None:
-                scans.journal.append(Written(space, key, None, key))
-
-    def _slots(self) -> Any:
-        """The handle of the space of raw keys: the main one of a classic file, else the reserved one."""
-        handle = self._handle(self._store.traits.slots)
-        return None if handle is None else handle[0]
-
 
 def committed(hooks: Sequence[Callable[[bool], object]]) -> None:
     """Call the *hooks* of a stored transaction; all of them, even if one raises."""
@@ -835,28 +467,3 @@ def committed(hooks: Sequence[Callable[[bool], object]]) -> None:
             failed = failed or error
     if failed is not None:
         raise failed
-
-
-def _needs_room(error: Exception) -> bool:
-    """Whether a larger map would have helped; errors for other limits have no size."""
-    return isinstance(error, errors.DatabaseFull) and error.size is not None
-
-
-def closed(*args: Any, **kwargs: Any) -> NoReturn:
-    """Replaces the engine's functions after the end of a transaction."""
-    raise errors.TransactionClosed("the transaction has ended: use its tables inside its with block")
-
-
-def forked(*args: Any, **kwargs: Any) -> NoReturn:
-    """Replaces the engine's functions in a forked child."""
-    raise errors.ForkedTransaction("this transaction was begun before fork(): begin one in the child process")
-
-
-class Ended:
-    """Replaces the engine's transaction in a table after the end: every use raises."""
-
-    def __init__(self, refuse: Callable[..., NoReturn]) -> None:
-        self.get = self.put = self.delete = self.drop = self.cursor = self.stat = refuse
-
-
-CLOSED, FORKED = Ended(closed), Ended(forked)

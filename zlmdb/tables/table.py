@@ -13,9 +13,10 @@ from uuid import UUID
 from .. import errors, reserved
 from ..handlers import let_through
 from ..shown import shortened
+from ..store.ended import Ended
 from ..store.ranges import keys_from, seek
 from ..store.scans import Written
-from ..store.transaction import Ended, Transaction
+from ..store.transaction import Transaction
 from . import atomic, upkeep
 from .bulkwrites import put_all
 from .compiled.indexed import kind_of
@@ -642,9 +643,9 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
         """What is known of the values and keys, for queries of other tables; None if nothing is."""
         if self._txn.buffers or self._part:
             return None
-        from .running import programs_of  # late, as above
+        from .running import types_of  # late, as above
 
-        return programs_of(self._storage).following.types
+        return types_of(self._storage)
 
     # -- for selections and views ---------------------------------------------------------------------------------
 

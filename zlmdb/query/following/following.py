@@ -215,11 +215,6 @@ class Following:
         self._lock = threading.Lock()
 
     @property
-    def types(self) -> Arguments:
-        """What is known of the value and the key of a record."""
-        return self._types
-
-    @property
     def value_type(self) -> Known:
         """What is known of the value of a record."""
         return self._types.value

@@ -1,23 +1,31 @@
 """What is seen of tables: links to their records, ``t.authors[b.author].country``.
 
 A captured schema object shows its tables, and a table shows what looks up one record. That is a `Link` in the
-expression, of which the type is known, so that what is asked of the other record is followed, too. Everything else that
-tables can do ends the way: the function is called.
+expression, of which the type is known, so that what is asked of the other record is followed, too. The way back,
+``t.books.by_author[key]``, shows only how many records there are. Everything else that tables can do ends the way: the
+function is called.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn, Optional
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Optional
 
-from .known import BOOL, SOMETHING, Known
+from .known import BOOL, INT, SOMETHING, Known
 from .nodes import Node
 from .opaque import Sight, parameter
 from .operations import Attribute, Compare, Item, Method
 from .sight import Seen, node_of
 
 if TYPE_CHECKING:
-    from .following import Arguments
     from .session import Session
+
+
+class TableTypes(NamedTuple):
+    """What is known of a table: its values, and of each index by name, whether it is unique."""
+
+    value: Known
+    indexes: Mapping[str, bool]
 
 
 class Link(Item):
@@ -43,18 +51,20 @@ class Tables(Sight):
         return self._blocked("the truth")
 
 
-def table(session: Session, slot: int, types: Arguments) -> Records:
+def table(session: Session, slot: int, types: TableTypes) -> Records:
     """What is seen of a table that was captured itself."""
     return Records(session, parameter(session, slot, SOMETHING, settled=False), types)
 
 
-class Records(Seen):
-    """A table, in the place of which *node* stands: single records are looked up in it."""
+class _Rows(Seen):
+    """Something of a table, in the place of which *node* stands. Whatever is not said below ends the way."""
 
-    __slots__ = ("_node", "_session", "_types")
+    __slots__ = ("_node", "_session")
 
-    def __init__(self, session: Session, node: Node, types: Arguments) -> None:
-        self._session, self._node, self._types = session, node, types
+    _noun = ""
+
+    def __init__(self, session: Session, node: Node) -> None:
+        self._session, self._node = session, node
 
     def node(self) -> Node:
         return self._node
@@ -63,23 +73,13 @@ class Records(Seen):
         return None
 
     def __getitem__(self, key: Any) -> Any:
-        session = self._session
-        return session.recorded(session.nodes.make(Link, self._node, node_of(session, key), True, self._types.value))
+        return self._blocked("an item")
 
     def __contains__(self, key: Any) -> bool:
-        session = self._session
-        return session.truth(session.nodes.make(Compare, "in", node_of(session, key), self._node, True, BOOL))
-
-    def get(self, *arguments: Any) -> Any:
-        """The record of a key, or None."""
-        session = self._session
-        if len(arguments) != 1:
-            return self._blocked("get() with a default")
-        given = (node_of(session, arguments[0]),)
-        return session.recorded(session.nodes.make(Method, self._node, "get", given, (), True, _or_none(self._types)))
+        return self._blocked("searching")
 
     def _blocked(self, what: str) -> NoReturn:
-        self._session.block(f"{what} of {self._node!r}, which is a table")
+        self._session.block(f"{what} of {self._node!r}, which is {self._noun}")
 
     def __getattr__(self, name: str) -> Any:
         return self._blocked(f"attribute {name}")
@@ -109,7 +109,86 @@ class Records(Seen):
         return self._blocked("hash()")
 
 
-def _or_none(types: Arguments) -> Known:
+class Records(_Rows):
+    """A table: single records are looked up in it."""
+
+    __slots__ = ("_types",)
+
+    _noun = "a table"
+
+    def __init__(self, session: Session, node: Node, types: TableTypes) -> None:
+        super().__init__(session, node)
+        self._types = types
+
+    def __getattr__(self, name: str) -> Any:
+        session, unique = self._session, self._types.indexes.get(name)
+        if unique is None:
+            return self._blocked(f"attribute {name}")
+        node = session.nodes.make(Attribute, self._node, name, True, SOMETHING)
+        return Index(session, node, self._types if unique else None)
+
+    def __getitem__(self, key: Any) -> Any:
+        session = self._session
+        return session.recorded(session.nodes.make(Link, self._node, node_of(session, key), True, self._types.value))
+
+    def __contains__(self, key: Any) -> bool:
+        return _contained(self._session, key, self._node)
+
+    def get(self, *arguments: Any) -> Any:
+        """The record of a key, or None."""
+        session = self._session
+        if len(arguments) != 1:
+            return self._blocked("get() with a default")
+        given = (node_of(session, arguments[0]),)
+        return session.recorded(session.nodes.make(Method, self._node, "get", given, (), True, _or_none(self._types)))
+
+
+class Index(_Rows):
+    """An index of a table; of a unique one the *types* of the records are known."""
+
+    __slots__ = ("_types",)
+
+    _noun = "an index"
+
+    def __init__(self, session: Session, node: Node, types: Optional[TableTypes]) -> None:
+        super().__init__(session, node)
+        self._types = types
+
+    def __getitem__(self, key: Any) -> Any:
+        session, types = self._session, self._types
+        known = SOMETHING if types is None else types.value
+        node = session.nodes.make(Item, self._node, node_of(session, key), True, known)
+        return Referring(session, node) if types is None else session.recorded(node)
+
+    def __contains__(self, key: Any) -> bool:
+        return _contained(self._session, key, self._node)
+
+
+class Referring(_Rows):
+    """The records that have one key in an index: whether there are any, and how many."""
+
+    __slots__ = ()
+
+    _noun = "a selection"
+
+    def __init__(self, session: Session, node: Node) -> None:
+        super().__init__(session, node)
+        session.current().raising.append(node)
+
+    def count(self) -> Any:
+        """How many there are."""
+        session = self._session
+        return session.recorded(session.nodes.make(Method, self._node, "count", (), (), True, INT))
+
+    def __bool__(self) -> bool:
+        return self._session.truth(self._node)
+
+
+def _contained(session: Session, key: Any, holder: Node) -> bool:
+    return session.truth(session.nodes.make(Compare, "in", node_of(session, key), holder, True, BOOL))
+
+
+def _or_none(types: TableTypes) -> Known:
     """What is known of a record that may not be there."""
     value = types.value
     annotation: Any = value.annotation

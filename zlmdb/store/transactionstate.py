@@ -1,0 +1,236 @@
+"""What a transaction is made of, and what its parts and its tables ask of it."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn, Optional
+
+from .. import errors
+from .blocks import Leave
+from .ended import FORKED, forked
+from .layout import shown_space
+from .scans import Scans
+from .store import Store
+from .transactionstats import TransactionStats
+from .writerlock import Hold
+
+_POISON = (errors.DatabaseFull, errors.DiskError, errors.CorruptDatabase, errors.Conflict, MemoryError)
+_get_ident = threading.get_ident
+
+
+class TransactionState:
+    """The state of a `Transaction`. The transaction itself begins and ends it; see there for what each part is."""
+
+    __slots__ = (
+        "__weakref__",
+        "_block",
+        "_buffers",
+        "_changes",
+        "_deferred",
+        "_dels",
+        "_edited",
+        "_era",
+        "_error",
+        "_exit",
+        "_held",
+        "_hold",
+        "_hooks",
+        "_in_with",
+        "_index_hooks",
+        "_instruction",
+        "_is_forked",
+        "_mixed",
+        "_now",
+        "_opener",
+        "_outer",
+        "_puts",
+        "_raw",
+        "_scans",
+        "_sequence",
+        "_since",
+        "_stats",
+        "_store",
+        "_tables",
+        "_thread",
+        "_timeout",
+        "_told",
+        "_unit",
+        "_views",
+        "_write",
+    )  # fmt: skip
+
+    _block: Optional[weakref.ref[Leave]]
+    _buffers: bool
+    _changes: int
+    _dels: int
+    _era: Optional[int]
+    _error: Optional[BaseException]
+    _held: list[Any]
+    _hold: Optional[Hold]
+    _hooks: list[Callable[[bool], object]]
+    _index_hooks: list[Callable[[Any, Sequence[str]], object]]
+    _is_forked: bool
+    _outer: list[Any]
+    _puts: int
+    _raw: Any
+    _scans: Optional[Scans]
+    _sequence: int
+    _since: float
+    _stats: Optional[TransactionStats]
+    _store: Store
+    _tables: dict[Any, Any]
+    _thread: int
+    _unit: Any
+    _views: list[memoryview]
+    _write: bool
+
+    @property
+    def _begun(self) -> bool:
+        """Whether the transaction is open."""
+        return self._raw is not None
+
+    @property
+    def active(self) -> bool:
+        """Whether the transaction is open, or about to be."""
+        return self._since != 0.0
+
+    @property
+    def _engine_txn(self) -> Any:
+        """The engine's transaction. Raises `TransactionClosed` when there is none."""
+        raw = self._raw
+        if raw is None:
+            self._check_forked()
+            raise errors.TransactionClosed("the transaction is not open: use it inside its with block")
+        return raw
+
+    @property
+    def _era_now(self) -> Optional[int]:
+        """The era: what is known of indexes in one transaction holds in all of the same era. None: no era."""
+        return self._era if self._write else self._store.era_of(self._raw)
+
+    def _indexes_changed(self, by: Any, names: Sequence[str]) -> None:
+        """The catalogue's record of the indexes *names* was changed here, for the bound table *by*.
+
+        With this transaction an era ends; other bound tables of the same table read the catalogue again.
+        """
+        self._catalogue_changed()
+        for table in list(self._tables.values()):
+            if table is not by and table._name == by._name:
+                table._look_again()
+        for changed in self._index_hooks:
+            changed(by, names)
+
+    def _catalogue_changed(self) -> None:
+        """The catalogue was changed here: with this transaction an era ends."""
+        self._era = None
+
+    @property
+    def buffers(self) -> bool:
+        """Whether reads return memoryviews, which are valid inside the transaction only."""
+        return self._buffers
+
+    def _check_thread(self) -> None:
+        """Raise `WrongThread` unless this is the thread that began the transaction."""
+        if _get_ident() != self._thread:
+            raise errors.WrongThread(
+                f"this write transaction belongs to thread {self._thread}, not to this one ({_get_ident()}): "
+                f"begin one here, or hand the work to that thread"
+            )
+
+    def _check_write(self) -> None:
+        """Raise unless this thread can write: `ReadonlyDatabase`, `TransactionClosed`, `WrongThread`."""
+        if self._raw is None:
+            self._check_forked()
+        if not self._write:
+            raise errors.ReadonlyDatabase("this is a read transaction: write in db.write() or begin(write=True)")
+        if self._raw is None:
+            raise errors.TransactionClosed("the transaction is not open: use it inside its with block")
+        if _get_ident() != self._thread:
+            self._check_thread()
+
+    def _open_scans(self) -> Scans:
+        """The running scans."""
+        if self._scans is None:
+            self._scans = Scans()
+        return self._scans
+
+    def _allow_tables(self) -> None:
+        """Let tables write by their generated functions, unless a scan must be told of their writes."""
+        for table in self._tables.values():
+            table._allow()
+
+    def _handle(self, name: Optional[bytes]) -> Optional[Any]:
+        """The engine's handle of the space *name* as a 1-tuple; None if the file lacks the space.
+
+        Raises `TransactionStale` if the space was opened after this transaction began.
+        """
+        space = self._store.space(name)
+        if space is None:
+            return None
+        if space.since > self._sequence:
+            raise errors.TransactionStale(
+                f"this transaction began before {shown_space(name)} was attached or made: begin again"
+            )
+        return (space.handle,)
+
+    def _count(self, puts: int, dels: int) -> None:
+        """Count records and index entries written and deleted."""
+        self._changes += 1
+        self._puts += puts
+        self._dels += dels
+        stats = self._stats
+        if stats is not None:
+            stats.puts += puts
+            stats.dels += dels
+
+    def _translate(self, error: Exception, **details: Any) -> Exception:
+        """The error of zlmdb for an error of the engine. Poisons the transaction if nothing may be committed."""
+        ours = self._store.engine.translate(error, **details)
+        if isinstance(ours, _POISON) and self._write:
+            self._error = ours
+            self._store.full = needs_room(ours)
+        return ours
+
+    def _fail(self, error: Exception, **details: Any) -> NoReturn:
+        """Raise the error of zlmdb for *error* of the engine, with *details* as its attributes."""
+        errors.raise_as(self._translate(error, **details), error)
+
+    def _poison(self, error: BaseException) -> None:
+        """Refuse to commit: half of a statement was written when *error* came."""
+        if self._write and self._error is None:
+            self._error = error
+
+    def _keep_view(self, data: Any) -> Any:
+        """Remember *data*, a memoryview just read, so that it is released at the end of the transaction."""
+        if not self._buffers or data is None:
+            return data
+        view = memoryview(data)  # PyPy has a buffer type of cffi's here
+        self._views.append(view)
+        return view
+
+    def _forked(self) -> None:
+        """In a forked child: leave the parent's transaction alone, and refuse every further use."""
+        self._is_forked = True
+        if self._scans is not None:
+            self._scans.fork(FORKED)
+            self._scans = None
+        for table in self._tables.values():
+            table._end(FORKED)
+        self._tables.clear()
+        self._changes += 1
+        self._raw = self._block = self._unit = None
+        self._held.clear()
+        self._since = 0.0
+        self._views.clear()
+
+    def _check_forked(self) -> None:
+        """Raise `ForkedTransaction` in a child of the process in which the transaction began."""
+        if self._is_forked:
+            forked()
+
+
+def needs_room(error: Exception) -> bool:
+    """Whether a larger map would have helped; errors for other limits have no size."""
+    return isinstance(error, errors.DatabaseFull) and error.size is not None
