@@ -10,7 +10,6 @@ import uuid
 from typing import Any
 
 import numpy as np
-
 import zlmdb
 
 U = uuid.UUID
