@@ -536,6 +536,7 @@ with zlmdb.Cache(sys.argv[1]) as cache:
 """
 
 
+@pytest.mark.once  # processes take a while to start on PyPy
 def test_processes_that_ask_at_once_compute_once(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": ROOT}
     command = [sys.executable, "-c", PROCESS, str(tmp_path)]
@@ -595,6 +596,7 @@ def test_a_cache_survives_its_processes_and_a_boot_after_a_clean_end(
 DIES = "import os, sys, zlmdb; cache = zlmdb.Cache(sys.argv[1]); cache['b'] = 2; os._exit(0)"
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("keep", [False, True])
 def test_after_a_boot_that_interrupted_it_a_cache_is_empty(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keep: bool

@@ -266,6 +266,9 @@ def test_a_consumer_goes_on_after_what_it_acknowledged(db: Any) -> None:
             db.changes(Users, consumer="new").acknowledge(wrong)
     with pytest.raises(ValueError, match="named consumer"):
         db.changes(Users).acknowledge(3)
+    for name in ("", "x" * 256):
+        with pytest.raises(ValueError, match="1 to 255 bytes"):
+            db.changes(Users, consumer=name)
 
 
 def test_a_second_table_and_the_acknowledgement_are_one_transaction(db: Any) -> None:
@@ -525,6 +528,32 @@ def test_the_classic_layout_has_no_feeds(tmp_path: Path) -> None:
         assert t.users[1] == User("ann")
         with pytest.raises(zlmdb.SchemaMismatch, match="no change feed"):
             db.changes(Users)
+
+
+def test_files_of_other_programs_have_no_feeds(tmp_path: Path) -> None:
+    class Logs(zlmdb.Table[bytes, bytes], feed=True):
+        pass
+
+    class Raw(zlmdb.Schema):
+        logs: Logs
+
+    with lmdb.open(str(tmp_path), max_dbs=2) as env:
+        env.open_db(b"logs")
+    with pytest.raises(zlmdb.SchemaMismatch, match="another program"):
+        zlmdb.open(tmp_path, Raw, layout="raw")
+
+
+def test_operations_without_a_block_and_tables_made_at_run_time_are_recorded(db: Any) -> None:
+    class Logs(zlmdb.Table[int, str], feed=True):
+        pass
+
+    db.auto.users[1] = User("ann")
+    db.auto.users.pop(1)
+    assert [one.kind for one in db.changes(Users)] == ["put", "delete"]
+    logs = db.table("logs", Logs)
+    with db.write() as t:
+        t[logs][1] = "one"
+    assert [one.new for one in db.changes(logs)] == ["one"]
 
 
 # -- files ----------------------------------------------------------------------------------------------------------

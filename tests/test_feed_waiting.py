@@ -125,6 +125,24 @@ def test_waiting_in_a_write_transaction_is_refused(db: Any) -> None:
         assert list(db.changes(Users)) == []
 
 
+def test_closing_the_database_ends_the_waits(db: Any) -> None:
+    changes = db.changes(Users, timeout=None)
+    ended: list[Any] = []
+
+    def wait() -> None:
+        try:
+            changes.take()
+        except zlmdb.DatabaseClosed as error:
+            ended.append(error)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    time.sleep(0.05)
+    db.close()
+    thread.join(4)
+    assert len(ended) == 1
+
+
 def waiting(path: Any) -> list[str]:
     directory = os.path.join(path, "data.mdb-waiting")
     return os.listdir(directory) if os.path.isdir(directory) else []

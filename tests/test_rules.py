@@ -54,6 +54,7 @@ ROWS = [
     ["tables.storage"],
     ["tables.compiled.points", "tables.indexstorage", "tables.ranged"],
     ["tables.indexfacts", "tables.indexkinds.elements", "tables.indexkinds.fieldtexts", "tables.indexkinds.partial"],
+    ["tables.covered", "tables.indexkinds.carrying"],
     ["tables.scan"],
     ["tables.picked"],
     ["tables.running", "tables.semijoins"],
@@ -129,6 +130,7 @@ LATE: dict[tuple[str, str], str] = {
     ("tables.links", "tables.table"): "annotations: a link is of two tables",
     ("tables.foreignkey", "tables.table"): "annotations: a link is a descriptor on a table",
     ("tables.removal", "tables.table"): "annotations: it deletes from tables",
+    ("tables.covered", "tables.table"): "annotations: entries are of a table",
     ("tables.indexview", "tables.indexkinds.elementview"): "few programs have an index of elements",
     ("tables.indexkinds.elementview", "tables.table"): "annotations: a selection is of a table",
 }

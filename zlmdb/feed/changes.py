@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, TypeVar, Uni
 from .. import errors
 from ..schema.attach import tables, undeclared
 from ..schema.schema import Schema
+from ..shown import shortened
 from ..store.catalogue import catalogue_of
 from ..store.transaction import Transaction
 from ..tables.storage import Storage
@@ -31,6 +32,7 @@ R = TypeVar("R")
 
 _PAGE = 256  # changes that are read at once
 _PAGE_BYTES = 4 << 20
+_LONGEST_NAME = 255  # bytes
 
 
 class Changes(Generic[K, V]):
@@ -276,8 +278,8 @@ class Changes(Generic[K, V]):
 
     def _registered(self, consumer: str, after: Optional[int]) -> int:
         """The position of the consumer, which is entered after *after* if the file does not know it."""
-        if not consumer:
-            raise ValueError("consumer='': give it a name")
+        if not 0 < len(consumer.encode()) <= _LONGEST_NAME:
+            raise ValueError(f"consumer={shortened(consumer)}: expected a name of 1 to {_LONGEST_NAME} bytes")
         known = self._read(lambda raw, handle: log.position(raw, handle, consumer))
         if known is not None:
             return known

@@ -113,7 +113,8 @@ class _Pipe:
 
     def __init__(self, directory: str, topic: int, like: os.stat_result, parent: os.stat_result) -> None:
         self._directory = directory
-        name = f"{topic}.{os.getpid()}.{next(_numbers)}"
+        # A process may have the number of another one, in a container of its own.
+        name = f"{topic}.{os.getpid()}.{next(_numbers)}.{os.urandom(4).hex()}"
         self.path = os.path.join(directory, name)
         unfinished = os.path.join(directory, f".{name}")
         self._fds: list[int] = []

@@ -31,6 +31,12 @@ def attach_raw(store: Store, declarations: Sequence[Declaration]) -> list[Storag
                 f"another program does not have: declare the table without it, or adopt the file first, db.adopt()",
                 table=declared.name,
             )
+        if declared.feed is not None:
+            raise errors.SchemaMismatch(
+                f"table {declared.name!r} declares a change feed, which a file of another program does not have: "
+                f"declare the table without it, or adopt the file first, db.adopt()",
+                table=declared.name,
+            )
     with store.reading() as txn:
         names = RawCatalogue(store).read(txn)
     store.open_spaces([space_of(name) for name in names])  # all: none can be opened inside a transaction

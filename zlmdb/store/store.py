@@ -728,6 +728,8 @@ class Store:
             env.close()
             self.engine.closed()
             self.writer.close()
+        for feed in self.feeds.values():
+            feed.bell.ring()  # who waits for a change finds that the database is closed
         _stores.discard(self)
 
     def in_child(self) -> None:
