@@ -27,9 +27,10 @@ from zlmdb.store.blocks import COUNTS_REFERENCES
 
 from .interrupts import INTERRUPTS, Interrupt, interrupting, traces_instructions
 
-LIFE = {
-    module.__file__ for module in (auto, blocks, database, gate, pool, schema, snapshot, store, transaction, writerlock)
-}
+MODULES = (
+    auto, blocks, database, gate, pool, savepoints, schema, snapshot, store, transaction, transactionstate, writerlock,
+)  # fmt: skip
+LIFE = {module.__file__ for module in MODULES}
 
 counts_references = pytest.mark.skipif(
     not COUNTS_REFERENCES, reason="this interpreter counts no references, so that nothing is used again"
