@@ -180,7 +180,7 @@ def test_values_and_keys_are_typed(tmp_path: Path) -> None:
         with pytest.raises(TypeError, match="keys are texts"):
             users.memoize()
     with pytest.raises(zlmdb.SchemaMismatch, match="has values of type msgpack, not pickle"):
-        zlmdb.Cache(tmp_path, UUID, zlmdb.Pickle[Any])
+        zlmdb.Cache(tmp_path, UUID, zlmdb.Pickle)
     with pytest.raises(zlmdb.SchemaMismatch):
         zlmdb.Cache(tmp_path, int, User)
 
@@ -196,7 +196,7 @@ def test_values_and_keys_are_typed(tmp_path: Path) -> None:
 def test_values_are_pickled_only_on_request(memory: zlmdb.Cache[str, Any]) -> None:
     with pytest.raises(zlmdb.EncodeError):
         memory["a"] = {1, 2}
-    with zlmdb.Cache(None, str, zlmdb.Pickle[Any]) as pickled:
+    with zlmdb.Cache(None, str, zlmdb.Pickle) as pickled:
         pickled["a"] = {1, (2, 3)}
         assert pickled["a"] == {1, (2, 3)}
 
