@@ -113,7 +113,6 @@ LATE: dict[tuple[str, str], str] = {
     ("tables.selection", "tables.changing"): "many programs change no selections",
     ("tables.selection", "tables.grouped"): "many programs group nothing",
     ("tables.selection", "tables.paging"): "many programs have no pages",
-    ("tables.grouped", "tables.changing"): "many programs change no groups",
     ("tables.changing", "tables.table"): "annotations: it writes to a table",
     ("tables.atomic", "tables.table"): "annotations: it writes to a table",
     ("tables.grouped", "tables.table"): "annotations: a group is of a table",

@@ -82,7 +82,7 @@ def aggregated(selection: Selection[Any, Any], by: Followed, into: Callable[[Any
 
 def _plain(found: Any) -> Any:
     """*found*, unless a part of it is a group or its rows, which may be asked for anything later."""
-    kind = type(found)
+    kind: Any = type(found)
     if kind in (tuple, list, set):
         for one in found:
             _plain(one)
