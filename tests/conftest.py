@@ -91,7 +91,7 @@ def check_indexes() -> Callable[..., None]:
                 primary = table._storage.key.encode(key)
                 for entry in storage.entries(value, primary, stored=True):
                     assert entry not in expected, f"two records under one entry of {place.name}"
-                    expected[entry] = storage.owned(key, primary)
+                    expected[entry] = storage.entry_value(value, key, primary)
             cursor = table._cursor(handle)
             rows = cursor.iternext() if cursor.set_range(place.lower or b"\0") else ()
             actual = {bytes(key): bytes(data) for key, data in rows if bytes(key) < place.upper}

@@ -42,6 +42,7 @@ class Kind(NamedTuple):
     asks: tuple[Callable[..., Any], ...]
     orders: tuple[Callable[..., Any], ...] = ()
     never: tuple[Callable[..., Any], ...] = ()
+    never_orders: tuple[Callable[..., Any], ...] = ()
 
 
 KINDS = [
@@ -214,6 +215,7 @@ KINDS = [
         ),
         orders=(lambda r: desc(r.price),),
         never=(lambda r: -r.price == 1,),
+        never_orders=(lambda r: r.price,),
     ),
     Kind(
         "descending text between others",
@@ -228,10 +230,23 @@ KINDS = [
             lambda r: r.state == "open" and r.name == "" and r.price >= 1,
         ),
         orders=(lambda r: (r.state, desc(r.name), desc(r.price)),),
+        never_orders=(lambda r: (desc(r.state), r.name, r.price), lambda r: (r.state, desc(r.name), r.price)),
+    ),
+    Kind(
+        "carrying",
+        lambda: zlmdb.Index[int]("price", carries=("name", "tags", "due")),
+        (lambda r: r.price == 1, lambda r: r.price > 1 and r.name == "a" and "a" in r.tags),
+        orders=(lambda r: r.price,),
+        never=(lambda r: r.name == "a",),
+    ),
+    Kind(
+        "partial, descending and carrying",
+        lambda: zlmdb.Index("name", desc("price"), where=lambda r: r.marks is None, carries=("marks", "state")),
+        (lambda r: r.marks is None and r.name == "a", lambda r: r.marks is None),
+        orders=(),
+        never=(lambda r: r.name == "a",),
     ),
 ]
-
-NOT_ORDERS = (lambda r: r.price, lambda r: (desc(r.state), r.name, r.price), lambda r: (r.state, desc(r.name), r.price))
 
 
 def odd(row: Row) -> bool:

@@ -180,7 +180,7 @@ def test_values_and_keys_are_typed(tmp_path: Path) -> None:
         with pytest.raises(TypeError, match="keys are texts"):
             users.memoize()
     with pytest.raises(zlmdb.SchemaMismatch, match="has values of type msgpack, not pickle"):
-        zlmdb.Cache(tmp_path, UUID, zlmdb.Pickle[Any])
+        zlmdb.Cache(tmp_path, UUID, zlmdb.Pickle)
     with pytest.raises(zlmdb.SchemaMismatch):
         zlmdb.Cache(tmp_path, int, User)
 
@@ -196,7 +196,7 @@ def test_values_and_keys_are_typed(tmp_path: Path) -> None:
 def test_values_are_pickled_only_on_request(memory: zlmdb.Cache[str, Any]) -> None:
     with pytest.raises(zlmdb.EncodeError):
         memory["a"] = {1, 2}
-    with zlmdb.Cache(None, str, zlmdb.Pickle[Any]) as pickled:
+    with zlmdb.Cache(None, str, zlmdb.Pickle) as pickled:
         pickled["a"] = {1, (2, 3)}
         assert pickled["a"] == {1, (2, 3)}
 
@@ -536,6 +536,7 @@ with zlmdb.Cache(sys.argv[1]) as cache:
 """
 
 
+@pytest.mark.once  # processes take a while to start on PyPy
 def test_processes_that_ask_at_once_compute_once(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": ROOT}
     command = [sys.executable, "-c", PROCESS, str(tmp_path)]
@@ -595,6 +596,7 @@ def test_a_cache_survives_its_processes_and_a_boot_after_a_clean_end(
 DIES = "import os, sys, zlmdb; cache = zlmdb.Cache(sys.argv[1]); cache['b'] = 2; os._exit(0)"
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("keep", [False, True])
 def test_after_a_boot_that_interrupted_it_a_cache_is_empty(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keep: bool

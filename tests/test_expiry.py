@@ -489,3 +489,31 @@ def test_what_has_expired_is_absent_for_links_and_swept_with_what_it_entails() -
             del t.holds[1]
         assert db.sweep() == 1
         assert db.check().ok
+
+
+# -- the change feed ----------------------------------------------------------------------------------------------
+
+
+class Followed(zlmdb.Table[str, Session], expires="until", feed=True): ...
+
+
+class Feeding(zlmdb.Schema):
+    sessions: Followed
+
+
+def test_what_is_swept_is_a_change() -> None:
+    NOW[0] = 1000.0
+    with zlmdb.open(None, Feeding) as db:
+        db.clock = lambda: NOW[0]
+        with db.write() as t:
+            t.sessions.update(a=Session("a", 1001.0), b=Session("b", 1001.0), c=Session("c"))
+        NOW[0] = 1002.0
+        with db.write() as t:
+            t.sessions["a"] = Session("new")
+        assert db.sweep() == 0  # the write has deleted the other one
+        found = [(change.key, change.old and change.old.user, change.new and change.new.user)
+                 for change in db.changes("sessions", timeout=0)]  # fmt: skip
+        assert found == [
+            ("a", None, "a"), ("b", None, "b"), ("c", None, "c"),
+            ("a", "a", None), ("a", None, "new"), ("b", "b", None),
+        ]  # fmt: skip

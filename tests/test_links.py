@@ -812,3 +812,126 @@ def test_tables_without_links_have_no_followers_and_keep_their_generated_functio
         storage = t.people._storage
         assert (storage.followers, storage.referrers) == ((), ())
         assert type(t.people).__delitem__ is not Table.__delitem__
+
+
+# -- with records that expire ------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Guest:
+    name: str
+    until: Optional[float] = None
+
+
+@dataclass
+class Visit:
+    guest: int
+    until: Optional[float] = None
+
+
+class Guests(Table[int, Guest], expires="until"):
+    pass
+
+
+class Visits(Table[int, Visit], expires="until"):
+    by_guest = ForeignKey[Guests]("guest")
+
+
+class Hotel(zlmdb.Schema):
+    guests: Guests
+    visits: Visits
+
+
+def test_expired_records_neither_hinder_a_deletion_nor_stay_behind_it() -> None:
+    now = 1000.0
+    with zlmdb.open(None, Hotel) as db:
+        db.clock = lambda: now
+        with db.write() as t:
+            t.guests.update({1: Guest("ann"), 2: Guest("bob"), 3: Guest("cid", 1010)})
+            t.visits.update({1: Visit(1, 1010), 2: Visit(2, 1010), 3: Visit(2), 4: Visit(3)})
+        now = 1020.0
+        with db.write() as t:
+            with pytest.raises(zlmdb.StillLinked, match="the record 3 of 'visits'"):
+                del t.guests[2]
+            del t.guests[1]
+            with pytest.raises(zlmdb.DanglingLink):
+                t.visits[5] = Visit(3)
+        assert db.check().ok
+        with db.write() as t:
+            del t.visits[3]
+            del t.visits[4]
+            t.guests.clear()
+            assert list(t.guests) == []
+        assert db.check().ok
+
+
+def test_an_expired_record_stays_in_the_file_while_others_refer_to_it() -> None:
+    now = 1000.0
+    with zlmdb.open(None, Hotel) as db:
+        db.clock = lambda: now
+        with db.write() as t:
+            t.guests[1] = Guest("ann", 1010)
+            t.visits[1] = Visit(1)
+        now = 1020.0
+        db.sweep()
+        with db.write() as t:
+            assert 1 not in t.guests
+            t.visits[1] = Visit(1, 3000)
+        assert db.check().ok
+        with db.write() as t:
+            del t.visits[1]
+        db.sweep()
+        assert db.check().ok
+
+
+class FedTasks(Table[int, Task], name="tasks", feed=True):
+    by_owner = ForeignKey["People"]("owner", on_delete="cascade")
+
+
+class FedPeople(People, name="people", feed=True):
+    pass
+
+
+class Fed(zlmdb.Schema):
+    people: FedPeople
+    tasks: FedTasks
+
+
+def test_a_feed_tells_what_a_deletion_entails_in_each_table() -> None:
+    with zlmdb.open(None, Fed) as db:
+        with db.write() as t:
+            t.people.update({1: Person("ann"), 2: Person("bob", boss=1)})
+            t.tasks.update({1: Task(1), 2: Task(2)})
+            del t.people[1]
+            with pytest.raises(zlmdb.DanglingLink):
+                t.tasks[3] = Task(1)
+        people = [(one.kind, one.key, one.new) for one in db.changes(FedPeople)]
+        assert people[2:] == [("put", 2, Person("bob")), ("delete", 1, None)]
+        assert [(one.kind, one.key) for one in db.changes(FedTasks)] == [("put", 1), ("put", 2), ("delete", 1)]
+
+
+def test_a_renamed_table_keeps_its_links(tmp_path: Path) -> None:
+    class Staff(Table[int, Person], name="staff", was="people"):
+        by_boss = ForeignKey["Staff"]("boss", on_delete="set_none")
+        by_twin = ForeignKey["Staff"]("twin", deferred=True)
+
+    class Jobs(Table[int, Task], name="jobs", was="tasks"):
+        by_owner = ForeignKey["Staff"]("owner", on_delete="cascade")
+        by_parent = ForeignKey["Jobs"]("parent", on_delete="cascade")
+
+    class Renamed(zlmdb.Schema):
+        staff: Staff
+        jobs: Jobs
+
+    with zlmdb.open(tmp_path / "db", Targets) as db, db.write() as t:
+        t.people.update({1: Person("ann"), 2: Person("bob", boss=1)})
+        t.tasks.update({1: Task(1), 2: Task(2, 1), 3: Task(2)})
+    with zlmdb.open(tmp_path / "db", Renamed) as new:
+        with new.write() as u:
+            with pytest.raises(zlmdb.DanglingLink):
+                u.jobs[4] = Task(7)
+            del u.staff[1]
+            assert (dict(u.staff), list(u.jobs)) == ({2: Person("bob")}, [3])
+        assert new.check().ok
+    with pytest.raises(zlmdb.SchemaMismatch):
+        zlmdb.open(tmp_path / "db", Targets)

@@ -363,6 +363,42 @@ def test_tasks_wait_and_a_cancelled_one_leaves_no_job_behind(memory: zlmdb.Datab
         assert sizes(t.words) == (0, 1, 0, 0)
 
 
+WAITS = """
+import sys, time, zlmdb
+from tests.test_queue import Disk
+db = zlmdb.open(sys.argv[1], Disk, durability="none")
+worker = zlmdb.Worker(db, lambda t: t.jobs)
+print("ready", flush=True)
+while True:
+    lease = worker.get()
+    print(lease.body, flush=True)
+    worker.done(lease)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_worker_of_another_process_is_woken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "db"
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
+    with zlmdb.open(path, Disk, durability="none") as db:
+        command = [sys.executable, "-c", WAITS, str(path)]
+        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+            try:
+                assert process.stdout is not None
+                assert process.stdout.readline() == "ready\n"
+                while not list(tmp_path.glob("db/*-waiting/[0-9]*")):
+                    time.sleep(0.005)
+                for number in range(5):
+                    time.sleep(0.02)
+                    began = time.monotonic()
+                    with db.write() as t:
+                        t.jobs.put(number)
+                    assert process.stdout.readline() == f"{number}\n"
+                    assert time.monotonic() - began < 2.5  # it would look again after 5 seconds
+            finally:
+                process.kill()
+
+
 KILLED = """
 import sys, zlmdb
 from tests.test_queue import Disk

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Optional, TypeVar
 from uuid import UUID
+from weakref import WeakKeyDictionary
 
 from . import Selection, Table, errors, keys
-from .bell import Bell
+from .feed.doorbell import Doorbell
 
 T = TypeVar("T")
 
@@ -20,6 +21,7 @@ _READY, _DELAYED, _LEASED, _DEAD = range(4)
 _SECOND = 1_000_000
 _AT_ONCE = 1000  # jobs whose delay or lease is over and that one claim makes ready
 _LONGEST = 3600.0
+_bells: WeakKeyDictionary[Any, Doorbell] = WeakKeyDictionary()  # by the storage of the queue
 _new_id = keys.key_codec(UUID).new_key
 
 
@@ -86,7 +88,6 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
     _attempts: ClassVar[int] = 5
     _backoff: ClassVar[float] = 1.0
     _clock: ClassVar[tuple[Callable[[], float]]] = (time.time,)  # in a tuple it is no method
-    _bell: ClassVar[Bell] = Bell()
 
     def __init_subclass__(
         cls,
@@ -108,13 +109,11 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
             cls._backoff = _checked("backoff", backoff)
         if clock is not None:
             cls._clock = (clock,)
-        if "_plain" not in vars(cls):  # else it was made for one file, of a class that has this
-            cls._bell = Bell()
 
     def put(self, body: T, /, *, priority: int = 0, delay: float = 0) -> UUID:
         """Add a job, and return its id. It can be claimed when *delay* seconds have passed.
 
-        The commit wakes the workers of this process that wait for the queue.
+        The commit wakes the workers that wait for the queue, in all processes.
         """
         _checked("delay", delay)
         id: UUID = _new_id(None)
@@ -218,6 +217,16 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
         times = [key[1] for key in first if key is not None]
         return max(min(times) - self._now(), 0) / _SECOND if times else None
 
+    def _bell(self) -> Doorbell:
+        """What a commit that adds jobs rings, for the workers of all processes."""
+        storage = self._storage
+        bell = _bells.get(storage)
+        if bell is None:
+            engine = self.txn._store.engine
+            made = Doorbell(engine.file, storage.number, shared=engine.path is not None)
+            bell = _bells.setdefault(storage, made)
+        return bell
+
     # -- moving jobs --------------------------------------------------------------------------------------------------
 
     def _now(self) -> int:
@@ -228,7 +237,7 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
             self[_DELAYED, self._now() + _micros(delay), id] = job
         else:
             self[_READY, -job.priority, id] = job
-        self.txn.after_commit(self._bell.ring)
+        self.txn.after_commit(self._bell().ring)
 
     def _leased(self, id: UUID, job: Job[T], until: int) -> Lease[T]:
         key = (_LEASED, until, id)

@@ -11,13 +11,12 @@ from typing import Any, Generic, Optional, TypeVar
 from uuid import UUID
 
 from . import Database, Schema, errors
-from .bell import Bell
+from .feed.doorbell import PATIENCE, Doorbell
 from .queue import Lease, Queue
 
 S = TypeVar("S", bound=Schema)
 T = TypeVar("T")
 
-_SHORTEST, _LONGEST = 0.001, 0.05  # seconds between two looks for what other processes have put
 _NO_JOB = "no job could be claimed within {} seconds"
 
 
@@ -27,9 +26,9 @@ class Worker(Generic[T]):
     ``Worker(db, lambda t: t.mails)``: the function returns the queue in a transaction. *lease*: the seconds for a job,
     by default those of the queue.
 
-    A worker can be used by any number of threads and tasks. A worker that waits is woken by a commit of this process,
-    and by the end of a delay or a lease. Jobs that other processes put are looked for in a snapshot, every 50 ms at
-    most after a while without a job.
+    A worker can be used by any number of threads and tasks. A worker that waits sleeps. It is woken by the commit of a
+    job, in this process or another, and by the end of a delay or a lease. Where the system has no named pipes (Windows)
+    it looks for the jobs of other processes every 20 ms.
     """
 
     def __init__(self, db: Database[S], queue: Callable[[S], Queue[T]], /, *, lease: Optional[float] = None) -> None:
@@ -55,7 +54,7 @@ class Worker(Generic[T]):
                 found = self._db.run(self._claim) if pause == 0 else None
                 if found is not None:
                     return found
-                waits.woken(wait(waits.next(pause, self._db.dbpath)))
+                wait(waits.next(pause))
 
     def done(self, lease: Lease[T], /) -> None:
         """`Queue.done`."""
@@ -110,7 +109,7 @@ class Worker(Generic[T]):
                 found = await self._aclaim() if pause == 0 else None
                 if found is not None:
                     return found
-                waits.woken(await wait(waits.next(pause, self._db.dbpath)))
+                await wait(waits.next(pause))
 
     async def adone(self, lease: Lease[T], /) -> None:
         """As `done`, in asyncio."""
@@ -164,9 +163,9 @@ class Worker(Generic[T]):
         with self._db.read() as t:
             return self._queue(t).pause()
 
-    def _bell(self) -> Bell:
+    def _bell(self) -> Doorbell:
         with self._db.read() as t:
-            return self._queue(t)._bell
+            return self._queue(t)._bell()
 
 
 class _Waits:
@@ -175,23 +174,16 @@ class _Waits:
     def __init__(self, timeout: Optional[float]) -> None:
         self._timeout = timeout
         self._end = None if timeout is None else time.monotonic() + timeout
-        self._look = _SHORTEST
 
-    def next(self, pause: Optional[float], path: Optional[str]) -> Optional[float]:
-        """The seconds to wait; None until the bell rings. *pause*: until a job can be claimed, as far as is known.
+    def next(self, pause: Optional[float]) -> float:
+        """The seconds to wait for the bell. *pause*: until a job can be claimed, as far as is known.
 
         Raises TimeoutError if there are none left.
         """
-        seconds = [] if pause is None else [pause]
-        if path is not None:  # else there are no other processes
-            seconds.append(self._look)
+        seconds = PATIENCE if pause is None else min(pause, PATIENCE)
         if self._end is not None:
             left = self._end - time.monotonic()
             if left <= 0:
                 raise TimeoutError(_NO_JOB.format(self._timeout))
-            seconds.append(left)
-        return min(seconds, default=None)
-
-    def woken(self, rung: bool) -> None:
-        """After a wait: whether the bell has *rung*."""
-        self._look = _SHORTEST if rung else min(self._look * 2, _LONGEST)
+            seconds = min(seconds, left)
+        return seconds

@@ -360,6 +360,8 @@ class _IndexCheck:
             elif not self.storage.belongs(data, key, primary):
                 owner = shortened(self.storage.owner_of(data, table))
                 self._problem("duplicate", f"the index key of the record leads to the record {owner}", key)
+            elif self.storage.carries and bytes(data) != self.storage.entry_value(value, key, primary):
+                self._problem("index", "the entry of the record carries other values than the record has", key)
 
     def finish(self, table: Optional[Storage[Any, Any]], handle: Handle) -> int:
         """Compare the number of entries, and find those that should not exist. Returns the number of entries."""

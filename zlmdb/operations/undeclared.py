@@ -31,9 +31,11 @@ def index_storage(
 ) -> IndexStorage:
     """Where the entries of an index are, and how they are made of the plain data of a record.
 
-    Raises ValueError for a key type or a transform that this version does not know. Asked for the entry of a record, it
-    raises `NotComputable` where the plain data do not say.
+    Raises ValueError for a key type or a transform that this version does not know, and for entries that carry values.
+    Asked for the entry of a record, it raises `NotComputable` where the plain data do not say.
     """
+    if "carries" in definition:
+        raise ValueError("its entries carry values of fields, whose types only the class that declares it knows")
     key = store.traits.codec(key_from_name(str(definition.get("key"))))
     unique, adopted = bool(definition.get("unique")), definition.get("table") is not None
     prefix = keyspace.prefix

@@ -24,11 +24,14 @@ class Plan(NamedTuple):
     """The names of the indexes that are read; ``(key)`` is the key."""
     ordered: bool = False
     """Whether an index gives the order."""
+    covered: bool = False
+    """Whether the entries of the index are enough, so that no record is read."""
     links: tuple[str, ...] = ()
     """How the records of other tables are found to which records refer."""
 
     def __str__(self) -> str:
-        lines = [f"{'or    ' if number else 'read  '} {one}" for number, one in enumerate(self.read)]
+        enough = ", and no records" if self.covered else ""
+        lines = [f"{'or    ' if number else 'read  '} {one}{enough}" for number, one in enumerate(self.read)]
         lines += [f"keep   {one}" for one in self.keep]
         for name, one in (("order", self.order), ("take", self.take), ("give", self.give)):
             if one is not None:

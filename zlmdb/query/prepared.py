@@ -24,7 +24,18 @@ class Prepared:
     It serves other functions of the same code if there is no condition, which contains values.
     """
 
-    __slots__ = ("_asked", "_condition", "_given", "_loops", "_programs", "_sources", "_stored", "_want", "keyed")
+    __slots__ = (
+        "_asked",
+        "_condition",
+        "_given",
+        "_loops",
+        "_programs",
+        "_sources",
+        "_stored",
+        "_want",
+        "keyed",
+        "needs",
+    )
 
     def __init__(
         self, functions: Sequence[Followed], condition: Optional[Condition], asked: Sequence[Asked], want: Want,
@@ -39,6 +50,8 @@ class Prepared:
         self._sources = [(numbers[id(one.followed)], one.numbers, one.links) for one in (*asked, *want.asked)]
         self.keyed = want.keyed or any([one.keyed for one in asked])
         """Whether the loop needs the keys of the records."""
+        self.needs: Optional[frozenset[str]] = None
+        """The fields that are enough for it; None if they are not known, or the whole record is needed."""
         self._loops: dict[tuple[bool, bool], Loop] = {}
 
     def loop(self, keyed: bool, views: bool) -> Loop:

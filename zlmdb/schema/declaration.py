@@ -43,7 +43,7 @@ class IndexForm(NamedTuple):
     get_key: Callable[[Any], Any]
     field: Optional[str]
     as_stored: bool
-    storage: type[IndexStorage] = IndexStorage
+    storage: Callable[..., IndexStorage] = IndexStorage
     where: Optional[Followed] = None
 
 
@@ -155,7 +155,7 @@ def _form(index: DeclaredIndex[Any], model: Any) -> IndexForm:
         get_key=index._getter(model),
         field=index._attribute(model),
         as_stored=not index._comes_back(model),
-        storage=index._storage_class,
+        storage=index._storage_maker(model),
         where=None if index._where is None else getattr(index._condition(model), "followed", None),
     )
 

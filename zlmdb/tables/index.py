@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from enum import Enum
+from functools import partial
 from keyword import iskeyword
 from operator import attrgetter
 from types import GenericAlias
@@ -15,7 +16,8 @@ from ..keys import KeyCodec, TupleKey, key_codec
 from ..keys.descending import DescendingKey
 from ..query import Descending
 from ..typeargs import UNIONS, field_types, present_type
-from ..values.base import is_a, is_free
+from ..values.base import Serializer, is_a, is_free
+from ..values.resolve import serializer
 from .indexstorage import IndexStorage
 from .indexview import IndexView, UniqueIndexView
 
@@ -38,6 +40,7 @@ class DeclaredIndex(Generic[I]):
     _unique = False
     _links = False  # whether it is a link to another table
     _each = False
+    _carries: tuple[str, ...] = ()  # the fields whose values are stored with the entries
     _down: tuple[bool, ...] = ()  # of each field, whether the greatest comes first
     _texts: tuple[tuple[str, ...], ...] = ()  # the named transforms of each field; empty where there are none
 
@@ -260,7 +263,9 @@ class DeclaredIndex(Generic[I]):
             return False
         where = self._condition(model)
         asked = [] if where is None else where.fields()
-        return asked is not None and all([self._field_comes_back(model, field, each=False) for field in asked])
+        if asked is None:
+            return False
+        return all([self._field_comes_back(model, field, each=False) for field in (*asked, *self._carries)])
 
     def _field_comes_back(self, model: Any, field: str, *, each: Optional[bool] = None) -> bool:
         if not _has_attributes(model) or _changes_fields(get_origin(model) or model):
@@ -287,16 +292,38 @@ class DeclaredIndex(Generic[I]):
         where = self._condition(model)
         if where is not None:
             kind.update(where.definition)
+        if self._carries:
+            kind["carries"] = [[field, one.name] for field, one in self._carrying(model).items()]
         return {"unique": self._unique, "key": self._declared_key(model).name, **source, **kind}
 
-    @property
-    def _storage_class(self) -> type[IndexStorage]:
-        """What makes the entries."""
-        if not self._each:
-            return IndexStorage
-        from .indexkinds.elements import ElementStorage  # late, as above
+    def _storage_maker(self, model: Any) -> Callable[..., IndexStorage]:
+        """What makes the storage of the entries."""
+        if self._each:
+            from .indexkinds.elements import ElementStorage  # late, as above
 
-        return ElementStorage
+            return ElementStorage
+        if self._carries:
+            from .indexkinds.carrying import CarryingStorage  # late, as above
+
+            return partial(CarryingStorage, carrying=self._carrying(model))
+        return IndexStorage
+
+    def _carrying(self, model: Any) -> dict[str, Serializer[Any]]:
+        """The types of the fields that the entries carry."""
+        from .indexkinds.carrying import is_carried  # late, as above
+
+        found: dict[str, Serializer[Any]] = {}
+        for field in self._carries:
+            known = self._known_type(model, field) if field.isidentifier() and _has_attributes(model) else None
+            if known is None:
+                raise TypeError(f"index {self._name!r}: carries={field!r} is no field of a model class with a type")
+            if not is_carried(known):
+                raise TypeError(
+                    f"index {self._name!r}: carries={field!r} is of type {_shown(known)}; expected numbers, texts, "
+                    f"times and the like, or lists, sets, tuples and dicts of these"
+                )
+            found[field] = serializer(known, localns=self._locals)
+        return found
 
 
 class Index(DeclaredIndex[I]):
@@ -319,6 +346,9 @@ class Index(DeclaredIndex[I]):
     ``by_due = Index[date]("due", where=lambda task: task.state == "open")``. A function that zlmdb cannot analyse
     completely needs a *version*.
 
+    With *carries*, the entries have the values of these fields, too: ``carries=("price",)``. A query that needs nothing
+    else is answered without reading records.
+
     On a table the attribute is an `IndexView`.
     """
 
@@ -332,11 +362,15 @@ class Index(DeclaredIndex[I]):
         key: Any = None,
         where: Optional[Callable[[Any], Any]] = None,
         each: bool = False,
+        carries: Sequence[str] = (),
     ) -> None:
         super().__init__(field_or_fn, *fields, version=version, table=table, key=key, where=where)
         self._each = bool(each)
         if each and (fields or self._texts or table is not None):
             raise TypeError("each=True takes one field as it is, or a function, and no table of zlmdb 26")
+        self._carries = (carries,) if isinstance(carries, str) else tuple(carries)
+        if carries and (each or table is not None):
+            raise TypeError("carries= does not go with each=True, nor with a table of zlmdb 26")
 
     @overload
     def __get__(self, instance: None, owner: type) -> Self: ...

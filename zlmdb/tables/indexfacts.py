@@ -45,7 +45,7 @@ def index_facts(index: IndexStorage, storage: Storage[Any, Any], following: Foll
     found = [part._replace(descending=one) for part, one in zip(parts, down) if part is not None]
     if len(found) != len(parts):
         return None
-    if not _vouches(storage.value.name):  # there may be None where the class says there is not
+    if not vouches(storage.value.name):  # there may be None where the class says there is not
         found = [part._replace(present=False) for part in found]
     return IndexFacts(index.name, tuple(found), index.unique, several=index.several, where=_where(index))
 
@@ -100,6 +100,6 @@ def _kind(codec: Any) -> Any:
     return next((cls for cls, plain in PLAIN.items() if plain is codec), None)
 
 
-def _vouches(serializer: str) -> bool:
+def vouches(serializer: str) -> bool:
     """Whether what is read with it has the types that the model class says. A pickle may hold anything."""
     return "pickle" not in serializer and any([one in serializer for one in ("msgpack", "json", "cbor", "flatbuffers")])

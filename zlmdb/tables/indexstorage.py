@@ -7,7 +7,7 @@ entry's key, with the fixed width of that key type.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Optional
 
@@ -32,8 +32,14 @@ class IndexStorage:
     the program declares and the file records; *where* is the condition on the records in a partial index.
     """
 
+    generated: ClassVar[bool] = True
+    """Whether the generated functions can maintain it."""
+
+    carries: Sequence[str] = ()
+    """The fields whose values are stored with the entries."""
+
     several: ClassVar[bool] = False
-    """Whether a record may have several entries; the generated functions maintain no such index."""
+    """Whether a record may have several entries."""
 
     def __init__(
         self,
@@ -137,6 +143,14 @@ class IndexStorage:
         if self.tail:
             return b""
         return primary if self.owner is None else self.owner(key, primary)
+
+    def entry_value(self, value: Any, key: Any, primary: bytes) -> bytes:
+        """The value of the entries of the record *key* with this value."""
+        return self.owned(key, primary)
+
+    def carried(self, data: Any) -> Sequence[Any]:
+        """The values of the fields that an entry with the value *data* carries."""
+        return ()
 
     def belongs(self, data: Any, key: Any, primary: bytes) -> bool:
         """Whether an entry with the value *data* belongs to the record *key*."""

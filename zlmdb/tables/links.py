@@ -135,9 +135,9 @@ class Link:
     # -- as a referrer of the other one ---------------------------------------------------------------------------
 
     def owners(self, source: Table[Any, Any], bound: BoundIndex, key: Any) -> list[bytes]:
-        """The engine's keys of the records of *source* that refer to *key*."""
+        """The engine's keys of the records of *source* that refer to *key*, expired ones too."""
         index = bound.storage
-        cursor = source._cursor(bound.handle)
+        cursor = plain_cursor(source, bound.handle)
         try:
             lower, upper = index.exactly(key)
             prefix = source._storage.prefix
@@ -160,6 +160,15 @@ class Link:
         for field in self.fields:
             value = _replaced(value, field.split("."), None)
         return value
+
+
+def plain_cursor(table: Table[Any, Any], handle: Any) -> Any:
+    """A cursor over an index of *table* that also sees the entries of expired records."""
+    if table._storage.expiring is None:
+        return table._cursor(handle)
+    hidden: Any = table
+    found: Any = hidden._plainly(lambda: table._cursor(handle))
+    return found
 
 
 def broken(

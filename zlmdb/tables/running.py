@@ -17,6 +17,7 @@ from ..query.following.known import PLAIN as SETTLED
 from ..query.following.linked import Link, TableTypes
 from ..query.following.nodes import Called
 from ..query.loops import KEPT, Programs
+from ..query.needed import needed
 from ..query.ordering import checked, first_of, sliced
 from ..query.plan import (
     CAP,
@@ -38,6 +39,7 @@ from ..query.translated import Give, translated, want_of
 from ..query.want import Want
 from ..store.ranges import keys_from, pairs_from, seek
 from ..values.base import is_a
+from .covered import Cover, Covered, Uncolumned, cover_of
 from .indexfacts import index_facts, key_facts
 from .indexstorage import BoundIndex, IndexStorage
 from .picked import PickedScan
@@ -50,6 +52,12 @@ if TYPE_CHECKING:
     from .semijoins import SemiJoins
 
 _second = itemgetter(1)
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
 _UNFIT = (errors.EncodeError, ValueError, TypeError)
 Range = tuple[bytes, bytes]
 
@@ -131,9 +139,13 @@ class Running:
         skip, limit = query.skip, selection._limit
         choice = self.choice()
         ordered = choice.order is not None
-        rows = self._loop(
-            prepared, functions, self._scan_of(choice) if choice.order is None else self._order_scan(choice.order)
-        )
+        covered = self._covered(choice, prepared, functions, gives)
+        if covered is not None:
+            rows = self._entry_loop(covered, functions, gives, one)
+        else:
+            rows = self._loop(
+                prepared, functions, self._scan_of(choice) if choice.order is None else self._order_scan(choice.order)
+            )
         if self.order is None:
             return sliced(rows, skip, limit)
         if behind is not None:
@@ -143,9 +155,48 @@ class Running:
         rows = sliced(rows, skip, limit)
         return iter(list(rows)) if self.table._txn._write else rows
 
-    def _prepared(self, functions: Sequence[Followed], gives: Sequence[Give], one: bool) -> Prepared:
-        """The loop for *functions*, those of *gives* among them, and what it needs."""
+    def _covered(
+        self, choice: Choice, prepared: Prepared, functions: Sequence[Followed], gives: Sequence[Give]
+    ) -> Optional[Covered]:  # fmt: skip
+        """The entries to read in place of records, if they are enough."""
+        fields, txn = prepared.needs, self.table._txn
+        if (fields is None and self.programs.columns is None) or txn._write or txn.buffers:
+            return None
+        access = choice.order or (choice.accesses[0] if len(choice.accesses) == 1 else None)
+        bound = None if access is None else self._bound(access)
+        if access is None or bound is None:
+            return None
+        if fields is None and bound.storage.carries:  # the values are of a format that is read by single fields
+            fields = needed(functions, gives)
+        if fields is None:
+            return None
+        kept, key = self.programs.facts, (bound.storage, "cover")
+        if key not in kept:
+            kept[key] = cover_of(bound.storage, access.facts, self.storage, self.programs.following)
+        cover: Optional[Cover] = kept[key]
+        if cover is None or not fields <= cover.fields:
+            return None
+        lower, upper = self.selection._lower, self.selection._upper
+        ordered = choice.order is not None
+        reverse = self.query.backwards if ordered else self._direction()
+        return Covered(self.table, cover, bound, self._ranges(access), ordered, reverse, lower, upper)
+
+    def _entry_loop(
+        self, covered: Covered, functions: Sequence[Followed], gives: Sequence[Give], one: bool
+    ) -> Iterator[Any]:  # fmt: skip
         programs = self.programs
+        if programs.columns is not None:
+            programs = programs.facts.setdefault("uncolumned", Uncolumned(programs))
+        prepared = self._prepared(functions, gives, one, programs)
+        loop = prepared.loop(prepared.keyed, False)
+        return loop(covered.scan, _itself, self.storage.load_key, covered.failed, *prepared.arguments(functions))
+
+    def _prepared(
+        self, functions: Sequence[Followed], gives: Sequence[Give], one: bool, programs: Optional[Programs] = None
+    ) -> Prepared:  # fmt: skip
+        """The loop for *functions*, those of *gives* among them, and what it needs."""
+        if programs is None:
+            programs = self.programs
         key: Any = None
         if programs.columns is None and all([followed.reading.trusted for followed in functions]):
             fixed = [None if isinstance(give, Followed) else give for give in gives]
@@ -160,6 +211,7 @@ class Running:
         condition, asked = translated(self.query.where, programs)
         found = Prepared(functions, condition, asked, want, programs)
         if key is not None:
+            found.needs = needed(functions, gives)
             if len(programs.prepared) >= KEPT:
                 programs.prepared.clear()
             programs.prepared[key] = found
@@ -447,6 +499,8 @@ class Running:
         read = tuple([str(one) for one in used])
         functions = [*query.where, *filter(None, [self.order]), *([give] if isinstance(give, Followed) else [])]
         nodes = [one.node for one in functions]
+        gives = (give,)
+        covered = self._covered(choice, self._prepared(functions, gives, True), functions, gives)
         return Plan(
             read=read or (selection._described(),),
             keep=tuple([spelled(one.node) for one in query.where]),
@@ -457,6 +511,7 @@ class Running:
             rejected=tuple([f"{access}: {why}" for access, why in choice.rejected]),
             indexes=tuple([one.facts.name for one in used]),
             ordered=choice.order is not None,
+            covered=covered is not None,
             links=_links(nodes, self.joins),
         )
 

@@ -77,20 +77,22 @@ def carry_out(steps: Iterable[Callable[[], Written]]) -> Written:
 class Entries:
     """The effect of a change on one index: the entry to delete and the one to write, each possibly None."""
 
-    __slots__ = ("_change", "_raw", "bound", "new", "old")
+    __slots__ = ("_change", "_data", "_raw", "bound", "new", "old")
 
     def __init__(
         self, bound: BoundIndex, old: Optional[bytes], new: Optional[bytes], raw: Any, change: Change
     ) -> None:  # fmt: skip
         self.bound, self.old, self.new = bound, old, new
         self._raw, self._change = raw, change
+        given = None if new is None else change.new
+        self._data = b"" if given is None else bound.storage.entry_value(given[0], change.key, change.primary)
 
     def __call__(self) -> Written:
-        (index, handle), old, new, raw = self.bound, self.old, self.new, self._raw
+        (_, handle), old, new, raw = self.bound, self.old, self.new, self._raw
         key, primary = self._change.key, self._change.primary
         dels = 0 if old is None else _delete_entry(self.bound, old, raw, key, primary)
         if new is not None:
-            raw.put(new, index.owned(key, primary), db=handle)
+            raw.put(new, self._data, db=handle)
         return int(new is not None), dels
 
 
@@ -108,7 +110,25 @@ def _entries(bound: BoundIndex, raw: Any, change: Change) -> Optional[Callable[[
             old_entry = None if new_entry == old_entry else old_entry
         elif not index.belongs(owner, key, primary):
             raise index.conflict(index.get_key(new[0]), index.owner_of(owner, change.table))
+    if index.carries and new_entry is not None and new_entry == old_entry:
+        return _carrying(bound, raw, change, new_entry)
     return None if new_entry == old_entry else Entries(bound, old_entry, new_entry, raw, change)
+
+
+def _carrying(bound: BoundIndex, raw: Any, change: Change, entry: bytes) -> Optional[Callable[[], Written]]:
+    """The effect of a change that leaves an entry where it is: on the values that the entry carries."""
+    (index, handle), (_, key, primary, old, new, _) = bound, change
+    if old is None or new is None:
+        return None
+    data = index.entry_value(new[0], key, primary)
+    if data == index.entry_value(old[0], key, primary):
+        return None
+
+    def write() -> Written:
+        raw.put(entry, data, db=handle)
+        return 1, 0
+
+    return write
 
 
 def _several(bound: BoundIndex, raw: Any, change: Change) -> Optional[Callable[[], Written]]:
@@ -155,7 +175,7 @@ def build(
         key = table.decode_key(raw_key)
         value = table.decode_value(data, key)
         for entry in index.entries(value, primary):
-            if not txn.put(entry, index.owned(key, primary), overwrite=not index.unique, db=handle):
+            if not txn.put(entry, index.entry_value(value, key, primary), overwrite=not index.unique, db=handle):
                 raise index.conflict(index.get_key(value), index.owner_of(txn.get(entry, None, handle), table))
             entries += 1
     return entries

@@ -197,7 +197,7 @@ def kind_of(cls: Any, general: Any, storage: Storage[Any, Any]) -> Any:
     """
     made_for, kind = storage.kinds.get(cls, (None, cls))
     if made_for is not storage.indexes:
-        kept = tuple(storage.indexes) if all([index.sole and not index.several for index in storage.indexes]) else ()
+        kept = tuple(storage.indexes) if all([index.sole and index.generated for index in storage.indexes]) else ()
         methods: Any = []
         if not storage.followers:  # which the general form knows
             methods = _index_methods(cls, general, storage, kept) if kept else point_writes(cls, general, storage)

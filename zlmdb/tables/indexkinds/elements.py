@@ -40,6 +40,7 @@ def element_type(annotation: Any) -> Any:
 class ElementStorage(IndexStorage):
     """An index with an entry for each element: ``get_key`` returns all index keys of a record."""
 
+    generated = False
     several = True
 
     def entry(self, value: Any, primary: bytes, *, stored: bool = False) -> Optional[bytes]:

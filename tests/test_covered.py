@@ -1,0 +1,352 @@
+"""Queries that an index answers without reading records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Callable, Optional
+from uuid import UUID
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import zlmdb
+from zlmdb import desc
+from zlmdb.values import F32
+
+
+@dataclass
+class Part:
+    name: str
+
+
+@dataclass
+class Book:
+    country: str
+    year: int
+    price: float = 0.0
+    title: str = ""
+    editor: Optional[str] = None
+    tags: list[str] = field(default_factory=list)
+    part: Optional[Part] = None
+    size: Annotated[float, F32] = 0.0
+
+    @property
+    def century(self) -> int:
+        return self.year // 100
+
+
+class Books(zlmdb.Table[int, Book]):
+    by_place = zlmdb.Index("country", desc("year"))
+    by_year = zlmdb.Index[int]("year", carries=("price", "title", "editor", "tags", "size"))
+    by_price = zlmdb.Index[float]("price", carries="year")
+    by_title = zlmdb.Index[str]("title.casefold()", carries=["title"])
+
+
+class FlatBooks(zlmdb.Table[UUID, zlmdb.FlatBuffers[Book]]):
+    by_place = zlmdb.Index("country", desc("year"))
+    by_year = zlmdb.Index[int]("year", carries=("price", "title", "editor", "tags", "size"))
+    by_price = zlmdb.Index[float]("price", carries="year")
+    by_title = zlmdb.Index[str]("title.casefold()", carries=["title"])
+
+
+class Named(zlmdb.Table[str, Book]):
+    by_place = zlmdb.Index("country", desc("year"))
+    by_one = zlmdb.UniqueIndex("year")
+
+
+class Store(zlmdb.Schema):
+    books: Books
+    flat: FlatBooks
+    named: Named
+
+
+def some_books() -> list[Book]:
+    return [
+        Book(
+            ["NO", "SE", "DK"][n % 3], 1900 + n % 40, [n / 2, -0.0, 0.0][n % 3], f"Title {n}",
+            None if n % 5 else "ed", [str(n)] * (n % 3), Part(str(n)) if n % 4 else None, 0.1,
+        )
+        for n in range(200)
+    ]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def t() -> Any:
+    db = zlmdb.open(None, Store)
+    with db.write() as t:
+        for n, book in enumerate(some_books()):
+            t.books[n] = book
+            t.flat[UUID(int=n)] = book
+            if n < 40:
+                t.named[f"k{n}"] = book
+    with db.read() as t:
+        yield t
+    db.close()
+
+
+@pytest.fixture(params=["books", "flat", "named"])
+def table(t: Any, request: pytest.FixtureRequest) -> Any:
+    return getattr(t, request.param)
+
+
+LOW = 1930
+WHERE: list[Callable[..., Any]] = [
+    lambda b: b.country == "NO" and b.year > 1935,
+    lambda b: b.country == "NO" and b.year in (1903, 1912, 1900),
+    lambda b: LOW < b.year <= 1933,
+    lambda b: b.year == 1903 and b.title > "Title 1" and b.editor is None,
+    lambda b: b.year == 1905 and len(b.tags) > 1,
+    lambda b: b.price == 0.0 and b.year < 1903,
+    lambda b: b.title.casefold() == "title 7",
+    lambda k, b: b.year == 1907 and k is not None,
+]
+GIVE: list[Callable[..., Any]] = [
+    lambda b: b.year,
+    lambda b: (b.country, b.year),
+    lambda b: (b.title, b.price, b.editor),
+    lambda b: b.century,
+    lambda b: b.tags,
+    lambda b: None if b.part is None else b.part.name,
+    lambda b: b.size,
+    lambda k, b: (k, b.year),
+    lambda b: b,
+]
+
+
+def of(function: Callable[..., Any], key: Any, book: Any) -> Any:
+    return function(key, book) if function.__code__.co_argcount == 2 else function(book)
+
+
+def shown(rows: Any) -> list[str]:
+    """In full: 0.0 and -0.0 are equal."""
+    return [repr(row) for row in rows]
+
+
+@pytest.mark.parametrize("number", range(len(WHERE)))
+def test_the_answer_is_that_of_the_records(table: Any, number: int) -> None:
+    where = WHERE[number]
+    rows = [(key, book) for key, book in table.items() if of(where, key, book)]
+    found = table.where(where)
+    assert found.count() == len(rows)
+    assert found.keys().all() == [key for key, _ in rows]
+    assert found.values().all() == [book for _, book in rows]
+    for give in GIVE:
+        assert shown(found.fields(give)) == shown([of(give, key, book) for key, book in rows])
+        by_year = sorted(rows, key=lambda row: row[1].year)
+        fields = table.where(where).order_by(lambda b: b.year).limit(5, 1).fields(give)
+        assert shown(fields) == shown([of(give, key, book) for key, book in by_year[1:6]])
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_the_answer_in_the_order_of_an_index_is_that_of_the_records(table: Any, reverse: bool) -> None:
+    rows = sorted(table.items(), key=lambda row: (row[1].country, desc(row[1].year)))
+    for give in GIVE:
+        found = table.order_by(lambda b: (b.country, desc(b.year)), reverse=reverse).limit(30).fields(give)
+        assert shown(found) == shown([of(give, *row) for row in (rows[::-1] if reverse else rows)[:30]])
+
+
+COVERED: list[tuple[Callable[[Any], Any], bool]] = [
+    (lambda b: b.where(lambda b: b.country == "NO" and b.year > 1935).fields(lambda b: b.year), True),
+    (lambda b: b.where(lambda b: b.country == "NO" and b.year > 1935).fields(lambda k, b: (k, b.country)), True),
+    (lambda b: b.where(lambda b: b.country == "NO" and b.year > 1935).keys(), True),
+    (lambda b: b.where(lambda b: b.year == 1935).fields(lambda b: (b.price, b.title, b.tags)), True),
+    (lambda b: b.where(lambda b: b.year == 1935 and b.price > 3).fields(lambda b: b.century), True),
+    (lambda b: b.where(lambda b: b.title.casefold() == "title 7").fields(lambda b: b.title), True),
+    (lambda b: b.order_by(lambda b: (b.country, desc(b.year))).limit(3).fields(lambda b: b.year), True),
+    (lambda b: b.where(lambda b: b.country == "NO" and b.year > 1935).fields(lambda b: b.price), False),
+    (lambda b: b.where(lambda b: b.country == "NO" and b.year > 1935 and b.price > 1).keys(), False),
+    (lambda b: b.where(lambda b: b.country == "NO" and b.year > 1935), False),
+    (lambda b: b.where(lambda b: b.country == "NO" and b.year > 1935).values(), False),
+    (lambda b: b.where(lambda b: b.country == "NO" and b.year > 1935).fields(lambda b: b), False),
+    (lambda b: b.where(lambda b: b.price == 1.5).fields(lambda b: b.price), False),
+    (lambda b: b.where(lambda b: (b.country == "NO" and b.year > 1935) or b.year == 1903).keys(), False),
+    (lambda b: b.fields(lambda b: b.year), False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", range(len(COVERED)))
+def test_explain_tells_whether_records_are_read(t: Any, number: int) -> None:
+    query, covered = COVERED[number]
+    plan = query(t.books).explain()
+    assert plan.covered is covered
+    assert (", and no records" in str(plan)) is covered
+
+
+def test_no_record_is_read(tmp_path: Any) -> None:
+    """Which is seen where the records are broken: only who reads them is told."""
+    with zlmdb.open(str(tmp_path), Store) as db:
+        with db.write() as t:
+            t.books.put_many([(n, book) for n, book in enumerate(some_books())])
+            raw, handle = t.books._raw, t.books._db
+            for key in range(20, 200):
+                raw.put(t.books._storage.key.encode(key), b"\xc1", db=handle)
+        with db.read() as t:
+            found = t.books.where(lambda b: b.year == 1935)
+            assert found.count() == 5
+            assert found.fields(lambda b: b.title).all() == [f"Title {n}" for n in (35, 75, 115, 155, 195)]
+            with pytest.raises(zlmdb.DecodeError):
+                found.values().all()
+
+
+def test_an_error_of_a_function_is_raised_as_it_is(t: Any) -> None:
+    with pytest.raises(ZeroDivisionError):
+        t.books.where(lambda b: b.year == 1935).fields(lambda b: 1 // (b.year - 1935)).all()
+    rows = iter(t.books.where(lambda b: b.year == 1935).fields(lambda b: b.year))
+    assert next(rows) == 1935
+
+
+def test_in_a_write_transaction_records_are_read_as_they_are() -> None:
+    with zlmdb.open(None, Store) as db, db.write() as t:
+        t.books.put_many([(n, Book("NO", 1900, title=str(n))) for n in range(5)])
+        found = []
+        for title in t.books.where(lambda b: b.year == 1900).fields(lambda b: b.title):
+            found.append(title)
+            t.books[3] = Book("NO", 1900, title="other")
+            t.books.pop(4, None)
+        assert found == ["0", "1", "2", "other"]
+
+
+def test_an_iteration_ends_with_its_transaction() -> None:
+    with zlmdb.open(None, Store) as db:
+        with db.write() as t:
+            t.books.put_many([(n, Book("NO", 1900)) for n in range(5)])
+        for query in (
+            lambda b: b.where(lambda b: b.country == "NO" and b.year == 1900).fields(lambda b: b.year),
+            lambda b: b.order_by(lambda b: (b.country, desc(b.year))).fields(lambda b: b.year),
+        ):
+            with db.read() as t:
+                rows = iter(query(t.books))
+                next(rows)
+            with pytest.raises(zlmdb.TransactionClosed):
+                next(rows)
+
+
+# -- what entries carry ------------------------------------------------------------------------------------------------
+
+
+def test_a_change_of_a_carried_field_is_written_to_the_entry() -> None:
+    with zlmdb.open(None, Store) as db:
+        with db.write() as t:
+            t.books[1] = Book("NO", 1900, 1.5, "a", "ed", ["x"], Part("p"))
+            t.books[1] = replace(t.books[1], price=2.5, editor=None, tags=[])
+            with t.books.edit(1) as book:
+                book.title = "b"
+            t.books.change(1, lambda book: replace(book, part=None))
+            t.books.put_many([(2, Book("NO", 1900, 3.5))], append=True)
+            del t.books[2]
+        with db.read() as t:
+            found = t.books.where(lambda b: b.year == 1900).fields(lambda b: (b.price, b.title, b.editor, b.tags))
+            assert found.explain().covered
+            assert found.all() == [(2.5, "b", None, [])]
+        assert db.check().ok
+
+
+ROWS = st.builds(
+    Book, st.sampled_from(["NO", "SE"]), st.integers(0, 2), st.sampled_from([0.0, -0.0, 1.5]), st.text(max_size=2),
+    st.none() | st.text(max_size=2), st.lists(st.text(max_size=1), max_size=2),
+)  # fmt: skip
+
+
+@settings(max_examples=settings.default.max_examples // 2)
+@given(st.lists(st.tuples(st.integers(0, 4), st.none() | ROWS), max_size=12))
+def test_entries_carry_what_records_have_after_any_writes(writes: list[tuple[int, Optional[Book]]]) -> None:
+    with zlmdb.open(None, Store) as db:
+        for key, book in writes:
+            with db.write() as t:
+                for table, number in ((t.books, key), (t.flat, UUID(int=key))):
+                    if book is None:
+                        table.pop(number, None)
+                    else:
+                        table[number] = book
+        with db.read() as t:
+            for table in (t.books, t.flat):
+                for year in range(3):
+                    found = table.where(lambda b: b.year == year)  # noqa: B023
+                    fields = found.fields(lambda k, b: (k, b.price, b.title, b.editor, b.tags))
+                    assert shown(fields) == shown(
+                        [(k, b.price, b.title, b.editor, b.tags) for k, b in table.items() if b.year == year]
+                    )
+        assert db.check().ok
+
+
+@dataclass
+class Count:
+    name: str
+    number: int
+
+
+class Counts(zlmdb.Table[int, Count]):
+    by_name = zlmdb.Index("name", carries="number")
+
+
+class Counting(zlmdb.Schema):
+    counts: Counts
+
+
+def test_a_value_that_cannot_be_carried_is_refused_before_anything_is_written() -> None:
+    with zlmdb.open(None, Counting) as db:
+        with db.write() as t:
+            t.counts[1] = Count("a", 5)
+            for name in ("a", "b"):
+                with pytest.raises(zlmdb.EncodeError, match=r"counts.by_name.*cannot carry the field 'number'"):
+                    t.counts[1] = Count(name, 2**63)
+            with pytest.raises(zlmdb.EncodeError):
+                t.counts[2] = Count("a", 2**63)
+            assert dict(t.counts) == {1: Count("a", 5)}
+        assert db.check().ok
+
+
+def test_another_order_of_carried_fields_is_another_index(tmp_path: Any) -> None:
+    for carries in (("title", "country"), ("country", "title")):
+
+        class Some(zlmdb.Table[int, Book]):
+            by_year = zlmdb.Index[int]("year", carries=carries)
+
+        class Shelf(zlmdb.Schema):
+            some: Some
+
+        with zlmdb.open(str(tmp_path), Shelf) as db:
+            with db.write() as t:
+                t.some.setdefault(1, Book("NO", 1900, title="a"))
+            with db.read() as t:
+                found = t.some.where(lambda b: b.year == 1900).fields(lambda b: (b.title, b.country))
+                assert (found.all(), found.explain().covered) == ([("a", "NO")], True)
+            assert db.check().ok
+
+
+def test_check_finds_an_entry_that_carries_something_else(tmp_path: Any) -> None:
+    with zlmdb.open(str(tmp_path), Store) as db:
+        with db.write() as t:
+            t.books[1] = Book("NO", 1900)
+            ((index, handle),) = [one for one in t.books._indexes if one.storage.name == "by_price"]
+            (entry,) = index.entries(t.books[1], t.books._storage.key.encode(1))
+            t.books._raw.put(entry, b"\xff\xff\xff\xff", db=handle)
+        report = db.check()
+        assert not report.ok
+        assert "carries other values" in report.problems[0].text
+
+
+@pytest.mark.parametrize(
+    ("key", "model", "make", "message"),
+    [
+        (int, Book, lambda: zlmdb.Index("year", carries="prise"), "carries='prise' is no field"),
+        (int, Book, lambda: zlmdb.Index("year", carries=("part",)), "carries='part' is of type Part; expected numbers"),
+        (int, dict, lambda: zlmdb.Index[int]("year", carries="price"), "carries='price' is no field"),
+        (str, Book, lambda: zlmdb.Index("year", carries="price"), "needs primary keys of fixed width"),
+        (int, Book, lambda: zlmdb.Index[str]("tags", each=True, carries="price"), "does not go with each"),
+    ],
+)
+def test_what_cannot_be_carried_is_refused(key: Any, model: Any, make: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        opened(key, model, make)
+
+
+def opened(key: Any, model: Any, make: Any) -> None:
+    class Table(zlmdb.Table[key, model]):
+        by = make()
+
+    class Schema(zlmdb.Schema):
+        table: Table
+
+    zlmdb.open(None, Schema).close()

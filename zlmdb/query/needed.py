@@ -1,0 +1,30 @@
+"""Which fields of a record a query needs, if these are enough."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Optional
+
+from .following import Followed, Node
+from .following.nodes import Argument, Called
+from .following.operations import Attribute
+from .translated import Give
+from .want import Want
+
+
+def needed(functions: Iterable[Followed], gives: Sequence[Give]) -> Optional[frozenset[str]]:
+    """The fields that *functions* ask a record for; None if they or *gives* need the whole record."""
+    if any([isinstance(give, Want) and (give.whole or give.paths) for give in gives]):
+        return None
+    found = [name for followed in functions for name in _names(followed.node, 1 if followed.keyed else 0)]
+    return None if None in found else frozenset([name for name in found if name is not None])
+
+
+def _names(node: Node, value: int) -> Iterator[Optional[str]]:
+    if isinstance(node, Attribute) and isinstance(node.holder, Argument) and node.holder.position == value:
+        yield node.name
+    elif isinstance(node, Called) or (isinstance(node, Argument) and node.position == value):
+        yield None
+    else:
+        for part in node.parts():
+            yield from _names(part, value)

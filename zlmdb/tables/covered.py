@@ -1,0 +1,166 @@
+"""Queries that the entries of an index answer: no record is read.
+
+They need nothing but the key and fields that an entry has: those of the index, and those that it carries. Only fields
+whose key encoding gives back exactly the value of the record count, so no floats, of which 0.0 and -0.0 are one key.
+In write transactions, in which records change while they are read, records are read.
+"""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date, timedelta
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional
+from uuid import UUID
+
+from ..keys import TupleKey
+from ..query.following import Following
+from ..query.loops import Programs
+from ..query.plan import IndexFacts
+from ..store.ranges import pairs_from, seek
+from .indexfacts import vouches
+from .indexstorage import BoundIndex, IndexStorage
+from .storage import Storage
+
+if TYPE_CHECKING:
+    from .table import Table
+
+_NAMEDTUPLE: Any = collections.namedtuple  # of names that are known to the program only
+_EXACT = (int, str, bytes, bool, UUID, date, timedelta)
+
+Range = tuple[bytes, bytes]
+
+
+class Cover:
+    """What the entries of *index* have of a record: *fields*, each as a part of the index key or carried."""
+
+    def __init__(self, index: IndexStorage, facts: IndexFacts) -> None:
+        parts = {
+            part.subject[0]: number
+            for number, part in enumerate(facts.parts)
+            if len(part.subject) == 1 and part.kind in _EXACT and part.subject[0] not in index.carries
+        }
+        names = [*map(str, parts), *index.carries]
+        self.fields = frozenset(names)
+        self._positions = list(parts.values())
+        self._tuples = isinstance(index.storage.key, TupleKey)
+        self._index = index
+        self._make: Callable[..., Any] = _NAMEDTUPLE("Entry", names)
+
+    def row(self, entry: bytes, data: bytes) -> Any:
+        """An object with the fields of an entry as attributes."""
+        index = self._index
+        key = index.load_key(entry) if self._tuples else (index.load_key(entry),)
+        return self._make(*[key[number] for number in self._positions], *index.carried(data))
+
+
+def cover_of(
+    index: IndexStorage, facts: IndexFacts, storage: Storage[Any, Any], following: Following
+) -> Optional[Cover]:  # fmt: skip
+    """How entries of *index* stand in for records of the table of *storage*; None if they cannot."""
+    value = following.value_type
+    known = value.fields()
+    if not known or value.cls is None or index.several or not vouches(storage.value.name):
+        return None
+    if issubclass(value.cls, Mapping) or any([name.startswith("_") for name in known]):
+        return None
+    return Cover(index, facts)
+
+
+class Uncolumned(Programs):
+    """The *programs* of a table, for objects with fields in place of stored bytes that are read at offsets."""
+
+    def __init__(self, programs: Programs) -> None:
+        self.__dict__.update(programs.__dict__)
+        self.columns = None
+        self._made = {}
+        self.prepared = {}
+
+
+class Covered(NamedTuple):
+    """The entries to read in place of records: those of *ranges* of the index *bound*.
+
+    They come in the order of the index if *ordered*, else in that of the primary keys with ``lower <= key < upper``;
+    backwards with *reverse*.
+    """
+
+    table: Table[Any, Any]
+    cover: Cover
+    bound: BoundIndex
+    ranges: Sequence[Range]
+    ordered: bool
+    reverse: bool
+    lower: bytes
+    upper: bytes
+
+    def scan(self) -> CoveredScan:
+        """One iteration."""
+        return CoveredScan(self)
+
+    def failed(self, error: Exception, key: Any, data: Any, scan: Any) -> None:
+        """Raise what *error* means."""
+        self.table._txn._fail(error, table=self.table._name, index=self.bound.storage.name)
+
+
+class CoveredScan:
+    """One iteration over entries, as a loop uses it: with objects that have their fields in place of stored bytes."""
+
+    any = True
+
+    def __init__(self, covered: Covered) -> None:
+        self._covered = covered
+        txn = covered.table._txn
+        self._scans = txn._open_scans() if txn._scans is None else txn._scans
+
+    def values(self) -> Iterator[Any]:
+        """What stands in for the records."""
+        return map(itemgetter(1), self.pairs())
+
+    def pairs(self) -> Iterator[tuple[bytes, Any]]:
+        """The engine's keys of the records, with what stands in for each."""
+        row, check = self._covered.cover.row, self._scans.check
+        for key, entry, data in self._entries():
+            yield key, row(entry, data)
+            check()
+
+    def _entries(self) -> Iterator[tuple[bytes, bytes, bytes]]:
+        """The engine's key of the record, the entry, and its value."""
+        covered = self._covered
+        storage = covered.bound.storage
+        prefix, tail = covered.table._storage.prefix, storage.tail
+        rows = (
+            (prefix + (entry[tail:] if tail else bytes(data)), entry, data)
+            for lower, upper in covered.ranges
+            for entry, data in self._range(lower, upper)
+        )
+        if covered.ordered:
+            return rows
+        found = {row[0]: row for row in rows if covered.lower <= row[0] < covered.upper}
+        return iter([found[key] for key in sorted(found, reverse=covered.reverse)])
+
+    def _range(self, lower: bytes, upper: bytes) -> Iterator[tuple[bytes, bytes]]:
+        covered = self._covered
+        reverse = covered.ordered and covered.reverse
+        cursor = covered.table._cursor(covered.bound.handle)
+        try:
+            if seek(cursor, lower, upper, reverse):
+                yield from pairs_from(cursor, lower, upper, reverse)
+        finally:
+            cursor.close()
+
+    def current(self) -> tuple[Optional[bytes], Any]:
+        """Nothing: there is no record that could be broken."""
+        return None, None
+
+    def is_paused(self, error: Exception) -> bool:
+        """False: nothing is written meanwhile. Raises when the transaction has ended."""
+        self._scans.check()
+        return False
+
+    def rest(self) -> Iterator[tuple[bytes, Any]]:
+        """Nothing is left."""
+        return iter(())
+
+    def close(self) -> None:
+        """Nothing more is asked of it."""

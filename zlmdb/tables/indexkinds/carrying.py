@@ -1,0 +1,85 @@
+"""Covering indexes: with ``carries=``, the entries of an index have the values of more fields of the record.
+
+The value of an entry is, for each of these fields, its length as u32 BE and the stored form of its type; ``ffffffff``
+stands for None. This needs primary keys of fixed width: all others are stored in that place. Models cannot be carried,
+because their shape may change, and only records are converted then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from operator import attrgetter
+from typing import Any, get_args, get_origin
+from uuid import UUID
+
+from ... import errors
+from ...query.fieldtypes import without_none
+from ...values.base import Serializer
+from ..indexstorage import IndexStorage
+from .elements import CONTAINERS
+
+_SCALARS = (str, bytes, int, float, bool, UUID, datetime, date, time, timedelta, Decimal)
+_NONE = b"\xff\xff\xff\xff"
+
+
+def is_carried(annotation: Any) -> bool:
+    """Whether values of the type *annotation* have one form for ever: scalars, and containers of them."""
+    annotation = without_none(annotation)
+    origin, args = get_origin(annotation), get_args(annotation)
+    if isinstance(annotation, type) and origin is None:
+        return annotation in _SCALARS or issubclass(annotation, Enum)
+    return origin in (*CONTAINERS, dict) and all([one is Ellipsis or is_carried(one) for one in args])
+
+
+class CarryingStorage(IndexStorage):
+    """An index whose entries carry values of fields."""
+
+    generated = False
+
+    def __init__(self, *args: Any, carrying: Mapping[str, Serializer[Any]], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if not self.tail:
+            raise TypeError(
+                f"index {self.full_name!r}: carries= needs primary keys of fixed width, such as int or UUID"
+            )
+        self.carries = tuple(carrying)
+        self._serializers = tuple(carrying.values())
+        take: Callable[[Any], Any] = attrgetter(*carrying)
+        self._take: Callable[[Any], Any] = take if len(carrying) > 1 else lambda value: (take(value),)
+
+    def entry_value(self, value: Any, key: Any, primary: bytes) -> bytes:
+        parts: list[bytes] = []
+        for name, serializer, one in zip(self.carries, self._serializers, self._take(value)):
+            if one is None:
+                parts.append(_NONE)
+                continue
+            try:
+                data = serializer.encode(one)
+            except errors.EncodeError as error:
+                raise errors.EncodeError(
+                    f"index {self.full_name!r}: it cannot carry the field {name!r}: {error}",
+                    index=self.name,
+                    table=self.table,
+                    key=key,
+                ) from error
+            parts += len(data).to_bytes(4, "big"), data
+        return b"".join(parts)
+
+    def carried(self, data: Any) -> Sequence[Any]:
+        found: list[Any] = []
+        data, at = bytes(data), 0
+        for serializer in self._serializers:
+            head, at = data[at : at + 4], at + 4
+            if head == _NONE:
+                found.append(None)
+            else:
+                end = at + int.from_bytes(head, "big")
+                found.append(serializer.decode(data[at:end]))
+                at = end
+        return found
+
+    def belongs(self, data: Any, key: Any, primary: bytes) -> bool:
+        return True  # the key of the entry ends with the primary key
