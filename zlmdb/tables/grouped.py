@@ -62,6 +62,9 @@ class Group(Selection[K, V]):
             rows = sliced(rows, query.skip, self._limit)
         return map(self._giver(give), rows)
 
+    def _all_at_once(self, give: Give) -> list[Any]:
+        return list(self._run(give))
+
     def _sorted(self, rows: list[tuple[K, V]], order: Followed) -> Iterator[tuple[K, V]]:
         query = self._query
         key = _of_pair(order)
