@@ -22,14 +22,15 @@ import pytest
 import zlmdb
 from zlmdb import database
 from zlmdb.schema import auto, schema
-from zlmdb.store import blocks, gate, pool, snapshot, store, transaction, writerlock
+from zlmdb.store import blocks, gate, pool, savepoints, snapshot, store, transaction, transactionstate, writerlock
 from zlmdb.store.blocks import COUNTS_REFERENCES
 
 from .interrupts import INTERRUPTS, Interrupt, interrupting, traces_instructions
 
-LIFE = {
-    module.__file__ for module in (auto, blocks, database, gate, pool, schema, snapshot, store, transaction, writerlock)
-}
+MODULES = (
+    auto, blocks, database, gate, pool, savepoints, schema, snapshot, store, transaction, transactionstate, writerlock,
+)  # fmt: skip
+LIFE = {module.__file__ for module in MODULES}
 
 counts_references = pytest.mark.skipif(
     not COUNTS_REFERENCES, reason="this interpreter counts no references, so that nothing is used again"

@@ -222,6 +222,33 @@ def test_in_a_write_transaction_each_record_is_judged_when_its_turn_comes(db: An
     assert len(seen[0]) == 6
 
 
+def test_statements_in_a_write_transaction_go_through_the_index_of_the_link(monkeypatch: pytest.MonkeyPatch) -> None:
+    from zlmdb.tables.running import Running
+
+    used: list[Any] = []
+    choice = Running.choice
+
+    def noted(self: Any) -> Any:
+        found = choice(self)
+        used.append([access.facts.name for access in found.accesses])
+        return found
+
+    monkeypatch.setattr(Running, "choice", noted)
+    with zlmdb.open(None, Library) as db, db.write() as t:
+        fill(t)
+        ones = [k for k, b in t.books.items() if t.authors[b.author].name == "a1"]
+        named = t.books.where(lambda b: t.authors[b.author].name == "a1")
+        assert list(named.keys()) == ones
+        assert used.pop() == []
+        with named.edit() as books:
+            for book in books:
+                book.title += "!"
+        assert used.pop() == ["by_author"]
+        assert [k for k, b in t.books.items() if b.title.endswith("!")] == ones
+        assert named.delete() == len(ones)
+        assert [k for k, b in t.books.items() if t.authors[b.author].name == "a1"] == []
+
+
 def test_a_missing_record_raises_where_python_would(db: Any) -> None:
     with db.read() as t:
         for give in (lambda b: t.authors[b.author + 40].name, lambda b: t.authors[b.author + 40]):

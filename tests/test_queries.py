@@ -13,6 +13,7 @@ import pytest
 
 import zlmdb
 from zlmdb import desc
+from zlmdb.tables import grouped
 
 
 @dataclass
@@ -325,6 +326,58 @@ def test_groups_come_by_first_appearance_and_are_selections(db: Any, name: str) 
             )  # fmt: skip
         with pytest.raises(TypeError):
             t[name].group_by(lambda u: [u.age], lambda g: g.count())
+
+
+AGGREGATES: list[Any] = [
+    lambda g: g.count(),
+    lambda g: (g.count(), g.fields(lambda u: u.score).sum(), g.fields(lambda k, u: k).max()),
+    lambda g: {"mean": g.fields(lambda u: u.age).mean(), "least": g.fields(lambda u: (u.name, u.age)).min()},
+    lambda g: g.fields(lambda u: u.score).sum() / g.count() + g.where(lambda u: u.active).count(),
+    lambda g: [g.where(lambda u: u.active).fields(lambda u: u.age).max(), g.where(lambda u: u.age > 30).count()],
+    lambda g: f"{g.count():04} of {g.fields(lambda u: u.name).max()}",
+    lambda g: g.where(lambda u: u.active).where(lambda u: u.age < 40).fields(lambda u: u.score).mean(),
+]
+"""Functions of a group of which no row is needed."""
+
+OTHERS: list[Any] = [
+    lambda g: g.fields(lambda u: u.age).max() if g.count() > 8 else None,
+    lambda g: g.where(lambda u: u.age > 20).fields(lambda u: 100 // (u.age - 20)).sum(),
+    lambda g: (g.count(), g.fields(lambda u: u.name).min() + "!"),
+    lambda g: sorted(g.values(), key=lambda u: u.score)[0].name,
+    lambda g: g.fields(lambda u: u.age).distinct().count(),
+    lambda g: g and g.first()[1].name,
+]
+"""Functions of a group that need its rows."""
+
+
+@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("number", range(len(AGGREGATES) + len(OTHERS)))
+def test_groups_of_which_numbers_are_asked_are_not_kept(
+    db: Any, name: str, number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    into = [*AGGREGATES, *OTHERS][number]
+    with db.read() as t:
+        found = t[name].group_by(lambda u: u.country, into)
+        kept: list[Any] = []
+        monkeypatch.setattr(grouped, "aggregated", lambda *args: kept.append(args))
+        assert t[name].group_by(lambda u: u.country, into) == found
+        assert list(t[name].group_by(lambda u: u.country, into)) == list(found)
+        monkeypatch.undo()
+        monkeypatch.setattr(grouped, "Group", kept.append)
+        if number < len(AGGREGATES) and sys.implementation.name == "cpython":
+            assert t[name].group_by(lambda u: u.country, into) == found
+
+
+def test_what_a_function_of_a_group_does_besides_is_done_once_for_each(db: Any) -> None:
+    seen: list[Any] = []
+    calls = iter(range(100))
+    with db.read() as t:
+        count = len(t["indexed"].group_by(lambda u: u.country, lambda g: seen.append(g.count())))
+        assert len(seen) == count
+        numbers = t["indexed"].group_by(lambda u: u.country, lambda g: (next(calls), g.count()))
+        assert sorted(number for number, _ in numbers.values()) == list(range(count))
+        rows = t["indexed"].group_by(lambda u: u.country, lambda g: g.fields(lambda u: u.age))
+        assert sum(len(one.all()) for one in rows.values()) == len(t["indexed"])
 
 
 @pytest.mark.parametrize("name", ["indexed", "flat"])

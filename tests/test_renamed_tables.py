@@ -140,6 +140,40 @@ def test_links_follow_a_renamed_table(tmp_path: Path) -> None:
             assert db.check().ok
 
 
+def test_a_feed_and_times_of_expiry_follow_a_renamed_table(tmp_path: Path) -> None:
+    class Sessions(zlmdb.Table[str, User], feed=True, expires="age"):
+        by_name = zlmdb.Index[str]("name")
+
+    class Visits(Sessions, was="sessions"): ...
+
+    class Before(zlmdb.Schema):
+        sessions: Sessions
+
+    class After(zlmdb.Schema):
+        visits: Visits
+
+    with zlmdb.open(tmp_path / "db", Before) as db:
+        db.clock = lambda: 10.0
+        with db.write() as t:
+            t.sessions.update({"a": User("Ann", 20), "b": User("Bob", 30)})
+    with zlmdb.open(tmp_path / "db", After, readonly=True) as db:
+        db.clock = lambda: 10.0
+        with db.read() as t:
+            assert sorted(t.visits) == ["a", "b"]
+    not_renamed = pytest.raises(zlmdb.SchemaMismatch, match="is called 'sessions' in the file")
+    with zlmdb.open(tmp_path / "db", After, create=False) as db, not_renamed:
+        db.run(lambda t: t.visits.update({"c": User("Cid", 40)}))
+    with zlmdb.open(tmp_path / "db", After) as db:
+        db.clock = lambda: 25.0
+        with db.write() as t:
+            assert sorted(t.visits) == ["b"]
+            t.visits["c"] = User("Cid", 40)
+        changes = [(change.kind, change.key) for change in db.changes(Visits)]
+        assert changes[:2] == [("put", "a"), ("put", "b")]
+        assert sorted(changes[2:]) == [("delete", "a"), ("put", "c")]  # the expired one was swept
+        assert db.check().ok
+
+
 def test_a_dump_keeps_the_former_names(path: Path, tmp_path: Path) -> None:
     with zlmdb.open(path, New) as db, (tmp_path / "dump").open("wb") as out:
         db.dump(out)

@@ -57,7 +57,7 @@ class Cache(Generic[K, V]):
 
     *path* is a directory, which belongs to the cache; None makes one in memory. *key* and *value* are types as in a
     `Table`; without them, keys are texts, and values plain data (texts, numbers, bytes, None, lists and dicts of them).
-    Values are unpickled only with ``zlmdb.Pickle[...]`` as *value*.
+    Values are unpickled only with ``zlmdb.Pickle`` as *value*.
 
     *size_limit*: bytes; beyond it, each write evicts up to ten entries. *eviction_policy*: which ones,
     ``"least-recently-used"``, ``"least-recently-stored"``, or ``"none"``. Uses are remembered approximately, and a read

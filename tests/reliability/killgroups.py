@@ -8,6 +8,7 @@ import signal
 import struct
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Callable
 
@@ -23,11 +24,17 @@ class Counters(zlmdb.Table[int, int], feed=zlmdb.Feed(acknowledged=True)):
     """Whose changes are recorded."""
 
 
+class Jobs(zlmdb.Queue[tuple[int, int]], lease=0.05, attempts=1_000_000):
+    """A job for each number of a thread; what a killed worker has claimed comes again soon."""
+
+
 class Book(zlmdb.Schema):
-    """Each thread counts in a record of its own, and enters each number once."""
+    """Each thread counts in a record of its own, enters each number once, and puts a job for it, for any thread."""
 
     counters: Counters
     entries: zlmdb.Table[tuple[int, int], bytes]
+    jobs: Jobs
+    done: zlmdb.Table[tuple[int, int], int]
 
 
 def counted(thread: int, n: int) -> Callable[[Any], int]:
@@ -39,9 +46,23 @@ def counted(thread: int, n: int) -> Callable[[Any], int]:
         if n % 7 == 0 and last % 2:
             raise LookupError
         t.counters[thread] = last + 1
+        t.jobs.put((thread, last + 1), priority=n % 3, delay=n % 2 * 0.001)
         return last + 1
 
     return fn
+
+
+def do_a_job(db: zlmdb.Database[Book]) -> None:
+    """Claim a job in one transaction, and do it in another."""
+    lease = db.run(lambda t: t.jobs.claim())
+    if lease is not None:
+
+        def work(t: Book) -> None:
+            t.done.increment(lease.body)
+            t.jobs.done(lease)
+
+        with suppress(zlmdb.LeaseLost):  # this thread waited longer than its lease
+            db.run(work)
 
 
 def write(path: Path, process: int, acknowledged: int) -> None:
@@ -57,6 +78,7 @@ def write(path: Path, process: int, acknowledged: int) -> None:
             except LookupError:
                 continue
             os.write(acknowledged, ACKNOWLEDGEMENT.pack(thread, stored))
+            do_a_job(db)
 
     for thread in range(process * THREADS, (process + 1) * THREADS):
         threading.Thread(target=work, args=(thread,), daemon=True).start()
@@ -112,6 +134,19 @@ def wrong(db: Any, acknowledged: dict[int, int]) -> str:
     return ""
 
 
+def lost_jobs(db: Any) -> str:
+    """Which number has no job, or several; a job that is done is gone."""
+    with db.read() as t:
+        waiting = [job.body for job in t.jobs.values()]
+        done = dict(t.done)
+        numbers = list(t.entries)
+    if any(count != 1 for count in done.values()):
+        return f"jobs were done several times: {[body for body, count in done.items() if count != 1][:5]}"
+    if sorted([*waiting, *done]) != numbers:
+        return f"{len(numbers)} jobs were put, {len(waiting)} wait, and {len(done)} are done"
+    return ""
+
+
 def unlike(db: Any, followed: dict[int, int]) -> str:
     """How the feed of the counters, which a consumer has *followed* so far, differs from them; empty if it does not."""
     changes = db.changes(Counters, consumer="check")
@@ -127,21 +162,23 @@ def unlike(db: Any, followed: dict[int, int]) -> str:
 def kills(directory: Path, count: int, seed: int = 1) -> dict[str, Any]:
     """Kill two writers COUNT times; after each, nothing acknowledged is lost and no group is stored by half.
 
-    A consumer of the change feed, which goes on after each kill, is told of each change once, in order.
+    A consumer of the change feed, which goes on after each kill, is told of each change once, in order. Each job of a
+    queue is done once, or waits.
     """
     rnd, path = random.Random(seed), directory / "data"
     zlmdb.open(path, Book).close()
     failures: list[str] = []
     acknowledged: dict[int, int] = {}
     followed: dict[int, int] = {}
-    number = stored = commits = changes = 0
+    number = stored = commits = changes = jobs = 0
     for number in range(1, count + 1):
         acknowledged.update(kill_two(path, rnd.random() * rnd.choice([0.002, 0.02, 0.1])))
         with zlmdb.open(path, Book) as db:
-            problem = wrong(db, acknowledged) or unlike(db, followed)
+            problem = wrong(db, acknowledged) or unlike(db, followed) or lost_jobs(db)
             changes = db.changes(Counters).last()
             with db.read() as t:
                 stored, commits = sum(t.counters.values()), t.txn.id()
+                jobs = len(t.done)
         if problem:
             failures.append(f"kill {number}: {problem}")
             break
@@ -150,6 +187,7 @@ def kills(directory: Path, count: int, seed: int = 1) -> dict[str, Any]:
         "stored": stored,
         "commits": commits,
         "changes": changes,
+        "jobs": jobs,
         "acknowledged": sum(acknowledged.values()),
         "failures": failures,
     }

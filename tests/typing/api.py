@@ -254,7 +254,10 @@ class Multi(zlmdb.Schema):
     visits: zlmdb.ListTable[tuple[str, int], User]
 
 
-def many_values(t: Multi, user: User) -> None:
+def many_values(db: zlmdb.Database[Multi], t: Multi, user: User) -> None:
+    colours = db.table("colours", zlmdb.SetTable[str, str])
+    assert_type(colours, zlmdb.MadeTable[zlmdb.SetTable[str, str]])
+    assert_type(t[colours]["sky"].first(), Optional[str])
     assert_type(t.tags["a"], zlmdb.ValueSet[str, int])
     assert_type(t.tags["a"].first(), Optional[int])
     assert_type(t.tags.add("a", 1), bool)
@@ -262,3 +265,47 @@ def many_values(t: Multi, user: User) -> None:
     assert_type(list(t.visits["a", 1]), list[User])
     assert_type(list(t.visits.items()), list[tuple[tuple[str, int], User]])
     t.visits["a", 1].append(user)
+
+
+class Jobs(zlmdb.Schema):
+    mails: zlmdb.Queue[User]
+
+
+def a_queue_knows_its_jobs(db: zlmdb.Database[Jobs], user: User) -> None:
+    with db.write() as t:
+        assert_type(t.mails.put(user, priority=3), UUID)
+        lease = t.mails.claim()
+        assert_type(lease, Optional[zlmdb.Lease[User]])
+        assert_type([job.body.name for job in t.mails.dead.values()], list[str])
+    worker = zlmdb.Worker(db, lambda t: t.mails)
+    assert_type(worker, zlmdb.Worker[User])
+    assert_type(worker.get(), zlmdb.Lease[User])
+    with worker.job() as job:
+        assert_type(job.body, User)
+
+
+async def waiting_for_a_job(worker: zlmdb.Worker[User]) -> None:
+    assert_type(await worker.aget(timeout=1), zlmdb.Lease[User])
+    async with worker.ajob() as job:
+        assert_type(job.body, User)
+
+
+class Expiring(zlmdb.Table[str, User], expires="age", ttl=5): ...
+
+
+def a_cache_knows_its_types() -> None:
+    plain = zlmdb.Cache("plain")
+    assert_type(plain, zlmdb.Cache[str, Any])
+    cache = zlmdb.Cache(None, UUID, User, size_limit=1 << 20)
+    assert_type(cache, zlmdb.Cache[UUID, User])
+    assert_type(cache.get(UUID(int=1)), Optional[User])
+    assert_type(cache.get(UUID(int=1), 5), Union[User, int])
+    assert_type(list(cache), list[UUID])
+    pickles = zlmdb.Cache("pickles", str, zlmdb.Pickle)
+    assert_type(pickles, zlmdb.Cache[Any, Any])
+
+    @plain.memoize(expire=60)
+    def name(user: User) -> str:
+        return user.name
+
+    assert_type(name(User("", "", 1)), str)

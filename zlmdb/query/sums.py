@@ -19,19 +19,38 @@ def total(values: Iterable[Any]) -> Any:
 
 def compensated(values: Iterable[Any]) -> Any:
     """`sum` as Python 3.12 has it, by Neumaier's method."""
-    found: Any = 0
-    lost = 0.0
-    for value in values:
-        if type(value) is float and type(found) in (int, float):
-            after = found + value
-            if type(found) is float:
-                lost += (found - after) + value if abs(found) >= abs(value) else (value - after) + found
-            found = after
-        else:
-            if lost and type(found) is float and type(value) is not int:
-                found, lost = _with(found, lost), 0.0
-            found = found + value
-    return _with(found, lost)
+    found = Sum()
+    found.add(values)
+    return found.total()
+
+
+class Sum:
+    """A sum by Neumaier's method, of which the values come in several parts."""
+
+    __slots__ = ("_found", "_lost")
+
+    def __init__(self) -> None:
+        self._found: Any = 0
+        self._lost = 0.0
+
+    def add(self, values: Iterable[Any]) -> None:
+        """Add *values*, in order."""
+        found, lost = self._found, self._lost
+        for value in values:
+            if type(value) is float and type(found) in (int, float):
+                after = found + value
+                if type(found) is float:
+                    lost += (found - after) + value if abs(found) >= abs(value) else (value - after) + found
+                found = after
+            else:
+                if lost and type(found) is float and type(value) is not int:
+                    found, lost = _with(found, lost), 0.0
+                found = found + value
+        self._found, self._lost = found, lost
+
+    def total(self) -> Any:
+        """The sum of all values."""
+        return _with(self._found, self._lost)
 
 
 def _with(found: Any, lost: float) -> Any:

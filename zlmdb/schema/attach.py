@@ -24,7 +24,7 @@ from .declaration import Declaration
 from .evolution import Relation, renamed_path
 from .links import record as record_links
 from .links import undeletable, unknown_referrers, verify
-from .renamedtables import former_slot, rename
+from .renamedtables import former_slot, read_only, rename
 from .rewrite import rewrite
 from .verdict import FITS, Verdict, of_feed, of_plain_data, record, verdict
 
@@ -107,6 +107,8 @@ def attach(
         else:
             storages.append(storage_of(store, catalogue, slots, declared))
             storages[-1].snapshot = snapshot
+            if former and slots[declared.name].name != declared.name:
+                read_only(storages[-1], slots[declared.name].name)
     return storages
 
 

@@ -7,7 +7,7 @@ former names, so that a program which still uses one is refused, and does not be
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Optional
+from typing import Any, Optional
 
 from .. import errors
 from ..engines import Handle, Transaction
@@ -15,6 +15,7 @@ from ..log import log
 from ..store.catalogue import Catalogue, Keyspace, Slot
 from ..store.ranges import prefixed
 from ..store.store import OpenSpace
+from ..tables.storage import Storage
 from .declaration import Declaration
 
 
@@ -36,6 +37,14 @@ def former_slot(
                 table=declared.name,
             )
     return None
+
+
+def read_only(storage: Storage[Any, Any], old: str) -> None:
+    """Refuse writes to a table that still has its former name *old* in the file."""
+    storage.find_indexes = None
+    storage.file_indexes = storage.file_indexes._replace(
+        unwritable=f"the table is called {old!r} in the file: open it to write, without create=False, to rename it"
+    )
 
 
 def rename(

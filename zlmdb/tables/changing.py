@@ -22,7 +22,7 @@ def delete(selection: Selection[Any, Any]) -> int:
     """Delete the records of *selection*, or none if one is refused; how many."""
     table = selection._table
     table._check_write()
-    keys = list(selection._run(ENGINE_KEYS))
+    keys = selection._all_at_once(ENGINE_KEYS)
     if not keys:
         return 0
     if table._storage.referrers:
@@ -37,7 +37,7 @@ def change(selection: Selection[Any, V], how: Callable[[V], V]) -> int:
     """Store what *how* makes of each record of *selection*, or change none if one is refused; how many."""
     table = selection._table
     table._check_write()
-    keys = list(selection._run(KEYS))
+    keys = selection._all_at_once(KEYS)
     changed = 0
     if keys:
         with table._txn._statement():
@@ -54,7 +54,7 @@ def edit(selection: Selection[Any, V]) -> Generator[Iterator[V], None, None]:
     """A block with an iterator over the objects of *selection*, each stored again when its turn is over."""
     table = selection._table
     table._check_write()
-    editing = _Editing(table, list(selection._run(KEYS)))
+    editing = _Editing(table, selection._all_at_once(KEYS))
     try:
         yield iter(editing)
     except BaseException as error:

@@ -10,6 +10,7 @@ from ..query.explained import Plan
 from ..query.following import Followed, spelled
 from ..query.ordering import checked, first_of, sliced
 from ..query.want import ENGINE_KEYS, KEYS, PAIRS, VALUES
+from .aggregated import aggregated
 from .selection import Selection
 
 if TYPE_CHECKING:
@@ -23,6 +24,9 @@ R = TypeVar("R")
 
 def grouped(selection: Selection[K, V], by: Followed, into: Callable[[Selection[K, V]], R]) -> dict[Any, R]:
     """What *into* gives for each group of the rows of *selection*."""
+    found = aggregated(selection, by, into)
+    if found is not None:
+        return found
     groups: dict[Any, list[tuple[K, V]]] = {}
     for name, pair in selection._running().rows(by, PAIRS, one=False):
         groups.setdefault(name, []).append(pair)
@@ -57,6 +61,9 @@ class Group(Selection[K, V]):
         else:
             rows = sliced(rows, query.skip, self._limit)
         return map(self._giver(give), rows)
+
+    def _all_at_once(self, give: Give) -> list[Any]:
+        return list(self._run(give))
 
     def _sorted(self, rows: list[tuple[K, V]], order: Followed) -> Iterator[tuple[K, V]]:
         query = self._query

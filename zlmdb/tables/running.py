@@ -89,6 +89,7 @@ class Running:
         self.programs = programs_of(self.storage)
         self.order = query.order if ordered else None
         self.joins: Optional[SemiJoins] = None
+        self.at_once = False  # nothing changes while it runs, in a write transaction either
         self._bounds: Optional[dict[str, BoundIndex]] = None
         self._known_ranges: dict[int, tuple[Access, list[Range]]] = {}  # with the access, so that its id stays its own
         self._known_entries: dict[int, tuple[Access, list[Any]]] = {}

@@ -230,6 +230,15 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
                 return rows if self._limit is None else islice(rows, self._limit)
         return self._running().rows(give)
 
+    def _all_at_once(self, give: Give) -> list[Any]:
+        """What *give* says of each record: all of it is read before the program continues."""
+        where = self._query.where
+        if where and any([one.reading.links for one in where]):
+            running = self._running()
+            running.at_once = True
+            return list(running.rows(give))
+        return list(self._run(give))
+
     def _running(self, *, ordered: bool = True) -> Running:
         programs = self._table._storage.programs
         if programs is None:

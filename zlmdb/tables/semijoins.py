@@ -3,7 +3,8 @@
 The index of the other table finds the records that fit. Where they are few, their keys are what the field may be, and
 an index of that field finds the records that refer to them. As with any index, each condition is asked again of each
 record, so that what is found may be too much, and never too little. In a write transaction the body of a loop may
-change the other table, and each record is judged when its turn comes: there links are looked up one by one.
+change the other table, and each record is judged when its turn comes: there links are looked up one by one, except for
+``edit``, ``change`` and ``delete``, which find all records before they begin.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ class SemiJoins:
             return None
         try:
             table: Any = link.holder.evaluate(Given((), asking.parameters))
-            if table._txn is not self._running.table._txn or table._txn._write:
+            txn = self._running.table._txn
+            if table._txn is not txn or (txn._write and not self._running.at_once):
                 return None
             keys = self._keys(table, asking._replace(elements={link: ()}, linked=None))
         except Exception as error:  # whoever reads the records is told

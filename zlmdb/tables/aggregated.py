@@ -1,0 +1,291 @@
+"""`group_by` with aggregates only: they are computed while the rows are read, and no row is kept.
+
+``into`` is called with an object that knows nothing of a group but what was computed beforehand. To find out what that
+has to be, it is called once with invented numbers. That is done only with functions that can do nothing else than ask
+for aggregates and put them together; see `asks_only`. If it asks for something else for some group, the groups are made
+of rows, as for all other functions.
+"""
+
+from __future__ import annotations
+
+import dis
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from types import CodeType, FunctionType
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Optional, TypeVar
+
+from ..query.following import Followed
+from ..query.sums import Sum
+from ..query.want import HITS
+from ..values.base import is_a
+
+if TYPE_CHECKING:
+    from .selection import Selection
+
+R = TypeVar("R")
+
+_CHUNK = 512
+"""Rows of a group that are kept before they are added to what is known of it."""
+
+_NAMES = frozenset(("count", "fields", "max", "mean", "min", "sum", "where"))
+_PLAIN = (int, float, str, bytes, bool, type(None))
+_HARMLESS = ("LOAD_", "LOOKUP_METHOD", "BINARY_", "BUILD_", "COMPARE_", "CALL", "PRECALL", "RETURN_", "UNARY_")
+_OTHERS = frozenset((
+    "CACHE", "CONTAINS_OP", "COPY_FREE_VARS", "EXTENDED_ARG", "FORMAT_SIMPLE", "FORMAT_VALUE", "IS_OP", "KW_NAMES",
+    "MAKE_CELL", "MAKE_FUNCTION", "NOP", "PUSH_NULL", "RESUME", "SET_FUNCTION_ATTRIBUTE",
+))  # fmt: skip
+_STRANGE = ("LOAD_GLOBAL", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_NAME", "LOAD_BUILD_CLASS", "LOAD_FROM_DICT_OR_DEREF")
+
+
+class NeedsRowsError(BaseException):
+    """The function asks for more of a group than aggregates. No `except Exception` of it catches this."""
+
+
+class _Aggregate(NamedTuple):
+    """One number of a group: *kind* of what *give* gives of the records for which *where* is true."""
+
+    kind: str
+    where: tuple[Followed, ...]
+    give: Optional[Followed]
+
+    def key(self) -> Any:
+        """The same for two that are the same. Raises `NeedsRowsError` if it cannot be known."""
+        found: list[Any] = [self.kind, len(self.where)]
+        functions = (*self.where, *([] if self.give is None else [self.give]))
+        if any([followed.node.risky for followed in functions[1:]]):  # it must not be asked of all records
+            raise NeedsRowsError
+        for followed in functions:
+            found.append(followed.reading)
+            for value in followed.parameters[1:]:
+                if type(value) not in _PLAIN:
+                    raise NeedsRowsError
+                found.append((type(value), value))
+        return tuple(found)
+
+
+def aggregated(selection: Selection[Any, Any], by: Followed, into: Callable[[Any], R]) -> Optional[dict[Any, R]]:
+    """What *into* gives for each group; None if that takes the rows of the groups."""
+    if not asks_only(into):
+        return None
+    asked: dict[Any, _Aggregate] = {}
+    try:
+        into(_Probe(selection, asked))
+    except NeedsRowsError:
+        return None
+    except Exception:  # of invented numbers; those that are asked for behind it are not known
+        pass
+    groups = _summed(selection, by, list(asked.values()))
+    try:
+        return {name: _plain(into(_Known(selection, dict(zip(asked, found))))) for name, found in groups}
+    except NeedsRowsError:
+        return None
+
+
+def _plain(found: Any) -> Any:
+    """*found*, unless a part of it is a group or its rows, which may be asked for anything later."""
+    if is_a(found, (tuple, list, set)):
+        for one in found:
+            _plain(one)
+    elif is_a(found, dict):
+        for pair in found.items():
+            _plain(pair)
+    elif isinstance(found, _Asking) or isinstance(getattr(found, "__self__", None), _Asking):
+        raise NeedsRowsError
+    return found
+
+
+def _summed(
+    selection: Selection[Any, Any], by: Followed, asked: list[_Aggregate]
+) -> Iterator[tuple[Any, list[Any]]]:  # fmt: skip
+    """Each group with its aggregates."""
+    gives: list[Followed] = []
+    for one in asked:
+        gives.extend(followed for followed in (*one.where, one.give) if followed is not None)
+    chunks: dict[Any, list[Any]] = {}
+    sums: dict[Any, list[_Running]] = {}
+
+    def add(name: Any, rows: list[Any]) -> None:
+        kept = sums.get(name)
+        if kept is None:
+            kept = sums[name] = [_Running(one, gives) for one in asked]
+        columns = list(zip(*rows))
+        for running in kept:
+            running.add(columns, len(rows))
+
+    wanted: list[Any] = gives or [HITS]
+    for row in selection._running().rows(by, *wanted, one=False):
+        name = row[0]
+        chunk = chunks.get(name)
+        if chunk is None:
+            chunks[name] = [row]
+        else:
+            chunk.append(row)
+            if len(chunk) >= _CHUNK:
+                add(name, chunk)
+                chunk.clear()
+    for name, chunk in chunks.items():
+        if chunk or name not in sums:
+            add(name, chunk)
+        yield name, [running.found() for running in sums.pop(name)]
+
+
+class _Running:
+    """An aggregate of one group, of the rows so far."""
+
+    __slots__ = ("_best", "_count", "_kind", "_sum", "_value", "_where")
+
+    def __init__(self, aggregate: _Aggregate, gives: list[Followed]) -> None:
+        numbers = {id(followed): number for number, followed in enumerate(gives, 1)}
+        self._kind = aggregate.kind
+        self._where = [numbers[id(followed)] for followed in aggregate.where]
+        self._value = None if aggregate.give is None else numbers[id(aggregate.give)]
+        self._count = 0
+        self._sum = Sum()
+        self._best: Any = None
+
+    def add(self, columns: list[Any], count: int) -> None:
+        """Add rows, given as columns."""
+        values: Any = () if self._value is None else columns[self._value]
+        if self._where:
+            matches = [all(row) for row in zip(*[columns[number] for number in self._where])]
+            values = [value for value, match in zip(values, matches) if match]
+            count = sum(matches)
+        if self._kind in ("sum", "mean"):
+            self._sum.add(values)
+        elif self._kind in ("min", "max") and values:
+            best = min if self._kind == "min" else max
+            self._best = best(values) if not self._count else best((self._best, *values))
+        self._count += count
+
+    def found(self) -> Any:
+        """What it comes to."""
+        if self._kind == "count":
+            return self._count
+        if self._kind == "sum":
+            return self._sum.total()
+        if self._kind == "mean":
+            return self._sum.total() / self._count if self._count else None
+        return self._best
+
+
+class _Asking:
+    """A group as *into* sees it, of which only aggregates can be asked; and what `fields` of it is."""
+
+    __slots__ = ("_give", "_selection", "_where")
+
+    def __init__(
+        self, selection: Selection[Any, Any], where: tuple[Followed, ...] = (), give: Optional[Followed] = None
+    ) -> None:  # fmt: skip
+        self._selection, self._where, self._give = selection, where, give
+
+    def _again(self, where: tuple[Followed, ...], give: Optional[Followed]) -> _Asking:
+        raise NotImplementedError
+
+    def _answer(self, aggregate: _Aggregate) -> Any:
+        raise NotImplementedError
+
+    def where(self, matches: Any, /) -> _Asking:
+        """As of a selection."""
+        if self._give is not None:
+            raise NeedsRowsError
+        following = self._selection._following()
+        following.condition(matches)  # raises for mistakes
+        return self._again((*self._where, following.value(matches)), None)
+
+    def fields(self, give: Any, /) -> _Asking:
+        """As of a selection."""
+        if self._give is not None:
+            raise NeedsRowsError
+        return self._again(self._where, self._selection._following().value(give))
+
+    def count(self) -> Any:
+        """As of a selection."""
+        return self._answer(_Aggregate("count", self._where, None))
+
+    def sum(self) -> Any:
+        """As of rows."""
+        return self._of_rows("sum")
+
+    def mean(self) -> Any:
+        """As of rows."""
+        return self._of_rows("mean")
+
+    def min(self) -> Any:
+        """As of rows."""
+        return self._of_rows("min")
+
+    def max(self) -> Any:
+        """As of rows."""
+        return self._of_rows("max")
+
+    def _of_rows(self, kind: str) -> Any:
+        if self._give is None:
+            raise NeedsRowsError  # which says what is wrong
+        return self._answer(_Aggregate(kind, self._where, self._give))
+
+    def _refuse(self, *args: Any) -> NoReturn:
+        raise NeedsRowsError
+
+    __bool__ = __eq__ = __ne__ = __hash__ = __iter__ = __contains__ = _refuse
+    __repr__ = __str__ = __format__ = __len__ = __getitem__ = _refuse
+
+
+class _Probe(_Asking):
+    """A group that notes what is asked of it."""
+
+    __slots__ = ("_asked",)
+
+    def __init__(self, selection: Selection[Any, Any], asked: dict[Any, _Aggregate], *more: Any) -> None:
+        super().__init__(selection, *more)
+        self._asked = asked
+
+    def _again(self, where: tuple[Followed, ...], give: Optional[Followed]) -> _Asking:
+        return _Probe(self._selection, self._asked, where, give)
+
+    def _answer(self, aggregate: _Aggregate) -> Any:
+        self._asked.setdefault(aggregate.key(), aggregate)
+        return 1
+
+
+class _Known(_Asking):
+    """A group of which everything asked for is known."""
+
+    __slots__ = ("_values",)
+
+    def __init__(self, selection: Selection[Any, Any], values: dict[Any, Any], *more: Any) -> None:
+        super().__init__(selection, *more)
+        self._values = values
+
+    def _again(self, where: tuple[Followed, ...], give: Optional[Followed]) -> _Asking:
+        return _Known(self._selection, self._values, where, give)
+
+    def _answer(self, aggregate: _Aggregate) -> Any:
+        key = aggregate.key()
+        if key not in self._values:
+            raise NeedsRowsError
+        return self._values[key]
+
+
+def asks_only(into: Any) -> bool:
+    """Whether *into* can only ask its argument for aggregates, and put together what it gets.
+
+    Then it does not matter how often it is called. Functions that are not known to be such are not taken for them.
+    """
+    if type(into) is not FunctionType or into.__defaults__ or into.__kwdefaults__:
+        return False
+    return _asks_only(into.__code__)
+
+
+@lru_cache(maxsize=256)
+def _asks_only(code: CodeType) -> bool:
+    if code.co_argcount != 1 or code.co_kwonlyargcount or code.co_flags & 0x2AC:  # *args, **kwargs, generators
+        return False
+    if not _NAMES.issuperset(code.co_names):
+        return False
+    for one in dis.get_instructions(code):
+        known = one.opname in _OTHERS or one.opname.startswith(_HARMLESS)
+        # Without jumps all that is asked for is asked for of every group. A variable of the function around may be
+        # anything, and be called: it may go into inner functions only.
+        if not known or one.opname in _STRANGE:
+            return False
+    return True
