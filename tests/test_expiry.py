@@ -445,6 +445,56 @@ def test_what_has_expired_is_absent_without_a_block(memory: Any) -> None:
     assert sessions.put_new("k1", Session("u1"))
 
 
+@dataclass
+class Reading:
+    sensor: str
+    value: float
+    until: float
+
+
+class Readings(zlmdb.Table[int, Reading], expires="until"):
+    by_sensor = zlmdb.Index[str]("sensor", carries=("value",))
+    by_value = zlmdb.UniqueIndex[float]("value")
+
+
+class Measured(zlmdb.Schema):
+    readings: Readings
+
+
+def test_no_index_answers_alone_for_what_has_expired() -> None:
+    NOW[0] = 1000.0
+    with zlmdb.open(None, Measured) as db:
+        db.clock = lambda: NOW[0]
+        with db.write() as t:
+            for number in range(10):
+                t.readings[number] = Reading("ab"[number % 2], number / 2, 1001.0 + number % 5)
+        for now, living in ((1000.0, range(10)), (1003.0, [3, 4, 8, 9]), (1005.0, [])):
+            NOW[0] = now
+            for block in (db.read, db.write):
+                with block() as t:
+                    values = [number / 2 for number in living]
+                    for sensor in "ab":
+                        expected = [number / 2 for number in living if number % 2 == "ab".index(sensor)]
+                        found = t.readings.by_sensor[sensor]
+                        assert list(found.fields(lambda one: one.value)) == expected
+                        assert found.count() == found.fields(lambda one: one.value).count() == len(expected)
+                        assert found.fields(lambda one: one.value).sum() == sum(expected)
+                        assert t.readings.where(lambda one: one.sensor == sensor).fields(  # noqa: B023 - used at once
+                            lambda one: one.value
+                        ).max() == max(expected, default=None)
+                    assert sorted(t.readings.by_sensor.select().fields(lambda one: (one.sensor, one.value))) == sorted(
+                        ("ab"[number % 2], number / 2) for number in living
+                    )
+                    assert list(t.readings.by_value.select().fields(lambda one: one.value)) == values
+                    assert t.readings.where(lambda one: one.value >= 0).fields(lambda one: one.value).sum() == sum(
+                        values
+                    )
+                    assert t.readings.by_value.count() == t.readings.by_sensor.count() == len(values)
+                    groups = t.readings.group_by(lambda one: one.sensor, lambda group: group.count())
+                    assert sum(groups.values()) == len(values)
+                    assert [key for key, _ in t.readings.by_sensor.groups()] == sorted(groups)
+
+
 # -- links --------------------------------------------------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
 from collections.abc import Callable
@@ -327,3 +328,25 @@ def test_definitions_in_one_record_are_read_and_spread_by_the_next_writer(tmp_pa
     with lmdb.open(str(tmp_path)) as env, env.begin() as txn:
         assert txn.get(keys[0]) == b"\xa0"
         assert {name for key in keys[1:] for name in layout.decode(txn.get(key))} == {"t0", "t1", "t2"}
+
+
+@pytest.mark.parametrize("file_layout", ["tables", "classic"])
+def test_loading_many_tables_takes_as_many_steps_for_each(
+    tmp_path: Path, file_layout: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+    for count in (20, 120):
+        stream = io.BytesIO()
+        with zlmdb.Database(tmp_path / f"from {count}", layout=file_layout, sync=False) as db:
+            for number in range(count):
+                make_table(db, number)
+            db.dump(stream)
+        stream.seek(0)
+        with zlmdb.Database(tmp_path / f"to {count}", layout=file_layout, sync=False) as db:
+            with Steps(monkeypatch) as steps:
+                db.load(stream)
+            assert len(db.tables()) == count
+            numbers = {slot.number for slot in attach.tables(db._open_store).values()}
+            assert len(numbers) == count
+        seen.append(steps.calls // count)
+    assert seen[1] < 1.5 * seen[0]

@@ -22,7 +22,7 @@ import pytest
 import zlmdb
 from zlmdb import database
 from zlmdb.schema import auto, schema
-from zlmdb.store import blocks, gate, pool, snapshot, store, transaction, writerlock
+from zlmdb.store import blocks, gate, pool, savepoints, snapshot, store, transaction, transactionstate, writerlock
 from zlmdb.store.blocks import COUNTS_REFERENCES
 
 from .interrupts import INTERRUPTS, Interrupt, interrupting, traces_instructions

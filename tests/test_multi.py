@@ -268,6 +268,28 @@ def test_copies_and_dumps_take_them_along(tmp_path: Path) -> None:
             assert db.check().ok
 
 
+def test_sets_and_lists_are_made_at_run_time(db: Any) -> None:
+    colours = db.table("colours", zlmdb.SetTable[str, str])
+    notes = db.table("notes", zlmdb.ListTable[int, str])
+    assert db.table("colours", zlmdb.SetTable[str, str]) is colours
+    with db.write() as t:
+        t[colours].add("sky", "blue")
+        t[notes][5].extend(["b", "a"])
+        t.tags.add("x", 1)
+    with db.read() as t:
+        assert list(t[colours]["sky"]) == ["blue"]
+        assert list(t[notes].items()) == [(5, "b"), (5, "a")]
+        assert {"colours", "notes", "tags"} <= set(t)
+    for wrong in (zlmdb.SetTable[str, int], zlmdb.ListTable[str, str]):
+        with pytest.raises(zlmdb.SchemaMismatch):
+            db.table("colours", wrong)
+    with pytest.raises(ValueError, match="declared by Store"):
+        db.table("tags", zlmdb.SetTable[str, int])
+    with pytest.raises(zlmdb.SchemaMismatch, match="before"):
+        db.table("colours", str, int)
+    assert db.check().ok
+
+
 def test_wrong_declarations_say_what_to_write() -> None:
     class NoTypes(zlmdb.Schema):
         tags: zlmdb.SetTable

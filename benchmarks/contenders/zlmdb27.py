@@ -42,6 +42,7 @@ class Zlmdb(Store):
         schema = type("Schema", (zlmdb.Schema,), {"__annotations__": {"records": table}})
         self.opened = ExitStack()
         self.db: Any = self.opened.enter_context(zlmdb.open(path, schema, durability=durability))
+        self.records: Any = self.db.auto.records
 
     def table(self, shape: Shape) -> Store:
         """Of the same database: what is opened twice in a process is one environment."""
@@ -91,16 +92,13 @@ class Zlmdb(Store):
                 except KeyError:
                     pass
 
+    # As the pages advise for single operations; where a commit waits for the disk, threads share commits.
+
     def put(self, key: Any, record: Any) -> None:
-        if self.durability == "none":
-            with self.db.write() as t:
-                t.records[key] = record
-        else:  # as the pages advise where a commit waits for the disk: threads share commits
-            self.db.run(lambda t: t.records.__setitem__(key, record))
+        self.records[key] = record
 
     def get(self, key: Any) -> Any:
-        with self.db.read() as t:
-            return t.records[key]
+        return self.records[key]
 
     def delete(self, key: Any) -> None:
         with self.db.write() as t:

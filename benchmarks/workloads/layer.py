@@ -371,6 +371,109 @@ def begins(directory: Path, size: int, write: bool) -> Iterator[Timed]:
 
 
 @contextmanager
+def single(directory: Path, size: int, write: bool) -> Iterator[Timed]:
+    """One transaction for each record that is read or written, without sync: in a block, and without one."""
+    import zlmdb
+    from zlmdb.keys import Oid
+
+    keys = random.Random(3).sample(range(size), size)
+    values = [name(key) for key in keys]
+    with ExitStack() as stack:
+        env, (handle,) = raw_env(directory)
+        stack.enter_context(env)
+        db = stack.enter_context(zlmdb.open(directory / "ours", schema(names=zlmdb.Table[Oid, str]), durability="none"))
+        with env.begin(handle, write=True) as txn, db.write() as t:
+            for key in range(size):
+                txn.put(PACK(key), name(key).encode())
+            t.names.put_many(((key, name(key)) for key in range(size)), append=True)
+        names, loads = db.auto.names, bytes.decode
+
+        def raw_reads() -> int:
+            for key in keys:
+                with env.begin() as txn:
+                    loads(txn.get(PACK(key), None, handle))
+            return size
+
+        def reads() -> int:
+            for key in keys:
+                with db.read() as t:
+                    t.names[key]
+            return size
+
+        def auto_reads() -> int:
+            for key in keys:
+                names[key]
+            return size
+
+        def raw_writes() -> int:
+            for key, value in zip(keys, values):
+                with env.begin(write=True) as txn:
+                    txn.put(PACK(key), value.encode(), db=handle)
+            return size
+
+        def writes() -> int:
+            for key, value in zip(keys, values):
+                with db.write() as t:
+                    t.names[key] = value
+            return size
+
+        def auto_writes() -> int:
+            for key, value in zip(keys, values):
+                names[key] = value
+            return size
+
+        if write:
+            yield {"raw lmdb": raw_writes, "zlmdb": writes, "zlmdb auto": auto_writes}
+        else:
+            yield {"raw lmdb": raw_reads, "zlmdb": reads, "zlmdb auto": auto_reads}
+
+
+IN_FLIGHT = 64
+
+
+@contextmanager
+def submitted(directory: Path, size: int) -> Iterator[Timed]:
+    """Durable writes of one thread, one after another and many in flight; at most 2,000 of them."""
+    import lmdb
+
+    import zlmdb
+    from zlmdb.keys import Oid
+
+    count = min(size, 2_000)
+    values = [name(key) for key in range(count)]
+    with ExitStack() as stack:
+        env = stack.enter_context(lmdb.open(str(directory / "raw"), map_size=1 << 30))
+        db = stack.enter_context(zlmdb.open(directory / "ours", schema(names=zlmdb.Table[Oid, str])))
+
+        def raw() -> int:
+            for key, value in enumerate(values):
+                with env.begin(write=True) as txn:
+                    txn.put(PACK(key), value.encode())
+            return count
+
+        def block() -> int:
+            for key, value in enumerate(values):
+                with db.write() as t:
+                    t.names[key] = value
+            return count
+
+        def submit() -> int:
+            futures = deque[Any]()
+            for key, value in enumerate(values):
+                if len(futures) == IN_FLIGHT:
+                    futures.popleft().result()
+                futures.append(db.submit(partial(store, key=key, value=value)))
+            for future in futures:
+                future.result()
+            return count
+
+        def store(t: Any, key: int, value: str) -> None:
+            t.names[key] = value
+
+        yield {"raw lmdb": raw, "zlmdb": block, "zlmdb submit": submit}
+
+
+@contextmanager
 def opening(directory: Path, size: int) -> Iterator[Timed]:
     import lmdb
 
@@ -416,7 +519,7 @@ class Layer(Inside):
     title = "The layer itself, over raw lmdb"
     sizes = {"tiny": (200,), "small": (5_000,), "window": (100_000,), "full": (100_000,)}
     labels = (
-        "raw lmdb", "zlmdb", "zlmdb classic map",
+        "raw lmdb", "zlmdb", "zlmdb auto", "zlmdb submit", "zlmdb classic map",
         *(f"zlmdb key {name}" for name in ("int", "str", "UUID", "float", "datetime", "tuple[UUID, int]")), "Python",
         "zlmdb, memory engine", "dict of bytes",
     )  # fmt: skip
@@ -433,6 +536,9 @@ class Layer(Inside):
         Question("len of a table", whole_count, "raw lmdb", "call"),
         Question("read transaction, begin and end", partial(begins, write=False), "raw lmdb", "transaction"),
         Question("write transaction, begin and end", partial(begins, write=True), "raw lmdb", "transaction"),
+        Question("one read, one transaction", partial(single, write=False), "raw lmdb", "read"),
+        Question("one write, one transaction", partial(single, write=True), "raw lmdb", "write"),
+        Question("durable writes, one transaction each", submitted, "raw lmdb", "write"),
         Question("open and close", opening, "raw lmdb", "opening"),
         Question("import, in a fresh process", importing, "Python", "process"),
     )

@@ -254,7 +254,10 @@ class Multi(zlmdb.Schema):
     visits: zlmdb.ListTable[tuple[str, int], User]
 
 
-def many_values(t: Multi, user: User) -> None:
+def many_values(db: zlmdb.Database[Multi], t: Multi, user: User) -> None:
+    colours = db.table("colours", zlmdb.SetTable[str, str])
+    assert_type(colours, zlmdb.MadeTable[zlmdb.SetTable[str, str]])
+    assert_type(t[colours]["sky"].first(), Optional[str])
     assert_type(t.tags["a"], zlmdb.ValueSet[str, int])
     assert_type(t.tags["a"].first(), Optional[int])
     assert_type(t.tags.add("a", 1), bool)

@@ -105,25 +105,41 @@ def _finished(engine: Engine, like: Optional[Like]) -> str:
     return file
 
 
+class Numbers:
+    """The slot numbers of a file to which nobody else writes: the *last* one in use, if it is known."""
+
+    def __init__(self) -> None:
+        self.last: Optional[int] = None
+
+
 class Writer:
     """Writes tables and records in *txn*, a transaction of `Store.change`; *open_space* is what that gives with it.
 
-    *reserved* are slots that no table may get.
+    *reserved* are slots that no table may get. *numbers* are known from the writer before.
     """
 
-    def __init__(self, store: Store, txn: Transaction, open_space: OpenSpace, reserved: Collection[int]) -> None:
+    def __init__(
+        self, store: Store, txn: Transaction, open_space: OpenSpace, reserved: Collection[int],
+        numbers: Optional[Numbers] = None,
+    ) -> None:  # fmt: skip
         self.store = store
         self.catalogue = catalogue_of(store)
         self._txn = txn
         self._open_space = open_space
         self._reserved = reserved
+        self._numbers = Numbers() if numbers is None else numbers
         self._handles: dict[Optional[bytes], Handle] = {None: None}
 
     def table(self, slot: Slot) -> Keyspace:
         """Write *slot* to the catalogue, with a free number unless it has one; returns the keyspace of its records."""
-        txn = self._txn
+        txn, numbers = self._txn, self._numbers
         if slot.number == 0:
-            slot.number = self.catalogue.allocate(txn, self.catalogue.read(txn), self._reserved)
+            slots = self.catalogue.read(txn) if numbers.last is None else {}
+            with self.catalogue.batch(txn, numbers.last) as batch:
+                slot.number = self.catalogue.allocate(txn, slots, self._reserved)
+            numbers.last = batch.last
+        elif numbers.last is not None:
+            numbers.last = max(numbers.last, slot.number)
         if slot.feed is not None:
             self._begin_feed(slot)
         self.catalogue.write(txn, slot)
@@ -145,9 +161,12 @@ class Writer:
 
     def index(self, slot: Slot, name: str, definition: dict[str, Any]) -> Keyspace:
         """Write an index of *slot*, which has a number, to the catalogue; returns the keyspace of its entries."""
-        txn = self._txn
-        self.catalogue.add_index(txn, self.catalogue.read(txn), slot, name, definition, self._reserved)
-        self.catalogue.write(txn, slot)
+        txn, numbers = self._txn, self._numbers
+        slots = {} if definition.get("table") is None else self.catalogue.read(txn)  # of which it uses one
+        with self.catalogue.batch(txn, numbers.last) as batch:
+            self.catalogue.add_index(txn, slots, slot, name, definition, self._reserved)
+            self.catalogue.write(txn, slot)
+        numbers.last = batch.last
         keyspace = self.catalogue.index_keyspace(slot, name)
         self._handle(keyspace.space)
         return keyspace
@@ -195,6 +214,7 @@ class Filler:
         self.store = store
         self.catalogue = catalogue_of(store)
         self._reserved = reserved
+        self._numbers = Numbers()
         self._txn: Optional[Transaction] = None
         self._pending = self._bytes = 0
 
@@ -231,7 +251,10 @@ class Filler:
 
     def _change(self, work: Callable[[Writer], R]) -> R:
         self._commit()
-        return self.store.change(lambda txn, open_space: work(Writer(self.store, txn, open_space, self._reserved)))
+        numbers = self._numbers
+        return self.store.change(
+            lambda txn, open_space: work(Writer(self.store, txn, open_space, self._reserved, numbers))
+        )
 
     def has(self, keyspace: Keyspace, key: bytes) -> bool:
         """As `Writer.has`."""

@@ -67,7 +67,10 @@ def of_feed(slot: Slot, declared: Declaration, older: bool) -> Optional[str]:
             + ("" if older else f"declare feed=True, or drop the feed with db.drop_feed({slot.name!r})")
         )
     if declared.feed is not None and not slot.has_feed and slot.key is not None:
-        return "another program has dropped the change feed of the table: open the database again"
+        return (
+            f"class {declared.class_name} declares a change feed, which the file does not have, or not any more: open "
+            f"the database again, to write, which begins one"
+        )
     return None
 
 

@@ -738,6 +738,8 @@ class Store:
             if live is not None and live.active:
                 live._forked()
         self.reads.clear()
+        for feed in self.feeds.values():
+            feed.ended(kept=False)
         self.env = None
         self.ages = Ages()
         self.writer.close()  # else the parent's lock, which is that of the open file, outlives the parent

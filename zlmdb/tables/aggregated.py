@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Optional, TypeVar
 from ..query.following import Followed
 from ..query.sums import Sum
 from ..query.want import HITS
+from ..values.base import is_a
 
 if TYPE_CHECKING:
     from .selection import Selection
@@ -82,11 +83,10 @@ def aggregated(selection: Selection[Any, Any], by: Followed, into: Callable[[Any
 
 def _plain(found: Any) -> Any:
     """*found*, unless a part of it is a group or its rows, which may be asked for anything later."""
-    kind: Any = type(found)
-    if kind in (tuple, list, set):
+    if is_a(found, (tuple, list, set)):
         for one in found:
             _plain(one)
-    elif kind is dict:
+    elif is_a(found, dict):
         for pair in found.items():
             _plain(pair)
     elif isinstance(found, _Asking) or isinstance(getattr(found, "__self__", None), _Asking):
