@@ -623,6 +623,18 @@ def test_after_a_boot_that_interrupted_it_a_cache_is_empty(tmp_path: Path, monke
         cache["c"] = 1
 
 
+def test_without_locks_a_cache_is_empty_after_each_boot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cachefile, "_fcntl", None)
+    fill(tmp_path)
+    with zlmdb.Cache(tmp_path) as cache:
+        assert len(cache) == 1
+        with zlmdb.Cache(tmp_path) as other:
+            assert len(other) == 1
+    monkeypatch.setattr(cachefile, "boot", lambda: "another")
+    with zlmdb.Cache(tmp_path) as cache:
+        assert len(cache) == 0
+
+
 def test_boots_without_names_are_told_by_their_time() -> None:
     assert cachefile.is_same_boot("1000", "1060")
     assert not cachefile.is_same_boot("1000", "5000")
