@@ -262,6 +262,24 @@ def test_a_missing_record_raises_where_python_would(db: Any) -> None:
         assert t.books.where(lambda b: b.author > 90 and t.authors[b.author].born == 3).count() == 0
 
 
+def test_a_table_that_reads_in_its_own_way_is_called() -> None:
+    class Shouting(Table[int, Author]):
+        def __getitem__(self, key: int) -> Any:
+            return super().__getitem__(key).name.upper()
+
+    class Loud(zlmdb.Schema):
+        authors: Shouting
+        bare: Table[int, Book]
+
+    with zlmdb.open(None, Loud) as db, db.write() as t:
+        t.authors[1] = Author("ann", 1)
+        t.bare.update({1: Book("b", 1), 2: Book("c", 1)})
+        authors: Any = t.authors
+        for condition in (lambda b: t.authors[b.author].isupper(), lambda b: authors[b.author] == "ANN"):
+            assert t.bare.where(condition).count() == 2
+            assert t.bare.where(condition).explain().called != ()
+
+
 def test_links_serve_order_groups_and_tables_captured_alone(db: Any) -> None:
     with db.read() as t:
         authors = t.authors

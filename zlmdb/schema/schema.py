@@ -174,7 +174,7 @@ class Schema:
     def _query_table(self, name: str) -> Any:
         """What is known of the values and keys of the declared table *name*, for queries; None if there is none."""
         cls, storage = (_storages_of(self) or {}).get(name, (None, None))
-        if cls is None or cls._part or self._unit.txn.buffers:
+        if cls is None or cls._part or self._unit.txn.buffers or _reads_otherwise(cls):
             return None
         from ..tables.running import types_of  # late: few programs follow links
 
@@ -246,6 +246,12 @@ class Schema:
             return pmap
 
         return decorate
+
+
+def _reads_otherwise(cls: Any) -> bool:
+    """Whether a look-up of a record may be anything, because the class of the table has methods of its own for it."""
+    own = (cls.__getitem__, cls.get, cls.__contains__)
+    return own != (Table.__getitem__, Table.get, Table.__contains__)
 
 
 def unit_of(pool: Pool[S], txn: Transaction, schema: type[S], storages: Mapping[str, Any]) -> Unit[S]:

@@ -641,7 +641,12 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
 
     def _query_types(self) -> Any:
         """What is known of the values and keys, for queries of other tables; None if nothing is."""
-        if self._txn.buffers or self._part:
+        if (
+            self._txn.buffers
+            or self._part
+            or not self._point_reads
+            or type(self).__contains__ is not Table.__contains__
+        ):
             return None
         from .running import types_of  # late, as above
 
