@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import enum
 import unicodedata
 from dataclasses import dataclass, field
-from typing import Any, Callable, NamedTuple, Optional
+from typing import Any, Callable, Literal, NamedTuple, Optional
 from unicodedata import normalize
 
 from hypothesis import strategies as st
@@ -15,6 +16,12 @@ from zlmdb import desc
 TEXTS = ("", "a", "b", "B", "ab", "Ab", "\u00e9", "e\u0301", "\u00c9")
 LEAST = 1
 CITIES = ("Rome", "Oslo", "")
+
+
+class Level(enum.Enum):
+    LOW = 3
+    MIDDLE = 2
+    HIGH = 1
 
 
 @dataclass
@@ -32,6 +39,8 @@ class Row:
     state: str = "open"
     home: Optional[Home] = None
     due: Optional[int] = None
+    level: Level = Level.LOW
+    size: Optional[Literal["big", "small"]] = None
 
 
 class Kind(NamedTuple):
@@ -233,6 +242,32 @@ KINDS = [
         never_orders=(lambda r: (desc(r.state), r.name, r.price), lambda r: (r.state, desc(r.name), r.price)),
     ),
     Kind(
+        "members of an Enum, and a Literal",
+        lambda: zlmdb.Index("level", desc("size")),
+        (
+            lambda r: r.level is Level.HIGH and r.size == "big",
+            lambda r: r.level == Level.HIGH and r.size in ("small", "big"),
+            lambda r: r.level is Level.MIDDLE and r.size is not None and r.size < "small",
+            lambda r: r.level is Level.MIDDLE and r.size is not None and r.size >= "big",
+        ),
+        never=(
+            lambda r: r.level.name == "LOW" and r.size == "big",
+            lambda r: r.size == "big",
+            lambda r: r.level is Level.LOW,
+        ),
+    ),
+    Kind(
+        "members of an Enum alone",
+        lambda: zlmdb.Index("level", "price"),
+        (
+            lambda r: r.level is Level.HIGH,
+            lambda r: r.level in {Level.HIGH, Level.MIDDLE} and r.name == "a",
+            lambda r: r.level != Level.LOW,
+            lambda r: r.level is not Level.LOW and r.level is not Level.HIGH and r.price > 1,
+        ),
+        never_orders=(lambda r: (r.level.value, r.price),),
+    ),
+    Kind(
         "carrying",
         lambda: zlmdb.Index[int]("price", carries=("name", "tags", "due")),
         (lambda r: r.price == 1, lambda r: r.price > 1 and r.name == "a" and "a" in r.tags),
@@ -269,4 +304,6 @@ ROWS = st.builds(
     state=st.sampled_from(["open", "done", "late"]),
     home=st.none() | st.builds(Home, st.sampled_from(CITIES), st.none() | st.integers(0, 2)),
     due=st.none() | st.integers(0, 5),
+    level=st.sampled_from(Level),
+    size=st.sampled_from([None, "big", "small"]),
 )

@@ -527,7 +527,7 @@ import sys, time, zlmdb
 with zlmdb.Cache(sys.argv[1]) as cache:
     @cache.memoize("slow")
     def slow(number):
-        time.sleep(0.3)
+        time.sleep(0.15)
         cache.incr("calls")
         return number
     print("ready", flush=True)
@@ -596,25 +596,43 @@ def test_a_cache_survives_its_processes_and_a_boot_after_a_clean_end(
 DIES = "import os, sys, zlmdb; cache = zlmdb.Cache(sys.argv[1]); cache['b'] = 2; os._exit(0)"
 
 
-@pytest.mark.once
-@pytest.mark.parametrize("keep", [False, True])
-def test_after_a_boot_that_interrupted_it_a_cache_is_empty(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keep: bool
-) -> None:
+def abandon(cache: Any) -> None:
+    """What the end of a process leaves that did not close its cache."""
+    cache._db.close()
+    cache._file._users.close()
+
+
+def test_after_a_boot_that_interrupted_it_a_cache_is_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(tmp_path)
     subprocess.run([sys.executable, "-c", DIES, str(tmp_path)], check=True, env={**os.environ, "PYTHONPATH": ROOT})
     with zlmdb.Cache(tmp_path) as cache:  # the machine runs on
         assert dict.fromkeys(cache, 0) == {"a": 0, "b": 0}
-        monkeypatch.setattr(cachefile, "boot", lambda: "another")
-        with zlmdb.Cache(tmp_path) as second:  # who opens it while somebody uses it does not empty it
-            assert second["b"] == 2
+        monkeypatch.setattr(cachefile, "boot", lambda: "second")
+        with zlmdb.Cache(tmp_path) as other:  # who opens it while somebody uses it does not empty it
+            assert other["b"] == 2
         assert (tmp_path / "boot").read_text() != "clean"
-    monkeypatch.undo()
-    subprocess.run([sys.executable, "-c", DIES, str(tmp_path)], check=True, env={**os.environ, "PYTHONPATH": ROOT})
-    monkeypatch.setattr(cachefile, "boot", lambda: "another")
-    with zlmdb.Cache(tmp_path, keep=keep) as cache:
-        assert len(cache) == (2 if keep else 0)
+    abandon(zlmdb.Cache(tmp_path))
+    monkeypatch.setattr(cachefile, "boot", lambda: "third")
+    abandon(zlmdb.Cache(tmp_path, keep=True))
+    with zlmdb.Cache(tmp_path) as cache:
+        assert len(cache) == 2
+    abandon(zlmdb.Cache(tmp_path))
+    monkeypatch.setattr(cachefile, "boot", lambda: "fourth")
+    with zlmdb.Cache(tmp_path) as cache:
+        assert len(cache) == 0
         cache["c"] = 1
+
+
+def test_without_locks_a_cache_is_empty_after_each_boot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cachefile, "_fcntl", None)
+    fill(tmp_path)
+    with zlmdb.Cache(tmp_path) as cache:
+        assert len(cache) == 1
+        with zlmdb.Cache(tmp_path) as other:
+            assert len(other) == 1
+    monkeypatch.setattr(cachefile, "boot", lambda: "another")
+    with zlmdb.Cache(tmp_path) as cache:
+        assert len(cache) == 0
 
 
 def test_boots_without_names_are_told_by_their_time() -> None:

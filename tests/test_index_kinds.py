@@ -7,14 +7,14 @@ import types
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Callable, Optional
+from typing import Annotated, Any, Callable, Literal, Optional
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import zlmdb
-from tests.index_kinds import KINDS, ROWS, Home, Kind, Row
+from tests.index_kinds import KINDS, ROWS, Home, Kind, Level, Row
 from zlmdb import desc
 
 
@@ -49,6 +49,8 @@ def some_rows(count: int = 300) -> dict[int, Row]:
             ["open", "done", "late"][0 if n % 7 == 0 else 1 if n % 2 else 2],
             Home(f"city {n % 50}" if n % 8 else "Rome", n % 40 if n % 4 else None) if n % 5 else None,
             n % 70 if n % 3 else None,
+            [Level.LOW, Level.HIGH, Level.MIDDLE][0 if n % 10 else n % 3],
+            ["big", "small", None][n % 5 % 3],
         )
         for n in range(count)
     }
@@ -271,6 +273,8 @@ class NewRow:
     state: Annotated[str, zlmdb.Was("status")] = "open"
     home: Optional[Home] = None
     due: Optional[int] = None
+    level: Level = Level.LOW
+    size: Optional[Literal["big", "small"]] = None
 
 
 @EACH_KIND

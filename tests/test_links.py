@@ -804,6 +804,44 @@ def test_a_migration_may_break_links_meanwhile_but_not_at_its_end(tmp_path: Path
         assert new.check().ok
 
 
+def test_a_rewritten_table_has_its_links_again_and_a_dropped_one_binds_nobody(tmp_path: Path) -> None:
+    @dataclass
+    class Job:
+        holder: int
+        parent: Optional[int]
+
+    def rename(t: Any, old: Any) -> None:
+        old.drop_index("people", "by_boss")
+        old.rewrite("tasks", lambda key, task: {"holder": task["owner"] + shift, "parent": None})
+
+    class Loose(Table[int, Person], name="people"):
+        by_twin = ForeignKey["Loose"]("twin", deferred=True)
+
+    class JobsOfLoose(Table[int, Job], name="tasks"):
+        by_owner = ForeignKey["Loose"]("holder", on_delete="cascade")
+
+    class Migrated(zlmdb.Schema):
+        people: Loose
+        tasks: JobsOfLoose
+        migrations = (zlmdb.Migration(1, "holder", rename),)
+
+    with zlmdb.open(tmp_path / "db", Targets) as db, db.write() as t:
+        t.people.update({1: Person("ann"), 2: Person("bob", boss=1)})
+        t.tasks.update({1: Task(1), 2: Task(2, 1)})
+    shift = 10
+    with zlmdb.open(tmp_path / "db", Migrated) as new:
+        with pytest.raises(zlmdb.DanglingLink, match="leads to the record 11 of 'people'"):
+            new.migrate()
+        shift = 0
+        new.migrate()
+        with new.write() as u:
+            with pytest.raises(zlmdb.DanglingLink):
+                u.tasks[3] = Job(9, None)
+            del u.people[1]
+            assert (dict(u.people), dict(u.tasks)) == ({2: Person("bob", 1)}, {2: Job(2, None)})
+        assert new.check().ok
+
+
 def test_tables_without_links_have_no_followers_and_keep_their_generated_functions() -> None:
     class Plain(zlmdb.Schema):
         people: OtherPeople

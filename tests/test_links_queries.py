@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -290,7 +292,20 @@ def test_the_query_of_one_transaction_does_not_serve_another_schema(db: Any) -> 
         assert t.books.where(lambda b: old.authors[b.author].born == 2).keys().all() == first
 
 
-FIELDS = st.sampled_from(["name", "born"])
+@pytest.mark.skipif(sys.implementation.name != "cpython", reason="transactions are reused where references are counted")
+def test_what_is_kept_of_a_query_keeps_no_transaction() -> None:
+    def ask() -> int:
+        with db.read() as t:
+            list(t.books.where(lambda b: t.authors[b.author].name == "a1"))
+            t.books.fields(lambda b: t.authors[b.author].name).all()
+            return id(t.txn)
+
+    with zlmdb.open(None, Library) as db:
+        with db.write() as t:
+            fill(t, 10)
+        ask()
+        gc.collect()
+        assert len({ask() for _ in range(5)}) == 1
 
 
 @st.composite

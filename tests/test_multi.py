@@ -268,6 +268,52 @@ def test_copies_and_dumps_take_them_along(tmp_path: Path) -> None:
             assert db.check().ok
 
 
+def test_operations_without_a_block_refuse_sets_and_lists(db: Any) -> None:
+    with pytest.raises(AttributeError, match="has no sets and lists of values: write `with db.write"):
+        db.auto.tags  # noqa: B018
+    assert list(db.auto) == []
+
+
+def test_savepoints_undo_sets_and_lists(make_db: Any) -> None:
+    def fail(t: Any) -> None:
+        with t.txn.savepoint():
+            t.tags.add("c", 1)
+            t.tags["a"].clear()
+            raise ZeroDivisionError
+
+    with make_db(Store) as db, db.write() as t:
+        t.tags.add("a", 1)
+        with t.txn.savepoint():
+            t.tags.add("b", 2)
+        with pytest.raises(ZeroDivisionError):
+            fail(t)
+        t.tags.add("d", 3)
+        assert list(t.tags.items()) == [("a", 1), ("b", 2), ("d", 3)]
+        assert sorted(t.tags._numbers.values()) == [0, 1, 2]
+
+
+def test_sets_and_lists_are_made_at_run_time(db: Any) -> None:
+    colours = db.table("colours", zlmdb.SetTable[str, str])
+    notes = db.table("notes", zlmdb.ListTable[int, str])
+    assert db.table("colours", zlmdb.SetTable[str, str]) is colours
+    with db.write() as t:
+        t[colours].add("sky", "blue")
+        t[notes][5].extend(["b", "a"])
+        t.tags.add("x", 1)
+    with db.read() as t:
+        assert list(t[colours]["sky"]) == ["blue"]
+        assert list(t[notes].items()) == [(5, "b"), (5, "a")]
+        assert {"colours", "notes", "tags"} <= set(t)
+    for wrong in (zlmdb.SetTable[str, int], zlmdb.ListTable[str, str]):
+        with pytest.raises(zlmdb.SchemaMismatch):
+            db.table("colours", wrong)
+    with pytest.raises(ValueError, match="declared by Store"):
+        db.table("tags", zlmdb.SetTable[str, int])
+    with pytest.raises(zlmdb.SchemaMismatch, match="before"):
+        db.table("colours", str, int)
+    assert db.check().ok
+
+
 def test_wrong_declarations_say_what_to_write() -> None:
     class NoTypes(zlmdb.Schema):
         tags: zlmdb.SetTable

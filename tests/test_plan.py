@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass, field
 from typing import Any, Callable, Optional
 
@@ -165,3 +166,38 @@ def test_an_index_gives_the_order(asked: dict[str, Any], order: Optional[str], n
     assert (None if choice.order is None else choice.order.facts.name, found) == (order, names)
     if choice.order is not None and "where" in asked and "year" in asked["where"].__code__.co_names:
         assert choice.order.lower == Bound(3, False)
+
+
+class Paper(enum.Enum):
+    THIN = 1
+    THICK = 2
+    COATED = 3
+
+
+@dataclass
+class Print:
+    paper: Paper
+
+
+@pytest.mark.parametrize("present", [True, False])
+def test_not_to_be_some_members_is_to_be_the_others_where_there_is_no_none(present: bool) -> None:
+    """A pickle may hold None: it is none of the members, and in no index."""
+    prints = Following(Print)
+    index = IndexFacts("by_paper", (Part(("paper",), Paper, present, sorts=False),), unique=False)
+    for condition, members in (
+        (lambda p: p.paper is not Paper.THIN, (Paper.THICK, Paper.COATED)),
+        (lambda p: p.paper not in (Paper.THIN, Paper.THICK), (Paper.COATED,)),
+    ):
+        asked = prints.condition(condition)
+        question = Question([Asking(asked.node, asked.parameters, keyed=False)], [index], TOTAL)
+        found = choose(question, lambda access, most: 5).accesses
+        assert [one.members or one.equal for one in found] == ([members] if present else [])
+
+
+@pytest.mark.parametrize("present", [True, False])
+def test_not_to_be_true_is_to_be_false_where_there_is_no_none(present: bool) -> None:
+    index = IndexFacts("by_sold", (part("sold", bool, present=present),), unique=False)
+    for condition, used in ((lambda b: b.sold, True), (lambda b: not b.sold, present)):
+        asked = BOOKS.condition(condition)
+        question = Question([Asking(asked.node, asked.parameters, keyed=False)], [index], TOTAL)
+        assert bool(choose(question, lambda access, most: 5).accesses) is used

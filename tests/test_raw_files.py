@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import struct
+from base64 import b64encode
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -174,6 +176,25 @@ def test_sub_databases_of_other_orders_are_not_misread(tmp_path: Path) -> None:
             db.run(lambda t: t.many.update({"b": "3"}))
         with pytest.raises(zlmdb.SchemaMismatch, match="cannot become a table"):
             db.adopt()
+
+
+def test_the_commands_show_sub_databases_as_tables_of_bytes(path: Path) -> None:
+    from click.testing import CliRunner
+
+    from zlmdb.cli import main
+
+    def run(*arguments: Any) -> Any:
+        return CliRunner().invoke(main, [str(one) for one in arguments])
+
+    assert "blobs" in run("tables", path).output
+    assert run("get", path, "names", b"a".hex()).output.strip() == json.dumps({"$bytes": b64encode(b"one").decode()})
+    assert len(run("select", path, "users").output.splitlines()) == 2
+    assert run("put", path, "names", b"a".hex(), "00").exit_code == 1
+    empty = path.parent / "empty"
+    lmdb.open(str(empty)).close()
+    (path.parent / "text").write_text("no database")
+    for other in (empty, path.parent / "text"):
+        assert run("select", other, "users").exit_code == 1
 
 
 def test_indexes_and_other_layouts_are_refused(path: Path) -> None:

@@ -22,7 +22,7 @@ _SAME_BOOT = 120  # seconds by which the time of one boot may seem to move, wher
 _fcntl: Any
 try:
     import fcntl as _fcntl
-except ImportError:  # Windows, which does not let anybody delete a file that is in use
+except ImportError:  # Windows: nobody knows who is the last user, so a cache is never marked clean
     _fcntl = None
 
 
@@ -50,15 +50,13 @@ class CacheFile:
         self.database = os.path.join(path, "data")
         self._mark = os.path.join(path, "boot")
         self._guard = os.path.join(path, "guard")
-        self.emptied = False
         self._process = os.getpid()
         self._users: Optional[IO[bytes]] = open(os.path.join(path, "users"), "ab")  # noqa: SIM115 - held while in use
         with self._alone():
-            if self._is_only_user():
+            if _fcntl is None or self._is_only_user():  # who uses it now has left the mark of this boot
                 mark = self._read_mark()
-                if not keep and mark is not None and mark != _CLEAN and not is_same_boot(mark, boot()):
+                if not keep and mark != _CLEAN and not is_same_boot(mark, boot()):
                     Database.scratch(self.database)
-                    self.emptied = True
                 self._write_mark(boot())
             self._lock(self._users, exclusive=False)
 
@@ -101,12 +99,11 @@ class CacheFile:
             return True
         return False
 
-    def _read_mark(self) -> Optional[str]:
+    def _read_mark(self) -> str:
+        """The mark; empty if there is none, or none that can be read."""
         try:
             with open(self._mark, encoding="ascii") as file:
                 return file.read()
-        except FileNotFoundError:
-            return None
         except (OSError, UnicodeDecodeError):
             return ""
 

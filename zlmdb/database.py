@@ -15,7 +15,7 @@ from .calls import Calls
 from .engines import Durability
 from .operations.methods import Operations
 from .schema.attach import attach
-from .schema.declaration import declaration
+from .schema.declaration import Declaration, declaration
 from .schema.made import Made, MadeTable
 from .schema.schema import Schema, declarations, unit_of
 from .store import openstores
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from .classic.pmap import PersistentMap
     from .flushing import Flusher
     from .operations.statistics import TableInfo
+    from .schema.multi import Several
 
     # A function of a plain Database takes one of any schema.
     S_co = DefaultTypeVar("S_co", bound=Schema, default=Schema, covariant=True)
@@ -46,6 +47,7 @@ else:
 S = TypeVar("S", bound=Schema)
 P = TypeVar("P", bound="PersistentMap[Any, Any]")
 T = TypeVar("T", bound=Table[Any, Any])
+M = TypeVar("M", bound="Several[Any, Any]")
 K = TypeVar("K")
 V = TypeVar("V")
 _MISSING: Any = object()
@@ -502,6 +504,8 @@ class Database(Calls[S_co], Operations, Generic[S_co]):
     @overload
     def table(self, name: str, cls: type[T], /) -> MadeTable[T]: ...
     @overload
+    def table(self, name: str, cls: type[M], /) -> MadeTable[M]: ...
+    @overload
     def table(self, name: str, key: type[K], value: type[V], /) -> MadeTable[Table[K, V]]: ...
     @overload
     def table(self, name: str, key: Any, value: Any, /) -> MadeTable[Table[Any, Any]]: ...
@@ -509,7 +513,8 @@ class Database(Calls[S_co], Operations, Generic[S_co]):
         """The table *name*, which no schema has to declare: created if the file lacks it, with its types compared.
 
         Give the types of keys and values, ``db.table("counts", str, int)``, or a table class, for its indexes:
-        ``db.table("users", Users)``. What is returned is the key to the table in a transaction: ``t[counts]["a"] = 1``.
+        ``db.table("users", Users)``, ``db.table("tags", SetTable[str, str])``. What is returned is the key to the table
+        in a transaction: ``t[counts]["a"] = 1``.
         The next call with the same arguments costs a look-up. Creating a table takes a transaction of its own, so it
         cannot be done inside a write transaction of this thread.
 
@@ -527,25 +532,40 @@ class Database(Calls[S_co], Operations, Generic[S_co]):
         if value is not _MISSING:
             generic: Any = Table
             cls = generic[key, value]
-        elif not (isinstance(cls, type) and issubclass(cls, Table)):
+        several = get_origin(cls) or cls
+        if value is not _MISSING or not hasattr(several, "_parts"):
+            several = None
+        if several is None and value is _MISSING and not (isinstance(cls, type) and issubclass(cls, Table)):
             raise TypeError(f"table({name!r}, {key!r}): give the types of keys and values, or a class of zlmdb.Table")
-        declared = declaration(cls, name)
+        parts: dict[str, tuple[Any, Declaration]]
+        parts = (
+            {name: (get_origin(cls) or cls, declaration(cls, name))} if several is None else several._parts(cls, name)
+        )
         if known is not None:
-            if known.declared.fingerprint == declared.fingerprint:
+            if all([self._is_made(part, one) for part, (_, one) in parts.items()]):
                 return known.made
             raise errors.SchemaMismatch(
                 f"table {name!r} was made with the types {known.made._types!r} before: use these, or another name",
                 table=name,
             )
         taken = declarations(self._schema)
-        if name in taken or declared.name in {one.name for _, one in taken.values()}:
+        names = {*taken, *(one.name for _, one in taken.values())}
+        if not names.isdisjoint([*parts, *(one.name for _, one in parts.values())]):
             raise ValueError(f"table {name!r} is declared by {self._schema.__name__}: use t.{name}, or another name")
         opening = self._opening
-        [storage] = attach(self._open_store, [declared], create=opening.create, timeout=opening.timeout)
-        # Another thread may have made it meanwhile: both give the same object.
-        made = self._made.setdefault(name, Made(MadeTable(name, (key, value)), get_origin(cls) or cls, declared))
-        self._storages.setdefault(name, (made.cls, storage))
-        return made.made
+        declared = [one for _, one in parts.values()]
+        storages = attach(self._open_store, declared, create=opening.create, timeout=opening.timeout)
+        # Another thread may have made it meanwhile: both give the same object. That of *name*, by which others find it,
+        # comes last.
+        made: MadeTable[Any] = MadeTable(name, (key, value), several)
+        for (part, (part_cls, one)), storage in reversed(list(zip(parts.items(), storages))):
+            found = self._made.setdefault(part, Made(made, part_cls, one))
+            self._storages.setdefault(part, (found.cls, storage))
+        return self._made[name].made
+
+    def _is_made(self, name: str, declared: Declaration) -> bool:
+        known = self._made.get(name)
+        return known is not None and known.declared.fingerprint == declared.fingerprint
 
     def adopt(self) -> int:
         """Make a file of another program, open with ``layout="raw"``, one of zlmdb; returns the number of records.

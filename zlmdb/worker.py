@@ -48,6 +48,11 @@ class Worker(Generic[T]):
         Must not be called inside a write transaction of this thread, which raises `NestedTransaction`.
         """
         waits = _Waits(timeout)
+        pause = self._pause()
+        found = self._db.run(self._claim) if pause == 0 else None
+        if found is not None:
+            return found
+        waits.next(pause)  # raises without a pipe if there is no time to wait
         with self._bell().listen() as wait:
             while True:
                 pause = self._pause()
@@ -103,6 +108,11 @@ class Worker(Generic[T]):
     async def aget(self, timeout: Optional[float] = None) -> Lease[T]:
         """As `get`, in asyncio. A job that was claimed for a task that is cancelled meanwhile is released."""
         waits = _Waits(timeout)
+        pause = self._pause()
+        found = await self._aclaim() if pause == 0 else None
+        if found is not None:
+            return found
+        waits.next(pause)
         async with self._bell().alisten() as wait:
             while True:
                 pause = self._pause()

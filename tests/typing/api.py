@@ -27,8 +27,22 @@ class Users(zlmdb.Table[UUID, User]):
     by_age = zlmdb.Index[int]("age")
 
 
+def is_adult(user: User) -> bool:
+    return user.age >= 18
+
+
+class Kinds(zlmdb.Table[UUID, User]):
+    """An index of each kind."""
+
+    by_letter = zlmdb.Index[str](lambda user: set(user.name), version=1, each=True)
+    by_name = zlmdb.Index[str]("name.casefold()")
+    by_age = zlmdb.Index[tuple[int, str]](zlmdb.desc("age"), "name", carries=("email",))
+    by_email = zlmdb.UniqueIndex[str]("email", where=is_adult)
+
+
 class Store(zlmdb.Schema):
     users: Users
+    kinds: Kinds
     logins: zlmdb.Table[str, int]
     readings: zlmdb.Table[tuple[UUID, datetime], float]
     sessions: zlmdb.Table[str, zlmdb.Zlib[zlmdb.Json[User]]]
@@ -138,6 +152,9 @@ def an_index_on_the_table_knows_its_key_and_the_record(t: Store) -> None:
     for age, users in t.users.by_age.groups():
         assert_type(age, int)
         assert_type(users, zlmdb.Selection[UUID, User])
+    assert_type(t.kinds.by_letter["a"], zlmdb.Selection[UUID, User])
+    assert_type(t.kinds.by_age[31, "Ann"].values().all(), list[User])
+    assert_type(t.kinds.by_email["ann@example.com"], User)
     assert_type(Users.by_email, zlmdb.UniqueIndex[str])
     assert_type(Users.by_age, zlmdb.Index[int])
 
@@ -254,7 +271,10 @@ class Multi(zlmdb.Schema):
     visits: zlmdb.ListTable[tuple[str, int], User]
 
 
-def many_values(t: Multi, user: User) -> None:
+def many_values(db: zlmdb.Database[Multi], t: Multi, user: User) -> None:
+    colours = db.table("colours", zlmdb.SetTable[str, str])
+    assert_type(colours, zlmdb.MadeTable[zlmdb.SetTable[str, str]])
+    assert_type(t[colours]["sky"].first(), Optional[str])
     assert_type(t.tags["a"], zlmdb.ValueSet[str, int])
     assert_type(t.tags["a"].first(), Optional[int])
     assert_type(t.tags.add("a", 1), bool)

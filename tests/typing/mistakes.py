@@ -156,7 +156,12 @@ def declarations() -> None:
     class Numbers(zlmdb.Table[int]):
         by_length = zlmdb.Index[int](len, version="1")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
-    _ = Wrong, Numbers
+    class Kinds(zlmdb.Table[str, User]):
+        by_name = zlmdb.Index[str]("name", each="yes")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        by_age = zlmdb.Index[int]("age", where="age > 18")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        by_email = zlmdb.UniqueIndex[str]("email", each=True)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+
+    _ = Wrong, Numbers, Kinds
 
 
 def classic(db: zlmdb.Database, user: User, key: UUID) -> None:
@@ -234,4 +239,6 @@ class Site(zlmdb.Schema):
 def links(t: Site) -> None:
     t.logins.by_user["ann"]  # type: ignore[index]  # pyright: ignore[reportArgumentType]
     zlmdb.ForeignKey["Users"]("user", on_delete="explode")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    t.logins.where(lambda v: t.users["ann"].age > 3)  # type: ignore[index]  # pyright: ignore[reportArgumentType]
+    t.logins.where(lambda v: t.users[v.user].name > 3)  # type: ignore[operator]  # pyright: ignore[reportOperatorIssue]
     t.logins.fields(lambda v: t.users[v.usr].age)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]

@@ -141,6 +141,21 @@ def innermost(name: str) -> str:
     return name if found is None else found[1]
 
 
+def for_reading(path: Path) -> zlmdb.Database[Any]:
+    """The database at *path*; of another program's LMDB file its sub-databases, as tables of bytes."""
+    try:
+        return zlmdb.open(path, readonly=True)
+    except zlmdb.InvalidDatabase as error:
+        try:
+            db = zlmdb.open(path, zlmdb.Schema, layout="raw", readonly=True)
+        except zlmdb.InvalidDatabase:
+            raise error from None
+        if not db.tables():
+            db.close()
+            raise
+        return db
+
+
 @contextmanager
 def opened(
     path: Path, name: str, *, write: bool = False, as_map: Optional[str] = None, unpickle: bool = False
@@ -155,7 +170,7 @@ def opened(
                 table = pmap.bind(txn)
                 yield Contents(table, table._storage.value.name, unpickle)
         return
-    with zlmdb.open(path, readonly=not write) as db:
+    with zlmdb.open(path) if write else for_reading(path) as db:
         infos = db.tables()
         with db.write() if write else db.read() as t:
             table = t._undeclared(name, by_fields=True) if write else t[name]

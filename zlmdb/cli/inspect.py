@@ -11,6 +11,7 @@ import zlmdb
 
 from ..operations.foreign import foreign
 from . import output
+from .contents import for_reading
 from .group import command
 
 
@@ -66,9 +67,10 @@ def _namespace() -> dict[str, str]:
 def tables(path: Path, as_json: bool) -> None:
     """List the tables of the database at PATH: types, records, bytes, indexes, and the fields of model classes.
 
-    Tables that zlmdb 26 created have no types, because it does not store them.
+    Tables that zlmdb 26 created have no types, because it does not store them. Of an LMDB file that zlmdb did not
+    write, list the sub-databases, as tables of bytes; get and select read them.
     """
-    with zlmdb.open(path, readonly=True) as db:
+    with for_reading(path) as db:
         rows = [
             {
                 "table": one.name, "key": one.key, "value": one.value, "records": one.count, "bytes": one.bytes,

@@ -23,6 +23,9 @@ class ChoiceKey(KeyCodec[Any]):
         self.width = self.inner.width
         self._plain = dict(choices)
         self._keys = {plain: key for key, plain in choices.items()}
+        classes: set[Any] = {key.__class__ for key in choices}
+        self.kind: Any = classes.pop() if len(classes) == 1 else None
+        """The class of all keys, if it is one."""
         self.expects = f"one of {', '.join(map(repr, choices))}"
 
     @property

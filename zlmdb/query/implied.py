@@ -50,7 +50,7 @@ def _implied(given: Sequence[Asking], wanted: Asking) -> bool:
 
 def _says_something(term: Term) -> bool:
     """Whether *term* is true only of what is not None."""
-    return term.operator != "in" or None not in term.value
+    return not term.negative and (term.operator != "in" or None not in term.value)
 
 
 def _covers(given: Term, wanted: Term) -> bool:

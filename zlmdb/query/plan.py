@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Optional, Protocol, Union
 
 from ..handlers import let_through
 from .following import Given, Node, calls
-from .following.known import Known, kind_of
+from .following.known import Known, is_bare_enum, is_enum, kind_of
 from .following.linked import Link
 from .following.nodes import Argument, Constant, Parameter, Variable, spelled
 from .following.operations import Apply, Attribute, Compare, Display, Each, Item, Joined, Method, Not
@@ -48,13 +48,14 @@ SHARE = 4
 class Part(NamedTuple):
     """One part of an index's key: what of a record it is, its class, and whether it is never None.
 
-    *descending*: the index has the greatest first.
+    *descending*: the index has the greatest first. *sorts*: values are ordered in the index as they compare.
     """
 
     subject: Subject
     kind: Any
     present: bool
     descending: bool = False
+    sorts: bool = True
 
     @property
     def ordered(self) -> Subject:
@@ -109,6 +110,8 @@ class Term(NamedTuple):
     node: Node
     origin: Optional[Origin] = None
     """None where the value is always the same."""
+    negative: bool = False
+    """Whether it is true of None, too, if there should be one: it serves only what is certainly there."""
 
 
 class Bound(NamedTuple):
@@ -285,9 +288,27 @@ def _term_of(asking: Asking) -> Optional[Term]:
             return Term(subject, "startswith", value, node, Origin(asking.number, node.arguments[0]))
         return None
     truth, inner = (False, node.inner) if isinstance(node, Not) else (True, node)
+    if not truth and isinstance(inner, Compare):
+        return _of_other_members(asking, inner)
     if inner.known.cls is bool and (subject := asking.subject(inner)) is not None:
-        return None if inner.known.optional else Term(subject, "==", truth, node)
+        return None if inner.known.optional else Term(subject, "==", truth, node, negative=not truth)
     return None
+
+
+def _of_other_members(asking: Asking, node: Compare) -> Optional[Term]:
+    """What the opposite of *node* says of a member of an Enum: not to be among some is to be among the others."""
+    known, right = node.left.known, node.right
+    members: Any = known.cls
+    if not is_enum(known) or known.optional or not is_bare_enum(members) or not isinstance(right, Constant):
+        return None
+    subject, given = asking.subject(node.left), right.value
+    if not subject or node.operator not in ("==", "in") or (node.operator == "in" and type(given) not in _MEMBERS):
+        return None
+    among = given if node.operator == "in" else (given,)
+    others = tuple([one for one in members if one not in among])
+    if len(others) == 1:
+        return Term(subject, "==", others[0], asking.node, negative=True)
+    return Term(subject, "in", others, asking.node, negative=True)
 
 
 def _compared(asking: Asking, node: Compare) -> Optional[Term]:
@@ -390,7 +411,7 @@ def _access(index: IndexFacts, by: dict[Subject, list[Term]]) -> Optional[Access
     found: dict[str, Any] = {}
     rank = 9
     for part in index.parts:
-        terms = by.get(part.subject, [])
+        terms = [term for term in by.get(part.subject, ()) if part.present or not term.negative]
         same = next((term for term in terms if term.operator == "==" and _is_of(term.value, part)), None)
         if same is None:
             rank = _next_part(part, terms, found, used)
@@ -424,7 +445,7 @@ def _next_part(part: Part, terms: list[Term], found: dict[str, Any], used: list[
             return 4
     for term in terms:
         side = _SIDES.get(term.operator)
-        if side is not None and side not in found and _is_of(term.value, part):
+        if side is not None and part.sorts and side not in found and _is_of(term.value, part):
             found[side] = Bound(term.value, "=" in term.operator)
             used.append((part, term))
     return 5 if len(found) == 2 else 6
@@ -471,7 +492,8 @@ def order_access(index: IndexFacts, subjects: tuple[Subject, ...], askings: Sequ
             return None
         equal.append(term.value)
         nodes.append(term.node)
-    if tuple([part.ordered for part in index.parts[len(equal) :]]) != subjects:
+    rest = index.parts[len(equal) :]
+    if tuple([part.ordered for part in rest]) != subjects or not all([part.sorts for part in rest]):
         return None
     return Access(index, tuple(equal), rank=3, nodes=tuple(nodes))
 

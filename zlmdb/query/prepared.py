@@ -47,7 +47,10 @@ class Prepared:
         self._condition, self._asked, self._want, self._programs = condition, asked, want, programs
         numbers = {id(one): number for number, one in enumerate(functions)}
         # Of what is asked, the number of its function, those of the captured values, and the tables it looks into.
-        self._sources = [(numbers[id(one.followed)], one.numbers, one.links) for one in (*asked, *want.asked)]
+        every = (*asked, *want.asked)
+        self._sources = [(numbers[id(one.followed)], one.numbers, one.links) for one in every]
+        for one in every:  # this is kept, and what these functions have captured must not be: it may be a transaction
+            one.followed = one.followed.empty()
         self.keyed = want.keyed or any([one.keyed for one in asked])
         """Whether the loop needs the keys of the records."""
         self.needs: Optional[frozenset[str]] = None

@@ -155,6 +155,10 @@ class AutoTables:
             if name == "txn":
                 raise AttributeError("db.auto has no transaction: each operation has its own, and commits it")
             raise AttributeError(f"the schema declares no table {name!r}; {nearest(name, db._storages)}")
+        if db._storages[name][0]._part:
+            raise AttributeError(
+                f"db.auto has no sets and lists of values: write `with db.write() as t:`, and t.{name}"
+            )
         table: AutoTable = self.__dict__.setdefault(name, _made(db, name, self.__dict__["_idle"]))
         return table
 
@@ -167,7 +171,7 @@ class AutoTables:
         return table
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._db._storages)
+        return iter([name for name, (cls, _) in self._db._storages.items() if not cls._part])
 
     def __setattr__(self, name: str, value: Any) -> NoReturn:
         raise AttributeError(f"{name!r} cannot be set: db.auto.{name}[key] = value stores a record")

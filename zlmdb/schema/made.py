@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, Optional, TypeVar
 
 from ..tables.table import Table
 from .declaration import Declaration
 
-T_co = TypeVar("T_co", bound=Table[Any, Any], covariant=True)
+T_co = TypeVar("T_co", covariant=True)
 
 
 class MadeTable(Generic[T_co]):
@@ -16,11 +16,12 @@ class MadeTable(Generic[T_co]):
     It belongs to its database, and can be kept and used in any transaction that begins after it was made.
     """
 
-    __slots__ = ("_types", "name")
+    __slots__ = ("_several", "_types", "name")
 
-    def __init__(self, name: str, types: Any) -> None:
+    def __init__(self, name: str, types: Any, several: Optional[type[Any]] = None) -> None:
         self.name = name
         self._types = types
+        self._several = several  # the class of a table that consists of several
 
     def __repr__(self) -> str:
         return f"<table {self.name!r} made at run time>"

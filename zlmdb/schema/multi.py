@@ -107,6 +107,11 @@ class Several(Generic[K, V]):
         return parts
 
     @classmethod
+    def _names(cls, attribute: str) -> tuple[str, str]:
+        """The names of the two tables, as `_parts` gives them."""
+        return attribute, attribute + VALUES
+
+    @classmethod
     @abstractmethod
     def _entries(cls, value: Any) -> Any:
         """The declaration of the table of the values of the type *value*."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", bound="PersistentMap[Any, Any]")
 S = TypeVar("S", bound="Schema")
-T = TypeVar("T", bound=Table[Any, Any])
+T = TypeVar("T")
 
 
 class _Attribute:
@@ -58,12 +58,16 @@ class _Several:
     def __get__(self, tables: Any, owner: type[Any]) -> Any:
         if tables is None:
             raise AttributeError(f"{owner.__name__}.{self._name} is a table: tables {_WHERE}")
-        unit = tables._unit
-        known = unit.txn._tables
-        return self._cls._bound(*[known[part] if part in known else bound(unit, part) for part in self._parts])
+        return _several(tables._unit, self._cls, self._parts)
 
     def __set__(self, tables: Any, value: Any) -> None:  # else the part of the same name would hide this
         raise AttributeError(f"{self._name!r} is a table, which cannot be replaced")
+
+
+def _several(unit: Unit[Any], cls: Any, parts: Iterable[str]) -> Any:
+    """The table of the class *cls* that consists of *parts*."""
+    known = unit.txn._tables
+    return cls._bound(*[known[part] if part in known else bound(unit, part) for part in parts])
 
 
 def bound(unit: Unit[Any], name: str) -> Table[Any, Any]:
@@ -153,9 +157,12 @@ class Schema:
         Raises `KeyError` with the nearest name.
         """
         if isinstance(name, MadeTable):
+            several: Any = name._several
             name = name.name
             if name not in self._unit.storages:
                 raise KeyError(f"table {name!r} was made for another database: make it with the table() of this one")
+            if several is not None:
+                return _several(self._unit, several, several._names(name))
         unit = self._unit
         table: Optional[Table[Any, Any]] = unit.txn._tables.get(name)
         if table is None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum
 from typing import Any, Optional
 
 from ..keys import TupleKey
+from ..keys.choices import ChoiceKey
 from ..keys.descending import DescendingKey
 from ..keys.registry import DECIMAL, PLAIN
 from ..query.following import Following
-from ..query.following.known import Known
+from ..query.following.known import Known, is_bare_enum
 from ..query.plan import ELEMENT, KEY, Asking, IndexFacts, Part, conjuncts, is_present
 from .indexstorage import IndexStorage
 from .storage import Storage
@@ -42,7 +44,11 @@ def index_facts(index: IndexStorage, storage: Storage[Any, Any], following: Foll
     texts: Sequence[Sequence[str]] = definition.get("texts") or [()] * len(fields)
     parts = [find(following, *one) for one in zip(fields, texts, kinds)]
     down = [isinstance(part, DescendingKey) for part in (codec.parts if isinstance(codec, TupleKey) else (codec,))]
-    found = [part._replace(descending=one) for part, one in zip(parts, down) if part is not None]
+    found = [
+        part._replace(descending=one, sorts=not issubclass(part.kind, Enum))
+        for part, one in zip(parts, down)
+        if part is not None
+    ]
     if len(found) != len(parts):
         return None
     if not vouches(storage.value.name):  # there may be None where the class says there is not
@@ -93,11 +99,19 @@ def _kinds(codec: Any) -> Optional[tuple[Any, ...]]:
 def _kind(codec: Any) -> Any:
     if isinstance(codec, DescendingKey):
         codec = codec.inner
+    if isinstance(codec, ChoiceKey):
+        kind = codec.kind
+        return kind if kind is str or kind is int or (kind is not None and _is_bare(kind)) else None
     if codec is DECIMAL:
         from decimal import Decimal
 
         return Decimal
     return next((cls for cls, plain in PLAIN.items() if plain is codec), None)
+
+
+def _is_bare(kind: Any) -> bool:
+    """Whether members of the class *kind* are equal to themselves alone."""
+    return issubclass(kind, Enum) and is_bare_enum(kind)
 
 
 def vouches(serializer: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, islice
 from operator import itemgetter
@@ -88,7 +88,7 @@ class Running:
         self.query = query = selection._query
         self.programs = programs_of(self.storage)
         self.order = query.order if ordered else None
-        self.joins: Optional[SemiJoins] = None
+        self.joined: Mapping[Node, str] = {}  # the semi-joins of the plan, in words
         self.at_once = False  # nothing changes while it runs, in a write transaction either
         self._bounds: Optional[dict[str, BoundIndex]] = None
         self._known_ranges: dict[int, tuple[Access, list[Range]]] = {}  # with the access, so that its id stays its own
@@ -316,11 +316,13 @@ class Running:
 
     def _semi_joins(self) -> Optional[SemiJoins]:
         """What serves conditions on linked records."""
-        if self.joins is None and any([one.reading.links for one in self.query.where]):
-            from .semijoins import SemiJoins  # late: few programs follow links
+        if not any([one.reading.links for one in self.query.where]):
+            return None
+        from .semijoins import SemiJoins  # late: few programs follow links
 
-            self.joins = SemiJoins(self)
-        return self.joins
+        found = SemiJoins(self)
+        self.joined = found.texts  # and not itself: it refers to this
+        return found
 
     def _is_whole(self) -> bool:
         selection, storage = self.selection, self.storage
@@ -513,7 +515,7 @@ class Running:
             indexes=tuple([one.facts.name for one in used]),
             ordered=choice.order is not None,
             covered=covered is not None,
-            links=_links(nodes, self.joins),
+            links=_links(nodes, self.joined),
         )
 
     def _order_text(self, choice: Choice) -> Optional[str]:
@@ -527,11 +529,11 @@ class Running:
         return f"{spelled(self.order.node)}{', reversed' if self.query.backwards else ''}: {how}"
 
 
-def _links(nodes: Sequence[Node], joins: Optional[SemiJoins]) -> tuple[str, ...]:
+def _links(nodes: Sequence[Node], joined: Mapping[Node, str]) -> tuple[str, ...]:
     """Which linked records are looked up, and how."""
     found = {spelled(one.holder): None for node in nodes for one in walk(node) if isinstance(one, Link)}
     texts = [f"{table}: each record is looked up once" for table in found]
-    return (*texts, *(() if joins is None else joins.texts.values()))
+    return (*texts, *joined.values())
 
 
 _TOTAL = {one for one in SETTLED if one.__name__ not in ("float", "Decimal", "complex", "time", "datetime")}

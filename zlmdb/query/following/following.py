@@ -98,6 +98,10 @@ class Followed:
         self.reading, self.parameters = reading, parameters
         self.function = frozen(function) if reading.calls or reading.to_check > 0 else function
 
+    def empty(self) -> Followed:
+        """The same without the function and what it captured."""
+        return Followed(self.reading, _nothing, ())
+
     @property
     def node(self) -> Node:
         """The expression."""
@@ -168,6 +172,10 @@ class Followed:
 
     def __repr__(self) -> str:
         return spelled(self.node)
+
+
+def _nothing(*arguments: Any) -> Any:
+    """In the place of a function that is not kept."""
 
 
 _DISTRUSTED = Called(("the expression found gave another answer than the function",))
