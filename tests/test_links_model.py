@@ -290,7 +290,7 @@ class Machine(RuleBasedStateMachine):
         self.directory.cleanup()
 
 
-@pytest.mark.parametrize(("path", "layout"), [(None, "tables"), ("db", "tables"), ("db", "classic")])
+@pytest.mark.parametrize(("path", "layout"), [(None, "classic"), ("db", "tables")])
 def test_links_are_as_the_rules_say_after_any_program(path: Optional[str], layout: str) -> None:
     class Chosen(Machine):
         pass

@@ -239,4 +239,6 @@ class Site(zlmdb.Schema):
 def links(t: Site) -> None:
     t.logins.by_user["ann"]  # type: ignore[index]  # pyright: ignore[reportArgumentType]
     zlmdb.ForeignKey["Users"]("user", on_delete="explode")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    t.logins.where(lambda v: t.users["ann"].age > 3)  # type: ignore[index]  # pyright: ignore[reportArgumentType]
+    t.logins.where(lambda v: t.users[v.user].name > 3)  # type: ignore[operator]  # pyright: ignore[reportOperatorIssue]
     t.logins.fields(lambda v: t.users[v.usr].age)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
