@@ -6,6 +6,7 @@ from typing import Union
 
 from .base import Step as Step
 from .base import Workload as Workload
+from .caching import Caching
 from .db_benchmark import DbBenchmark, DbBenchmark16, DbBenchmarkDurable
 from .fill_read import FillRead, FillReadPublished
 from .filtering import Filtering
@@ -25,6 +26,6 @@ WORKLOADS: dict[str, Workload] = {
     )
 }  # fmt: skip
 
-INSIDE: dict[str, Inside] = {workload.name: workload for workload in (Serializers(), Layer(), Filtering())}
+INSIDE: dict[str, Inside] = {workload.name: workload for workload in (Serializers(), Layer(), Caching(), Filtering())}
 
 ALL: dict[str, Union[Workload, Inside]] = {**INSIDE, **WORKLOADS}
