@@ -49,7 +49,7 @@ class Programs:
         self.facts: dict[Any, Any] = {}  # of the table's indexes, as the planner wants them
         self.running: Any = None  # what runs queries, put here by whoever does
         self.known_indexes: Optional[tuple[Any, list[Any]]] = None  # those of a state of the table's indexes
-        self.known_accesses: Optional[dict[Any, Any]] = None  # what these offer to conditions, if that is kept
+        self.known_accesses: dict[Any, Any] = {}  # what these offer to conditions
         self.known_choices: dict[Any, Any] = {}  # the one to use, where that does not depend on values
         self.prepared: dict[Any, Any] = {}  # loops, by the functions of queries
         self._made: dict[Any, Callable[..., Iterator[Any]]] = {}

@@ -519,17 +519,26 @@ class Question:
         """As `accesses`, for the values that are captured now."""
         if self.kept is None:
             return accesses(parts, self.indexes, self.parts)
+        # Whether a partial index may be used depends on the values that a query compares with.
+        partial = [index for index in self.indexes if index.where]
+        found = self._kept_accesses(parts, self.kept, [index for index in self.indexes if not index.where])
+        if partial:
+            found.extend(accesses(parts, partial, self.parts))
+            found.sort(key=lambda one: one.rank)
+        return found
+
+    def _kept_accesses(self, parts: Sequence[Asking], kept: Kept, indexes: Sequence[IndexFacts]) -> list[Access]:
         key = tuple([(part.node, part.number) for part in parts])
-        known = self.kept.get(key)
+        known = kept.get(key)
         if known is not None:
             found = [one.renewed(self.askings) for one in known]
             if None not in found:
                 return [one for one in found if one is not None]
-        made = accesses(parts, self.indexes, self.parts)
+        made = accesses(parts, indexes)
         if known is None:
-            if len(self.kept) >= _MOST_KEPT:
-                self.kept.clear()
-            self.kept[key] = made
+            if len(kept) >= _MOST_KEPT:
+                kept.clear()
+            kept[key] = made[:]
         return made
 
     def parts(self) -> list[Asking]:

@@ -288,8 +288,7 @@ class Running:
             return Choice()
         indexes = self._facts()
         known = self.programs.known_choices
-        keeps = self.order is None and self.programs.known_accesses is not None
-        key = tuple([followed.reading for followed in query.where]) if keeps else ()
+        key = tuple([followed.reading for followed in query.where]) if self.order is None else ()
         access: Optional[Access] = known.get(key)
         if access is not None and all([reading.trusted for reading in key]):
             access = access.renewed(query.where)
@@ -308,9 +307,8 @@ class Running:
         kept = self.programs.known_accesses if joins is None else None  # what is linked may be another one each time
         question = Question(askings, indexes, self._total(), order, limit, kept)
         choice = choose(question, self._measure)
-        if (
-            key and joins is None and [one.rank for one in choice.accesses] == [0]
-        ):  # no other values make another index better
+        # The only record of a key: no other values make another index better, unless it is partial.
+        if key and joins is None and [(one.rank, one.facts.where) for one in choice.accesses] == [(0, ())]:
             known[key] = choice.accesses[0]
         return choice
 
@@ -338,9 +336,7 @@ class Running:
         if kept is None or kept[0] is not state:
             found = [self._facts_of(bound.storage) for bound in state.kept] + [self._facts_of(None)]
             kept = self.programs.known_indexes = state, [one for one in found if one is not None]
-            # Whether a partial index may be used depends on the values that a query compares with.
-            self.programs.known_accesses = None if any([one.where for one in kept[1]]) else {}
-            self.programs.known_choices = {}
+            self.programs.known_accesses, self.programs.known_choices = {}, {}
         return kept[1]
 
     def _facts_of(self, index: Optional[IndexStorage]) -> Optional[IndexFacts]:
