@@ -326,7 +326,7 @@ def test_types_are_not_needed_to_read(tmp_path: Path) -> None:
 
 
 def test_one_transaction_may_write_by_two_classes(db: Any) -> None:
-    from zlmdb.schema.attach import undeclared
+    from zlmdb.schema.undeclared import undeclared
     from zlmdb.tables.table import Table
 
     with db.write() as t:

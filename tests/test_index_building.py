@@ -97,9 +97,9 @@ def test_an_interruption_leaves_nothing_and_it_is_built_from_the_start(
 def test_the_log_tells_how_far_it_is(
     path: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from zlmdb.schema import attach
+    from zlmdb.schema import indexbuilding
 
-    monkeypatch.setattr(attach, "_PROGRESS", 8)
+    monkeypatch.setattr(indexbuilding, "_PROGRESS", 8)
     with caplog.at_level(logging.INFO, "zlmdb"):
         zlmdb.open(path, with_index(lambda number: None), **options).close()
     said = [record.getMessage() for record in caplog.records]

@@ -16,7 +16,7 @@ import lmdb
 import pytest
 
 import zlmdb
-from zlmdb.schema import attach
+from zlmdb.schema import contents
 from zlmdb.store import definitions, layout
 
 VERSIONS = ["0.9", "1.0"]
@@ -299,7 +299,7 @@ def test_tables_that_another_process_attaches_in_between_are_seen(tmp_path: Path
             for table in ours:
                 assert len(table.bind(txn)) == 0  # which it would not be in a slot of theirs
                 table[txn, 1] = "ours"
-        numbers = {name: info.number for name, info in attach.tables(db._open_store).items()}
+        numbers = {name: info.number for name, info in contents.tables(db._open_store).items()}
         assert len(numbers) == len(set(numbers.values())) == 5
         theirs = [db.attach_table(classic_map(number)) for number in (500, 501)]
         with db.begin() as txn:
@@ -346,7 +346,7 @@ def test_loading_many_tables_takes_as_many_steps_for_each(
             with Steps(monkeypatch) as steps:
                 db.load(stream)
             assert len(db.tables()) == count
-            numbers = {slot.number for slot in attach.tables(db._open_store).values()}
+            numbers = {slot.number for slot in contents.tables(db._open_store).values()}
             assert len(numbers) == count
         seen.append(steps.calls // count)
     assert seen[1] < 1.5 * seen[0]

@@ -154,7 +154,7 @@ def opened(path: Any, *indexes: Any, **options: Any) -> Any:
 
 
 def definition(path: Any) -> Any:
-    from zlmdb.schema.attach import tables
+    from zlmdb.schema.contents import tables
 
     db = zlmdb.open(path, zlmdb.Schema)
     found = tables(db._open_store)["tasks"].indexes["by0"]

@@ -19,8 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import zlmdb
-from zlmdb.schema.attach import undeclared
 from zlmdb.schema.schema import unit_of
+from zlmdb.schema.undeclared import undeclared
 from zlmdb.store.pool import Pool
 from zlmdb.values import F32, U16, FlatBuffersView, InStruct
 

@@ -11,8 +11,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, TypeVar, Union
 
 from .. import errors
-from ..schema.attach import tables, undeclared
+from ..schema.contents import tables
 from ..schema.schema import Schema
+from ..schema.undeclared import undeclared
 from ..shown import shortened
 from ..store.catalogue import catalogue_of
 from ..store.transaction import Transaction

@@ -205,7 +205,7 @@ class Operations:
         Programs that declare it can continue to write to the table, and build it again when they next open the file to
         write. Raises `KeyError` if the file has no such index, `NestedTransaction`, `ReadonlyDatabase`.
         """
-        from ..schema.attach import drop_index
+        from ..schema.indexbuilding import drop_index
 
         if self._open_store.readonly:
             self._open_store.refuse_write()
@@ -246,7 +246,7 @@ class Operations:
         Programs whose class declares the feed begin a new one, with higher numbers, when they open the file to write.
         Raises `KeyError` if the file has no such feed, `NestedTransaction`, `ReadonlyDatabase`.
         """
-        from ..schema.attach import drop_feed
+        from ..schema.feeds import drop_feed
 
         if self._open_store.readonly:
             self._open_store.refuse_write()

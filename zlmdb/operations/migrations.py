@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Optional, Union
 
 from .. import errors
 from ..engines import Transaction
-from ..schema.attach import open_all
+from ..schema.contents import open_all
 from ..schema.declaration import Declaration
 from ..schema.schema import declarations as tables_of
 from ..store.catalogue import Slot, catalogue_of

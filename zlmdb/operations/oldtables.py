@@ -14,11 +14,12 @@ from typing import Any, NamedTuple, Optional, Union
 from .. import errors
 from ..engines import Handle, Transaction
 from ..keys import from_name as key_from_name
-from ..schema.attach import mismatch, storage_of
+from ..schema.comparison import mismatch
 from ..schema.declaration import Declaration
 from ..schema.links import record
 from ..schema.plaindata import Plain, plain_of, reader_of
 from ..schema.rewrite import blocks
+from ..schema.storages import storage_of
 from ..store.catalogue import Catalogue, Keyspace, Slot, catalogue_of
 from ..store.ranges import pairs_from, prefixed, seek
 from ..store.store import Store

@@ -8,7 +8,7 @@ from typing import Any, Optional
 from uuid import UUID
 
 from ..engines import Cursor
-from ..schema.attach import tables
+from ..schema.contents import tables
 from ..store.catalogue import Slot, catalogue_of
 from ..store.layout import SLOTS
 from ..store.ranges import prefixed

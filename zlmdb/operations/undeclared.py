@@ -9,7 +9,7 @@ from ..errors import EncodeError
 from ..keys import KeyCodec, TupleKey
 from ..keys import from_name as key_from_name
 from ..keys.descending import DescendingKey
-from ..schema.attach import EMPTY_KEY_PREFIX
+from ..schema.storages import EMPTY_KEY_PREFIX
 from ..store.catalogue import Keyspace
 from ..store.store import Store
 from ..tables.indexkinds.elements import ElementStorage

@@ -13,7 +13,7 @@ from ..store.transaction import Transaction
 from ..tables.table import Table
 from ..tables.tableclass import calling_locals
 from ..typeargs import annotated_names, is_mentioned, nested_types, own_annotations
-from .attach import tables, undeclared
+from .contents import tables
 from .declaration import Declaration, declaration
 from .made import MadeTable
 
@@ -181,7 +181,9 @@ class Schema:
         return types_of(storage)
 
     def _undeclared(self, name: str, *, by_fields: bool = False) -> Table[Any, Any]:
-        """The table *name* that the schema does not declare, from `attach.undeclared`."""
+        """The table *name* that the schema does not declare, from `undeclared.undeclared`."""
+        from .undeclared import undeclared  # late: few programs use such tables
+
         unit = self._unit
         storage = undeclared(unit.txn._store, name, by_fields=by_fields)
         if storage is None:

@@ -1,0 +1,121 @@
+"""Compares a declared table with that of the file: whether it fits, and what the file lacks of it."""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+from .. import errors
+from ..keys import KeyCodec
+from ..store.catalogue import Slot
+from ..store.store import Store
+from ..values.base import Serializer
+from .declaration import Declaration
+from .evolution import Relation, renamed_path
+from .verdict import Verdict, verdict
+
+
+def stored_key(store: Store, declared: Declaration) -> KeyCodec[Any]:
+    """The codec of the keys, as the layout of the file stores them."""
+    return store.traits.codec(declared.key)
+
+
+def stored_value(store: Store, declared: Declaration) -> Serializer[Any]:
+    """The serializer of the values, as the layout of the file stores them."""
+    return store.traits.codec(declared.value)
+
+
+def mismatch(store: Store, slot: Optional[Slot], declared: Declaration) -> Optional[str]:
+    """The reason why *declared* cannot be the table *slot* of the file, naming both; None if it can."""
+    if declared.feed is not None and not (store.traits.by_name or store.readonly):
+        return (
+            f"table {declared.name!r}, class {declared.class_name}, has a change feed, and in a file of the classic "
+            f"layout zlmdb 26 could change records without recording that: convert the file, or declare no feed"
+        )
+    if slot is None:
+        return None
+    for what, stored, wanted in (
+        ("keys", slot.key, stored_key(store, declared).name),
+        ("values", slot.value, declared.value.name),
+    ):
+        if stored is not None and stored != wanted:
+            return (
+                f"table {declared.name!r} in the file has {what} of type {stored} (written by class "
+                f"{slot.class_name}), {declared.class_name} declares {wanted}: declare the stored type, use "
+                f"another name, or convert the records with a migration"
+            )
+    if slot.fields == declared.described and slot.unsettled is None:  # as nearly always; this saves calls
+        return None
+    found = verdict(slot, declared, opening=not store.readonly)
+    if found.refused is None:
+        return None
+    return f"table {declared.name!r}, class {declared.class_name}: {found.refused}"
+
+
+def compare(store: Store, slot: Optional[Slot], declared: Declaration) -> None:
+    """Raise `SchemaMismatch` if *declared* cannot be the table of the file."""
+    reason = mismatch(store, slot, declared)
+    if reason is not None:
+        raise errors.SchemaMismatch(reason, table=declared.name)
+
+
+def lacks(slot: Optional[Slot], declared: Declaration, drop_indexes: bool) -> bool:
+    """Whether the file must change for *declared*."""
+    if slot is None or slot.key is None or slot.value is None or (declared.feed is not None and not slot.has_feed):
+        return True
+    if slot.fields == declared.described and not drop_indexes:
+        outdated = outdated_indexes(slot, declared)
+        return bool(outdated) and bool(
+            indexes_to_build(slot, declared, verdict(slot, declared, opening=True), drop_indexes)
+        )
+    found = verdict(slot, declared, opening=True)
+    if found.changes or (drop_indexes and undeclared_indexes(slot, declared)):
+        return True
+    return bool(indexes_to_build(slot, declared, found, drop_indexes))
+
+
+def lacks_urgently(slot: Optional[Slot], declared: Declaration, drop_indexes: bool) -> bool:
+    """Whether the table cannot be used before the file changes; it can if only its shape has to be recorded."""
+    if slot is None or slot.key is None or slot.value is None or (declared.feed is not None and not slot.has_feed):
+        return True
+    found = verdict(slot, declared, opening=True)
+    if found.relation is not None and found.relation.renames:
+        return True
+    return bool(
+        (drop_indexes and undeclared_indexes(slot, declared)) or indexes_to_build(slot, declared, found, drop_indexes)
+    )
+
+
+def undeclared_indexes(slot: Slot, declared: Declaration) -> list[str]:
+    """The indexes of the file that a table class does not declare."""
+    return [name for name in slot.indexes if declared.strict and name not in declared.definitions]
+
+
+def indexes_to_build(slot: Slot, declared: Declaration, found: Verdict, drop_indexes: bool) -> list[str]:
+    """The declared indexes to build: those that the file lacks, or has with an older definition."""
+    outdated = [] if found.unwritable is not None else outdated_indexes(slot, declared)
+    if outdated and declared.fingerprint in slot.history[:-1] and not drop_indexes:  # that of the file is the newer one
+        outdated = [name for name in outdated if name not in slot.indexes]
+    return outdated
+
+
+def outdated_indexes(slot: Slot, declared: Declaration) -> list[str]:
+    """The declared indexes that the file lacks, or has with another definition."""
+    found: list[str] = []
+    indexes = slot.indexes if slot.fields == declared.described else stored_indexes(slot, declared)
+    for name, definition in declared.definitions.items():
+        stored = indexes.get(name)
+        if stored != definition and (stored is None or {**stored, "slot": 0} != {**definition, "slot": 0}):
+            found.append(name)
+    return found
+
+
+def stored_indexes(slot: Slot, declared: Declaration) -> dict[str, dict[str, Any]]:
+    """The definitions of the indexes of the file, with the current names of fields."""
+    if slot.fields is None or declared.fields is None or not any(declared.fields.former):
+        return slot.indexes
+    relation = Relation(slot.fields, declared.fields)
+    found: dict[str, dict[str, Any]] = {}
+    for name, definition in slot.indexes.items():
+        paths = [renamed_path(path, slot.fields, relation.renames) for path in definition.get("fields", [])]
+        found[name] = {**definition, "fields": paths} if paths else definition
+    return found

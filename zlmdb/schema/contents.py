@@ -1,0 +1,82 @@
+"""The tables of an open file: read once, until the catalogue changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Optional
+
+from ..engines import Handle, Transaction
+from ..store.catalogue import Catalogue, Slot, catalogue_of
+from ..store.store import OpenSpace, Store
+
+
+class Contents(NamedTuple):
+    """The tables of the file in *snapshot*, by name. Nothing in it changes: another one replaces it.
+
+    *unopened*: the spaces of tables and indexes that are not open, or were not when this was read. *last*: the largest
+    slot number, if it is known.
+    """
+
+    snapshot: int
+    slots: dict[str, Slot]
+    unopened: Sequence[bytes]
+    last: Optional[int] = None
+
+
+def tables(store: Store) -> dict[str, Slot]:
+    """Every table of the file, by name."""
+    return read_contents(store, catalogue_of(store)).slots
+
+
+def open_all(store: Store) -> None:
+    """Open the spaces of every table and index of the file."""
+    open_contents(store, read_contents(store, catalogue_of(store)), None)
+
+
+def read_contents(store: Store, catalogue: Catalogue) -> Contents:
+    """The current content of the catalogue: decoded once, until another program or a migration changes it."""
+    with store.reading() as txn:
+        found = store.contents = contents_in(store, catalogue, txn, txn.id())
+        return found
+
+
+def contents_in(store: Store, catalogue: Catalogue, txn: Transaction, snapshot: int) -> Contents:
+    """The content of the catalogue in *snapshot*, which *txn* reads, or in which its changes begin."""
+    known: Optional[Contents] = store.contents
+    if known is not None and store.same_catalogue(known.snapshot, snapshot):
+        return known
+    slots = catalogue.read(txn)
+    return Contents(snapshot, slots, spaces_of(catalogue, slots))
+
+
+def change_contents(
+    store: Store, work: Callable[[Transaction, OpenSpace], Contents], timeout: Optional[float]
+) -> Contents:
+    """The content of the catalogue after the change *work*, which is kept for the next one."""
+    found = store.contents = store.change(work, timeout=timeout)
+    return found
+
+
+def open_contents(store: Store, contents: Contents, timeout: Optional[float]) -> Sequence[bytes]:
+    """Open the spaces of every table and index; returns those that the file has not."""
+    if contents.unopened:
+        store.open_spaces(contents.unopened, timeout=timeout)
+        absent = [space for space in contents.unopened if space not in store.spaces]
+        if store.contents is contents:
+            store.contents = contents._replace(unopened=absent)
+        return absent
+    return ()
+
+
+def spaces_of(catalogue: Catalogue, slots: Mapping[str, Slot]) -> list[bytes]:
+    """The spaces of tables, with those of their indexes and change feeds."""
+    keyspaces = [catalogue.keyspace(slot) for slot in slots.values()]
+    keyspaces += [catalogue.index_keyspace(slot, name) for slot in slots.values() for name in slot.indexes]
+    feeds = [catalogue.feed_keyspace(slot.name) for slot in slots.values() if slot.feed is not None]
+    keyspaces += [keyspace for keyspace in feeds if keyspace is not None]
+    return [keyspace.space for keyspace in keyspaces if keyspace.space is not None]
+
+
+def open_handle(space: Optional[bytes], open_space: OpenSpace) -> Handle:
+    """The handle of a space; None if there is none."""
+    return None if space is None else open_space(space)

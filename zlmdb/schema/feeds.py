@@ -1,0 +1,57 @@
+"""The change feeds of a file: begun, rewritten and dropped."""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+from ..engines import Transaction
+from ..store.catalogue import Slot, catalogue_of
+from ..store.store import OpenSpace, Store
+from ..tables.storage import Storage
+from ..values.base import Serializer
+from .lost import lost_feed
+from .making import Making
+
+
+def begin_feed(making: Making, slot: Slot, records: int) -> None:
+    """Begin the change feed of a table, which has so many records, unless the file has it."""
+    from ..feed.log import LOST, begin  # late, as wherever a feed is used
+
+    lost = lost_feed(making.store, making.catalogue, slot) and making.again
+    keyspace = making.catalogue.feed_keyspace(slot.name)
+    if keyspace is None or keyspace.space is None or (slot.has_feed and not lost):
+        return
+    # Who begins with the first change must know of records from before, and who went on of changes in between.
+    after = min(records, 1) if slot.feed is None else slot.feed["after"] + (LOST if lost else 1)
+    slot.feed = {"after": after}
+    begin(making.txn, making.open_space(keyspace.space), after)
+
+
+def rewrite_feed(making: Making, slot: Slot, storage: Storage[Any, Any], reading: Serializer[Any]) -> None:
+    """Give the values in the change feed of a table, if it has one, the names that its records have now."""
+    keyspace = making.catalogue.feed_keyspace(slot.name) if slot.has_feed else None
+    if keyspace is not None and keyspace.space is not None:
+        from ..feed.log import rewrite  # late, as wherever a feed is used
+
+        rewrite(making.txn, making.open_space(keyspace.space), lambda data: storage.value.encode(reading.decode(data)))
+
+
+def drop_feed(store: Store, table: str, timeout: Optional[float] = None) -> int:
+    """Drop the change feed of a table; returns the number of its last change. Raises `KeyError` if there is none."""
+    from ..feed import log as feeds  # late, as wherever a feed is used
+
+    catalogue = catalogue_of(store)
+
+    def work(txn: Transaction, open_space: OpenSpace) -> int:
+        slot = catalogue.slot(txn, table)
+        keyspace = catalogue.feed_keyspace(table)
+        if slot is None or keyspace is None or keyspace.space is None or not slot.has_feed:
+            raise KeyError(f"table {table!r} has no change feed in the file")
+        handle = open_space(keyspace.space)
+        last = feeds.last(txn, handle)
+        txn.drop(handle, delete=False)
+        slot.feed = {"after": last, "ended": True}
+        catalogue.write(txn, slot)
+        return last
+
+    return store.change(work, timeout=timeout)

@@ -1,0 +1,106 @@
+"""Builds and drops the indexes of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Optional
+
+from ..engines import Handle, Transaction
+from ..log import log
+from ..store.catalogue import Catalogue, Slot, catalogue_of
+from ..store.ranges import pairs_from, prefixed_keys, seek
+from ..store.store import OpenSpace, Store
+from ..tables.storage import Storage
+from ..tables.upkeep import build
+from .comparison import undeclared_indexes
+from .contents import open_handle
+from .declaration import Declaration
+from .links import record as record_links
+from .storages import storage_of
+
+_PROGRESS = 100_000  # records between two lines in the log while an index is built
+
+
+def build_index(
+    store: Store, catalogue: Catalogue, slots: dict[str, Slot], declared: Declaration, name: str, txn: Transaction,
+    open_space: OpenSpace,
+) -> None:  # fmt: skip
+    """Define the index *name* again and write its entries for the records of the table."""
+    slot = slots[declared.name]
+    definition = dict(declared.definitions[name])
+    known = name in slot.indexes and slot.indexes[name].get("table") == definition.get("table")
+    if known:
+        empty_index(catalogue, slot, name, txn, open_space)
+        slot.indexes[name] = {
+            **definition,
+            **{key: slot.indexes[name][key] for key in ("slot",) if key in slot.indexes[name]},
+        }
+    else:
+        catalogue.add_index(txn, slots, slot, name, definition)
+        # A program that knew an index of this name before may have written entries.
+        empty_index(catalogue, slot, name, txn, open_space)
+    storage = storage_of(store, catalogue, slots, declared)
+    index = next(index for index in storage.indexes if index.name == name)
+    handle = open_handle(index.storage.space, open_space)
+    table_handle = open_handle(storage.space, open_space)
+    if declared.indexes[name].adopts is not None and index.storage.any(txn.cursor(handle)):
+        return  # written by zlmdb <= 26, and trusted
+    entries = build(_logged(_rows(txn, table_handle, storage), index.storage.name), storage, index, txn, handle)
+    if entries:
+        log.info("index %s built: %d entries", index.storage.name, entries)
+
+
+def _rows(txn: Transaction, handle: Handle, storage: Storage[Any, Any]) -> Iterator[tuple[bytes, Any]]:
+    cursor = txn.cursor(handle)
+    found = seek(cursor, storage.lower, storage.upper)
+    return pairs_from(cursor, storage.lower, storage.upper) if found else iter(())
+
+
+def _logged(rows: Any, index: str) -> Any:
+    for count, row in enumerate(rows, 1):
+        if count % _PROGRESS == 0:
+            log.info("building index %s: %d records", index, count)
+        yield row
+
+
+def drop_undeclared(
+    store: Store, catalogue: Catalogue, slot: Slot, declared: Declaration, txn: Transaction, open_space: OpenSpace
+) -> None:
+    """Drop the indexes that a table class does not declare."""
+    for name in undeclared_indexes(slot, declared):
+        log.warning("index %s.%s is no longer declared: dropped, as requested", slot.name, name)
+        empty_index(catalogue, slot, name, txn, open_space)
+        del slot.indexes[name]
+
+
+def empty_index(catalogue: Catalogue, slot: Slot, name: str, txn: Transaction, open_space: OpenSpace) -> None:
+    """Delete the entries of an index, unless they belong to a classic table that the index uses."""
+    if slot.indexes[name].get("table") is not None:
+        return
+    keyspace = catalogue.index_keyspace(slot, name)
+    handle = open_handle(keyspace.space, open_space)
+    if not keyspace.prefix:
+        txn.drop(handle, delete=False)
+        return
+    cursor = txn.cursor(handle)
+    for key in list(prefixed_keys(cursor, keyspace.prefix)):
+        txn.delete(key, db=handle)
+
+
+def drop_index(store: Store, table: str, index: str, timeout: Optional[float] = None) -> None:
+    """Drop an index from the file. Raises `KeyError` if the table or the index does not exist."""
+    catalogue = catalogue_of(store)
+
+    def work(txn: Transaction, open_space: OpenSpace) -> None:
+        slot = catalogue.slot(txn, table)
+        if slot is None or index not in slot.indexes:
+            there = "no such table" if slot is None else f"there are {', '.join(slot.indexes) or 'none'}"
+            raise KeyError(f"no index {index!r} of table {table!r} in the file: {there}")
+        empty_index(catalogue, slot, index, txn, open_space)
+        is_link = "link" in slot.indexes.pop(index)
+        with catalogue.batch(txn):
+            catalogue.write(txn, slot)
+        if is_link:
+            record_links(catalogue, txn, catalogue.read(txn))
+
+    store.change(work, timeout=timeout)

@@ -1,0 +1,89 @@
+"""Finds, in a transaction, what the file has of the declared indexes and fields of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Optional
+
+from ..engines import Transaction
+from ..store.catalogue import Catalogue, Slot
+from ..store.store import Store
+from ..tables.storage import FileIndexes
+from .declaration import Declaration
+from .links import unknown_referrers
+from .verdict import FITS, of_feed, verdict
+
+
+class IndexFinder:
+    """Compares the declared indexes and fields of a table with those of the file, in a transaction.
+
+    Another program may have added, changed or dropped indexes: this program must neither leave them incomplete nor read
+    them. It may also have given the records another shape.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        catalogue: Catalogue,
+        slot: Slot,
+        known: Mapping[str, dict[str, Any]],
+        declared: Declaration,
+    ) -> None:
+        self._catalogue = catalogue
+        self._name = slot.name
+        self._known = known
+        self._declared = declared
+        self._key = slot.key
+        self._number = slot.number
+        self._latest: int = store.environment.info()[
+            "last_txnid"
+        ]  # snapshots up to this one may be older than the table
+        self.first = self._verdict(slot)
+        self._seen: tuple[Optional[int], Any, Any] = None, slot.records, self.first
+
+    def __call__(self, txn: Transaction, era: Optional[int]) -> FileIndexes:
+        """The state of the known indexes, the unknown ones, and what the shape of the records allows.
+
+        The catalogue is read again if the transaction has no *era*, or another one than the latest.
+        """
+        known, records, verdict = self._seen  # in one step: other threads ask as well
+        if era is None or era != known:
+            now = self._catalogue.records(txn, self._name)
+            if now != records:
+                slot = self._catalogue.slot(txn, self._name, self._number)
+                older = slot is None and txn.id() <= self._latest  # than the table, of which it has no records
+                verdict = FileIndexes() if older else self._verdict(slot or Slot(self._name, 1))
+            self._seen = era, now, verdict
+        found: FileIndexes = verdict
+        return found
+
+    def _verdict(self, slot: Slot) -> FileIndexes:
+        if slot.key is None and self._key is not None:
+            return FileIndexes(unreadable="another program has dropped it from the file: open the database again")
+        gone = frozenset(name for name, definition in self._known.items() if slot.indexes.get(name) != definition)
+        declared = self._declared
+        if slot.key is None or (slot.fields == declared.described and slot.unsettled is None):
+            found = FITS
+        else:
+            found = verdict(slot, declared, opening=False)
+        older = len(slot.history) > 1 and self._declared.fingerprint in slot.history[:-1]
+        unwritable = found.unwritable
+        if slot.feed is not None or declared.feed is not None:
+            unwritable = unwritable or of_feed(slot, declared, older)
+        undeletable = (unknown_referrers(slot, declared) or None) if slot.referred else None
+        return FileIndexes(gone, self.unknown(slot), _adopted(slot), older, found.refused, unwritable, undeletable)
+
+    def unknown(self, slot: Slot) -> tuple[str, ...]:
+        """The indexes of the file that this program does not maintain."""
+        if not slot.indexes and not slot.attached:
+            return ()
+        ours = {definition.get("table") for definition in self._known.values()}
+        attached = [
+            name for name, record in slot.attached.items() if self._declared.strict and record.get("target") not in ours
+        ]
+        return (*(name for name, one in slot.indexes.items() if self._known.get(name) != one), *attached)
+
+
+def _adopted(slot: Slot) -> dict[str, Optional[str]]:
+    """The tables of zlmdb 26 that declared indexes use, by the name of the index."""
+    return {name: definition.get("table") for name, definition in slot.indexes.items()}

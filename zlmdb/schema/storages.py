@@ -1,0 +1,116 @@
+"""How an open file stores a declared table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Optional
+
+from ..store.catalogue import Catalogue, Slot
+from ..store.store import Store
+from ..tables.expiry import INDEX as EXPIRES
+from ..tables.storage import FileIndexes, Storage
+from ..values.base import Serializer
+from .comparison import outdated_indexes, stored_key, stored_value
+from .declaration import Declaration
+from .indexfinder import IndexFinder
+from .verdict import Verdict, verdict
+
+EMPTY_KEY_PREFIX = b"k"
+"""What entries of a unique index of texts begin with in a sub-database of their own, which has no empty keys."""
+_ABSENT = b"?"  # a space that no file has
+
+
+def storage_of(
+    store: Store, catalogue: Catalogue, slots: Mapping[str, Slot], declared: Declaration
+) -> Storage[Any, Any]:
+    """The storage of a declared table. A table that the file does not have reads as empty."""
+    slot = slots.get(declared.name) or Slot(declared.name, 1)
+    size = store.environment.max_key_size()
+    keyspace = catalogue.keyspace(slot)
+    key = stored_key(store, declared)
+    absent = declared.name not in slots
+    known = known_indexes(slot, declared)
+    space = b"t:" + declared.name.encode() if absent else keyspace.space
+    value = None
+    if slot.fields != declared.described:
+        value = former_reader(store, slot, declared, verdict(slot, declared, opening=False))
+    value = stored_value(store, declared) if value is None else value
+    storage = Storage(declared.name, space, keyspace.prefix, key, value, size)
+    storage.key_field = declared.key_field
+    storage.number = 0 if absent else slot.number
+    storage.alone = not keyspace.prefix
+    storage.model = declared.model, declared.names
+    storage.key_type = declared.key_type
+    for name, index in declared.indexes.items():
+        if name not in known:
+            continue
+        index_keyspace = catalogue.index_keyspace(slot, name)
+        index_key = index.key.classic() if store.layout == "classic" else index.key
+        full_name = f"{declared.name}.{name}"
+        prefix = index_keyspace.prefix
+        if index.unique and index_key.width is None and index.adopts is None:
+            prefix = prefix or EMPTY_KEY_PREFIX
+        entries = Storage(full_name, index_keyspace.space, prefix, index_key, declared.value, size)
+        entries.alone = not index_keyspace.prefix
+        storage.indexes.append(
+            index.storage(
+                name,
+                entries,
+                unique=index.unique,
+                get_key=index.get_key,
+                primary=None if index.unique else key,
+                adopted=index.adopts is not None,
+                enforced=index.adopts is None,
+                field=index.field,
+                as_stored=index.as_stored,
+                definition=index.definition,
+                where=index.where,
+            )
+        )
+    if declared.expiry is not None:
+        from ..tables.expiring import Kinds  # late: in many programs nothing expires
+
+        times = declared.indexes[EXPIRES]
+        storage.expiring = Kinds(declared.expiry, times.key.name, times.get_key)
+    if declared.feed is not None and slot.has_feed:
+        record_changes(store, catalogue, storage, slot.number, declared.feed)
+    storage.find_indexes = IndexFinder(store, catalogue, slot, known, declared)
+    storage.file_indexes = storage.find_indexes.first
+    return storage
+
+
+def known_indexes(slot: Slot, declared: Declaration) -> dict[str, dict[str, Any]]:
+    """The indexes that the file has with their declared definitions."""
+    outdated = outdated_indexes(slot, declared)
+    return {name: slot.indexes[name] for name in declared.definitions if name not in outdated}
+
+
+def former_reader(store: Store, slot: Slot, declared: Declaration, found: Verdict) -> Optional[Serializer[Any]]:
+    """The reader of records whose fields have other names than declared; None if they have the declared names."""
+    relation = found.relation
+    if relation is None or not relation.rewritten or slot.fields is None or not relation.readable:
+        return None
+    from ..values.renamedfields import renamed_serializer  # late: it is needed once for a name
+
+    return renamed_serializer(stored_value(store, declared), slot.fields, relation.renames)
+
+
+def record_changes(
+    store: Store, catalogue: Catalogue, storage: Storage[Any, Any], number: int, keep: Any
+) -> None:  # fmt: skip
+    """Let the changes of a table with a change feed be recorded."""
+    from ..feed.recorder import Recorder  # late: few tables have one
+
+    keyspace = catalogue.feed_keyspace(storage.name)
+    if keyspace is not None and keyspace.space is not None:
+        storage.followers = (*storage.followers, Recorder(store, keyspace.space, number, keep))
+
+
+def waiting_storage(store: Store, declared: Declaration, reason: str) -> Storage[Any, Any]:
+    """The storage of a table that a migration must change first: it reads as absent, and says why."""
+    size = store.environment.max_key_size()
+    storage = Storage(declared.name, _ABSENT, b"", stored_key(store, declared), stored_value(store, declared), size)
+    storage.model = declared.model, declared.names
+    todo = f"the schema has migrations to apply: call db.migrate(); one of them needs old.take({declared.name!r})"
+    storage.file_indexes = FileIndexes(unreadable=f"{reason}; {todo}")
+    return storage

@@ -1,0 +1,64 @@
+"""Tables of a file that no schema declares."""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+from .. import errors
+from ..keys import from_name as key_from_name
+from ..store.catalogue import catalogue_of
+from ..store.store import Store
+from ..tables.keyfield import KeyField
+from ..tables.storage import FileIndexes, Storage
+from ..values.resolve import from_name as value_from_name
+from .contents import read_contents, spaces_of
+from .links import undeletable
+from .storages import record_changes
+from .verdict import of_plain_data
+
+
+def undeclared(store: Store, name: str, *, by_fields: bool = False) -> Optional[Storage[Any, Any]]:
+    """The storage of a table that no schema declares, read as plain data; None if the file has no such table.
+
+    With *by_fields*, values are objects with the recorded fields, if the file records them, and can be written.
+    """
+    if store.layout == "raw":
+        from .rawtables import raw_table  # late, as above
+
+        return raw_table(store, name)
+    catalogue = catalogue_of(store)
+    slots = read_contents(store, catalogue).slots
+    slot = slots.get(name)
+    if slot is None:
+        slot = next((slot for slot in slots.values() if slot.class_name == name), None)
+    if slot is None:
+        return None
+    if slot.key is None or slot.value is None:
+        raise errors.SchemaMismatch(
+            f"table {name!r} was made by zlmdb <= 26, which does not store types: declare it with uuid={name!r}",
+            table=name,
+        )
+    try:
+        key, value = key_from_name(slot.key), value_from_name(slot.value)
+    except (TypeError, ValueError) as error:
+        raise errors.SchemaMismatch(f"table {name!r}: {error}", table=name) from error
+    store.open_spaces(spaces_of(catalogue, {slot.name: slot}))
+    keyspace = catalogue.keyspace(slot)
+    unwritable = of_plain_data(slot)
+    if by_fields and slot.unsettled is None:
+        from ..values.recorded import recorded  # late: commands need it
+
+        found = recorded(slot.value, slot.fields)
+        value, unwritable = (value, unwritable) if found is None else (found, None)
+    storage = Storage(slot.name, keyspace.space, keyspace.prefix, key, value, store.environment.max_key_size())
+    if slot.has_feed:
+        record_changes(store, catalogue, storage, slot.number, None)
+    if slot.key_field is not None and "." not in slot.key_field:  # plain data have no paths
+        storage.key_field = KeyField(slot.key_field)
+    links = [f"{table}.{link}" for table, link in slot.referred]
+    storage.file_indexes = FileIndexes(
+        unknown=(*slot.indexes, *slot.attached),
+        unwritable=unwritable,
+        undeletable=undeletable(links) if links else None,
+    )
+    return storage
