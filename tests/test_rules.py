@@ -63,6 +63,8 @@ ROWS = [
     ["tables.grouped"],
     ["tables.compiled.indexed", "tables.indexstate", "tables.indexview", "tables.upkeep"],
     ["tables.indexkinds.elementview"],
+    ["tables.tablestate"],
+    ["tables.enginereads", "tables.recordwrites"],
     ["tables.atomic", "tables.bulkwrites", "tables.index", "tables.links", "tables.paging"],
     ["tables.expiry", "tables.foreignkey", "tables.removal"],
     ["tables.tableclass"],

@@ -3,36 +3,32 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator, ItemsView, Iterable, Iterator, MutableMapping, Sequence, ValuesView
+from collections.abc import Generator, ItemsView, Iterable, Iterator, MutableMapping, ValuesView
 from contextlib import contextmanager
 from datetime import timedelta
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Callable, ClassVar, Generic, NoReturn, Optional, TypeVar, Union, overload
+from typing import TYPE_CHECKING, Any, Callable, ClassVar, Generic, Optional, TypeVar, Union, overload
 from uuid import UUID
 
 from .. import errors, reserved
 from ..handlers import let_through
 from ..shown import shortened
-from ..store.ended import Ended
-from ..store.ranges import keys_from, seek
-from ..store.scans import Written
 from ..store.transaction import Transaction
-from . import atomic, upkeep
+from . import atomic
 from .bulkwrites import put_all
 from .compiled.indexed import kind_of
 from .compiled.points import REQUIRED
+from .enginereads import EngineReads
 from .expiry import Expiry
 from .expiry import declare as declare_expiry
 from .index import DeclaredIndex
-from .indexstate import IndexState
-from .indexstorage import BoundIndex, IndexStorage
 from .indexview import view_of
 from .keyfield import KeyField
-from .ranged import Bounds, Ranged, limits
+from .ranged import Bounds, limits
+from .recordwrites import RecordWrites
 from .selection import Selection
-from .storage import FileIndexes, Nothing, Storage
+from .storage import Nothing, Storage
 from .tableclass import TableType, calling_locals, check_index_types, former_names
-from .upkeep import Change
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -53,7 +49,7 @@ _CHUNK = 1000
 MISSING: Any = object()  # no argument
 
 
-class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=TableType):
+class Table(EngineReads[K, V], RecordWrites[K, V], MutableMapping[K, V], Generic[K, V], metaclass=TableType):
     """The records of one table in one transaction, as a dict that is sorted by its keys.
 
     Declare a class with its key and value types, and open it through a schema::
@@ -75,57 +71,11 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
     `Selection`.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "_absent",
-        "_checked",
-        "_db",
-        "_era",
-        "_found",
-        "_generated",
-        "_get",
-        "_growing",
-        "_index_state",
-        "_load",
-        "_lookup",
-        "_name",
-        "_put",
-        "_raw",
-        "_snapshot",
-        "_steady",
-        "_storage",
-        "_txn",
-        "_views",
-        "_watched",
-        "_writer",
-    )  # fmt: skip
-
-    _txn: Transaction
-    _storage: Storage[K, V]
-    _name: str
-    _growing: bool  # the latest write, if there was one, stored a new record
-    _watched: bool  # scans have to be told of what is written
-    _writer: Optional[int]  # the thread that may write here by the generated functions
-    _raw: Any
-    _db: Any
-    _get: Callable[..., Any]
-    _put: Callable[..., Any]
-    _lookup: Callable[[Any], bytes]
-    _load: Callable[[Any], V]
-    _views: dict[str, Any]
-    _absent: Optional[Nothing]  # stands in for the keyspace where the file does not have it
-    _steady: bool  # the engine's own functions serve it
-    _checked: bool  # another program may have changed what the file says of the table
-    _era: Optional[int]  # the latest one that they were looked for in
-    _snapshot: int  # the latest one, of those read, that they were looked for in
-    _found: FileIndexes
-    _index_state: IndexState
-    _generated: bool  # those let the generated functions write
+    __slots__ = ()
 
     _batch: ClassVar[Optional[Callable[[Any], Any]]] = None  # see `indexed.kind_of`
     _plain: ClassVar[bool] = True  # whether records are stored by no method of a class derived from this one
     _point_reads: ClassVar[bool] = False  # whether generated functions look records up, as they are stored
-    _kept: ClassVar[tuple[IndexStorage, ...]] = ()  # the indexes that the generated functions keep in step
     _table_name: ClassVar[Optional[str]] = None
     _table_uuid: ClassVar[Optional[UUID]] = None
     _table_was: ClassVar[tuple[str, ...]] = ()
@@ -202,140 +152,6 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
             self._refuse_shape(self._found.unreadable)
         return self
 
-    def _aim(self) -> None:
-        """Read and write in the transaction, which has just begun. The handles are those of the previous one."""
-        txn = self._txn
-        if self._steady:
-            self._raw = raw = txn._raw
-            self._get = raw.get
-            if txn._write:
-                self._put = raw.put
-        else:
-            self._through(txn._engine_txn if self._absent is None else self._absent)
-        if txn._write:
-            era = txn._era
-            if self._checked and (era is None or era != self._era):
-                self._see_file(era)
-            self._growing = True
-            if txn._scans is not None:
-                self._allow()
-            else:  # what that comes to, without the call
-                self._watched = False
-                if self._generated:
-                    self._writer = txn._thread
-        elif self._checked:
-            snapshot = txn._raw.id()
-            if snapshot != self._snapshot:
-                self._snapshot = snapshot
-                latest, era = txn._store._era
-                if latest != snapshot:
-                    self._see_file(None)
-                elif era != self._era:
-                    self._see_file(era)
-
-    def _see_file(self, era: Optional[int]) -> None:
-        """Read the catalogue's record of the table in this transaction, which belongs to *era*."""
-        watch = self._storage.find_indexes
-        if watch is not None:
-            try:
-                found = watch(self._txn._engine_txn, era)
-            except Exception as error:
-                self._txn._fail(error, table=self._name)
-            self._era = era
-            if found is not self._found:
-                self._found = found
-                self._bind_indexes(found.unknown)
-            if found.unreadable is not None:
-                self._era, self._snapshot = -1, -1  # asked again when it is aimed again
-                self._end(Ended(self._refuse_reading))
-
-    def _refuse_reading(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Replaces the engine's functions if the class would read the records wrongly."""
-        self._refuse_shape(self._found.unreadable or "")
-
-    def _refuse_shape(self, reason: str) -> NoReturn:
-        """Raise `SchemaMismatch`: the records have another shape than the class."""
-        raise errors.SchemaMismatch(f"table {self._name!r}: {reason}", table=self._name)
-
-    def _bind_indexes(self, missing: Sequence[str]) -> None:
-        """Maintain the indexes of the storage, except those that the file lacks."""
-        bound: list[BoundIndex] = []
-        lost: list[str] = []
-        for index in self._storage.indexes:
-            if index.name not in self._found.gone:
-                handle = self._txn._handle(index.storage.space)
-                if handle is None:  # another program has dropped its sub-database: the next opening builds it again
-                    lost.append(index.name)
-                else:
-                    bound.append(BoundIndex(index, handle[0]))
-        known = tuple([index for index, _ in bound]) == type(self)._kept
-        handles = tuple([handle for _, handle in bound]) if known else None
-        self._views.clear()
-        barred = self._found.unwritable is not None or self._found.undeletable is not None
-        self._keep(IndexState(tuple(bound), (*missing, *lost), handles, barred))
-
-    def _bind_indexes_again(self) -> None:
-        """Maintain the indexes that the storage has now, after they have changed."""
-        self._bind_indexes(self._index_state.missing)
-
-    def _keep(self, state: IndexState) -> None:
-        """Maintain the indexes of *state*; they determine whether and how this table may write."""
-        self._index_state = state
-        self._generated = state.generated
-        self._allow()
-
-    def _refuse_without(self, missing: Sequence[str]) -> None:
-        """Refuse to write if there are *missing* indexes, which the file has and this table does not maintain."""
-        self._keep(self._index_state._replace(missing=tuple(missing)))
-
-    @property
-    def _file_indexes(self) -> FileIndexes:
-        """The indexes of the table in the file, in this transaction."""
-        return self._found
-
-    def _allow(self) -> None:
-        """Let the generated functions write, or replace them by the general form, which handles all cases."""
-        txn = self._txn
-        self._writer = txn._thread if txn._write and self._generated else None
-        scans, self._watched = txn._scans, False
-        if scans:
-            spaces = self._storage.spaces
-            self._watched = scans.watches(spaces)
-            if scans.runs(spaces):
-                self._writer = None  # these scans have to be paused first
-
-    def _look_again(self) -> None:
-        """Read the indexes of the file again, after the catalogue was changed in this transaction."""
-        if self._absent is None:
-            self._see_file(None)
-
-    @property
-    def _indexes(self) -> tuple[BoundIndex, ...]:
-        """The indexes that this table maintains."""
-        return self._index_state.kept
-
-    def _use(self, raw: Any) -> None:
-        """Read and write through *raw*, the engine's transaction or a savepoint of it."""
-        if self._absent is None and self._found.unreadable is None:
-            self._through(raw)
-
-    def _through(self, raw: Any) -> None:
-        self._raw = raw
-        self._get, self._put = raw.get, raw.put
-        if self._txn.buffers:
-            watch = self._txn._keep_view
-
-            def get(key: bytes, default: Any, db: Any) -> Any:
-                return watch(raw.get(key, default, db))
-
-            self._get = get
-
-    def _end(self, ended: Any) -> None:
-        """End with the transaction: from now on every use raises what the functions of *ended* raise."""
-        self._raw = ended
-        self._get = self._put = ended.get
-        self._writer = None
-
     @property
     def txn(self) -> Transaction:
         """The transaction, as that of the schema object: ``table.txn.after_commit(function)``."""
@@ -399,64 +215,6 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
         except Exception as error:
             self._write_failed(key, error)
         txn._count(1, 0)
-
-    def _tell(self, encoded: bytes, new: bool, entries: Iterable[tuple[Optional[bytes], Optional[bytes]]]) -> None:
-        """Tell the scans what is written for the record *encoded*: whether it is *new*, its old and new *entries*."""
-        scans = self._txn._open_scans()
-        storage = self._storage
-        primary = encoded[len(storage.prefix) :]
-        if new:
-            scans.journal.append(Written(storage.space, primary, None, encoded))
-        for (index, _), (old, entry) in zip(self._indexes, entries):
-            scans.journal.append(Written(index.storage.space, primary, old, entry))
-
-    def _tell_stored(self, encoded: bytes) -> None:
-        """Tell the scans of the record *encoded*, which is about to be stored."""
-        self._tell(encoded, self._raw.get(encoded, None, self._db) is None, ())
-
-    def _check_write(self) -> None:
-        """Raise unless records may be written: in a write transaction, with all indexes of the file known."""
-        self._txn._check_write()
-        missing = self._index_state.missing
-        if missing:
-            self._check_dropped()
-            raise errors.IndexNotAttached(
-                f"table {self._name!r} has the indexes {', '.join(missing)} in the file, which this program does not "
-                f"declare or attach, so that it would leave them incomplete: {self._way_out()}",
-                table=self._name,
-                index=missing[0],
-            )
-        if self._found.unwritable is not None:
-            self._refuse_shape(self._found.unwritable)
-        self._pause_scans()
-
-    def _way_out(self) -> str:
-        """The advice for a file with an index that the program does not have."""
-        if self._found.older:
-            return "the file is newer than this program, use a newer one, which declares them"
-        return (
-            "use the class that declares them; or, where this program is the newer one and they are not wanted any "
-            "more, drop them: zlmdb.open(..., drop_indexes=True)"
-        )
-
-    def _check_dropped(self) -> None:
-        """Raise `IndexNotBuilt` if the keyspace of a declared index is gone, although the catalogue names the index."""
-        bound = {index.name for index, _ in self._indexes}
-        for index in self._storage.indexes:
-            if index.name not in bound and index.name not in self._found.gone:
-                raise errors.IndexNotBuilt(
-                    f"the index {self._name}.{index.name} was dropped from the file by another program, and writing "
-                    f"would leave it incomplete: open the database again, with its schema, which builds it",
-                    table=self._name,
-                    index=index.name,
-                )
-
-    def _pause_scans(self) -> None:
-        """Prepare the scans for a write to what they read."""
-        scans = self._txn._scans
-        if scans is not None and scans.runs(self._storage.spaces):
-            scans.pause(self._storage.spaces)
-            self._txn._allow_tables()
 
     def __delitem__(self, key: K) -> None:
         if not self._remove(self._storage.encode_key(key)):
@@ -652,30 +410,7 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
 
         return types_of(self._storage)
 
-    # -- for selections and views ---------------------------------------------------------------------------------
-
-    def _cursor(self, handle: Any = None) -> Any:
-        """A new cursor of the engine over the records, or over the index *handle*."""
-        try:
-            return self._raw.cursor(self._db if handle is None else handle)
-        except Exception as error:
-            self._txn._fail(error, table=self._name)
-
-    def _entries(self, handle: Any = None) -> int:
-        """The engine's number of records in the whole keyspace, in O(1)."""
-        try:
-            count: int = self._raw.stat(self._db if handle is None else handle)["entries"]
-        except Exception as error:
-            self._txn._fail(error, table=self._name)
-        return count
-
-    def _engine_get(self, key: bytes, default: Any, handle: Any) -> Any:
-        """The engine's ``get``."""
-        return self._raw.get(key, default, handle)
-
-    def _engine_getter(self) -> tuple[Callable[[bytes, Any, Any], Any], Any]:
-        """The function that returns the bytes of a record, until the next write, and the handle to call it with."""
-        return self._get, self._db
+    # -- views, and deletions with what they entail ----------------------------------------------------------------
 
     def _view(self, name: str, kind: type[W]) -> W:
         """The view of the declared index *name*."""
@@ -686,64 +421,6 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
         found: W = view
         return found
 
-    def _owned(self, primary: bytes, index: IndexStorage) -> V:
-        """The record to which an entry of *index* belongs."""
-        try:
-            data = self._get(self._storage.prefix + primary, None, self._db)
-        except Exception as error:
-            self._txn._fail(error, table=self._name, index=index.name)
-        if data is None:
-            raise errors.DecodeError(
-                f"index {index.storage.name!r} has an entry for "
-                f"{shortened(self._storage.key.decode(primary))}, which is "
-                f"not in the table: rebuild the index",
-                table=self._name,
-                index=index.name,
-            )
-        try:
-            return self._load(data)
-        except Exception as error:
-            let_through(error)
-            return self._storage.decode_value(data, self._storage.key.decode(primary))
-
-    # -- writing with indexes -------------------------------------------------------------------------------------
-
-    def _write(self, key: K, encoded: bytes, value: V, data: bytes) -> None:
-        """Store a record and let its followers run; everything is checked before anything is written."""
-        txn, storage = self._txn, self._storage
-        old = self._stored(encoded, key)
-        if storage.followers or any([bound.storage.as_stored for bound in self._index_state.kept]):
-            value = storage.decode_value(data, key)
-        change = Change(storage, key, encoded[len(storage.prefix) :], old, (value,), data)
-        try:
-            steps = upkeep.plan(self._index_state.kept, txn, change)
-        except Exception as error:
-            self._write_failed(key, error)
-        try:
-            if self._watched:
-                moved = {step.bound: (step.old, step.new) for step in steps if isinstance(step, upkeep.Entries)}
-                self._tell(encoded, old is None, [moved.get(bound, (None, None)) for bound in self._indexes])
-            self._raw.put(encoded, data, True, True, False, self._db)
-            puts, dels = upkeep.carry_out(steps)
-        except BaseException as error:  # such as a KeyboardInterrupt between the record and an entry
-            self._half_written(key, error)
-            raise
-        txn._count(1 + puts, dels)
-
-    def _half_written(self, key: Any, error: BaseException) -> None:
-        """Poison the transaction: *error* came in the middle of a write. Raises it as an error of zlmdb."""
-        self._txn._poison(error)
-        if isinstance(error, Exception):
-            self._write_failed(key, error)
-
-    def _stored(self, encoded: bytes, key: K) -> Optional[tuple[V]]:
-        """The stored value as a 1-tuple, because it may be None or false; None if there is no record."""
-        try:
-            data = self._get(encoded, None, self._db)
-        except Exception as error:
-            self._write_failed(key, error)
-        return None if data is None else (self._storage.decode_value(data, key),)
-
     def _remove(self, encoded: bytes) -> int:
         """Delete the record with the engine's key *encoded*, and what that entails; 1 if there was one, else 0."""
         if self._storage.referrers or self._found.undeletable is not None:
@@ -752,70 +429,7 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
             return remove(self, (encoded,))
         return self._remove_alone(encoded)
 
-    def _remove_alone(self, encoded: bytes) -> int:
-        """Delete the record with the engine's key *encoded*, and its index entries; returns the number of records."""
-        txn, storage = self._txn, self._storage
-        self._check_write()
-        key: Any = None
-        steps: list[Any] = []
-        dels, begun = 0, False
-        try:
-            if self._index_state.kept or storage.followers:
-                key = storage.decode_key(encoded)
-                old = self._stored(encoded, key)
-                if old is None:
-                    return 0
-                change = Change(storage, key, encoded[len(storage.prefix) :], old, None)
-                steps = upkeep.plan(self._index_state.kept, txn, change)
-                begun = True
-            puts, dels = upkeep.carry_out(steps)
-            deleted = int(self._raw.delete(encoded, b"", self._db))
-        except BaseException as error:
-            if begun:
-                txn._poison(error)
-            if isinstance(error, Exception):
-                self._write_failed(key, error)
-            raise
-        txn._count(puts, dels + deleted)
-        return deleted
-
-    def _drop(self, storage: Storage[Any, Any], handle: Any) -> int:
-        """Delete every record of a keyspace, or of the prefix that *storage* has in it; returns their number."""
-        raw, deleted = self._raw, 0
-        try:
-            if storage.alone:
-                deleted = raw.stat(handle)["entries"]
-                raw.drop(handle, delete=False)
-            else:
-                deleted = self._delete_range(storage, handle)
-        except Exception as error:
-            self._write_failed(None, error)
-        self._txn._count(0, deleted)
-        return deleted
-
-    def _rebuild(self, bound: BoundIndex) -> tuple[int, int]:
-        """Delete the entries of an index and write them again; returns how many were deleted, and how many written."""
-        self._txn._check_write()
-        index, handle = bound
-        self._pause_scans()
-        with self._txn._statement():
-            deleted = self._drop(index.storage, handle)
-            inserted = upkeep.build(self.select()._engine_rows(), self._storage, index, self._raw, handle)
-            self._txn._count(inserted, 0)
-        return deleted, inserted
-
-    def _delete_range(self, storage: Storage[Any, Any], handle: Any) -> int:
-        raw, lower, upper, deleted = self._raw, storage.lower, storage.upper, 0
-        while True:
-            cursor = raw.cursor(handle)
-            rows = keys_from(cursor, lower, upper, views=True) if seek(cursor, lower, upper) else ()
-            chunk = list(islice(rows, _CHUNK))
-            cursor.close()
-            if not chunk:
-                return deleted
-            deleted += sum(raw.delete(key, db=handle) for key in chunk)
-
-    # -- keys of new records, and failures ------------------------------------------------------------------------
+    # -- keys of new records, and keys without one ------------------------------------------------------------------
 
     def _new_key(self, value: V) -> K:
         rule = type(self)._key_source
@@ -845,10 +459,6 @@ class Table(Ranged[K, K, V], MutableMapping[K, V], Generic[K, V], metaclass=Tabl
             errors.raise_as(ours, error)
         data = self._get(self._storage.encode_key(key), None, self._db)
         return self._missing(key, default) if data is None else self._storage.decode_value(data, key)
-
-    def _write_failed(self, key: Any, error: Exception) -> NoReturn:
-        """Raise *error*, from a write of the record *key*, as an error of zlmdb."""
-        self._txn._fail(error, table=self._name, key=key)
 
 
 class _Items(ItemsView[K, V]):

@@ -1,0 +1,188 @@
+"""The general form of writing to a bound table: what it checks, and records with what follows them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice
+from typing import Any, NoReturn, Optional, TypeVar
+
+from .. import errors
+from ..store.ranges import keys_from, seek
+from ..store.scans import Written
+from . import upkeep
+from .indexstorage import BoundIndex
+from .storage import Storage
+from .tablestate import TableState
+from .upkeep import Change
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+_CHUNK = 1000  # records that are deleted at once, where a keyspace is shared
+
+
+class RecordWrites(TableState[K, V]):
+    """The part of a `Table` that checks writes, and carries them out with all that follows."""
+
+    __slots__ = ()
+
+    def _check_write(self) -> None:
+        """Raise unless records may be written: in a write transaction, with all indexes of the file known."""
+        self._txn._check_write()
+        missing = self._index_state.missing
+        if missing:
+            self._check_dropped()
+            raise errors.IndexNotAttached(
+                f"table {self._name!r} has the indexes {', '.join(missing)} in the file, which this program does not "
+                f"declare or attach, so that it would leave them incomplete: {self._way_out()}",
+                table=self._name,
+                index=missing[0],
+            )
+        if self._found.unwritable is not None:
+            self._refuse_shape(self._found.unwritable)
+        self._pause_scans()
+
+    def _way_out(self) -> str:
+        """The advice for a file with an index that the program does not have."""
+        if self._found.older:
+            return "the file is newer than this program, use a newer one, which declares them"
+        return (
+            "use the class that declares them; or, where this program is the newer one and they are not wanted any "
+            "more, drop them: zlmdb.open(..., drop_indexes=True)"
+        )
+
+    def _check_dropped(self) -> None:
+        """Raise `IndexNotBuilt` if the keyspace of a declared index is gone, although the catalogue names the index."""
+        bound = {index.name for index, _ in self._indexes}
+        for index in self._storage.indexes:
+            if index.name not in bound and index.name not in self._found.gone:
+                raise errors.IndexNotBuilt(
+                    f"the index {self._name}.{index.name} was dropped from the file by another program, and writing "
+                    f"would leave it incomplete: open the database again, with its schema, which builds it",
+                    table=self._name,
+                    index=index.name,
+                )
+
+    def _pause_scans(self) -> None:
+        """Prepare the scans for a write to what they read."""
+        scans = self._txn._scans
+        if scans is not None and scans.runs(self._storage.spaces):
+            scans.pause(self._storage.spaces)
+            self._txn._allow_tables()
+
+    def _tell(self, encoded: bytes, new: bool, entries: Iterable[tuple[Optional[bytes], Optional[bytes]]]) -> None:
+        """Tell the scans what is written for the record *encoded*: whether it is *new*, its old and new *entries*."""
+        scans = self._txn._open_scans()
+        storage = self._storage
+        primary = encoded[len(storage.prefix) :]
+        if new:
+            scans.journal.append(Written(storage.space, primary, None, encoded))
+        for (index, _), (old, entry) in zip(self._indexes, entries):
+            scans.journal.append(Written(index.storage.space, primary, old, entry))
+
+    def _tell_stored(self, encoded: bytes) -> None:
+        """Tell the scans of the record *encoded*, which is about to be stored."""
+        self._tell(encoded, self._raw.get(encoded, None, self._db) is None, ())
+
+    def _write(self, key: K, encoded: bytes, value: V, data: bytes) -> None:
+        """Store a record and let its followers run; everything is checked before anything is written."""
+        txn, storage = self._txn, self._storage
+        old = self._stored(encoded, key)
+        if storage.followers or any([bound.storage.as_stored for bound in self._index_state.kept]):
+            value = storage.decode_value(data, key)
+        change = Change(storage, key, encoded[len(storage.prefix) :], old, (value,), data)
+        try:
+            steps = upkeep.plan(self._index_state.kept, txn, change)
+        except Exception as error:
+            self._write_failed(key, error)
+        try:
+            if self._watched:
+                moved = {step.bound: (step.old, step.new) for step in steps if isinstance(step, upkeep.Entries)}
+                self._tell(encoded, old is None, [moved.get(bound, (None, None)) for bound in self._indexes])
+            self._raw.put(encoded, data, True, True, False, self._db)
+            puts, dels = upkeep.carry_out(steps)
+        except BaseException as error:  # such as a KeyboardInterrupt between the record and an entry
+            self._half_written(key, error)
+            raise
+        txn._count(1 + puts, dels)
+
+    def _half_written(self, key: Any, error: BaseException) -> None:
+        """Poison the transaction: *error* came in the middle of a write. Raises it as an error of zlmdb."""
+        self._txn._poison(error)
+        if isinstance(error, Exception):
+            self._write_failed(key, error)
+
+    def _stored(self, encoded: bytes, key: K) -> Optional[tuple[V]]:
+        """The stored value as a 1-tuple, because it may be None or false; None if there is no record."""
+        try:
+            data = self._get(encoded, None, self._db)
+        except Exception as error:
+            self._write_failed(key, error)
+        return None if data is None else (self._storage.decode_value(data, key),)
+
+    def _remove_alone(self, encoded: bytes) -> int:
+        """Delete the record with the engine's key *encoded*, and its index entries; returns the number of records."""
+        txn, storage = self._txn, self._storage
+        self._check_write()
+        key: Any = None
+        steps: list[Any] = []
+        dels, begun = 0, False
+        try:
+            if self._index_state.kept or storage.followers:
+                key = storage.decode_key(encoded)
+                old = self._stored(encoded, key)
+                if old is None:
+                    return 0
+                change = Change(storage, key, encoded[len(storage.prefix) :], old, None)
+                steps = upkeep.plan(self._index_state.kept, txn, change)
+                begun = True
+            puts, dels = upkeep.carry_out(steps)
+            deleted = int(self._raw.delete(encoded, b"", self._db))
+        except BaseException as error:
+            if begun:
+                txn._poison(error)
+            if isinstance(error, Exception):
+                self._write_failed(key, error)
+            raise
+        txn._count(puts, dels + deleted)
+        return deleted
+
+    def _drop(self, storage: Storage[Any, Any], handle: Any) -> int:
+        """Delete every record of a keyspace, or of the prefix that *storage* has in it; returns their number."""
+        raw, deleted = self._raw, 0
+        try:
+            if storage.alone:
+                deleted = raw.stat(handle)["entries"]
+                raw.drop(handle, delete=False)
+            else:
+                deleted = self._delete_range(storage, handle)
+        except Exception as error:
+            self._write_failed(None, error)
+        self._txn._count(0, deleted)
+        return deleted
+
+    def _delete_range(self, storage: Storage[Any, Any], handle: Any) -> int:
+        raw, lower, upper, deleted = self._raw, storage.lower, storage.upper, 0
+        while True:
+            cursor = raw.cursor(handle)
+            rows = keys_from(cursor, lower, upper, views=True) if seek(cursor, lower, upper) else ()
+            chunk = list(islice(rows, _CHUNK))
+            cursor.close()
+            if not chunk:
+                return deleted
+            deleted += sum(raw.delete(key, db=handle) for key in chunk)
+
+    def _rebuild(self, bound: BoundIndex) -> tuple[int, int]:
+        """Delete the entries of an index and write them again; returns how many were deleted, and how many written."""
+        self._txn._check_write()
+        index, handle = bound
+        self._pause_scans()
+        with self._txn._statement():
+            deleted = self._drop(index.storage, handle)
+            inserted = upkeep.build(self.select()._engine_rows(), self._storage, index, self._raw, handle)
+            self._txn._count(inserted, 0)
+        return deleted, inserted
+
+    def _write_failed(self, key: Any, error: Exception) -> NoReturn:
+        """Raise *error*, from a write of the record *key*, as an error of zlmdb."""
+        self._txn._fail(error, table=self._name, key=key)

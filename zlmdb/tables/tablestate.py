@@ -1,0 +1,204 @@
+"""What a bound table is made of, and how it follows its transaction and the indexes of the file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Generic, NoReturn, Optional, TypeVar
+
+from .. import errors
+from ..store.ended import Ended
+from ..store.transaction import Transaction
+from .indexstate import IndexState
+from .indexstorage import BoundIndex, IndexStorage
+from .ranged import Ranged
+from .storage import FileIndexes, Nothing, Storage
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class TableState(Ranged[K, K, V], Generic[K, V]):
+    """The state of a `Table`, which `Table._bound` makes and a transaction ends."""
+
+    __slots__ = (
+        "__weakref__",
+        "_absent",
+        "_checked",
+        "_db",
+        "_era",
+        "_found",
+        "_generated",
+        "_get",
+        "_growing",
+        "_index_state",
+        "_load",
+        "_lookup",
+        "_name",
+        "_put",
+        "_raw",
+        "_snapshot",
+        "_steady",
+        "_storage",
+        "_txn",
+        "_views",
+        "_watched",
+        "_writer",
+    )  # fmt: skip
+
+    _txn: Transaction
+    _storage: Storage[K, V]
+    _name: str
+    _growing: bool  # the latest write, if there was one, stored a new record
+    _watched: bool  # scans have to be told of what is written
+    _writer: Optional[int]  # the thread that may write here by the generated functions
+    _raw: Any
+    _db: Any
+    _get: Callable[..., Any]
+    _put: Callable[..., Any]
+    _lookup: Callable[[Any], bytes]
+    _load: Callable[[Any], V]
+    _views: dict[str, Any]
+    _absent: Optional[Nothing]  # stands in for the keyspace where the file does not have it
+    _steady: bool  # the engine's own functions serve it
+    _checked: bool  # another program may have changed what the file says of the table
+    _era: Optional[int]  # the latest one that they were looked for in
+    _snapshot: int  # the latest one, of those read, that they were looked for in
+    _found: FileIndexes
+    _index_state: IndexState
+    _generated: bool  # those let the generated functions write
+
+    _kept: ClassVar[tuple[IndexStorage, ...]] = ()  # the indexes that the generated functions keep in step
+
+    def _aim(self) -> None:
+        """Read and write in the transaction, which has just begun. The handles are those of the previous one."""
+        txn = self._txn
+        if self._steady:
+            self._raw = raw = txn._raw
+            self._get = raw.get
+            if txn._write:
+                self._put = raw.put
+        else:
+            self._through(txn._engine_txn if self._absent is None else self._absent)
+        if txn._write:
+            era = txn._era
+            if self._checked and (era is None or era != self._era):
+                self._see_file(era)
+            self._growing = True
+            if txn._scans is not None:
+                self._allow()
+            else:  # what that comes to, without the call
+                self._watched = False
+                if self._generated:
+                    self._writer = txn._thread
+        elif self._checked:
+            snapshot = txn._raw.id()
+            if snapshot != self._snapshot:
+                self._snapshot = snapshot
+                latest, era = txn._store._era
+                if latest != snapshot:
+                    self._see_file(None)
+                elif era != self._era:
+                    self._see_file(era)
+
+    def _see_file(self, era: Optional[int]) -> None:
+        """Read the catalogue's record of the table in this transaction, which belongs to *era*."""
+        watch = self._storage.find_indexes
+        if watch is not None:
+            try:
+                found = watch(self._txn._engine_txn, era)
+            except Exception as error:
+                self._txn._fail(error, table=self._name)
+            self._era = era
+            if found is not self._found:
+                self._found = found
+                self._bind_indexes(found.unknown)
+            if found.unreadable is not None:
+                self._era, self._snapshot = -1, -1  # asked again when it is aimed again
+                self._end(Ended(self._refuse_reading))
+
+    def _refuse_reading(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Replaces the engine's functions if the class would read the records wrongly."""
+        self._refuse_shape(self._found.unreadable or "")
+
+    def _refuse_shape(self, reason: str) -> NoReturn:
+        """Raise `SchemaMismatch`: the records have another shape than the class."""
+        raise errors.SchemaMismatch(f"table {self._name!r}: {reason}", table=self._name)
+
+    def _bind_indexes(self, missing: Sequence[str]) -> None:
+        """Maintain the indexes of the storage, except those that the file lacks."""
+        bound: list[BoundIndex] = []
+        lost: list[str] = []
+        for index in self._storage.indexes:
+            if index.name not in self._found.gone:
+                handle = self._txn._handle(index.storage.space)
+                if handle is None:  # another program has dropped its sub-database: the next opening builds it again
+                    lost.append(index.name)
+                else:
+                    bound.append(BoundIndex(index, handle[0]))
+        known = tuple([index for index, _ in bound]) == type(self)._kept
+        handles = tuple([handle for _, handle in bound]) if known else None
+        self._views.clear()
+        barred = self._found.unwritable is not None or self._found.undeletable is not None
+        self._keep(IndexState(tuple(bound), (*missing, *lost), handles, barred))
+
+    def _bind_indexes_again(self) -> None:
+        """Maintain the indexes that the storage has now, after they have changed."""
+        self._bind_indexes(self._index_state.missing)
+
+    def _keep(self, state: IndexState) -> None:
+        """Maintain the indexes of *state*; they determine whether and how this table may write."""
+        self._index_state = state
+        self._generated = state.generated
+        self._allow()
+
+    def _refuse_without(self, missing: Sequence[str]) -> None:
+        """Refuse to write if there are *missing* indexes, which the file has and this table does not maintain."""
+        self._keep(self._index_state._replace(missing=tuple(missing)))
+
+    @property
+    def _file_indexes(self) -> FileIndexes:
+        """The indexes of the table in the file, in this transaction."""
+        return self._found
+
+    def _allow(self) -> None:
+        """Let the generated functions write, or replace them by the general form, which handles all cases."""
+        txn = self._txn
+        self._writer = txn._thread if txn._write and self._generated else None
+        scans, self._watched = txn._scans, False
+        if scans:
+            spaces = self._storage.spaces
+            self._watched = scans.watches(spaces)
+            if scans.runs(spaces):
+                self._writer = None  # these scans have to be paused first
+
+    def _look_again(self) -> None:
+        """Read the indexes of the file again, after the catalogue was changed in this transaction."""
+        if self._absent is None:
+            self._see_file(None)
+
+    @property
+    def _indexes(self) -> tuple[BoundIndex, ...]:
+        """The indexes that this table maintains."""
+        return self._index_state.kept
+
+    def _use(self, raw: Any) -> None:
+        """Read and write through *raw*, the engine's transaction or a savepoint of it."""
+        if self._absent is None and self._found.unreadable is None:
+            self._through(raw)
+
+    def _through(self, raw: Any) -> None:
+        self._raw = raw
+        self._get, self._put = raw.get, raw.put
+        if self._txn.buffers:
+            watch = self._txn._keep_view
+
+            def get(key: bytes, default: Any, db: Any) -> Any:
+                return watch(raw.get(key, default, db))
+
+            self._get = get
+
+    def _end(self, ended: Any) -> None:
+        """End with the transaction: from now on every use raises what the functions of *ended* raise."""
+        self._raw = ended
+        self._get = self._put = ended.get
+        self._writer = None
