@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Optional
@@ -23,7 +24,7 @@ from hypothesis import strategies as st
 
 import zlmdb
 from zlmdb import cache as module
-from zlmdb import cachefile
+from zlmdb import cacheentry, cachefile, cachestate, cacheuse
 from zlmdb.memoized import text_of
 
 ROOT = str(Path(__file__).parent.parent)
@@ -33,6 +34,9 @@ ROOT = str(Path(__file__).parent.parent)
 class User:
     name: str
     age: int = 0
+
+
+CLOCKS: list[Any] = [module, cacheentry, cachestate, cacheuse]  # where it asks for the time
 
 
 class Clock:
@@ -48,7 +52,8 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     found = Clock()
-    monkeypatch.setattr(module, "_clock", found)
+    for one in CLOCKS:
+        monkeypatch.setattr(one, "_clock", found)
     return found
 
 
@@ -243,47 +248,47 @@ def test_an_iteration_may_write(memory: zlmdb.Cache[str, Any]) -> None:
 @given(st.lists(st.tuples(st.sampled_from("sagdiptew"), st.integers(0, 4), st.integers(0, 3)), max_size=40))
 def test_random_operations_against_a_dict(steps: list[tuple[str, int, int]]) -> None:
     clock = Clock()
-    real, module._clock = module._clock, clock
     model: dict[str, tuple[Any, Optional[float], Optional[str]]] = {}
-    try:
-        with zlmdb.Cache(None) as cache:
-            for step, number, other in steps:
-                key, expire, tag = f"k{number}", [None, 0, 2, 5][other], [None, "x", "y", "x"][other]
-                until = None if expire is None else clock.now + expire
-                model = {name: one for name, one in model.items() if one[1] is None or one[1] > clock.now}
-                if step == "s":
-                    cache.set(key, number, expire, tag=tag)
-                    model[key] = number, until, tag
-                elif step == "a":
-                    assert cache.add(key, number, expire, tag=tag) == (key not in model)
-                    model.setdefault(key, (number, until, tag))
-                elif step == "d":
-                    assert cache.delete(key) == (model.pop(key, None) is not None)
-                elif step == "i":
-                    value, before, label = model.get(key, (0, None, None))
-                    assert cache.incr(key, other) == value + other
-                    model[key] = value + other, before, label
-                elif step == "p":
-                    assert cache.pop(key) == model.pop(key, (None, None))[0]
-                elif step == "t":
-                    assert cache.touch(key, expire) == (key in model)
-                    if key in model:
-                        model[key] = model[key][0], until, model[key][2]
-                elif step == "e" and tag is not None:
-                    cache.evict(tag)
-                    model = {name: one for name, one in model.items() if one[2] != tag}
-                elif step == "w":
-                    clock.now += number
-                model = {name: one for name, one in model.items() if one[1] is None or one[1] > clock.now}
-                assert {name: cache.details(name) for name in cache if name in cache} == model
-                cache.expire()
-                assert len(cache) == len(model)
-                with cache._db.read() as t:
-                    tables: Any = t
-                    assert sorted(tables.until) == sorted((one[1], name) for name, one in model.items() if one[1])
-                    assert sorted(tables.tags) == sorted((one[2], name) for name, one in model.items() if one[2])
-    finally:
-        module._clock = real
+    with ExitStack() as stack:
+        patch = stack.enter_context(pytest.MonkeyPatch.context())
+        for one in CLOCKS:
+            patch.setattr(one, "_clock", clock)
+        cache: zlmdb.Cache[str, Any] = stack.enter_context(zlmdb.Cache(None))
+        for step, number, other in steps:
+            key, expire, tag = f"k{number}", [None, 0, 2, 5][other], [None, "x", "y", "x"][other]
+            until = None if expire is None else clock.now + expire
+            model = {name: one for name, one in model.items() if one[1] is None or one[1] > clock.now}
+            if step == "s":
+                cache.set(key, number, expire, tag=tag)
+                model[key] = number, until, tag
+            elif step == "a":
+                assert cache.add(key, number, expire, tag=tag) == (key not in model)
+                model.setdefault(key, (number, until, tag))
+            elif step == "d":
+                assert cache.delete(key) == (model.pop(key, None) is not None)
+            elif step == "i":
+                value, before, label = model.get(key, (0, None, None))
+                assert cache.incr(key, other) == value + other
+                model[key] = value + other, before, label
+            elif step == "p":
+                assert cache.pop(key) == model.pop(key, (None, None))[0]
+            elif step == "t":
+                assert cache.touch(key, expire) == (key in model)
+                if key in model:
+                    model[key] = model[key][0], until, model[key][2]
+            elif step == "e" and tag is not None:
+                cache.evict(tag)
+                model = {name: one for name, one in model.items() if one[2] != tag}
+            elif step == "w":
+                clock.now += number
+            model = {name: one for name, one in model.items() if one[1] is None or one[1] > clock.now}
+            assert {name: cache.details(name) for name in cache if name in cache} == model
+            cache.expire()
+            assert len(cache) == len(model)
+            with cache._db.read() as t:
+                tables: Any = t
+                assert sorted(tables.until) == sorted((one[1], name) for name, one in model.items() if one[1])
+                assert sorted(tables.tags) == sorted((one[2], name) for name, one in model.items() if one[2])
 
 
 # -- size and use -------------------------------------------------------------------------------------------------

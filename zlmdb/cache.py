@@ -8,12 +8,14 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from functools import partial
-from struct import Struct
-from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Optional, TypeVar, Union, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Optional, TypeVar, Union, overload
 
-from . import Database, DecodeError, Schema, SchemaMismatch, Table
+from . import DecodeError, SchemaMismatch
 from . import open as open_database
+from .cacheentry import HEAD, NEVER, SIZE, tag_of, until_of
 from .cachefile import CacheFile
+from .cachetables import tables_for
+from .cacheuse import CacheUse
 from .memoized import memoized
 from .values import serializer
 
@@ -29,17 +31,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 StrPath = Union[str, "os.PathLike[str]"]
 EvictionPolicy = Literal["least-recently-used", "least-recently-stored", "none"]
 
-_HEAD = Struct("<dII")  # until, the round in which it was stored, the bytes of the tag; then the tag, then the value
-_SIZE = _HEAD.size
-_NEVER = float("inf")
 _MISSING: Any = object()
-_SWEEP_EVERY, _SWEEP = 16, 40  # writes between two looks at what has expired, and what one look deletes at most
-_MEASURE_EVERY = 64  # writes between two looks at the size of the file
-_CULL = 10  # entries that a write to a full cache deletes
-_SCAN, _SCAN_BYTES = 200, 4 << 20  # what it looks at
 _PAGE = 1000  # keys that an iteration reads at once
-_MARKS, _MARK_SECONDS = 512, 5.0  # reads that are noted together in the file, or those of so many seconds
-_ROUND, _HAND = "round", 0
 _POLICIES = ("least-recently-used", "least-recently-stored", "none")
 _clock = time.time
 
@@ -52,7 +45,7 @@ class CacheDetails(NamedTuple):
     tag: Optional[str]
 
 
-class Cache(Generic[K, V]):
+class Cache(CacheUse[K, V]):
     """A cache of values by key, which threads and processes share: ``zlmdb.Cache("cache", str, User)``.
 
     *path* is a directory, which belongs to the cache; None makes one in memory. *key* and *value* are types as in a
@@ -109,16 +102,16 @@ class Cache(Generic[K, V]):
         self._file = None if self._path is None else CacheFile(self._path, keep=keep)
         self._hits = self._misses = 0
         self._writes = self._written = 0
-        self._excess = 0  # bytes beyond the limit, as last measured, without what was evicted since
-        self._round = 1  # of the hand that looks for entries to evict, as of the last look
-        self._marked: set[K] = set()  # keys that were used, and are not noted in the file yet
+        self._excess = 0
+        self._round = 1
+        self._marked = set()
         self._marking = False
         self._look_at = 0.0
-        self._blocks: dict[int, Any] = {}  # the tables of those that are going on, by thread
+        self._blocks = {}
         self._flights: dict[str, Any] = {}
         try:
             where = None if self._file is None else self._file.database
-            self._db: Database[Any] = open_database(where, _schema(key), durability="none")
+            self._db = open_database(where, tables_for(key), durability="none")
         except BaseException:
             if self._file is not None:
                 self._file.close(None)
@@ -129,7 +122,7 @@ class Cache(Generic[K, V]):
         except BaseException:
             self.close()
             raise
-        self._find: Callable[..., Optional[bytes]] = self._db.auto.entries.get
+        self._find = self._db.auto.entries.get
 
     def _check_types(self, t: Any, name: str) -> None:
         stored = t.types.setdefault("values", name)
@@ -173,11 +166,11 @@ class Cache(Generic[K, V]):
         """The value of *key*, or *default*. A value that does not fit the type is not there, such as an older one."""
         data = self._find(key) if not self._blocks else self._found(key)
         if data is not None:
-            until, _, size = _HEAD.unpack_from(data)
+            until, _, size = HEAD.unpack_from(data)
             now = _clock()
             if until > now:
                 try:
-                    value = self._decode(data[_SIZE + size :])
+                    value = self._decode(data[SIZE + size :])
                 except DecodeError:
                     self._misses += 1
                     return default
@@ -200,18 +193,18 @@ class Cache(Generic[K, V]):
 
     def __contains__(self, key: K) -> bool:
         data = self._found(key)
-        return data is not None and _HEAD.unpack_from(data)[0] > _clock()
+        return data is not None and HEAD.unpack_from(data)[0] > _clock()
 
     def details(self, key: K, /) -> Optional[CacheDetails]:
         """The value of *key* with its expiry and its tag; None if it is not there. It counts neither as hit nor use."""
         data = self._found(key)
         if data is None:
             return None
-        until, _, size = _HEAD.unpack_from(data)
+        until, _, size = HEAD.unpack_from(data)
         if until <= _clock():
             return None
         return CacheDetails(
-            self._decode(data[_SIZE + size :]), None if until == _NEVER else until, _tag_of(data, size) or None
+            self._decode(data[SIZE + size :]), None if until == NEVER else until, tag_of(data, size) or None
         )  # fmt: skip
 
     def __len__(self) -> int:
@@ -247,11 +240,6 @@ class Cache(Generic[K, V]):
             rows = t.entries.select(last, limit=_PAGE + 1)
         found: list[K] = rows.keys().all()
         return found if reverse or last is _MISSING or found[:1] != [last] else found[1:]
-
-    def volume(self) -> int:
-        """The bytes that the entries take in the file."""
-        used: int = self._db.stats()["used"]
-        return used
 
     def stats(self, *, reset: bool = False) -> tuple[int, int]:
         """The hits and the misses of `get` and ``[]`` of this object; with *reset* they are counted from 0 again.
@@ -301,11 +289,11 @@ class Cache(Generic[K, V]):
                 if default is None:
                     raise KeyError(key)
                 total = default + delta
-                self._put(t, key, _HEAD.pack(_NEVER, self._round, 0) + self._encode(total))
+                self._put(t, key, HEAD.pack(NEVER, self._round, 0) + self._encode(total))
                 return total
-            until, _, size = _HEAD.unpack_from(old)
-            total = self._decode(old[_SIZE + size :]) + delta
-            t.entries[key] = _HEAD.pack(until, self._round, size) + old[_SIZE : _SIZE + size] + self._encode(total)
+            until, _, size = HEAD.unpack_from(old)
+            total = self._decode(old[SIZE + size :]) + delta
+            t.entries[key] = HEAD.pack(until, self._round, size) + old[SIZE : SIZE + size] + self._encode(total)
             self._wrote(t, 0)
             return total
 
@@ -323,8 +311,8 @@ class Cache(Generic[K, V]):
             old = self._living(t, key)
             if old is None:
                 return False
-            _, _, size = _HEAD.unpack_from(old)
-            self._put(t, key, _HEAD.pack(_until(expire), self._round, size) + old[_SIZE:])
+            _, _, size = HEAD.unpack_from(old)
+            self._put(t, key, HEAD.pack(until_of(expire), self._round, size) + old[SIZE:])
             return True
 
         return self._do(work)
@@ -339,7 +327,7 @@ class Cache(Generic[K, V]):
         def work(t: Any) -> Any:
             old = self._living(t, key)
             self._forget(t, key)
-            return default if old is None else self._decode(old[_SIZE + _HEAD.unpack_from(old)[2] :])
+            return default if old is None else self._decode(old[SIZE + HEAD.unpack_from(old)[2] :])
 
         return self._do(work)
 
@@ -384,6 +372,20 @@ class Cache(Generic[K, V]):
             if self._excess <= 0:
                 self._measure()
         return deleted
+
+    def _in_steps(self, find: Callable[[Any], list[K]]) -> int:
+        """Delete the entries that *find* returns, until there are none."""
+
+        def work(t: Any) -> tuple[int, int]:
+            keys = find(t)
+            return len(keys), sum([self._forget(t, key) for key in keys])
+
+        deleted = 0
+        while True:
+            found, gone = self._do(work)
+            deleted += gone
+            if found < _PAGE:
+                return deleted
 
     @contextmanager
     def transact(self) -> Generator[None, None, None]:
@@ -444,7 +446,7 @@ class Cache(Generic[K, V]):
             data = self._living(t, key)
             if data is not None:
                 try:
-                    return True, self._decode(data[_SIZE + _HEAD.unpack_from(data)[2] :])
+                    return True, self._decode(data[SIZE + HEAD.unpack_from(data)[2] :])
                 except DecodeError:  # of an older type: computed again
                     pass
             now = _clock()
@@ -467,190 +469,7 @@ class Cache(Generic[K, V]):
     def _give_up(self, key: Any) -> None:
         self._do(lambda t: t.pending.pop(key, None))
 
-    # -- entries ----------------------------------------------------------------------------------------------------
-
-    def _do(self, work: Callable[[Any], R], *, write: bool = True) -> R:
-        """The result of *work* in a transaction: that of the block of this thread, or one of its own."""
-        if self._blocks:
-            t = self._blocks.get(threading.get_ident())
-            if t is not None:
-                return work(t)
-        return self._db.run(work, write=write)
-
-    def _found(self, key: K) -> Optional[bytes]:
-        """The bytes of an entry, whether or not it has expired."""
-        if self._blocks:
-            t = self._blocks.get(threading.get_ident())
-            if t is not None:
-                found: Optional[bytes] = t.entries.get(key)
-                return found
-        return self._find(key)
-
-    @staticmethod
-    def _living(t: Any, key: Any) -> Optional[bytes]:
-        """The bytes of an entry that has not expired."""
-        data: Optional[bytes] = t.entries.get(key)
-        return data if data is not None and _HEAD.unpack_from(data)[0] > _clock() else None
-
-    def _data(self, value: V, expire: Optional[float], tag: Optional[str]) -> bytes:
-        label = b"" if tag is None else tag.encode()
-        return _HEAD.pack(_until(expire), self._round, len(label)) + label + self._encode(value)
-
-    def _put(self, t: Any, key: Any, data: bytes) -> None:
-        old = t.entries.get(key)
-        until, _, size = _HEAD.unpack_from(data)
-        tag = _tag_of(data, size)
-        if old is not None:
-            self._unlist(t, key, old, until, tag)
-        t.entries[key] = data
-        if until != _NEVER:
-            t.until[until, key] = b""
-        if tag:
-            t.tags[tag, key] = b""
-        self._wrote(t, len(data))
-
-    def _forget(self, t: Any, key: Any) -> bool:
-        """Delete an entry, with all that is noted of it; whether there was one."""
-        old: Optional[bytes] = t.entries.pop(key, None)
-        if old is None:
-            return False
-        self._unlist(t, key, old, None, "")
-        t.used.pop(key, None)
-        return True
-
-    @staticmethod
-    def _unlist(t: Any, key: Any, old: bytes, until: Optional[float], tag: str) -> None:
-        """Take the entry *old* from the lists by time and tag, unless it has these in the new entry."""
-        before, _, size = _HEAD.unpack_from(old)
-        if before not in (_NEVER, until):
-            t.until.pop((before, key), None)
-        if size:
-            label = _tag_of(old, size)
-            if label != tag:
-                t.tags.pop((label, key), None)
-
-    def _in_steps(self, find: Callable[[Any], list[K]]) -> int:
-        """Delete the entries that *find* returns, until there are none."""
-
-        def work(t: Any) -> tuple[int, int]:
-            keys = find(t)
-            return len(keys), sum([self._forget(t, key) for key in keys])
-
-        deleted = 0
-        while True:
-            found, gone = self._do(work)
-            deleted += gone
-            if found < _PAGE:
-                return deleted
-
-    @staticmethod
-    def _expired(t: Any, most: int) -> list[Any]:
-        return [key for _, key in t.until.select(through=(_clock(),), limit=most).keys().all()]
-
-    # -- size and use -----------------------------------------------------------------------------------------------
-
-    def _wrote(self, t: Any, size: int) -> None:
-        """After a write of *size* bytes: what is due from time to time."""
-        self._writes += 1
-        self._written += size
-        if self._writes % _SWEEP_EVERY == 0:
-            for key in self._expired(t, _SWEEP):
-                self._forget(t, key)
-        if self._writes % _MEASURE_EVERY == 0 or self._written > self._size_limit >> 6:
-            t.txn.after_commit(self._measure)
-            self._written = 0
-        if self._excess > 0 and self._policy != "none":
-            self._evict_some(t, _CULL, self._excess)
-
-    def _measure(self) -> None:
-        """Find out whether the cache is full, or will be soon."""
-        volume = self.volume()
-        self._excess = volume - self._size_limit
-        self._marking = self._policy == "least-recently-used" and 2 * volume > self._size_limit
-        self._look_at = _clock() + _MARK_SECONDS
-
-    def _mark(self, key: K) -> None:
-        self._marked.add(key)
-        if len(self._marked) >= _MARKS:
-            self._look()
-
-    def _look(self) -> None:
-        """Note in the file which entries were used, and look at its size."""
-        self._look_at = _clock() + _MARK_SECONDS
-        if self._blocks.get(threading.get_ident()) is not None:
-            return
-        if self._marked:
-            self._db.run(self._note)
-        self._measure()
-
-    def _note(self, t: Any) -> None:
-        marked, self._marked = self._marked, set()
-        self._round = now = t.rounds.get(_ROUND, 1)
-        for key in list(marked):
-            if t.used.get(key) != now and key in t.entries:
-                t.used[key] = now
-
-    def _evict_some(self, t: Any, most: int, size: int) -> int:
-        """Delete entries that were not used for a round of the hand, at most so many, until *size* bytes are free.
-
-        Returns their number. The hand goes round over the entries, in the order of their keys. It deletes what was
-        neither stored nor used in this round and the one before, so that an entry has a whole round to be used again.
-        """
-        now = self._round = t.rounds.get(_ROUND, 1)
-        used = t.used.get if self._policy == "least-recently-used" else _unused
-        hand = last = t.hand.get(_HAND)
-        doomed: list[Any] = []
-        looked = seen = freed = 0
-        for key, data in t.entries.select(hand):
-            if key == hand:
-                continue
-            if looked == _SCAN or seen > _SCAN_BYTES or len(doomed) == most or freed >= size:
-                t.hand[_HAND] = last
-                break
-            last = key
-            looked, seen = looked + 1, seen + len(data)
-            if _HEAD.unpack_from(data)[1] < now - 1 and used(key, 0) < now - 1 and key not in self._marked:
-                doomed.append(key)
-                freed += len(data)
-        else:
-            if self._marked:
-                self._note(t)
-            t.rounds[_ROUND] = self._round = now + 1
-            t.hand.pop(_HAND, None)
-        for key in doomed:
-            self._forget(t, key)
-        self._excess -= freed
-        return len(doomed)
-
 
 def _opened_again(path: str, key: Any, value: Any, size_limit: int, policy: EvictionPolicy, keep: bool) -> Any:
     """The cache of a pickle."""
     return Cache(path, key, value, size_limit=size_limit, eviction_policy=policy, keep=keep)
-
-
-def _unused(key: Any, default: int) -> int:
-    return default
-
-
-def _until(expire: Optional[float]) -> float:
-    return _NEVER if expire is None else _clock() + expire
-
-
-def _tag_of(data: bytes, size: int) -> str:
-    return data[_SIZE : _SIZE + size].decode() if size else ""
-
-
-def _schema(key: Any) -> type[Schema]:
-    """The tables of a cache with keys of the type *key*."""
-    table: Any = Table
-    parts = {
-        "entries": table[key, bytes],
-        "until": table[tuple[float, key], bytes],
-        "tags": table[tuple[str, key], bytes],
-        "used": table[key, int],
-        "hand": table[int, key],
-        "rounds": table[str, int],
-        "pending": table[key, float],
-        "types": table[str, str],
-    }
-    return type("CacheTables", (Schema,), {"__annotations__": parts, "__module__": __name__})
