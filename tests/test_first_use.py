@@ -123,11 +123,11 @@ class Numbers(zlmdb.Schema):
 
 def decoded(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The records of catalogues that are decoded from now on."""
-    from zlmdb.store import catalogue
+    from zlmdb.store import layout
 
     seen: list[Any] = []
-    decode = catalogue.layout.decode
-    monkeypatch.setattr(catalogue.layout, "decode", lambda data: seen.append(data) or decode(data))
+    decode = layout.decode
+    monkeypatch.setattr(layout, "decode", lambda data: seen.append(data) or decode(data))
     return seen
 
 

@@ -136,14 +136,14 @@ def test_threads_may_make_one_table(tmp_path: Path) -> None:
 
 
 def test_opening_many_tables_decodes_the_catalogue_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from zlmdb.store import catalogue
+    from zlmdb.store import tablescatalogue
 
     with zlmdb.open(tmp_path, Store, durability="none") as db:
         for n in range(30):
             db.table(f"t{n}", str, int)
     decoded: list[Any] = []
-    real = catalogue.slot_of
-    monkeypatch.setattr(catalogue, "slot_of", lambda *given: decoded.append(given) or real(*given))
+    real = tablescatalogue.slot_of
+    monkeypatch.setattr(tablescatalogue, "slot_of", lambda *given: decoded.append(given) or real(*given))
     with zlmdb.open(tmp_path, Store) as db:
         for n in range(30):
             db.table(f"t{n}", str, int)

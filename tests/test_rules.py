@@ -41,9 +41,11 @@ ROWS = [
     ["store.scans", "store.gate", "store.pool", "store.ranges", "store.readers", "store.writerlock"],
     ["store.layout"],
     ["store.store"],
-    ["store.definitions"],
-    ["store.catalogue"],
+    ["store.batch", "store.definitions", "store.slots"],
+    ["store.slotrecords"],
+    ["store.classiccatalogue", "store.tablescatalogue"],
     ["store.rawcatalogue"],
+    ["store.catalogue"],
     ["store.transactionstate"],
     ["store.savepoints", "store.rawrecords"],
     ["store.transaction"],
@@ -111,7 +113,6 @@ RANK = {unit: rank for rank, row in enumerate(ROWS) for unit in row}
 # (importer, imported): why. An entry that nothing needs any more fails, too.
 LATE: dict[tuple[str, str], str] = {
     ("names", "cache"): "annotations: names that are imported on first use",
-    ("store.catalogue", "store.rawcatalogue"): "few programs open files of other programs",
     ("names", "queue"): "annotations: names that are imported on first use",
     ("names", "worker"): "annotations: names that are imported on first use",
     ("query", "tables.selection"): "annotations: what is filtered is a selection",

@@ -19,11 +19,11 @@ from .schema.declaration import Declaration, declaration
 from .schema.made import Made, MadeTable
 from .schema.schema import Schema, declarations, unit_of
 from .store import openstores
-from .store.catalogue import FIRST_SLOT
 from .store.layout import Layout
 from .store.openstores import Opening
 from .store.pool import Pool, Unit
 from .store.readers import Reader, readers
+from .store.slots import FIRST_SLOT
 from .store.snapshot import Snapshot
 from .store.store import Store
 from .store.transaction import Transaction

@@ -16,7 +16,8 @@ from ..keys import KeyCodec, TupleKey, key_codec
 from ..schema.attach import attach
 from ..schema.declaration import Declaration
 from ..shown import shortened
-from ..store.catalogue import catalogue_of, slot_prefix
+from ..store.catalogue import catalogue_of
+from ..store.slots import slot_prefix
 from ..store.store import Store
 from ..store.transaction import Transaction
 from ..tables.selection import Selection

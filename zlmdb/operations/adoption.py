@@ -11,9 +11,11 @@ from ..schema.declaration import Declaration
 from ..schema.rawtables import raw_table
 from ..schema.verdict import FITS, record
 from ..store import layout
-from ..store.catalogue import Slot, TablesCatalogue, catalogue_of
+from ..store.catalogue import catalogue_of
 from ..store.ranges import prefixed
+from ..store.slots import Slot
 from ..store.store import OpenSpace, Store
+from ..store.tablescatalogue import TablesCatalogue
 from ..tables.storage import Storage
 
 

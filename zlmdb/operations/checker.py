@@ -17,8 +17,9 @@ from ..engines import Handle, Transaction
 from ..keys import from_name as key_from_name
 from ..shown import shortened
 from ..store import layout
-from ..store.catalogue import Catalogue, Keyspace, Slot, catalogue_of
+from ..store.catalogue import Catalogue, catalogue_of
 from ..store.ranges import prefixed, prefixed_keys
+from ..store.slots import Keyspace, Slot
 from ..store.store import Store
 from ..tables.indexstorage import IndexStorage
 from ..tables.storage import Storage

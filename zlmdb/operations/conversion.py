@@ -14,9 +14,10 @@ from ..keys import KeyCodec, tables_codec
 from ..keys import from_name as key_from_name
 from ..shown import shortened
 from ..store import openstores
-from ..store.catalogue import Keyspace, Slot, catalogue_of, slot_prefix, uuid_of
+from ..store.catalogue import catalogue_of
 from ..store.layout import SLOTS
 from ..store.ranges import prefixed
+from ..store.slots import Keyspace, Slot, slot_prefix, uuid_of
 from ..store.store import Store
 from ..values import from_name as value_from_name
 from ..values.base import Serializer, is_a

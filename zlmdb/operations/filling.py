@@ -11,8 +11,9 @@ from typing import Any, NamedTuple, Optional, TypeVar, Union
 from .. import errors
 from ..engines import Engine, Handle, Transaction, registry
 from ..schema.links import record as record_links
-from ..store.catalogue import Keyspace, Slot, catalogue_of
+from ..store.catalogue import catalogue_of
 from ..store.layout import Layout
+from ..store.slots import Keyspace, Slot
 from ..store.store import OpenSpace, Store
 from ..store.writerlock import Hold
 from .backup import as_private_as, check_room, file_of, flush, publish

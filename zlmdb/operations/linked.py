@@ -10,7 +10,8 @@ from .. import errors
 from ..engines import Transaction
 from ..keys import from_name as key_from_name
 from ..shown import shortened
-from ..store.catalogue import Slot, catalogue_of
+from ..store.catalogue import catalogue_of
+from ..store.slots import Slot
 from ..store.store import Store
 from ..tables.links import broken
 from ..tables.storage import Storage

@@ -16,7 +16,9 @@ from ..engines import Transaction
 from ..keys import KeyCodec
 from ..keys import from_name as key_from_name
 from ..store import layout
-from ..store.catalogue import Keyspace, Slot, catalogue_of, checked_migration, slot_of, slot_prefix
+from ..store.catalogue import catalogue_of
+from ..store.slotrecords import checked_migration, slot_of
+from ..store.slots import Keyspace, Slot, slot_prefix
 from ..store.store import OpenSpace, Store
 from ..tables.indexstorage import IndexStorage
 from ..tables.storage import Storage

@@ -19,7 +19,8 @@ from ..engines import Transaction
 from ..schema.contents import open_all
 from ..schema.declaration import Declaration
 from ..schema.schema import declarations as tables_of
-from ..store.catalogue import Slot, catalogue_of
+from ..store.catalogue import catalogue_of
+from ..store.slots import Slot
 from ..store.store import Store
 from ..tables.table import Table
 from .oldtables import Kept, OldTables, Step, settle, settle_links

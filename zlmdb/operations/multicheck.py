@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ..schema.multi import VALUES
-from ..store.catalogue import Slot
+from ..store.slots import Slot
 from ..values.plain import LIST_NUMBER, SET_NUMBER
 from .report import Problem
 

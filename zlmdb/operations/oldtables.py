@@ -20,8 +20,9 @@ from ..schema.links import record
 from ..schema.plaindata import Plain, plain_of, reader_of
 from ..schema.rewrite import blocks
 from ..schema.storages import storage_of
-from ..store.catalogue import Catalogue, Keyspace, Slot, catalogue_of
+from ..store.catalogue import Catalogue, catalogue_of
 from ..store.ranges import pairs_from, prefixed, seek
+from ..store.slots import Keyspace, Slot
 from ..store.store import Store
 from ..tables.storage import Storage
 from ..tables.table import Table

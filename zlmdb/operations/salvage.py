@@ -15,9 +15,10 @@ from .. import errors
 from ..engines import Record, Remains, State, Tree, registry
 from ..keys import from_name as key_from_name
 from ..store import layout
-from ..store.catalogue import LAST_SLOT, Keyspace, Slot, checked_migration, slot_of, slot_prefix, uuid_of
 from ..store.definitions import is_key
 from ..store.layout import Layout
+from ..store.slotrecords import checked_migration, slot_of
+from ..store.slots import LAST_SLOT, Keyspace, Slot, slot_prefix, uuid_of
 from ..tables.storage import Storage
 from ..values import from_name as value_from_name
 from ..values.base import is_a

@@ -9,9 +9,10 @@ from uuid import UUID
 
 from ..engines import Cursor
 from ..schema.contents import tables
-from ..store.catalogue import Slot, catalogue_of
+from ..store.catalogue import catalogue_of
 from ..store.layout import SLOTS
 from ..store.ranges import prefixed
+from ..store.slots import Slot
 from ..store.store import MAIN, Store
 from ..values.description import spelled
 

@@ -28,14 +28,9 @@ from ..engines import Transaction
 from ..keys import KeyCodec, tables_codec
 from ..keys import from_name as key_from_name
 from ..store import layout
-from ..store.catalogue import (
-    Catalogue,
-    Keyspace,
-    Slot,
-    catalogue_of,
-    uuid_of,
-)
+from ..store.catalogue import Catalogue, catalogue_of
 from ..store.ranges import prefixed
+from ..store.slots import Keyspace, Slot, uuid_of
 from ..store.store import Store
 from ..tables.indexstorage import IndexStorage
 from ..tables.storage import Storage

@@ -10,7 +10,7 @@ from ..keys import KeyCodec, TupleKey
 from ..keys import from_name as key_from_name
 from ..keys.descending import DescendingKey
 from ..schema.storages import EMPTY_KEY_PREFIX
-from ..store.catalogue import Keyspace
+from ..store.slots import Keyspace
 from ..store.store import Store
 from ..tables.indexkinds.elements import ElementStorage
 from ..tables.indexkinds.fieldtexts import composed

@@ -6,7 +6,7 @@ from typing import Any, Optional
 
 from .. import errors
 from ..keys import KeyCodec
-from ..store.catalogue import Slot
+from ..store.slots import Slot
 from ..store.store import Store
 from ..values.base import Serializer
 from .declaration import Declaration

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Optional
 
 from ..engines import Handle, Transaction
-from ..store.catalogue import Catalogue, Slot, catalogue_of
+from ..store.catalogue import Catalogue, catalogue_of
+from ..store.slots import Slot
 from ..store.store import OpenSpace, Store
 
 

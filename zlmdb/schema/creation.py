@@ -7,7 +7,8 @@ from typing import Optional
 
 from ..engines import Transaction
 from ..log import log
-from ..store.catalogue import Catalogue, Slot
+from ..store.catalogue import Catalogue
+from ..store.slots import Slot
 from ..store.store import OpenSpace, Store
 from .comparison import compare, indexes_to_build, lacks, stored_indexes, stored_key, undeclared_indexes
 from .contents import Contents, contents_in, open_handle, spaces_of

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, Optional
 
 from ..engines import Transaction
-from ..store.catalogue import Slot, catalogue_of
+from ..store.catalogue import catalogue_of
+from ..store.slots import Slot
 from ..store.store import OpenSpace, Store
 from ..tables.storage import Storage
 from ..values.base import Serializer

@@ -7,8 +7,9 @@ from typing import Any, Optional
 
 from ..engines import Handle, Transaction
 from ..log import log
-from ..store.catalogue import Catalogue, Slot, catalogue_of
+from ..store.catalogue import Catalogue, catalogue_of
 from ..store.ranges import pairs_from, prefixed_keys, seek
+from ..store.slots import Slot
 from ..store.store import OpenSpace, Store
 from ..tables.storage import Storage
 from ..tables.upkeep import build

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Optional
 
 from ..engines import Transaction
-from ..store.catalogue import Catalogue, Slot
+from ..store.catalogue import Catalogue
+from ..store.slots import Slot
 from ..store.store import Store
 from ..tables.storage import FileIndexes
 from .declaration import Declaration

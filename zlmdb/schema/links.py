@@ -9,7 +9,8 @@ from typing import Any
 from .. import errors
 from ..engines import Transaction
 from ..shown import shortened
-from ..store.catalogue import Catalogue, Slot
+from ..store.catalogue import Catalogue
+from ..store.slots import Slot
 from ..tables.foreignkey import ForeignKey, Target
 from ..tables.links import Link, broken
 from ..tables.storage import Storage

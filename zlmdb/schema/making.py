@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..engines import Transaction
-from ..store.catalogue import Catalogue, Slot
+from ..store.catalogue import Catalogue
+from ..store.slots import Slot
 from ..store.store import OpenSpace, Store
 from .declaration import Declaration
 

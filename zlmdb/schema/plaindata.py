@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Optional
 
 from .. import errors
-from ..store.catalogue import Slot
+from ..store.slots import Slot
 from ..values.base import Serializer, is_a
 from ..values.description import Description, format_of
 from ..values.msgpack import MsgpackSerializer

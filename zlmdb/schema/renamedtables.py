@@ -12,8 +12,9 @@ from typing import Any, Optional
 from .. import errors
 from ..engines import Handle, Transaction
 from ..log import log
-from ..store.catalogue import Catalogue, Keyspace, Slot
+from ..store.catalogue import Catalogue
 from ..store.ranges import prefixed
+from ..store.slots import Keyspace, Slot
 from ..store.store import OpenSpace
 from ..tables.storage import Storage
 from .declaration import Declaration

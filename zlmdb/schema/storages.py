@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Optional
 
-from ..store.catalogue import Catalogue, Slot
+from ..store.catalogue import Catalogue
+from ..store.slots import Slot
 from ..store.store import Store
 from ..tables.expiry import INDEX as EXPIRES
 from ..tables.storage import FileIndexes, Storage

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Optional
 
-from ..store.catalogue import Slot
+from ..store.slots import Slot
 from .declaration import Declaration
 from .evolution import Relation, advice, both_sides, with_unknown_past
 

@@ -6,7 +6,8 @@ from typing import Any, Optional
 
 from .. import errors
 from ..engines import Transaction
-from .catalogue import Keyspace, Slot, TablesCatalogue
+from .slots import Keyspace, Slot
+from .tablescatalogue import TablesCatalogue
 
 
 def space_of(name: str) -> bytes:
