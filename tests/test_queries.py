@@ -700,6 +700,29 @@ def _visited(t: Any, table: Any, query: Any, number: int, dice: random.Random) -
     return seen
 
 
+@pytest.mark.parametrize("backwards", [False, True])
+def test_a_page_far_behind_takes_as_many_steps_as_the_second(db: Any, backwards: bool) -> None:
+    with db.read() as t:
+        rows = t["indexed"].order_by(lambda u: u.score, reverse=backwards)
+        calls, after = [], rows.page(5).next
+        while after is not None:
+            count = 0
+
+            def profile(frame: Any, event: str, arg: Any) -> None:
+                nonlocal count
+                count += event == "call"
+
+            before = sys.getprofile()
+            sys.setprofile(profile)
+            try:
+                after = rows.page(5, after).next
+            finally:
+                sys.setprofile(before)
+            calls.append(count)
+        assert len(calls) > 10
+        assert max(calls) < 1.5 * calls[0], calls
+
+
 # -- functions of the same code ----------------------------------------------------------------------------------------
 
 
