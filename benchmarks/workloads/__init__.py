@@ -27,6 +27,8 @@ WORKLOADS: dict[str, Workload] = {
     )
 }  # fmt: skip
 
-INSIDE: dict[str, Inside] = {workload.name: workload for workload in (Serializers(), Layer(), Caching(), Filtering(), Questions())}
+INSIDE: dict[str, Inside] = {
+    workload.name: workload for workload in (Serializers(), Layer(), Caching(), Filtering(), Questions())
+}
 
 ALL: dict[str, Union[Workload, Inside]] = {**INSIDE, **WORKLOADS}
