@@ -807,7 +807,8 @@ def test_a_known_query_by_a_unique_index_takes_few_calls() -> None:
                 look_up("name 30")
             finally:
                 sys.setprofile(before)
-            assert calls <= 90, calls  # 184 without what is kept
+            # 184 without what is kept. More of PyPy's own library is Python.
+            assert calls <= (90 if sys.implementation.name == "cpython" else 160), calls
 
 
 def test_a_partial_index_serves_those_values_only_that_imply_its_condition() -> None:
