@@ -37,4 +37,4 @@ with zlmdb.open(None, Dataset) as db:
     random.Random(1).shuffle(numbers)
     batch = samples.__getitems__(numbers[:4])
     print(len(samples), "samples, a batch of", len(batch))
-    print("each is its number:", all(sample == samples[n] for n, sample in zip(numbers, batch)))
+    print("as one by one:", batch == [samples[n] for n in numbers[:4]])

@@ -7,19 +7,17 @@ class Names(zlmdb.Schema):
     names: zlmdb.Table[str, int]
 
 
-def page(db: zlmdb.Database[Names], cursor: str | None = None) -> tuple[list[str], str | None]:
-    """Three names, and the cursor of the next page: None after the last one."""
+def page(db: zlmdb.Database[Names], after: str | None = None) -> zlmdb.Page[str]:
     with db.read() as t:
-        found = t.names.select().keys().page(3, cursor)
-    return found.rows, found.next
+        return t.names.select().keys().page(3, after)
 
 
 with zlmdb.open(None, Names) as db:
     with db.write() as t:
         t.names.put_many((f"name {n}", n) for n in range(7))
 
-    names, cursor = page(db)
-    print(names)
-    while cursor is not None:
-        names, cursor = page(db, cursor)
-        print(names)
+    found = page(db)
+    print(found.rows)
+    while found.next is not None:  # None after the last page
+        found = page(db, found.next)
+        print(found.rows)

@@ -12,12 +12,14 @@ minute, hour = timedelta(minutes=1), timedelta(hours=1)
 
 with zlmdb.open(None, Log) as db:
     with db.write() as t:
-        t.readings.put_many((("roof", start + n * minute), 20 + n / 10) for n in range(120))
+        for n in range(120):
+            t.readings["roof", start + n * minute] = 20 + n / 10
 
     with db.read() as t:
         first_hour = t.readings.select(("roof", start), ("roof", start + hour))
         degrees = first_hour.values()
-        print(f"first hour: {first_hour.count()} readings, mean {degrees.mean():.2f}, highest {degrees.max()}")
+        print(first_hour.count(), "readings in the first hour")
+        print(f"mean {degrees.mean():.2f}, highest {degrees.max()}")
 
         last = t.readings.select(prefix=("roof",)).last()
         if last is not None:
