@@ -19,7 +19,10 @@ from .workloads import ALL, INSIDE, WORKLOADS
 from .workloads.base import LARGE
 
 LEFT_OUT = "did not fit the time this run was given; `python -m benchmarks --size full` measures it"
-ORDER = ("serializers", "layer", "filtering", "fill_read", "zds", "growth", "go_persist", "db_benchmark", "zippondb")
+ORDER = (
+    "serializers", "layer", "caching", "questions", "filtering", "fill_read", "zds", "growth", "go_persist",
+    "db_benchmark", "zippondb",
+)  # fmt: skip
 """Of the sizes that are alike: what takes longest comes last, and after it the variants."""
 
 ALSO = ("serializers", "layer", "fill_read", "zds")

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Optional
 
 import front
 from saved import Rows, Saved, rates, where
-from tables import LEFT_OUT_STEPS, commands, figures, losses
+from tables import LEFT_OUT_STEPS, commands, figures, losses, operations
 from targets import target_table
 
 from benchmarks.report import factor, rate, steps_of
@@ -412,6 +412,7 @@ def build(results: Path = RESULTS, charts: Path = CHARTS) -> None:
     nothing = "No results are saved.\n\n"
     pages = {
         "charts": parts, "figures": figures(saved), "losses": losses(saved), "targets": target_table(saved),
+        "operations": operations(saved),
         "commands": commands(saved), "front": [front.restructured(saved)],
     }  # fmt: skip
     for name, text in pages.items():

@@ -84,6 +84,32 @@ def cell(rows: Rows, label: str, step: str) -> str:
     return f"{duration(median(each))}{times}{plus_minus(found or each).replace(' ± ', ', ±')}{with_it}{cpu}"
 
 
+SINGLE = ("one read, one transaction", "one write, one transaction", "durable writes, one transaction each")
+
+
+def operations(saved: Saved) -> Iterator[str]:
+    """Single operations, caches, and questions that an index answers, each beside one other."""
+    for workload, base in (("layer", "raw lmdb"), ("caching", "diskcache"), ("questions", "sqlite3")):
+        size, measured = saved.largest(workload, least=1)
+        rows = measured["rows"]
+        steps = [one for one in steps_of(rows) if workload != "layer" or one in SINGLE] if base in rows else []
+        body = [
+            [step, duration(median(per_operation(rows[base]["steps"][step]))), label, of_base(rows, label, base, step)]
+            for step in steps
+            for label, row in rows.items()
+            if label != base and step in row["steps"] and step in rows[base]["steps"]
+        ]
+        if body:
+            yield table(["operation", base, "", "times as fast"], body)
+            yield f"{escape(where(measured, size))}.\n\n"
+
+
+def of_base(rows: Rows, label: str, base: str, step: str) -> str:
+    """Time, and how many times as fast as *base*."""
+    each = duration(median(per_operation(rows[label]["steps"][step])))
+    return f"{each}, ×{factor(median(ratios(rows[label], rows[base], step)))}"
+
+
 IN_C = "in C; zlmdb's default codec creates every object first, a table of FlatBuffers reads only the field"
 FILTERS = ("no hit", "Charlie", "project")
 FEW = ("Q3", "Q6", "Q7", "Q8", "Q9", "count")

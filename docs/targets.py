@@ -11,6 +11,8 @@ from tables import table
 
 from benchmarks.report import duration
 from benchmarks.results import per_operation, ratios
+from benchmarks.workloads.caching import Caching
+from benchmarks.workloads.questions import Questions
 
 
 class Target(NamedTuple):
@@ -89,6 +91,26 @@ RATIOS: tuple[tuple[str, float, str, str, str, tuple[str, ...]], ...] = (
     (
         "ZDS documents, read all and random get, over sqlite3 with JSON text",
         2, "zds", "zlmdb", "sqlite3, JSON text", ("read all, open handle", "random, open handle"),
+    ),
+    (
+        "one read in a transaction of its own, without a block, over raw lmdb",
+        0.8, "layer", "zlmdb auto", "raw lmdb", ("one read, one transaction",),
+    ),
+    (
+        "one write in a block of its own, without sync, over raw lmdb",
+        0.8, "layer", "zlmdb", "raw lmdb", ("one write, one transaction",),
+    ),
+    (
+        "durable writes of one thread, 64 in flight, over raw lmdb",
+        20, "layer", "zlmdb submit", "raw lmdb", ("durable writes, one transaction each",),
+    ),
+    (
+        "questions that an index answers, over sqlite3, which gives tuples",
+        1, "questions", "zlmdb", "sqlite3", tuple(question.name for question in Questions.questions),
+    ),
+    (
+        "every method of Cache, and a queue, over diskcache",
+        1, "caching", "zlmdb", "diskcache", tuple(question.name for question in Caching.questions),
     ),
 )  # fmt: skip
 FLATBUFFERS = (

@@ -15,6 +15,7 @@ import sys
 import threading
 from collections import ChainMap, Counter, OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import asdict, astuple, dataclass, replace
 from datetime import date, datetime, timedelta
@@ -26,6 +27,10 @@ from uuid import UUID
 
 import pytest
 from followed import UTC, Address, Kind, Level, User, agree, following, users
+
+from zlmdb.query.following import code
+
+from .interrupts import INTERRUPTS, interrupting, traces_instructions
 
 Function = Callable[..., Any]
 
@@ -995,3 +1000,21 @@ def outcome_class(function: Function, record: User) -> str:
         return str(bool(function(record)))
     except Exception as error:
         return type(error).__name__
+
+
+@traces_instructions
+def test_an_interrupt_while_a_result_is_kept_keeps_no_thread_from_keeping_others() -> None:
+    kept = code.ByCode(2)
+    codes = [compile(str(number), "", "eval") for number in range(4)]
+    at, count = 0, [1]
+    while count[0] >= at:
+        at += 1
+        with suppress(*INTERRUPTS), interrupting(at, code.__file__.__eq__) as count:
+            kept.keep(codes[at % 4], at)
+        thread = threading.Thread(target=kept.keep, args=(codes[at % 4], -at), daemon=True)
+        thread.start()
+        thread.join(20)
+        assert not thread.is_alive(), at
+        assert kept.get(codes[at % 4]) == -at
+        assert len(kept) <= 3
+    assert at > 10

@@ -317,6 +317,7 @@ def busy(path: str) -> None:
             assert len(t.tasks) == 0
 
 
+@pytest.mark.once
 def test_a_program_killed_at_any_write_leaves_links_whole(tmp_path: Path) -> None:
     path = str(tmp_path / "db")
     for _ in kill_points(busy, path):

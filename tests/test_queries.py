@@ -700,6 +700,29 @@ def _visited(t: Any, table: Any, query: Any, number: int, dice: random.Random) -
     return seen
 
 
+@pytest.mark.parametrize("backwards", [False, True])
+def test_a_page_far_behind_takes_as_many_steps_as_the_second(db: Any, backwards: bool) -> None:
+    with db.read() as t:
+        rows = t["indexed"].order_by(lambda u: u.score, reverse=backwards)
+        calls, after = [], rows.page(5).next
+        while after is not None:
+            count = 0
+
+            def profile(frame: Any, event: str, arg: Any) -> None:
+                nonlocal count
+                count += event == "call"
+
+            before = sys.getprofile()
+            sys.setprofile(profile)
+            try:
+                after = rows.page(5, after).next
+            finally:
+                sys.setprofile(before)
+            calls.append(count)
+        assert len(calls) > 10
+        assert sum(calls[-6:-1]) < 1.5 * sum(calls[:5]), calls
+
+
 # -- functions of the same code ----------------------------------------------------------------------------------------
 
 
@@ -784,7 +807,8 @@ def test_a_known_query_by_a_unique_index_takes_few_calls() -> None:
                 look_up("name 30")
             finally:
                 sys.setprofile(before)
-            assert calls <= 90, calls  # 184 without what is kept
+            # 184 without what is kept. More of PyPy's own library is Python.
+            assert calls <= (90 if sys.implementation.name == "cpython" else 160), calls
 
 
 def test_a_partial_index_serves_those_values_only_that_imply_its_condition() -> None:

@@ -14,6 +14,7 @@ from .go_persist import GoPersist, GoPersistCommit, GoPersistFull, GoPersistStri
 from .growth import Growth
 from .inside import Inside as Inside
 from .layer import Layer
+from .questions import Questions
 from .serializers import Serializers
 from .zds import Zds
 from .zippondb import Zippondb
@@ -26,6 +27,8 @@ WORKLOADS: dict[str, Workload] = {
     )
 }  # fmt: skip
 
-INSIDE: dict[str, Inside] = {workload.name: workload for workload in (Serializers(), Layer(), Caching(), Filtering())}
+INSIDE: dict[str, Inside] = {
+    workload.name: workload for workload in (Serializers(), Layer(), Caching(), Filtering(), Questions())
+}
 
 ALL: dict[str, Union[Workload, Inside]] = {**INSIDE, **WORKLOADS}

@@ -16,7 +16,7 @@ from .following.known import Known, is_bare_enum, is_enum, kind_of
 from .following.linked import Link
 from .following.nodes import Argument, Constant, Parameter, Variable, spelled
 from .following.operations import Apply, Attribute, Compare, Display, Each, Item, Joined, Method, Not
-from .ordering import desc
+from .ordering import Descending, desc
 from .texts import transformed
 
 Subject = tuple[Union[str, int], ...]
@@ -164,6 +164,21 @@ class Access(NamedTuple):
             else:
                 found[_SIDES[operator]] = Bound(value, "=" in operator)
         return self._replace(equal=tuple(equal), **found)
+
+    def from_key(self, key: Any, *, backwards: bool) -> Access:
+        """The part of it from the sort key *key* on, if it is read in the order of its parts behind the equal ones."""
+        values, parts = sort_values(key), self.facts.parts[len(self.equal) :]
+        if not parts or not _is_of(values[0], parts[0]) or self.members is not None or self.begins is not None:
+            return self
+        bound = Bound(values[0], True)
+        return self._replace(upper=bound) if parts[0].descending is not backwards else self._replace(lower=bound)
+
+    def whole_key(self, key: Any) -> Optional[tuple[Any, ...]]:
+        """The key of the index for the sort key *key*; None if it is a part of one only."""
+        values = (*self.equal, *sort_values(key))
+        parts = self.facts.parts
+        fits = len(values) == len(parts) and all([_is_of(one, part) for one, part in zip(values, parts)])
+        return values if fits else None
 
     @property
     def exact(self) -> bool:
@@ -472,6 +487,12 @@ def _ordered(node: Node, keyed: bool) -> Optional[Subject]:
         subject = subject_of(node.arguments[0], keyed)
         return (DESCENDING, *subject) if subject else None
     return subject_of(node, keyed)
+
+
+def sort_values(key: Any) -> tuple[Any, ...]:
+    """The values of the parts of a sort key."""
+    parts = key if type(key) is tuple else (key,)
+    return tuple([one.value if type(one) is Descending else one for one in parts])
 
 
 def order_access(index: IndexFacts, subjects: tuple[Subject, ...], askings: Sequence[Asking]) -> Optional[Access]:

@@ -50,7 +50,7 @@ def _rows(
         return begin is None or _is_behind(position, begin, backwards=backwards, down=down)
 
     gives = VALUES, ENGINE_KEYS, give
-    for sort_key, (value, engine_key, row) in selection.limit(most)._running().rows_behind(gives, is_behind):
+    for sort_key, (value, engine_key, row) in selection.limit(most)._running().rows_behind(gives, is_behind, begin):
         yield Position(sort_key, place(value, engine_key)), row
 
 

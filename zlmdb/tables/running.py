@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import chain, islice
 from operator import itemgetter
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Optional
 from .. import errors
 from ..handlers import let_through
 from ..keys import TupleKey
+from ..query.cursors import Position
 from ..query.explained import Plan
 from ..query.following import Followed, Node, spelled, walk
 from ..query.following.known import PLAIN as SETTLED
@@ -93,6 +95,7 @@ class Running:
         self._bounds: Optional[dict[str, BoundIndex]] = None
         self._known_ranges: dict[int, tuple[Access, list[Range]]] = {}  # with the access, so that its id stays its own
         self._known_entries: dict[int, tuple[Access, list[Any]]] = {}
+        self._begin: Optional[Position] = None  # from which on rows are wanted
         self._functions = query.where if self.order is None else (*query.where, self.order)
         for followed in self._functions:
             if followed.reading.to_check > 0:
@@ -121,9 +124,13 @@ class Running:
         return rows if self.order is None else map(_second, rows)
 
     def rows_behind(
-        self, gives: Sequence[Give], behind: Callable[[tuple[Any, Any]], bool]
+        self, gives: Sequence[Give], behind: Callable[[tuple[Any, Any]], bool], begin: Optional[Position]
     ) -> Iterator[tuple[Any, Any]]:  # fmt: skip
-        """The sort key and what *gives* say of each record for which *behind*, asked of both, is true."""
+        """The sort key and what *gives* say of each record for which *behind*, asked of both, is true.
+
+        It is true of none that comes before *begin*, if that is given.
+        """
+        self._begin = begin
         return self._rows(gives, False, behind)
 
     def _rows(
@@ -484,9 +491,23 @@ class Running:
     def _order_scan(self, access: Access) -> Any:
         bound = self._bound(access)
         lower, upper = self._ranges(access)[0]
+        if self._begin is not None:
+            with suppress(*_UNFIT):  # of a cursor that nobody gave out
+                lower, upper = self._behind(access, bound, self._begin)
         if bound is None:
             return self.selection._with(lower=lower, upper=upper, reverse=self.query.backwards)._scan
         return partial(IndexScan, self.table, lower, upper, self.query.backwards, bound)
+
+    def _behind(self, access: Access, bound: Optional[BoundIndex], begin: Position) -> Range:
+        """The range of *access* from *begin* on."""
+        backwards = self.query.backwards
+        lower, upper = self._ranges(access.from_key(begin.key, backwards=backwards))[0]
+        key = access.whole_key(begin.key)
+        if key is None or bound is None or not bound.storage.tail:
+            return lower, upper
+        whole = isinstance(bound.storage.storage.key, TupleKey)
+        entry = bound.storage.exactly(key if whole else key[0])[0] + begin.place[len(self.storage.prefix) :]
+        return (lower, min(upper, entry)) if backwards else (max(lower, entry), upper)
 
     # -- explaining ---------------------------------------------------------------------------------------------------
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import dis
 import inspect
-import threading
 import weakref
 from collections.abc import Iterator
+from contextlib import suppress
 from types import CodeType, FunctionType
 from typing import Any, Callable, NamedTuple, Optional
 
@@ -229,10 +229,11 @@ class ByCode:
     0
     """
 
+    # Without a lock, which an interrupt could leave taken: each step is atomic, and at worst something is forgotten.
+
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._kept: dict[int, tuple[weakref.ref[CodeType], Any]] = {}
-        self._lock = threading.RLock()  # a weak reference may die while this thread holds it
 
     def get(self, code: CodeType) -> Any:
         """What is kept for *code*, or None."""
@@ -244,15 +245,15 @@ class ByCode:
         number = id(code)
 
         def forget(reference: weakref.ref[CodeType]) -> None:
-            with self._lock:
-                found = self._kept.get(number)
-                if found is not None and found[0] is reference:
-                    del self._kept[number]
+            found = self._kept.get(number)
+            if found is not None and found[0] is reference:
+                self._kept.pop(number, None)
 
-        with self._lock:
-            self._kept[number] = weakref.ref(code, forget), value
-            while len(self._kept) > self._limit:
-                del self._kept[next(iter(self._kept))]
+        self._kept[number] = weakref.ref(code, forget), value
+        while len(self._kept) > self._limit:
+            # Another thread may change it while the first key is looked for.
+            with suppress(RuntimeError, StopIteration):
+                self._kept.pop(next(iter(self._kept)), None)
 
     def __len__(self) -> int:
         return len(self._kept)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import threading
 import types
 from collections.abc import Mapping, Sequence
 from typing import Any, Callable, NamedTuple, Optional
@@ -220,7 +219,6 @@ class Following:
         self._home = Home(names)
         self._types = Arguments(self._home.known(value), self._home.known(key))
         self._kept = {True: ByCode(_KEPT), False: ByCode(_KEPT)}
-        self._lock = threading.Lock()
 
     @property
     def value_type(self) -> Known:
@@ -248,8 +246,7 @@ class Following:
             if values is not None:
                 return Followed(reading, function, values)
         followed = self._read(function, condition)
-        with self._lock:
-            self._kept[condition].keep(code, [followed.reading, *kept][:_VARIANTS])
+        self._kept[condition].keep(code, [followed.reading, *kept][:_VARIANTS])
         return followed
 
     def _read(self, function: Function, condition: bool) -> Followed:
