@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -22,20 +23,27 @@ MOST = 2_000
 @contextmanager
 def caches(directory: Path, size: int, use: Callable[[Any, list[str]], int]) -> Iterator[Timed]:
     """Both caches with the keys in them, and *use* of each."""
-    import diskcache
-
     import zlmdb
 
     keys = [f"key {number}" for number in range(min(size, MOST))]
     with ExitStack() as stack:
         ours = stack.enter_context(zlmdb.Cache(directory / "ours"))
-        theirs = stack.enter_context(diskcache.Cache(str(directory / "theirs"), sqlite_synchronous=0))
-        for cache in (ours, theirs):
+        found = {**disk_cache(directory, stack), "zlmdb": ours}
+        for cache in found.values():
             for key in keys:
                 cache.set(key, f"the value of {key}")
                 cache.set(f"number of {key}", 0)
             assert cache.get(keys[0]) == f"the value of {keys[0]}"
-        yield {"diskcache": partial(use, theirs, keys), "zlmdb": partial(use, ours, keys)}
+        yield {label: partial(use, cache, keys) for label, cache in found.items()}
+
+
+def disk_cache(directory: Path, stack: ExitStack) -> dict[str, Any]:
+    """The cache of diskcache, if that is installed."""
+    if find_spec("diskcache") is None:
+        return {}
+    import diskcache
+
+    return {"diskcache": stack.enter_context(diskcache.Cache(str(directory / "theirs"), sqlite_synchronous=0))}
 
 
 def gets(cache: Any, keys: list[str]) -> int:
@@ -79,8 +87,6 @@ def replaced(cache: Any, keys: list[str]) -> int:
 @contextmanager
 def memoized(directory: Path, size: int) -> Iterator[Timed]:
     """Hits of a memoized function."""
-    import diskcache
-
     import zlmdb
 
     numbers = range(min(size, MOST))
@@ -89,24 +95,22 @@ def memoized(directory: Path, size: int) -> Iterator[Timed]:
         return 2 * number
 
     with ExitStack() as stack:
-        ours = stack.enter_context(zlmdb.Cache(directory / "ours")).memoize()(double)
-        theirs = stack.enter_context(diskcache.Cache(str(directory / "theirs"), sqlite_synchronous=0)).memoize()(double)
+        caches = {**disk_cache(directory, stack), "zlmdb": stack.enter_context(zlmdb.Cache(directory / "ours"))}
+        functions = {label: cache.memoize()(double) for label, cache in caches.items()}
 
         def run(function: Callable[[int], int]) -> int:
             for number in numbers:
                 function(number)
             return len(numbers)
 
-        for function in (ours, theirs):
+        for function in functions.values():
             assert [function(number) for number in numbers] == [2 * number for number in numbers]
-        yield {"diskcache": partial(run, theirs), "zlmdb": partial(run, ours)}
+        yield {label: partial(run, function) for label, function in functions.items()}
 
 
 @contextmanager
 def queues(directory: Path, size: int) -> Iterator[Timed]:
     """A job is put, taken and done."""
-    import diskcache
-
     import zlmdb
 
     class Tables(zlmdb.Schema):
@@ -115,8 +119,7 @@ def queues(directory: Path, size: int) -> Iterator[Timed]:
     jobs = [f"job {number}" for number in range(min(size, MOST))]
     with ExitStack() as stack:
         db = stack.enter_context(zlmdb.open(directory / "ours", Tables, durability="none"))
-        cache = stack.enter_context(diskcache.Cache(str(directory / "theirs"), sqlite_synchronous=0))
-        deque = diskcache.Deque.fromcache(cache)
+        theirs = disk_cache(directory, stack)
 
         def ours() -> int:
             for job in jobs:
@@ -130,14 +133,17 @@ def queues(directory: Path, size: int) -> Iterator[Timed]:
                     t.jobs.done(lease)
             return len(jobs)
 
-        def theirs() -> int:
+        def of_deque(cache: Any) -> int:
+            from diskcache import Deque
+
+            deque = Deque.fromcache(cache)
             for job in jobs:
                 deque.append(job)
             for _ in jobs:
                 deque.popleft()
             return len(jobs)
 
-        yield {"diskcache": theirs, "zlmdb": ours}
+        yield {**{label: partial(of_deque, cache) for label, cache in theirs.items()}, "zlmdb": ours}
 
 
 class Caching(Inside):

@@ -11,7 +11,7 @@ one commit.
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any, Optional
@@ -41,7 +41,7 @@ db: zlmdb.Database[Store]
 
 
 @asynccontextmanager
-async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
     """The database is open as long as the service runs. Each worker process opens it for itself."""
     global db
     with zlmdb.open(os.environ.get("ARTICLES", "articles.zlmdb"), Store) as db:

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, Optional, Protocol, Union
 
 from ..handlers import let_through
+from ..values.base import is_a
 from .following import Given, Node, calls
 from .following.known import Known, is_bare_enum, is_enum, kind_of
 from .following.linked import Link
@@ -491,7 +492,7 @@ def _ordered(node: Node, keyed: bool) -> Optional[Subject]:
 
 def sort_values(key: Any) -> tuple[Any, ...]:
     """The values of the parts of a sort key."""
-    parts = key if type(key) is tuple else (key,)
+    parts: tuple[Any, ...] = key if is_a(key, tuple) else (key,)
     return tuple([one.value if type(one) is Descending else one for one in parts])
 
 
