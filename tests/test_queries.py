@@ -811,6 +811,19 @@ def test_a_known_query_by_a_unique_index_takes_few_calls() -> None:
             assert calls <= (90 if sys.implementation.name == "cpython" else 160), calls
 
 
+def test_what_is_known_of_indexes_serves_other_transactions_too() -> None:
+    with zlmdb.open(None, Crowd) as db:
+        with db.write() as t:
+            t.people.update({n: Person(f"name {n}", n % 10, []) for n in range(60)})
+        known: list[Any] = []
+        for n in range(6):
+            with db.read() as t, db.read() as other:
+                for one in (t, other):
+                    assert one.people.where(lambda p: p.name == f"name {n}").first()[0] == n  # noqa: B023
+                    known.append(one.people._storage.programs.known)
+        assert all(one is known[0] for one in known)
+
+
 def test_a_partial_index_serves_those_values_only_that_imply_its_condition() -> None:
     class Adults(zlmdb.Table[int, Person]):
         adult = zlmdb.Index[int]("age", where=lambda p: p.age > 5)

@@ -48,9 +48,7 @@ class Programs:
         self.following = Following(readable, storage.key_type, names)
         self.facts: dict[Any, Any] = {}  # of the table's indexes, as the planner wants them
         self.running: Any = None  # what runs queries, put here by whoever does
-        self.known_indexes: Optional[tuple[Any, list[Any]]] = None  # those of a state of the table's indexes
-        self.known_accesses: dict[Any, Any] = {}  # what these offer to conditions
-        self.known_choices: dict[Any, Any] = {}  # the one to use, where that does not depend on values
+        self.known: Any = None  # what the planner knows of a state of the table's indexes: see `tables.running`
         self.prepared: dict[Any, Any] = {}  # loops, by the functions of queries
         self._made: dict[Any, Callable[..., Iterator[Any]]] = {}
 

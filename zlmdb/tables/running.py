@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import partial
 from itertools import chain, islice
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NoReturn, Optional
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Optional
 
 from .. import errors
 from ..handlers import let_through
@@ -29,6 +29,7 @@ from ..query.plan import (
     Asking,
     Choice,
     IndexFacts,
+    Kept,
     Question,
     Subject,
     choose,
@@ -64,12 +65,26 @@ _UNFIT = (errors.EncodeError, ValueError, TypeError)
 Range = tuple[bytes, bytes]
 
 
+class Known(NamedTuple):
+    """What the planner knows of a *state* of the indexes of a table. It is replaced as a whole.
+
+    *facts* of the indexes, the key among them, the *accesses* that these offer to conditions, and *choices* that depend
+    on no values.
+    """
+
+    state: Any  # an `IndexState`
+    facts: Sequence[IndexFacts]
+    accesses: Kept
+    choices: dict[Any, Access]
+
+
 def programs_of(storage: Storage[Any, Any]) -> Programs:
     """What is compiled for the table of *storage*."""
-    if storage.programs is None:
-        storage.programs = Programs(storage)
-        storage.programs.running = Running
-    programs: Programs = storage.programs
+    programs: Optional[Programs] = storage.programs
+    if programs is None:
+        programs = Programs(storage)
+        programs.running = Running
+        storage.programs = programs  # when it is whole: an interrupt may come in between
     return programs
 
 
@@ -293,10 +308,10 @@ class Running:
         selection, query = self.selection, self.query
         if not selection._plain or not self._functions:
             return Choice()
-        indexes = self._facts()
-        known = self.programs.known_choices
+        known = self._known()
+        indexes = known.facts
         key = tuple([followed.reading for followed in query.where]) if self.order is None else ()
-        access: Optional[Access] = known.get(key)
+        access: Optional[Access] = known.choices.get(key)
         if access is not None and all([reading.trusted for reading in key]):
             access = access.renewed(query.where)
             if access is not None and self._measure(access, 0) is not None:
@@ -311,12 +326,12 @@ class Running:
             Asking(one.node, one.parameters, one.keyed, number=n, linked=joins) for n, one in enumerate(query.where)
         ]
         limit = None if selection._limit is None else selection._limit + query.skip
-        kept = self.programs.known_accesses if joins is None else None  # what is linked may be another one each time
+        kept = known.accesses if joins is None else None  # what is linked may be another one each time
         question = Question(askings, indexes, self._total(), order, limit, kept)
         choice = choose(question, self._measure)
         # The only record of a key: no other values make another index better, unless it is partial.
         if key and joins is None and [(one.rank, one.facts.where) for one in choice.accesses] == [(0, ())]:
-            known[key] = choice.accesses[0]
+            known.choices[key] = choice.accesses[0]
         return choice
 
     def _semi_joins(self) -> Optional[SemiJoins]:
@@ -337,14 +352,18 @@ class Running:
         """About how many records there are."""
         return self.table._entries() if self.storage.alone else SHARE * CAP
 
+    def _known(self) -> Known:
+        """What is known of the indexes that the table has in this transaction."""
+        state = self.table._index_state
+        known: Optional[Known] = self.programs.known
+        if known is None or (known.state is not state and known.state != state):
+            found = [self._facts_of(bound.storage) for bound in state.kept] + [self._facts_of(None)]
+            known = self.programs.known = Known(state, [one for one in found if one is not None], {}, {})
+        return known
+
     def _facts(self) -> Sequence[IndexFacts]:
         """The indexes that the planner may use, the key among them."""
-        state, kept = self.table._index_state, self.programs.known_indexes
-        if kept is None or kept[0] is not state:
-            found = [self._facts_of(bound.storage) for bound in state.kept] + [self._facts_of(None)]
-            kept = self.programs.known_indexes = state, [one for one in found if one is not None]
-            self.programs.known_accesses, self.programs.known_choices = {}, {}
-        return kept[1]
+        return self._known().facts
 
     def _facts_of(self, index: Optional[IndexStorage]) -> Optional[IndexFacts]:
         kept = self.programs.facts
