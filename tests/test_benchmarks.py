@@ -24,8 +24,9 @@ import pytest
 from benchmarks import flatc, remote
 from benchmarks.clock import Clock
 from benchmarks.compare import Contender, Pool, compare, select, takes_part
-from benchmarks.contenders import base, contenders
+from benchmarks.contenders import base, contenders, zlmdb27_calls
 from benchmarks.records import (
+    ACCOUNTS,
     BLOBS_16,
     DOCUMENTS,
     ITEMS,
@@ -35,6 +36,7 @@ from benchmarks.records import (
     Order,
     Shape,
     User,
+    Wrong,
     documents,
     goods,
     persons,
@@ -45,8 +47,9 @@ from benchmarks.reruns import moves, pairs
 from benchmarks.results import Results, common_base, ratios, same_codec, spread
 from benchmarks.session import Job, Session, add, plan
 from benchmarks.worker import Worker
-from benchmarks.workloads import ALL, INSIDE, WORKLOADS
+from benchmarks.workloads import ALL, INSIDE, WORKLOADS, transactions
 from benchmarks.workloads.base import BRIEF, LARGE, PYPY, WARMED_UP
+from benchmarks.workloads.transactions import account
 from zlmdb import FlatBuffers
 from zlmdb.values import fbs, serializer
 
@@ -59,6 +62,7 @@ RECORDS: dict[str, tuple[Shape, list[Any]]] = {
     "users": (USERS, list(users(COUNT))),
     "documents": (DOCUMENTS, list(documents(COUNT))),
     "blobs": (BLOBS_16, BLOBS),
+    "accounts": (ACCOUNTS, [(key, account(key, 0)) for key in range(1, COUNT + 1)]),
 }
 
 
@@ -174,6 +178,37 @@ def test_the_tables_beside_are_there_when_it_is_opened_again(label: str, tmp_pat
         assert items.count() == expected
         items.put_many(items.native(goods()[1] if expected == 0 else []))
         store.close()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "store", [(label, "accounts") for label in transactions.BESIDE], indirect=True, ids=lambda pair: pair[0]
+)
+def test_every_contender_has_small_transactions_by_threads_in_flight_and_by_tasks(store: base.Store) -> None:
+    data = transactions.Data(COUNT, COUNT)
+    steps = [step for name in ("transactions", "transactions_durable") for step in WORKLOADS[name].steps]
+    for step in {step.name: step for step in steps}.values():
+        if step.run in (transactions.in_flight, transactions.tasks) and isinstance(store, zlmdb27_calls.Way):
+            with pytest.raises(base.Cannot, match='see "zlmdb"'):
+                step.run(store, data, Clock())
+        else:
+            outcome = step.run(store, data, Clock())
+            assert outcome.count == COUNT
+            outcome.check()
+
+
+def test_a_small_transaction_that_is_lost_is_no_figure(tmp_path: Path) -> None:
+    class Forgets(contenders()["dict + lock"].VARIANTS["dict + lock"]):  # type: ignore[misc]
+        def put(self, key: Any, record: Any) -> None:
+            if key != data.keys[0]:
+                super().put(key, record)
+
+    store, data = Forgets(tmp_path, ACCOUNTS, "none"), transactions.Data(COUNT, COUNT)
+    for step in WORKLOADS["transactions_durable"].steps[1:]:
+        transactions.prefill(store, data, Clock())
+        data.written = [True] * COUNT
+        with pytest.raises(Wrong):
+            step.run(store, data, Clock()).check()
 
 
 @pytest.mark.once
@@ -654,7 +689,7 @@ def test_the_published_forms_are_made_of_saved_results(
     told = capsys.readouterr().out
     assert "10,000,000 10,000,000" in told  # rows/s of two transactions of 5 rows in 500 ns
     assert "1.00 MiB on disk" in told
-    assert set(published.FORMS) == set(WORKLOADS) - {"growth"}
+    assert set(published.FORMS) == set(WORKLOADS) - {"growth", "transactions", "transactions_durable"}
 
 
 def test_the_schema_for_flatc_is_that_of_the_user() -> None:
