@@ -40,7 +40,6 @@ class Operations:
             """The open environment."""
             ...
 
-        _schema: type[Any]
         _made: dict[str, Any]
         _storages: dict[str, tuple[type[Table[Any, Any]], Storage[Any, Any]]]
 
@@ -81,7 +80,7 @@ class Operations:
         from ..schema.schema import declarations
         from .building import build_indexes  # late, as all operations
 
-        declared = [one for _, one in declarations(self._schema).values()]
+        declared = [one for _, one in declarations(vars(self)["_schema"]).values()]
         declared += [one.declared for one in self._made.values()]
         build_indexes(self._open_store, declared, progress, timeout)
 
