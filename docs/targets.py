@@ -123,7 +123,7 @@ RATIOS: tuple[tuple[str, float, str, str, str, tuple[str, ...]], ...] = (
         1, "questions", "zlmdb", "sqlite3", tuple(question.name for question in Questions.questions),
     ),
     (
-        "every method of Cache, and a queue, over diskcache",
+        "every method of Cache and Queue, over diskcache's Cache and Deque",
         1, "caching", "zlmdb", "diskcache", tuple(question.name for question in Caching.questions),
     ),
 )  # fmt: skip

@@ -10,9 +10,11 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
-from time import perf_counter_ns
+from time import perf_counter_ns, sleep
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
@@ -43,7 +45,7 @@ from benchmarks.records import (
 from benchmarks.report import between, duration, factor, notes, rate, step_table
 from benchmarks.results import Results, common_base, ratio, same_codec
 from benchmarks.worker import Worker
-from benchmarks.workloads import ALL, INSIDE, WORKLOADS, transactions
+from benchmarks.workloads import ALL, INSIDE, WORKLOADS, caching, inside, queueing, transactions
 from benchmarks.workloads.base import BRIEF, LARGE
 from benchmarks.workloads.transactions import account
 from zlmdb import FlatBuffers
@@ -382,6 +384,62 @@ def test_what_is_measured_inside_one_process_has_every_label(name: str) -> None:
     steps = {step for row in rows.values() for step in row["steps"]}
     skipped = {step for row in rows.values() for step in row["skipped"]}
     assert steps | skipped == {question.name for question in INSIDE[name].questions}
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("method", caching.METHODS, ids=lambda method: method.name)
+def test_each_method_leaves_the_same_in_both_caches(method: caching.Method, tmp_path: Path) -> None:
+    pytest.importorskip("diskcache")
+    import zlmdb
+
+    def entries(cache: Any) -> dict[str, Any]:
+        return {key: value for key in cache.iterkeys() if (value := cache.get(key)) is not None}
+
+    keys, left = ["key 1", "key 2", "key 3"], []
+    with ExitStack() as stack:
+        theirs = caching.disk_cache(tmp_path, stack)["diskcache"]
+        for cache in (theirs, stack.enter_context(zlmdb.Cache(tmp_path / "ours"))):
+            caching.filled(cache, keys)
+            method.before(cache, keys)
+            before = entries(cache)
+            method.use(cache, keys)
+            left.append((before, entries(cache)))
+    assert left[0] == left[1]
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("method", queueing.METHODS, ids=lambda method: method.name)
+def test_each_method_leaves_the_same_jobs_in_deque_and_queue(method: queueing.Method, tmp_path: Path) -> None:
+    pytest.importorskip("diskcache")
+    left = []
+
+    def keep(done: Any) -> Any:
+        """The method, and then what is there."""
+        return lambda where, jobs: (done(where, jobs), left.append(jobs_of(where)))
+
+    def jobs_of(where: Any) -> list[str]:
+        if hasattr(where, "popleft"):
+            return list(where)
+        with where.read() as t:
+            assert len(t.jobs) == t.jobs.ready.count()
+            return [job.body for job in t.jobs.ready.values()]
+
+    kept = replace(method, deque=keep(method.deque), queue=keep(method.queue))
+    with queueing.queues(tmp_path, 4, kept, caching.disk_cache) as timed:
+        for run in timed.values():
+            run.before()
+            assert run() == 4
+    theirs, ours = left
+    assert ours == (theirs[::-1] if "appendleft" in method.name else theirs)
+    assert (ours == []) == any(word in method.name for word in ("take", "popleft", "clear"))
+
+
+def test_what_is_done_before_is_outside_the_clock() -> None:
+    timed: Any = {"a": inside.Prepared(lambda: 1, lambda: sleep(0.02))}
+    rows: dict[str, Any] = {}
+    INSIDE["layer"]._interleave(INSIDE["layer"].questions[0], timed, 2, rows, 10)
+    (step,) = rows["a"]["steps"].values()
+    assert max(step["wall"]) < 20_000_000
 
 
 def test_who_is_wanted_is_selected_with_the_raw_ones() -> None:
