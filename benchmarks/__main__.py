@@ -20,7 +20,8 @@ from .workloads.base import LARGE
 
 LEFT_OUT = "did not fit the time this run was given; `python -m benchmarks --size full` measures it"
 ORDER = (
-    "serializers", "layer", "caching", "questions", "filtering", "fill_read", "zds", "growth", "go_persist",
+    "serializers", "layer", "caching", "questions", "filtering", "fill_read", "zds", "growth", "transactions",
+    "go_persist",
     "db_benchmark", "zippondb",
 )  # fmt: skip
 """Of the sizes that are alike: what takes longest comes last, and after it the variants."""

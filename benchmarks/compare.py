@@ -34,7 +34,7 @@ Result = dict[str, Any]
 
 def takes_part(label: str, workload: Workload) -> bool:
     """Whether a contender has a row. One that holds bytes has a row for each codec, or for bytes as they are."""
-    if not label.startswith(workload.only):
+    if not workload.wants(label):
         return False
     if workload.name not in getattr(contenders()[label], "WORKLOADS", (workload.name,)):
         return False

@@ -296,6 +296,8 @@ CONTESTS = {
     "db_benchmark": "128 bytes by an integer key (db_benchmark): a transaction for each operation, or for 100",
     "db_benchmark_durable": "The same, every commit synced to the disk",
     "go_persist_full": "Reads and writes mixed (go-persist), every write synced to the disk",
+    "transactions": "Small transactions: one operation each, without sync",
+    "transactions_durable": "Small transactions, synced: threads, writes in flight, tasks of asyncio",
 }
 
 

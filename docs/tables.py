@@ -207,6 +207,7 @@ def reason(label: str, step: str, workload: str = "") -> str:
 COMPETED = (
     "serializers", "fill_read", "fill_read_published", "zds", "zippondb", "db_benchmark", "db_benchmark_16",
     "db_benchmark_durable", "go_persist", "go_persist_strings", "go_persist_commit", "go_persist_full", "growth",
+    "transactions", "transactions_durable",
 )  # fmt: skip
 
 

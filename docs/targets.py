@@ -105,11 +105,28 @@ RATIOS: tuple[tuple[str, float, str, str, str, tuple[str, ...]], ...] = (
         20, "layer", "zlmdb submit", "raw lmdb", ("durable writes, one transaction each",),
     ),
     (
+        "one transaction each, no sync: reads, writes, ten threads, ten threads mixed, over raw lmdb + msgspec",
+        0.8, "transactions", "zlmdb", "raw lmdb + msgspec",
+        ("read, one thread", "write, one thread", "write, ten threads", "80/20 mixed, ten threads"),
+    ),
+    (
+        "durable writes of ten threads, over raw lmdb + msgspec",
+        4, "transactions_durable", "zlmdb", "raw lmdb + msgspec", ("write, ten threads",),
+    ),
+    (
+        "durable writes of ten threads, over LevelDB",
+        1, "transactions_durable", "zlmdb", "LevelDB + msgspec", ("write, ten threads",),
+    ),
+    (
+        "durable writes of 100 tasks of asyncio, over raw lmdb + msgspec",
+        15, "transactions_durable", "zlmdb", "raw lmdb + msgspec", ("writes of 100 tasks of asyncio",),
+    ),
+    (
         "questions that an index answers, over sqlite3, which gives tuples",
         1, "questions", "zlmdb", "sqlite3", tuple(question.name for question in Questions.questions),
     ),
     (
-        "every method of Cache, and a queue, over diskcache",
+        "every method of Cache and Queue, over diskcache's Cache and Deque",
         1, "caching", "zlmdb", "diskcache", tuple(question.name for question in Caching.questions),
     ),
 )  # fmt: skip

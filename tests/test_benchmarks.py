@@ -11,10 +11,12 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 from statistics import median
-from time import perf_counter_ns
+from time import perf_counter_ns, sleep
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
@@ -24,8 +26,9 @@ import pytest
 from benchmarks import flatc, remote
 from benchmarks.clock import Clock
 from benchmarks.compare import Contender, Pool, compare, select, takes_part
-from benchmarks.contenders import base, contenders
+from benchmarks.contenders import base, contenders, zlmdb27_calls
 from benchmarks.records import (
+    ACCOUNTS,
     BLOBS_16,
     DOCUMENTS,
     ITEMS,
@@ -35,6 +38,7 @@ from benchmarks.records import (
     Order,
     Shape,
     User,
+    Wrong,
     documents,
     goods,
     persons,
@@ -45,8 +49,9 @@ from benchmarks.reruns import moves, pairs
 from benchmarks.results import Results, common_base, ratios, same_codec, spread
 from benchmarks.session import Job, Session, add, plan
 from benchmarks.worker import Worker
-from benchmarks.workloads import ALL, INSIDE, WORKLOADS
+from benchmarks.workloads import ALL, INSIDE, WORKLOADS, caching, inside, queueing, transactions
 from benchmarks.workloads.base import BRIEF, LARGE, PYPY, WARMED_UP
+from benchmarks.workloads.transactions import account
 from zlmdb import FlatBuffers
 from zlmdb.values import fbs, serializer
 
@@ -59,6 +64,7 @@ RECORDS: dict[str, tuple[Shape, list[Any]]] = {
     "users": (USERS, list(users(COUNT))),
     "documents": (DOCUMENTS, list(documents(COUNT))),
     "blobs": (BLOBS_16, BLOBS),
+    "accounts": (ACCOUNTS, [(key, account(key, 0)) for key in range(1, COUNT + 1)]),
 }
 
 
@@ -174,6 +180,37 @@ def test_the_tables_beside_are_there_when_it_is_opened_again(label: str, tmp_pat
         assert items.count() == expected
         items.put_many(items.native(goods()[1] if expected == 0 else []))
         store.close()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "store", [(label, "accounts") for label in transactions.BESIDE], indirect=True, ids=lambda pair: pair[0]
+)
+def test_every_contender_has_small_transactions_by_threads_in_flight_and_by_tasks(store: base.Store) -> None:
+    data = transactions.Data(COUNT, COUNT)
+    steps = [step for name in ("transactions", "transactions_durable") for step in WORKLOADS[name].steps]
+    for step in {step.name: step for step in steps}.values():
+        if step.run in (transactions.in_flight, transactions.tasks) and isinstance(store, zlmdb27_calls.Way):
+            with pytest.raises(base.Cannot, match='see "zlmdb"'):
+                step.run(store, data, Clock())
+        else:
+            outcome = step.run(store, data, Clock())
+            assert outcome.count == COUNT
+            outcome.check()
+
+
+def test_a_small_transaction_that_is_lost_is_no_figure(tmp_path: Path) -> None:
+    class Forgets(contenders()["dict + lock"].VARIANTS["dict + lock"]):  # type: ignore[misc]
+        def put(self, key: Any, record: Any) -> None:
+            if key != data.keys[0]:
+                super().put(key, record)
+
+    store, data = Forgets(tmp_path, ACCOUNTS, "none"), transactions.Data(COUNT, COUNT)
+    for step in WORKLOADS["transactions_durable"].steps[1:]:
+        transactions.prefill(store, data, Clock())
+        data.written = [True] * COUNT
+        with pytest.raises(Wrong):
+            step.run(store, data, Clock()).check()
 
 
 @pytest.mark.once
@@ -404,6 +441,62 @@ def test_what_is_measured_inside_one_process_has_every_label(name: str) -> None:
     steps = {step for row in rows.values() for step in row["steps"]}
     skipped = {step for row in rows.values() for step in row["skipped"]}
     assert steps | skipped == {question.name for question in INSIDE[name].questions}
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("method", caching.METHODS, ids=lambda method: method.name)
+def test_each_method_leaves_the_same_in_both_caches(method: caching.Method, tmp_path: Path) -> None:
+    pytest.importorskip("diskcache")
+    import zlmdb
+
+    def entries(cache: Any) -> dict[str, Any]:
+        return {key: value for key in cache.iterkeys() if (value := cache.get(key)) is not None}
+
+    keys, left = ["key 1", "key 2", "key 3"], []
+    with ExitStack() as stack:
+        theirs = caching.disk_cache(tmp_path, stack)["diskcache"]
+        for cache in (theirs, stack.enter_context(zlmdb.Cache(tmp_path / "ours"))):
+            caching.filled(cache, keys)
+            method.before(cache, keys)
+            before = entries(cache)
+            method.use(cache, keys)
+            left.append((before, entries(cache)))
+    assert left[0] == left[1]
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("method", queueing.METHODS, ids=lambda method: method.name)
+def test_each_method_leaves_the_same_jobs_in_deque_and_queue(method: queueing.Method, tmp_path: Path) -> None:
+    pytest.importorskip("diskcache")
+    left = []
+
+    def keep(done: Any) -> Any:
+        """The method, and then what is there."""
+        return lambda where, jobs: (done(where, jobs), left.append(jobs_of(where)))
+
+    def jobs_of(where: Any) -> list[str]:
+        if hasattr(where, "popleft"):
+            return list(where)
+        with where.read() as t:
+            assert len(t.jobs) == t.jobs.ready.count()
+            return [job.body for job in t.jobs.ready.values()]
+
+    kept = replace(method, deque=keep(method.deque), queue=keep(method.queue))
+    with queueing.queues(tmp_path, 4, kept, caching.disk_cache) as timed:
+        for run in timed.values():
+            run.before()
+            assert run() == 4
+    theirs, ours = left
+    assert ours == (theirs[::-1] if "appendleft" in method.name else theirs)
+    assert (ours == []) == any(word in method.name for word in ("take", "popleft", "clear"))
+
+
+def test_what_is_done_before_is_outside_the_clock() -> None:
+    timed: Any = {"a": inside.Prepared(lambda: 1, lambda: sleep(0.02))}
+    rows: dict[str, Any] = {}
+    INSIDE["layer"]._interleave(INSIDE["layer"].questions[0], timed, 2, rows, 10)
+    (step,) = rows["a"]["steps"].values()
+    assert max(step["wall"]) < 20_000_000
 
 
 def test_who_is_wanted_is_selected_with_the_raw_ones() -> None:
@@ -654,7 +747,7 @@ def test_the_published_forms_are_made_of_saved_results(
     told = capsys.readouterr().out
     assert "10,000,000 10,000,000" in told  # rows/s of two transactions of 5 rows in 500 ns
     assert "1.00 MiB on disk" in told
-    assert set(published.FORMS) == set(WORKLOADS) - {"growth"}
+    assert set(published.FORMS) == set(WORKLOADS) - {"growth", "transactions", "transactions_durable"}
 
 
 def test_the_schema_for_flatc_is_that_of_the_user() -> None:

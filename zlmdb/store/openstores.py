@@ -116,7 +116,8 @@ def release(store: Store, earlier: Optional[Callable[[], None]] = None) -> None:
             for key, known in list(_stores.items()):
                 if known is store:
                     del _stores[key]
-        store.users -= 1
+        else:
+            store.users -= 1
 
 
 def present(opening: Opening) -> Any:
