@@ -83,7 +83,7 @@ ROWS = [
     ["schema.comparison", "schema.contents", "schema.indexfinder", "schema.lost", "schema.making"],
     ["schema.feeds", "schema.storages"],
     ["schema.indexbuilding", "schema.undeclared"],
-    ["schema.creation"],
+    ["schema.buildingbatches", "schema.creation"],
     ["schema.attach"],
     ["classic"],
     ["schema.schema"],

@@ -47,7 +47,7 @@ def __getitem__(self, key):
 def view_of(table: Table[Any, Any], name: str, kind: Any, bound: Optional[BoundIndex]) -> Any:
     """The view of *kind* of *table*, through the index *bound*; *bound* is None if the file lacks it."""
     plain: Any = UniqueIndexView
-    if bound is None or kind is not plain or table._txn.buffers:
+    if bound is None or bound.storage.building or kind is not plain or table._txn.buffers:
         return kind(table, name, bound)
     index = bound.storage
     if index.view is None:
@@ -78,6 +78,13 @@ class _View(Ranged[I, K, V], Generic[I, K, V]):
                 f"index {table._name}.{name} is not in the file: open it writable with a schema that "
                 "declares the index, "
                 f"which builds it",
+                table=table._name,
+                index=name,
+            )
+        if bound.storage.building:
+            raise errors.IndexNotBuilt(
+                f"index {table._name}.{name} is being built, and does not have all records yet: open the database to "
+                f"write, or call db.build_indexes(), which builds the rest",
                 table=table._name,
                 index=name,
             )
