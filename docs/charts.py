@@ -12,6 +12,7 @@ from statistics import median
 from typing import Any, NamedTuple, Optional
 
 import front
+from beside import asked
 from saved import Rows, Saved, rates, where
 from tables import LEFT_OUT_STEPS, commands, figures, losses, operations
 from targets import target_table
@@ -414,7 +415,7 @@ def build(results: Path = RESULTS, charts: Path = CHARTS) -> None:
     nothing = "No results are saved.\n\n"
     pages = {
         "charts": parts, "figures": figures(saved), "losses": losses(saved), "targets": target_table(saved),
-        "operations": operations(saved),
+        "operations": operations(saved), "beside": asked(saved),
         "commands": commands(saved), "front": [front.restructured(saved)],
     }  # fmt: skip
     for name, text in pages.items():
