@@ -84,8 +84,8 @@ SINGLE = ("one read, one transaction", "one write, one transaction", "durable wr
 
 
 def operations(saved: Saved) -> Iterator[str]:
-    """Single operations, caches, and questions that an index answers, each beside one other."""
-    for workload, base in (("layer", "raw lmdb"), ("caching", "diskcache"), ("questions", "sqlite3")):
+    """Single operations and caches, each beside one other."""
+    for workload, base in (("layer", "raw lmdb"), ("caching", "diskcache")):
         size, measured = saved.largest(workload, least=1)
         rows = measured["rows"]
         steps = [one for one in steps_of(rows) if workload != "layer" or one in SINGLE] if base in rows else []

@@ -22,6 +22,7 @@ from uuid import UUID
 import pytest
 
 from benchmarks import flatc, remote
+from benchmarks.askers import askers
 from benchmarks.clock import Clock
 from benchmarks.compare import BOUNDS, Bounds, Contender, add, compare, compare_inside, measure, select, takes_part
 from benchmarks.contenders import base, contenders, zlmdb27_calls
@@ -45,7 +46,7 @@ from benchmarks.records import (
 from benchmarks.report import between, duration, factor, notes, rate, step_table
 from benchmarks.results import Results, common_base, ratio, same_codec
 from benchmarks.worker import Worker
-from benchmarks.workloads import ALL, INSIDE, WORKLOADS, caching, inside, queueing, transactions
+from benchmarks.workloads import ALL, INSIDE, WORKLOADS, caching, inside, questions, queueing, transactions
 from benchmarks.workloads.base import BRIEF, LARGE
 from benchmarks.workloads.transactions import account
 from zlmdb import FlatBuffers
@@ -432,6 +433,30 @@ def test_each_method_leaves_the_same_jobs_in_deque_and_queue(method: queueing.Me
     theirs, ours = left
     assert ours == (theirs[::-1] if "appendleft" in method.name else theirs)
     assert (ours == []) == any(word in method.name for word in ("take", "popleft", "clear"))
+
+
+def test_another_answer_than_that_of_the_others_is_a_failure(tmp_path: Path) -> None:
+    class Ours(askers()["zlmdb"].Zlmdb):  # type: ignore[misc]
+        def equal(self, age: int) -> list[Any]:
+            return list(super().equal(age)[1:])
+
+    ours = [askers()["sqlite3"].Sqlite(tmp_path, 2000), Ours(tmp_path, 2000)]
+    by_name = {asked.method: asked for asked in questions.BY_INDEX}
+    try:
+        with questions.ask(tmp_path, 2000, by_name["within"], dict(zip("ab", ours))) as timed:
+            assert [run() for run in timed.values()] == [200, 200]
+        with pytest.raises(AssertionError, match="b answers otherwise to: where"):
+            questions.ask(tmp_path, 2000, by_name["equal"], dict(zip("ab", ours))).__enter__()
+    finally:
+        for one in ours:
+            one.close()
+
+
+def test_a_question_is_asked_less_often_the_more_rows_it_gives() -> None:
+    asked = {one.method: one for one in (*questions.BY_INDEX, *questions.SCANS)}
+    slow = SimpleNamespace(slow={"ordered"})
+    figures = [("one", 10**6), ("within", 10**5), ("within", 10**6), ("names", 10**6), ("ordered", 10**6)]
+    assert [asked[method].times(slow, size) for method, size in figures] == [200, 50, 5, 1, 1]
 
 
 def test_what_is_done_before_is_outside_the_clock() -> None:

@@ -80,6 +80,25 @@ def test_a_missed_target_is_told_as_missed_with_its_figures(page: Any, results: 
     assert found["bulk load over a loop of txn.put"].shown == "not measured"
 
 
+def test_questions_have_a_column_for_each_store(page: Any, results: Path) -> None:
+    rows = {
+        "sqlite3": row({"by key": 0.004, "scan": 0.001}), "ObjectBox": row({"by key": 0.006}),
+        "peewee": {"steps": {}, "skipped": {}, "note": "", "absent": "not installed"},
+        "zlmdb": row({"by key": 0.002, "scan": 0.004}), "zlmdb FlatBuffers": row({"scan": 0.0005}),
+    }  # fmt: skip
+    rows["ObjectBox"]["skipped"] = {"scan": "no way"}
+    save(results, "questions", "Questions", {1000: rows})
+    text = "".join(page("beside").asked(page("saved").Saved(results)))
+    cells = [line[6:].strip() for line in text.splitlines() if line.startswith(("   * -", "     -"))]
+    assert cells == [
+        "", "zlmdb", "zlmdb FlatBuffers", "sqlite3", "ObjectBox",
+        "by key", "2 ms", "", "4 ms, ×2", "6 ms, ×3",
+        "scan", "4 ms", "500 µs", "1 ms, ×2", "–",
+    ]  # fmt: skip
+    found = {target.what: target for target in page("targets").targets(page("saved").Saved(results))}
+    assert found["FlatBuffers, filter without a match"].met is None
+
+
 def test_every_figure_and_absence_is_in_the_tables(page: Any, results: Path) -> None:
     text = "".join(page("tables").figures(page("saved").Saved(results)))
     assert "2 s (2 s to 2 s), ×2" in text
