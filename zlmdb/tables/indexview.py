@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, TypeVar
 from .. import errors
 from ..codegen import Recipe
 from ..handlers import let_through
+from ..query import Reads
+from ..query.reads import no_length
 from ..store.ranges import keys_from, pairs_from, seek
 from .compiled.points import compiled, subclass
 from .indexstorage import BoundIndex, IndexStorage
@@ -102,6 +104,20 @@ class _View(Ranged[I, K, V], Generic[I, K, V]):
         from .indexkinds.elementview import ElementSelection  # late: few have it
 
         return ElementSelection
+
+    def keys(self) -> Reads[K]:
+        """The primary keys, in the order of the index."""
+        return self._chosen(None, False, None).keys()
+
+    def values(self) -> Reads[V]:
+        """The values, in the order of the index."""
+        return self._chosen(None, False, None).values()
+
+    def __bool__(self) -> bool:
+        return bool(self._chosen(None, False, None))
+
+    if not TYPE_CHECKING:  # checkers report it by themselves
+        __len__ = no_length
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._storage.storage.name}>"
