@@ -10,7 +10,7 @@ from saved import Rows, Saved, where
 from tables import escape, table
 
 from benchmarks.report import duration, factor, steps_of
-from benchmarks.results import per_operation, ratios
+from benchmarks.results import per_operation, ratio
 
 
 def asked(saved: Saved) -> Iterator[str]:
@@ -42,6 +42,5 @@ def times(rows: Rows, label: str, step: str) -> str:
     """The time, and how many times the rate of *label* the fastest of ours has."""
     if step not in rows[label]["steps"]:
         return "–" if step in rows[label]["skipped"] else ""
-    found = [ratios(row, rows[label], step) for ours, row in rows.items() if ours.startswith("zlmdb")]
-    best = max((median(one) for one in found if one), default=None)
+    best = max(ratio(row, rows[label], step) or 0 for ours, row in rows.items() if ours.startswith("zlmdb"))
     return alone(rows, label, step) + (f", ×{factor(best)}" if best else "")
