@@ -47,7 +47,7 @@ ROWS = [
     ["store.rawcatalogue"],
     ["store.catalogue"],
     ["store.transactionstate"],
-    ["store.savepoints", "store.rawrecords"],
+    ["store.savepoints", "store.rawrecords", "store.turns"],
     ["store.transaction"],
     ["store.snapshot", "store.groups"],
     ["store.openstores"],

@@ -554,7 +554,7 @@ class Store:
         """Whether write blocks that wait for each other are stored by one commit."""
         engine = self.engine
         lends: bool = getattr(engine, "lends", False)
-        return lends and self.gate is None and not self.provisional and engine.options.durability != "none"
+        return lends and not self.provisional and engine.options.durability != "none"
 
     def make_room(self) -> bool:
         """After a transaction failed for want of room: let the map grow, when the open transactions end in time.

@@ -25,7 +25,6 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import islice
-from operator import methodcaller
 from typing import Any, Optional
 
 from .. import errors
@@ -44,7 +43,7 @@ _FAST = 0.00006  # seconds of a commit that takes no longer than to hand the tra
 _REST = 1.0  # seconds after which such a disk is tried again
 _NOBODY = 1 << 30
 _NONE = (None,)
-_TAKE = methodcaller("popleft")
+_take: Callable[[Any], Any] = vars(deque)["popleft"]
 _LOOKS = 20  # so many times the lender looks at a block, until it collects what is left of one
 
 
@@ -171,12 +170,12 @@ class Turns:
             self._wake()
 
     def _lend_next(self, right: list[deque[Turn]], by: Optional[Turn] = None) -> None:
-        """By a *right* to do so, that of a member or the first one, lend the lock to the next one in the queue, if any."""
+        """By a *right* to do so, that of a member or the first one, lend the lock to the next in the queue."""
         with suppress(IndexError):  # nobody waits, or it was done
-            self._lock.lend(zip(map(_TAKE, islice(iter(right.pop, None), 1)), _NONE))
+            self._lock.lend(zip(map(_take, islice(iter(right.pop, None), 1)), _NONE))
         for one in self._lock.lent()[-1:]:
             if one.gone and one is not by:
-                self.given_back(one)
+                one.give_back()
 
     def is_led(self) -> bool:
         """Whether there is a lender."""
@@ -209,6 +208,14 @@ class Turns:
         me = threading.current_thread()
         if self._lenders.setdefault(0, me) is not me:
             return
+        try:
+            self._work_off()
+        finally:
+            del self._lenders[0]
+        if self.queue:  # one came before that was said
+            self._call()
+
+    def _work_off(self) -> None:
         while True:
             self._wanted = 1
             if self.queue:
@@ -216,10 +223,7 @@ class Turns:
                 self._lead()
                 self._gather()
             elif not self._work.acquire(timeout=_LINGER):
-                break
-        del self._lenders[0]
-        if self.queue:  # one came before that was said
-            self._call()
+                return
 
     def _lead(self) -> None:
         """Begin a transaction, lend it to those who wait, and commit."""
@@ -248,19 +252,26 @@ class Turns:
             self._lend_next([self.queue])
             for first in lock.lent():
                 first.wake()
-            looks = 0
-            while lock.lent():
-                if not self._work.acquire(timeout=_LOOK_AGAIN):
-                    looks += 1
-                    lock.end_leftovers()  # of a thread that has ended
-                    if not COUNTS_REFERENCES and looks % _LOOKS == 0:
-                        gc.collect()
+            self._wait_for_members()
             committing = _clock()
         now = _clock()
         self._commit = now - committing
         self._recent = len(self._members)
         if self._commit < _FAST and txn._puts:
             self._rest_until = now + _REST
+
+    def _wait_for_members(self) -> None:
+        """Until the lock is lent to nobody. No exception leaves this: a member is writing in the transaction."""
+        looks = 0
+        while self._lock.lent():
+            if not self._work.acquire(timeout=_LOOK_AGAIN):
+                looks += 1
+                try:
+                    self._lock.end_leftovers()  # of a thread that has ended
+                except Exception:
+                    log.exception("a write block whose thread has ended could not be undone, and is tried again")
+                if not COUNTS_REFERENCES and looks % _LOOKS == 0:
+                    gc.collect()
 
     def _next(self) -> Any:
         """The transaction of the next group."""

@@ -67,6 +67,12 @@ class Turn(Protocol):
     """The turn of a writer in a group, who has the lock while it is lent to it."""
 
     hold: Hold
+    gone: bool
+    leader: Any
+
+    def wake(self) -> None:
+        """Let it see that it has the lock."""
+        ...
 
     def give_back(self) -> None:
         """The turn is over, or is not wanted any more. Calling this twice is allowed."""
@@ -193,7 +199,7 @@ class WriterLock:
             for one in lent[: lent.index(turn) + 1]:
                 self._lent.pop(one, None)
 
-    def lent(self) -> list[Any]:
+    def lent(self) -> list[Turn]:
         """To whom it is lent: one, or nobody, and two while one hands it to the other."""
         return [*self._lent]
 
