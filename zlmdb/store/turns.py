@@ -69,6 +69,7 @@ class Turn:
         self.error: Optional[Exception] = None
 
     def wake(self) -> None:
+        """Let it see that it has the lock, or what came of its group."""
         with suppress(RuntimeError):  # it was woken already
             self._called.release()
 
