@@ -40,6 +40,7 @@ class Operations:
             """The open environment."""
             ...
 
+        _made: dict[str, Any]
         _storages: dict[str, tuple[type[Table[Any, Any]], Storage[Any, Any]]]
 
         def write(self, *, timeout: Optional[float] = None) -> Any:
@@ -67,6 +68,21 @@ class Operations:
         from .sweeping import sweep  # late, as all operations
 
         return sweep(self, self._storages, limit)
+
+    def build_indexes(self, *, progress: Optional[Told] = None, timeout: Optional[float] = None) -> None:
+        """Build the indexes that an opening with ``build_indexes=False`` has left, or one that was interrupted.
+
+        It takes many short transactions, between which others write, so that a thread can do it while the program
+        works. Queries use an index from the end of the last one on. *timeout*: seconds to wait for another writer, each
+        time. If a record does not fit, raises `DuplicateKey`, `EncodeError`, `DecodeError` or `SchemaMismatch`, and the
+        file gets none of these indexes. Does nothing if all are complete.
+        """
+        from ..schema.schema import declarations
+        from .building import build_indexes  # late, as all operations
+
+        declared = [one for _, one in declarations(vars(self)["_schema"]).values()]
+        declared += [one.declared for one in self._made.values()]
+        build_indexes(self._open_store, declared, progress, timeout)
 
     def backup(
         self, path: StrPath, *, compact: bool = True, overwrite: bool = False, progress: Optional[Told] = None

@@ -181,7 +181,7 @@ class _Salvage:
             self.report.notes.append(
                 f"the indexes of {slot.name} ({names}) are built again when a program that has them opens the file"
             )
-        slot.indexes, slot.referred = {}, []
+        slot.indexes, slot.building, slot.referred = {}, {}, []
         if slot.feed is not None and slot.has_feed:
             from ..feed.log import LOST  # late, as wherever a feed is used
 
@@ -329,7 +329,7 @@ class _Salvage:
             except (ValueError, TypeError, KeyError, AttributeError) as error:
                 self.report._lose("catalogue", key, str(error))
                 continue
-            slot.indexes, slot.referred = {}, []
+            slot.indexes, slot.building, slot.referred = {}, {}, []
             keyspace = self.filler.table(slot)
             names[number] = table
             codecs = self._codecs(slot, keyspace)
