@@ -670,8 +670,11 @@ def test_the_memory_of_a_build_does_not_grow_with_the_table(tmp_path: Path, monk
     assert peaks[1] < 1.3 * peaks[0]
 
 
-def test_a_batch_ends_with_many_entries(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(buildingbatches, "_ENTRIES", 1)
+@pytest.mark.parametrize(("limit", "most"), [("_ENTRIES", 1), ("_READING", 0)])
+def test_a_batch_ends_with_many_entries_or_after_a_while(
+    path: str, monkeypatch: pytest.MonkeyPatch, limit: str, most: float
+) -> None:
+    monkeypatch.setattr(buildingbatches, limit, most)
     seen: list[Any] = []
     with opened(path, build_indexes=False) as db:
         db.build_indexes(progress=seen.append)

@@ -38,6 +38,7 @@ _TURN = 0.055
 """Seconds between two batches: other processes that want to write look for the lock every 0.05 seconds."""
 
 _ENTRIES = 4  # for each record of a batch, so many entries may wait in memory to be sorted; more end the batch
+_READING = 0.5  # seconds after which a batch reads no more records: writers wait for twice as long, about
 
 Told = Callable[[str, int, Optional[int]], object]
 """Called with the names of indexes, the records done, and the number of all, if that is known."""
@@ -178,6 +179,7 @@ def _read(
 ) -> tuple[int, Optional[bytes]]:
     """Collect the entries of the next records; how many these are, and the last primary key if others may follow."""
     count, entries, skip = 0, 0, len(storage.prefix)
+    until = time.monotonic() + _READING
     for count, (raw_key, data) in enumerate(rows, 1):
         primary = bytes(raw_key[skip:])
         try:
@@ -189,7 +191,8 @@ def _read(
                     entries += 1
         except Exception as error:  # also of the program's own functions
             raise _Unfit(error) from error
-        if count >= indexbuilding.BATCH or entries >= _ENTRIES * indexbuilding.BATCH:
+        most = indexbuilding.BATCH
+        if count >= most or entries >= _ENTRIES * most or time.monotonic() >= until:
             return count, primary
     return count, None
 
