@@ -55,6 +55,7 @@ ROWS = [
     ["tables.keyfield"],
     ["tables.storage"],
     ["tables.compiled.points", "tables.indexstorage", "tables.ranged"],
+    ["tables.compiled.entries"],
     ["tables.indexfacts", "tables.indexkinds.elements", "tables.indexkinds.fieldtexts", "tables.indexkinds.partial"],
     ["tables.covered", "tables.indexkinds.carrying"],
     ["tables.scan"],

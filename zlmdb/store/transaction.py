@@ -84,7 +84,7 @@ class Transaction(Savepoints, RawRecords):
         self._unit: Any = None  # what it is part of, and waits in for its next use: see `pool`
         self._since = 0.0  # when it began; 0 while it is not open
         self._now = 0.0, 0.0  # *_since*, and the time when a table asked for it: see `tables.expiring`
-        self._changes = self._puts = self._dels = self._thread = 0
+        self._puts = self._dels = self._thread = 0
         self._sequence = -1  # that of the store when it began: no handles of before then can be used
         store.live[id(self)] = weakref.ref(self)
 
@@ -338,7 +338,6 @@ class Transaction(Savepoints, RawRecords):
     def _end(self) -> None:
         """Release everything that was held for the engine's transaction, which has ended."""
         self._raw = None
-        self._changes += 1  # whoever iterates over a table looks again, and finds the end
         tables, store, unit = self._tables, self._store, self._unit
         if self._scans is not None:
             self._scans.end(CLOSED)
