@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from itertools import count
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 from uuid import UUID
 
 from ..codegen import Recipe, Source
@@ -22,11 +22,13 @@ from ..values.flatbuffers import FlatBuffersViewSerializer
 from .asked import Asked
 from .expressions import Compare, Condition
 from .fieldtypes import Model, without_none
-from .following import Following
+from .following import Following, Node
+from .remembered import remembering
 from .scanned import Scanned
 from .want import Want
 
 _LOOPS = Recipe("query loop", scan=Scanned)
+_LISTS = Recipe("query list")
 
 KEPT = 128
 """Loops that are kept for a table."""
@@ -40,17 +42,18 @@ class Programs:
     def __init__(self, storage: Any) -> None:
         annotation, names = (Any, None) if storage.model is None else storage.model
         self.model = Model(annotation, names, listed=isinstance(storage.value, FlatBuffersViewSerializer))
-        self.load = storage.load
+        self.load, self.load_key = storage.load, storage.load_key
         self.name = storage.name
         self.columns = storage.value.columns()
         # A view of a dict has attributes.
         readable = Any if self.model._listed and hasattr(annotation, "__total__") else annotation
         self.following = Following(readable, storage.key_type, names)
         self.facts: dict[Any, Any] = {}  # of the table's indexes, as the planner wants them
-        self.running: Any = None  # what runs queries, put here by whoever does
+        self.running: Any = None  # what runs queries, put here by whoever does, as what runs known ones
+        self.ready: Any = None
         self.known: Any = None  # what the planner knows of a state of the table's indexes: see `tables.running`
         self.prepared: dict[Any, Any] = {}  # loops, by the functions of queries
-        self._made: dict[Any, Callable[..., Iterator[Any]]] = {}
+        self._made: dict[Any, Callable[..., Any]] = {}
 
     def constants(self, condition: Optional[Condition]) -> tuple[list[Any], tuple[bool, ...]]:
         """What the fields are compared with, and of each whether it is in the form that is stored."""
@@ -88,7 +91,36 @@ class Programs:
                 self._made.clear()
             writer = _Writer(self, condition, stored, asked, want, views)
             made = self._made[key] = writer.loop(keyed)
+        found: Callable[..., Iterator[Any]] = made
+        return found
+
+
+    def listing(
+        self, condition: Optional[Condition], stored: tuple[bool, ...], asked: Sequence[Asked], want: Want,
+        captured: Sequence[Captured], *, sparse: bool,
+    ) -> Callable[..., list[Any]]:  # fmt: skip
+        """The function ``(keys, get, handle, functions, *given, *constants)``: a list of what is wanted of some records.
+
+        These are the ones with the engine's *keys*, which ``get(key, None, handle)`` reads. *captured* says where in
+        *functions* the values are that the asked ones captured. *sparse*: there may be none of a key; otherwise that
+        raises LookupError. Whatever it raises, the `loop` says what it means.
+        """
+        shape = None if condition is None else condition._shape()
+        key = shape, stored, tuple([one.shape() for one in asked]), want.shape(), tuple(captured), sparse
+        made = self._made.get(key)
+        if made is None:
+            if len(self._made) >= KEPT:
+                self._made.clear()
+            made = self._made[key] = _Writer(self, condition, stored, asked, want, False).listing(captured, sparse)
         return made
+
+
+class Captured(NamedTuple):
+    """What one of the asked has captured: the number of its function, those of the values, and the tables in it."""
+
+    function: int
+    numbers: tuple[int, ...]
+    links: tuple[tuple[Node, bool], ...]
 
 
 class _Writer:
@@ -137,6 +169,32 @@ class _Writer:
                 self.add("if scan is not None: scan.close()")
         made: Callable[..., Iterator[Any]]
         made = _LOOPS.functions(self.programs.name, str(self.source), self.names)["loop"]
+        return made
+
+    def listing(self, captured: Sequence[Captured], sparse: bool) -> Callable[..., list[Any]]:
+        """The function that `Programs.listing` gives."""
+        numbers = range(len(self.stored))
+        constants = "".join([*(f", given{number}" for number in numbers), *(f", c{number}" for number in numbers)])
+        self.names.update(load=self.programs.load, load_key=self.programs.load_key)
+        with self.block(f"def listing(keys, get, handle, functions{constants}):"):
+            for number, one in enumerate(captured):
+                self.add(f"function = functions[{one.function}]", f"asked{number} = function.function")
+                for value in one.numbers:
+                    self.add(f"asked{number}_{value} = function.parameters[{value}]")
+                for place, (holder, private) in enumerate(one.links):
+                    self.names.update({"remembering": remembering, f"holder{number}_{place}": holder})
+                    call = f"remembering(holder{number}_{place}, {private}, function.parameters)"
+                    self.add(f"asked{number}_link{place} = {call}")
+            self.add("rows = []", "add = rows.append")
+            with self.block("for key in keys:"):
+                self.add("data = get(key, None, handle)")
+                self.add(f"if data is None: {'continue' if sparse else 'raise LookupError'}")
+                if self.columns is None or not self.by_columns():
+                    self.as_whole()
+                self.add("add(found)")
+            self.add("return rows")
+        made: Callable[..., list[Any]]
+        made = _LISTS.functions(self.programs.name, str(self.source), self.names)["listing"]
         return made
 
     def rows(self, keyed: bool) -> None:

@@ -136,6 +136,10 @@ class Given(Reads[R_co]):
     def __iter__(self) -> Iterator[R_co]:
         return self._selection._run(self._give)
 
+    def all(self) -> list[R_co]:
+        """All rows in a list."""
+        return self._selection._listed(self._give)
+
     def first(self) -> Optional[R_co]:
         """The first row; None when there is none."""
         return first_of(self._selection._first_ones()._run(self._give), None)

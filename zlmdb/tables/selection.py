@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from ..query.following import Followed, Following
     from ..query.translated import Give
+    from .ready import Ready
     from .running import Running
     from .table import Table
 
@@ -228,7 +229,27 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
             if kind is not None:
                 rows = self._read(kind)
                 return rows if self._limit is None else islice(rows, self._limit)
-        return self._running().rows(give)
+        ready = self._ready(give)
+        rows = self._running().rows(give) if ready is None else ready.rows(self, give)
+        return rows
+
+    def _ready(self, give: Give) -> Optional[Ready]:
+        """What is known of the query from before."""
+        query = self._query
+        if not query.where or query.order is not None:
+            return None
+        found: Optional[Ready] = self._table._storage.programs.ready(self, give)
+        return found
+
+    def _listed(self, give: Give) -> list[Any]:
+        """What *give* says of each record, in a list."""
+        ready = self._ready(give)
+        rows = None if ready is None else ready.all(self, give)
+        return list(self._run(give)) if rows is None else rows
+
+    def all(self) -> list[tuple[K, V]]:
+        """All pairs of key and value in a list."""
+        return self._listed(PAIRS)
 
     def _all_at_once(self, give: Give) -> list[Any]:
         """What *give* says of each record: all of it is read before the program continues."""
