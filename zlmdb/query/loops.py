@@ -23,6 +23,7 @@ from .asked import Asked
 from .expressions import Compare, Condition
 from .fieldtypes import Model, without_none
 from .following import Following, Node
+from .needed import named
 from .remembered import remembering
 from .scanned import Scanned
 from .want import Want
@@ -44,6 +45,7 @@ class Programs:
         self.model = Model(annotation, names, listed=isinstance(storage.value, FlatBuffersViewSerializer))
         self.load, self.load_key = storage.load, storage.load_key
         self.name = storage.name
+        self._value = storage.value
         self.columns = storage.value.columns()
         # A view of a dict has attributes.
         readable = Any if self.model._listed and hasattr(annotation, "__total__") else annotation
@@ -54,6 +56,16 @@ class Programs:
         self.known: Any = None  # what the planner knows of a state of the table's indexes: see `tables.running`
         self.prepared: dict[Any, Any] = {}  # loops, by the functions of queries
         self._made: dict[Any, Callable[..., Any]] = {}
+
+    def narrow(self, fields: frozenset[str]) -> Optional[Callable[[Any], Any]]:
+        """The function that decodes *fields* of a record only, if there is one that takes less time than all."""
+        if self.columns is not None:
+            return None
+        key = "narrow", fields
+        if key not in self.facts:
+            self.facts[key] = self._value.narrow(fields)
+        found: Optional[Callable[[Any], Any]] = self.facts[key]
+        return found
 
     def constants(self, condition: Optional[Condition]) -> tuple[list[Any], tuple[bool, ...]]:
         """What the fields are compared with, and of each whether it is in the form that is stored."""
@@ -132,6 +144,7 @@ class _Writer:
     ) -> None:  # fmt: skip
         self.programs, self.model, self.columns = programs, programs.model, programs.columns
         self.asked, self.want, self.stored, self.views = asked, want, stored, views
+        self.picking = True  # whether few records are expected to match
         self.source = Source()
         self.add, self.block = self.source.add, self.source.block
         self.conjuncts: list[tuple[Condition, int]] = []
@@ -173,6 +186,7 @@ class _Writer:
 
     def listing(self, captured: Sequence[Captured], sparse: bool) -> Callable[..., list[Any]]:
         """The function that `Programs.listing` gives."""
+        self.picking = False  # an index has found them
         numbers = range(len(self.stored))
         constants = "".join([*(f", given{number}" for number in numbers), *(f", c{number}" for number in numbers)])
         self.names.update(load=self.programs.load, load_key=self.programs.load_key)
@@ -320,15 +334,31 @@ class _Writer:
             return found
         return self.compared_with(compare, self.columns.value(name), f"given{number}")
 
+    def narrowed(self, asked: Sequence[Asked]) -> Optional[str]:
+        """The name of the function that decodes what *asked* need of a record, if there is one."""
+        fields = named([(one.node, one.followed.keyed) for one in asked])
+        found = self.programs.narrow(fields) if fields else None
+        if found is None:
+            return None
+        self.names["narrow"] = found
+        return "narrow"
+
     def remaining(self, rest: list[tuple[Condition, int]]) -> None:
         """Lines that read the record as a whole, for the conditions *rest* and for what is asked for."""
         if rest or self.asked or self.want.whole or self.want.paths:
-            self.add("value = load(data)")
+            every = [*self.asked, *self.want.asked]
+            some = None if rest or self.want.paths or "value" in self.want.leaves() else self.narrowed(every)
+            first_some = None if rest or some or not self.picking else self.narrowed(self.asked)
+            self.add(f"value = {some or first_some or 'load'}(data)")
+        else:
+            first_some = None
         for part, first in rest:
             self.unless(part, first, self.compared)
         for one in self.asked:
             with self.block(f"if not {self.of_asked(one)}:"):
                 self.add("continue")
+        if first_some and self.want.whole:
+            self.add("value = load(data)")
         self.add(f"found = {self.want.source(self.path, self.of_asked)}")
 
     def project(self, unpacked: set[str], fetched: set[str]) -> None:

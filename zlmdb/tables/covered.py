@@ -77,6 +77,9 @@ class Uncolumned(Programs):
         self._made = {}
         self.prepared = {}
 
+    def narrow(self, fields: frozenset[str]) -> None:
+        """None: the objects have no more than what is needed."""
+
 
 class Covered(NamedTuple):
     """The entries to read in place of records: those of *ranges* of the index *bound*.

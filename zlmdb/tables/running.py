@@ -207,9 +207,7 @@ class Running:
     def _entry_loop(
         self, covered: Covered, functions: Sequence[Followed], gives: Sequence[Give], one: bool
     ) -> Iterator[Any]:  # fmt: skip
-        programs = self.programs
-        if programs.columns is not None:
-            programs = programs.facts.setdefault("uncolumned", Uncolumned(programs))
+        programs = self.programs.facts.setdefault("uncolumned", Uncolumned(self.programs))
         prepared = self._prepared(functions, gives, one, programs)
         loop = prepared.loop(prepared.keyed, False)
         return loop(covered.scan, _itself, self.storage.load_key, covered.failed, *prepared.arguments(functions))
