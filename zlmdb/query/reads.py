@@ -142,7 +142,8 @@ class Given(Reads[R_co]):
 
     def first(self) -> Optional[R_co]:
         """The first row; None when there is none."""
-        return first_of(self._selection._first_ones()._run(self._give), None)
+        found: Optional[R_co] = self._selection._first_of(self._give)
+        return found
 
     def last(self) -> Optional[R_co]:
         """The last row; None when there is none. O(log n) for a range of keys, with a limit O(limit)."""

@@ -11,19 +11,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice, takewhile
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, Optional, Union
 
 from ..handlers import let_through
+from ..keys import TupleKey
+from ..query.cursors import Position
 from ..query.following import Followed
 from ..query.needed import needed
-from ..query.plan import CAP, KEY, SHARE, SMALL, Access, Asking, IndexFacts, accesses, conjuncts
+from ..query.plan import CAP, SHARE, SMALL, Access, Asking, accesses, conjuncts, order_access, ordered_by
 from ..query.prepared import Prepared
 from ..query.translated import Give, translated, want_of
 from ..query.want import Want
 from ..store.blocks import COUNTS_REFERENCES
-from ..store.ranges import seek
+from ..store.ranges import keys_from, seek, values_from
 from .accessranges import Range, finder
-from .covered import cover_of
+from .covered import EXACT, cover_of
 from .indexstorage import BoundIndex
 
 if TYPE_CHECKING:
@@ -38,7 +40,7 @@ _FEW = 64
 _FIRST_BLOCK, _BLOCK = 8, 1000
 
 
-def ready_of(selection: Selection[Any, Any], give: Give) -> Optional[Ready]:
+def ready_of(selection: Selection[Any, Any], give: Give) -> Optional[Union[Ready, Ordered]]:
     """What is known of the query of *selection*, for what *give* says of each record; None if that is not enough."""
     table, query = selection._table, selection._query
     if table._txn._write or not table._steady or not selection._plain:
@@ -50,7 +52,13 @@ def ready_of(selection: Selection[Any, Any], give: Give) -> Optional[Ready]:
     if known.state is not state and known.state != state:
         return None
     given = give.reading if isinstance(give, Followed) else give
-    key = (given, *[followed.reading for followed in query.where])
+    order = query.order
+    if order is None:
+        key = (given, *[followed.reading for followed in query.where])
+    elif query.where:
+        return None
+    else:
+        key = (given, None, order.reading, query.backwards)
     found: Any = known.ready.get(key)
     if found is None:
         found = _made(selection, give, known)
@@ -66,7 +74,7 @@ def _made(selection: Selection[Any, Any], give: Give, known: Known) -> Any:
     """The `Ready` of a query; False if there is none, None if that cannot be told yet."""
     query, table = selection._query, selection._table
     functions = [*query.where, *([give] if isinstance(give, Followed) else [])]
-    readings = [one.reading for one in functions]
+    readings = [one.reading for one in (*functions, *([] if query.order is None else [query.order]))]
     if any([one.to_check > 0 for one in readings]):
         return None
     programs, storage = table._storage.programs, table._storage
@@ -74,6 +82,8 @@ def _made(selection: Selection[Any, Any], give: Give, known: Known) -> Any:
         return False
     if not all([one.trusted and not one.calls and not one.links for one in readings]):
         return False
+    if query.order is not None:
+        return _ordered(selection, query.order, functions, give, known)
     askings = [Asking(one.node, one.parameters, one.keyed, number=n) for n, one in enumerate(query.where)]
     found = accesses([asking.of(node) for asking in askings for node in conjuncts(asking.node)], known.facts)
     if not found:
@@ -87,6 +97,23 @@ def _made(selection: Selection[Any, Any], give: Give, known: Known) -> Any:
     condition, asked = translated(query.where, programs)
     prepared = Prepared(functions, condition, asked, want_of((give,), programs, one=True), programs)
     return Ready(ways, prepared)
+
+
+def _ordered(
+    selection: Selection[Any, Any], order: Followed, functions: Sequence[Followed], give: Give, known: Known
+) -> Any:
+    """As `_made`, of an index that has the order of all records."""
+    table = selection._table
+    subjects = ordered_by(order.node, order.keyed)
+    found = [] if subjects is None else [order_access(index, subjects, ()) for index in known.facts]
+    access = next((one for one in found if one is not None), None)
+    running: Running = table._storage.programs.running(selection)
+    bound = None if access is None else running._bound(access)
+    if access is None or bound is None or _is_covered(functions, give, [access], running):
+        return False
+    programs = table._storage.programs
+    prepared = Prepared(functions, None, (), want_of((give,), programs, one=True), programs)
+    return Ordered(access, bound, prepared)
 
 
 def _is_covered(functions: Sequence[Followed], give: Give, found: Sequence[Access], running: Running) -> bool:
@@ -166,18 +193,19 @@ class Ready:
         self._ways = ways
         self._list = prepared.listing(sparse=any([way.of_keys for way in ways]))
 
-    def all(self, selection: Selection[Any, Any], give: Give) -> Optional[list[Any]]:
-        """All rows of *selection*; None where somebody else has to find out."""
+    def all(
+        self, selection: Selection[Any, Any], give: Give, limit: Optional[int]
+    ) -> Optional[list[Any]]:  # fmt: skip
+        """At most *limit* of the rows of *selection*; None where somebody else has to find out."""
         table, query = selection._table, selection._query
-        where = query.where
         try:
             keys = self._keys(selection)
             if keys is None:
                 return None
-            functions = (*where, give)
-            if selection._limit is None and not query.skip:
-                return self._list(keys, table._get, table._db, functions)
-            stop = None if selection._limit is None else query.skip + selection._limit
+            functions = (*query.where, give)
+            if (limit is None and not query.skip) or len(keys) < 2:
+                return self._list(keys, table._get, table._db, functions)[query.skip : limit]
+            stop = None if limit is None else query.skip + limit
             rows: list[Any] = []
             for block in _blocks(keys, stop):
                 rows += self._list(block, table._get, table._db, functions)
@@ -263,6 +291,101 @@ class Ready:
                 if scans.ended is not None:
                     scans.check()
         yield from islice(selection._running().rows(give), given, None)
+
+
+class Ordered:
+    """All records in the order of an index, of which all is known."""
+
+    __slots__ = ("_bound", "_list", "access", "fingerprint")
+
+    def __init__(self, access: Access, bound: BoundIndex, prepared: Prepared) -> None:
+        self.access, self._bound = access, bound
+        self._list = prepared.listing(sparse=False)
+        self.fingerprint: Optional[str] = None  # of the query, if it depends on nothing else
+
+    def all(
+        self, selection: Selection[Any, Any], give: Give, limit: Optional[int]
+    ) -> Optional[list[Any]]:  # fmt: skip
+        """As `Ready.all`."""
+        query, index = selection._query, self._bound.storage
+        try:
+            keys = self._keys(selection, index.lower, index.upper, query.skip, limit)
+            return None if keys is None else self._rows(selection, give, keys)
+        except Exception as error:  # the general form tells what it is
+            let_through(error)
+            return None
+
+    def rows(self, selection: Selection[Any, Any], give: Give) -> Iterator[Any]:
+        """As `Ready.rows`."""
+        limit = selection._limit
+        found = None if limit is None or limit > _BLOCK else self.all(selection, give, limit)
+        if found is None:
+            yield from selection._running().rows(give)
+            return
+        txn = selection._table._txn
+        scans = txn._open_scans() if txn._scans is None else txn._scans
+        for row in found:
+            yield row
+            if scans.ended is not None:
+                scans.check()
+
+    def page(
+        self, selection: Selection[Any, Any], give: Give, size: int, begin: Optional[Position]
+    ) -> Optional[tuple[list[Any], Optional[Position]]]:  # fmt: skip
+        """The rows of a page behind *begin*, and the position of the last one if there are more."""
+        index, backwards = self._bound.storage, selection._query.backwards
+        lower, upper = index.lower, index.upper
+        if begin is not None:
+            key = self.access.whole_key(begin.key)
+            if key is None or not index.tail or not all([part.kind in EXACT for part in self.access.facts.parts]):
+                return None
+            place = begin.place[len(selection._table._storage.prefix) :]
+            entry = index.exactly(key if isinstance(index.storage.key, TupleKey) else key[0])[0] + place
+            lower, upper = (lower, entry) if backwards else (entry + b"\0", upper)
+        try:
+            keys = self._keys(selection, lower, upper, 0, size + 1)
+            if keys is None:
+                return None
+            rows = self._rows(selection, give, keys[:size])
+            if len(keys) <= size:
+                return rows, None
+            return rows, self._position(selection, keys[size - 1])
+        except Exception as error:  # as above
+            let_through(error)
+            return None
+
+    def _position(self, selection: Selection[Any, Any], key: bytes) -> Position:
+        table, order = selection._table, selection._query.order
+        storage = table._storage
+        value = storage.load(table._get(key, None, table._db))
+        arguments = (storage.load_key(key), value) if order is not None and order.keyed else (value,)
+        return Position(None if order is None else order.evaluated(*arguments), key)
+
+    def _keys(
+        self, selection: Selection[Any, Any], lower: bytes, upper: bytes, skip: int, limit: Optional[int]
+    ) -> Optional[list[bytes]]:
+        """The engine's keys of the records with these entries; None if it is not all records that are asked for."""
+        table, reverse = selection._table, selection._query.backwards
+        storage, index = table._storage, self._bound.storage
+        if selection._lower != storage.lower or selection._upper != storage.upper or selection._reverse:
+            return None
+        stop = None if limit is None else skip + limit
+        cursor, tail = table._raw.cursor(self._bound.handle), index.tail
+        if not seek(cursor, lower, upper, reverse):
+            return []
+        if tail:
+            entries = islice(keys_from(cursor, lower, upper, reverse), skip, stop)
+            keys = [entry[tail:] for entry in entries]
+        else:
+            keys = list(islice(values_from(cursor, lower, upper, reverse), skip, stop))
+        if not COUNTS_REFERENCES:
+            cursor.close()
+        prefix = storage.prefix
+        return [prefix + key for key in keys] if prefix else keys
+
+    def _rows(self, selection: Selection[Any, Any], give: Give, keys: list[bytes]) -> list[Any]:
+        table = selection._table
+        return self._list(keys, table._get, table._db, (give,))
 
 
 def _most(table: Table[Any, Any]) -> int:

@@ -207,7 +207,10 @@ class Running:
     def _entry_loop(
         self, covered: Covered, functions: Sequence[Followed], gives: Sequence[Give], one: bool
     ) -> Iterator[Any]:  # fmt: skip
-        programs = self.programs.facts.setdefault("uncolumned", Uncolumned(self.programs))
+        kept = self.programs.facts
+        if "uncolumned" not in kept:
+            kept["uncolumned"] = Uncolumned(self.programs)
+        programs: Programs = kept["uncolumned"]
         prepared = self._prepared(functions, gives, one, programs)
         loop = prepared.loop(prepared.keyed, False)
         return loop(covered.scan, _itself, self.storage.load_key, covered.failed, *prepared.arguments(functions))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Callable, ClassVar, Generic, NamedTuple, NoReturn, Optional, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Callable, ClassVar, Generic, NamedTuple, NoReturn, Optional, TypeVar, Union, overload
 
 from .. import errors
 from ..handlers import let_through
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from ..query.following import Followed, Following
     from ..query.translated import Give
+    from .ready import Ordered as ReadyOrder
     from .ready import Ready
     from .running import Running
     from .table import Table
@@ -122,10 +123,11 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
         Raises TypeError at once for fields that the model class does not have, for comparisons with values that a field
         never has, and after a `limit`.
         """
-        self._check_unlimited("where")
         query = self._query
+        if self._limit is not None or query.skip:
+            self._refuse_after_limit("where")
         followed = self._following().condition(matches)
-        return self._with(query=query._replace(where=(*query.where, followed)))
+        return self._with(Query((*query.where, followed), query.order, query.backwards, query.skip))
 
     @overload
     def order_by(self, by: Callable[[V], Ordered], /, *, reverse: bool = False) -> Selection[K, V]: ...
@@ -138,9 +140,11 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
         after a `limit`; values without an order raise when it is read, NaN ValueError. It takes the place of an earlier
         order.
         """
-        self._check_unlimited("order_by")
+        query = self._query
+        if self._limit is not None or query.skip:
+            self._refuse_after_limit("order_by")
         followed = self._following().value(by)
-        return self._with(query=self._query._replace(order=followed, backwards=bool(reverse)))
+        return self._with(Query(query.where, followed, bool(reverse), query.skip))
 
     def limit(self, count: int, skip: int = 0) -> Selection[K, V]:
         """At most *count* of them, after the first *skip*."""
@@ -148,7 +152,10 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
             raise ValueError(f"limit({count}, {skip}): give numbers of records, 0 or more")
         if self._limit is not None:
             count = min(count, max(self._limit - skip, 0))
-        return self._with(limit=count, query=self._query._replace(skip=self._query.skip + skip))
+        query = self._query
+        if skip:
+            query = Query(query.where, query.order, query.backwards, query.skip + skip)
+        return self._with(query, limit=count)
 
     @overload
     def fields(self, give: Callable[[V], R], /) -> Reads[R]: ...
@@ -184,12 +191,11 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
         """The values only; the keys are not decoded."""
         return Given(self, VALUES, "values")
 
-    def _check_unlimited(self, method: str) -> None:
-        if self._limit is not None or self._query.skip:
-            raise TypeError(
-                f"{method}() after a limit can be meant in two ways: ask for it before limit(), or go on with the rows "
-                f"that come out, in Python"
-            )
+    def _refuse_after_limit(self, method: str) -> NoReturn:
+        raise TypeError(
+            f"{method}() after a limit can be meant in two ways: ask for it before limit(), or go on with the rows that "
+            f"come out, in Python"
+        )
 
     def _following(self) -> Following:
         storage = self._table._storage
@@ -202,7 +208,7 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
         return following
 
     def _with(
-        self, *, query: Optional[Query] = None, limit: Any = _KEPT, lower: Optional[bytes] = None,
+        self, query: Optional[Query] = None, *, limit: Any = _KEPT, lower: Optional[bytes] = None,
         upper: Optional[bytes] = None, reverse: Optional[bool] = None,
     ) -> Selection[K, V]:  # fmt: skip
         """The same selection, but for what is given."""
@@ -233,18 +239,18 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
         rows = self._running().rows(give) if ready is None else ready.rows(self, give)
         return rows
 
-    def _ready(self, give: Give) -> Optional[Ready]:
+    def _ready(self, give: Give) -> Optional[Union[Ready, ReadyOrder]]:
         """What is known of the query from before."""
         query = self._query
-        if not query.where or query.order is not None:
+        if not query.where and query.order is None:
             return None
-        found: Optional[Ready] = self._table._storage.programs.ready(self, give)
+        found: Optional[Union[Ready, ReadyOrder]] = self._table._storage.programs.ready(self, give)
         return found
 
     def _listed(self, give: Give) -> list[Any]:
         """What *give* says of each record, in a list."""
         ready = self._ready(give)
-        rows = None if ready is None else ready.all(self, give)
+        rows = None if ready is None else ready.all(self, give, self._limit)
         return list(self._run(give)) if rows is None else rows
 
     def all(self) -> list[tuple[K, V]]:
@@ -297,7 +303,17 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
         """The first pair of key and value; None when the selection is empty."""
         if self._query is _ALL:
             return None if self._limit == 0 else self._at_end(self._reverse)
-        return first_of(self._first_ones()._run(PAIRS), None)
+        found: Optional[tuple[K, V]] = self._first_of(PAIRS)
+        return found
+
+    def _first_of(self, give: Give) -> Any:
+        """What *give* says of the first record; None if there is none."""
+        if self._limit != 0:
+            ready = self._ready(give)
+            rows = None if ready is None else ready.all(self, give, 1)
+            if rows is not None:
+                return rows[0] if rows else None
+        return first_of(self._first_ones()._run(give), None)
 
     def _first_ones(self) -> Selection[K, V]:
         """The first record of these: a sort need not keep more."""
@@ -415,7 +431,8 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
     def _page(self, give: Give, shown: str, size: int, after: Optional[str]) -> Page[Any]:
         from .paging import page  # late, as above
 
-        self._check_unlimited("page")
+        if self._limit is not None or self._query.skip:
+            self._refuse_after_limit("page")
         return page(self, give, shown, size, after)
 
     def _plan(self) -> Plan:
