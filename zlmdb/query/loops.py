@@ -18,6 +18,7 @@ from uuid import UUID
 
 from ..codegen import Recipe, Source
 from ..values.base import is_a, is_free
+from ..values.narrow import Parts
 from ..values.flatbuffers import FlatBuffersViewSerializer
 from .asked import Asked
 from .expressions import Compare, Condition
@@ -44,6 +45,7 @@ class Programs:
         annotation, names = (Any, None) if storage.model is None else storage.model
         self.model = Model(annotation, names, listed=isinstance(storage.value, FlatBuffersViewSerializer))
         self.load, self.load_key = storage.load, storage.load_key
+        self.key_in_place = storage.key.load_source(storage.prefix)
         self.name = storage.name
         self._value = storage.value
         self.columns = storage.value.columns()
@@ -65,6 +67,13 @@ class Programs:
         if key not in self.facts:
             self.facts[key] = self._value.narrow(fields)
         found: Optional[Callable[[Any], Any]] = self.facts[key]
+        return found
+
+    def parts(self) -> Optional[Parts]:
+        """How values are made in a loop without a call, if they can be."""
+        if "parts" not in self.facts:
+            self.facts["parts"] = self._value.parts()
+        found: Optional[Parts] = self.facts["parts"]
         return found
 
     def constants(self, condition: Optional[Condition]) -> tuple[list[Any], tuple[bool, ...]]:
@@ -207,8 +216,12 @@ class _Writer:
                     self.as_whole()
                 self.add("add(found)")
             self.add("return rows")
-        made: Callable[..., list[Any]]
-        made = _LISTS.functions(self.programs.name, str(self.source), self.names)["listing"]
+        source = str(self.source)
+        if self.programs.key_in_place is not None:  # each call counts
+            expression, names = self.programs.key_in_place
+            source = source.replace("load_key(key)", expression)
+            self.names.update(names)
+        made: Callable[..., list[Any]] = _LISTS.functions(self.programs.name, source, self.names)["listing"]
         return made
 
     def rows(self, keyed: bool) -> None:
@@ -343,13 +356,26 @@ class _Writer:
         self.names["narrow"] = found
         return "narrow"
 
+    def load(self) -> None:
+        """Lines that read the whole value."""
+        parts = None if self.views else self.programs.parts()
+        if parts is None:
+            self.add("value = load(data)")
+            return
+        self.names.update(parts=parts.decode, new=object.__new__, Model=parts.cls)
+        self.add("fields = parts(data)", "value = new(Model)")
+        self.add(*[f"value.{name} = fields.{name}" for name in parts.names])
+
     def remaining(self, rest: list[tuple[Condition, int]]) -> None:
         """Lines that read the record as a whole, for the conditions *rest* and for what is asked for."""
         if rest or self.asked or self.want.whole or self.want.paths:
             every = [*self.asked, *self.want.asked]
             some = None if rest or self.want.paths or "value" in self.want.leaves() else self.narrowed(every)
             first_some = None if rest or some or not self.picking else self.narrowed(self.asked)
-            self.add(f"value = {some or first_some or 'load'}(data)")
+            if some or first_some:
+                self.add(f"value = {some or first_some}(data)")
+            else:
+                self.load()
         else:
             first_some = None
         for part, first in rest:
@@ -358,7 +384,7 @@ class _Writer:
             with self.block(f"if not {self.of_asked(one)}:"):
                 self.add("continue")
         if first_some and self.want.whole:
-            self.add("value = load(data)")
+            self.load()
         self.add(f"found = {self.want.source(self.path, self.of_asked)}")
 
     def project(self, unpacked: set[str], fetched: set[str]) -> None:

@@ -166,7 +166,13 @@ class _Writer:
         packed = self.pack(x)
         if packed is None:
             return f"exactly(spans, {x})"
-        end = "lower + b'\\0'" if self.spans.joined is None else "after(lower)"
+        if self.spans.joined is None:
+            end = "lower + b'\\0'"
+        elif self.spans.tail:  # what follows in an entry is that long
+            self.names["end"] = b"\xff" * (1 - self.spans.tail)
+            end = "lower + end"
+        else:
+            end = "after(lower)"
         return f"((lower := {packed[1]}), {end}) if {packed[0]} else exactly(spans, {x})"
 
     def between(self, found: dict[str, str]) -> str:

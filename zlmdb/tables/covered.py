@@ -81,6 +81,9 @@ class Uncolumned(Programs):
     def narrow(self, fields: frozenset[str]) -> None:
         """None: the objects have no more than what is needed."""
 
+    def parts(self) -> None:
+        """None: they are there already."""
+
 
 class Covered(NamedTuple):
     """The entries to read in place of records: those of *ranges* of the index *bound*.

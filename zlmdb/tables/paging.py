@@ -24,12 +24,17 @@ def page(selection: Selection[Any, Any], give: Give, shown: str, size: int, afte
     if type(size) is not int or size < 1:
         raise ValueError(f"page(size={size!r}): give the number of rows of a page, 1 or more")
     ready = selection._ready(give)
-    known = isinstance(ready, Ordered) and selection._plain
-    name = (ready.fingerprint if known else None) or _fingerprint(selection)
+    if isinstance(ready, Ordered):
+        if not _is_constant(selection):
+            name = _fingerprint(selection)
+        elif ready.fingerprint is None:
+            name = ready.fingerprint = _fingerprint(selection)
+        else:
+            name = ready.fingerprint
+    else:
+        name = _fingerprint(selection)
     begin = None if after is None else position_of(after, name)
-    if known:
-        if ready.fingerprint is None and _is_constant(selection):
-            ready.fingerprint = name
+    if isinstance(ready, Ordered):
         found = ready.page(selection, give, size, begin)
         if found is not None:
             rows, last = found

@@ -170,10 +170,16 @@ class _Way:
         tail = self.tail
         found: list[bytes] = []
         cursor = table._raw.cursor(self.handle)
+        several = len(ranges) > 1
         for lower, upper in ranges:
             if not seek(cursor, lower, upper):
                 continue
-            if tail:
+            if tail and several:  # of which most are short
+                for entry in islice(cursor.iternext(True, False), most - len(found)):
+                    if entry >= upper:
+                        break
+                    found.append(entry[tail:])
+            elif tail:
                 rows = takewhile(upper.__gt__, cursor.iternext(True, False))
                 found += [entry[tail:] for entry in islice(rows, most - len(found))]
             else:

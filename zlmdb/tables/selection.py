@@ -167,7 +167,7 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
         Of FlatBuffers only the fields that it names are read: ``select().fields(lambda r: (r.id, r.price))``.
         """
         followed = self._following().value(give)
-        return Given(self, followed, repr(followed))
+        return Given(self, followed)
 
     @overload
     def group_by(self, by: Callable[[V], G], into: Callable[[Selection[K, V]], R], /) -> dict[G, R]: ...

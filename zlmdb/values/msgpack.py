@@ -65,6 +65,15 @@ class MsgpackSerializer(FunctionSerializer[T]):
         decode: Decode = msgspec.msgpack.Decoder(made).decode
         return decode
 
+    def parts(self) -> Any:
+        msgspec = find_msgspec() if self._narrows else None
+        if msgspec is None:
+            return None
+        from .narrow import Parts, parted  # late, as above
+
+        made = parted(self._given[0], msgspec)
+        return None if made is None else Parts(msgspec.msgpack.Decoder(made[0]).decode, self._given[0], made[1])
+
     def unchecked(self) -> Serializer[T]:
         """The same without checks on writing; the encoder is then msgspec's own, if msgspec is installed."""
         annotation, localns = self._given
