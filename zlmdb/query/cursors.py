@@ -18,7 +18,6 @@ from uuid import UUID
 from .following.known import kind_of
 from .ordering import Descending
 
-
 _encode = json.JSONEncoder(separators=(",", ":")).encode  # which `json.dumps` would make each time
 
 

@@ -18,8 +18,8 @@ from uuid import UUID
 
 from ..codegen import Recipe, Source
 from ..values.base import is_a, is_free
-from ..values.narrow import Parts
 from ..values.flatbuffers import FlatBuffersViewSerializer
+from ..values.narrow import Parts
 from .asked import Asked
 from .expressions import Compare, Condition
 from .fieldtypes import Model, without_none
@@ -115,14 +115,13 @@ class Programs:
         found: Callable[..., Iterator[Any]] = made
         return found
 
-
     def listing(
         self, condition: Optional[Condition], stored: tuple[bool, ...], asked: Sequence[Asked], want: Want,
         captured: Sequence[Captured], *, sparse: bool,
     ) -> Callable[..., list[Any]]:  # fmt: skip
-        """The function ``(keys, get, handle, functions, *given, *constants)``: a list of what is wanted of some records.
+        """The function ``(keys, get, handle, functions, *given, *constants)``, which lists what is wanted of records.
 
-        These are the ones with the engine's *keys*, which ``get(key, None, handle)`` reads. *captured* says where in
+        They are those with the engine's *keys*, which ``get(key, None, handle)`` reads. *captured* says where in
         *functions* the values are that the asked ones captured. *sparse*: there may be none of a key; otherwise that
         raises LookupError. Whatever it raises, the `loop` says what it means.
         """

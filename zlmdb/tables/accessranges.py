@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Optional
 
 from ..codegen import Recipe, Source
@@ -10,7 +10,7 @@ from ..keys import TupleKey
 from ..keys.base import TOP, after
 from ..keys.parts import Part
 from ..query.asked import Asked
-from ..query.following import Followed
+from ..query.following import Followed, Node
 from ..query.plan import CAP, MEMBERS, SIDES, Access, Bound
 from ..values.base import is_a
 from .indexstorage import IndexStorage
@@ -72,6 +72,34 @@ def finder(spans: Any, access: Access, functions: Sequence[Followed]) -> Find:
     query.
     """
     return _Writer(spans, access, functions).function()
+
+
+def finder_of(spans: Any, access: Access) -> Callable[[Iterable[Any]], Sequence[Range]]:
+    """The function of the values of the only part of *access* that gives its ranges."""
+    writer = _Writer(spans, access, ())
+    with writer.source.block("def find(values):"):
+        writer.source.add(f"return [{writer.exactly('one')} for one in values]")
+    made: Callable[[Iterable[Any]], Sequence[Range]]
+    made = _RANGES.functions(access.facts.name, str(writer.source), writer.names)["find"]
+    return made
+
+
+def captured(followed: Followed, node: Node) -> Callable[[Followed], Any]:
+    """The function of *followed*, or another function of the same code, that evaluates *node*, of captured values."""
+    asked, names = Asked(followed, node), dict[str, Any]()
+    source = Source()
+    expression = asked.source(0, names)
+    with source.block("def value(function):"):
+        source.add(*[f"asked0_{one} = function.parameters[{one}]" for one in asked.numbers])
+        source.add("asked0 = function.function", f"return {expression}")
+    made: Callable[[Followed], Any] = _RANGES.functions("a captured value", str(source), names)["value"]
+    return made
+
+
+def _ends_otherwise(form: Part) -> bool:
+    """Whether a part is written in another way where it is the last one that is given."""
+    kind: Any = type(form)
+    return kind.encode_only is not Part.encode_only
 
 
 class _Writer:
@@ -143,7 +171,9 @@ class _Writer:
         first, last = "lower", "upper"
         if len(equal) < len(parts) and parts[len(equal)].descending:
             first, last = last, first
-        sides = [f"Bound({found[one]}, {found[f'{one} inclusive']})" if one in found else "None" for one in (first, last)]
+        sides = [
+            f"Bound({found[one]}, {found[f'{one} inclusive']})" if one in found else "None" for one in (first, last)
+        ]
         return (
             f"ranges(spans, {len(parts)}, ({tuples}), {found.get('members')}, {found.get('begins')}, "
             f"{sides[0]}, {sides[1]})"
@@ -155,7 +185,7 @@ class _Writer:
         if not is_a(spans, IndexStorage):
             return None
         joined = spans.joined
-        if joined is not None and type(joined._forms[0]).encode_only is not Part.encode_only:
+        if joined is not None and _ends_otherwise(joined._forms[0]):
             return None
         check, value, names = spans.key_source(x, "")
         self.names.update(names)

@@ -1,8 +1,8 @@
 """Queries by an index that are known: from captured values to rows, with nothing looked at on the way but these.
 
-To choose a plan takes longer than to read a record. For functions that were read before, by the same indexes, most of it
-comes out alike, so it is kept: which index, how its ranges follow from the captured values, and one function that lists
-what is wanted of the records. That serves read transactions, in which nothing changes while it runs. Whatever is
+To choose a plan takes longer than to read a record. For functions that were read before, by the same indexes, most of
+it comes out alike, so it is kept: which index, how its ranges follow from the captured values, and one function that
+lists what is wanted of the records. That serves read transactions, in which nothing changes while it runs. Whatever is
 unusual (values that an index cannot hold, much of the table, a record that does not decode) is left to `Running`, which
 handles all cases.
 """
@@ -17,14 +17,14 @@ from ..handlers import let_through
 from ..keys import TupleKey
 from ..query.cursors import Position
 from ..query.following import Followed
+from ..query.following.operations import Joined
 from ..query.needed import needed
 from ..query.plan import CAP, SHARE, SMALL, Access, Asking, accesses, conjuncts, order_access, ordered_by
 from ..query.prepared import Prepared
 from ..query.translated import Give, translated, want_of
-from ..query.want import Want
 from ..store.blocks import COUNTS_REFERENCES
 from ..store.ranges import keys_from, seek, values_from
-from .accessranges import Range, finder
+from .accessranges import Find, Range, finder
 from .covered import EXACT, cover_of
 from .indexstorage import BoundIndex
 
@@ -40,7 +40,7 @@ _FEW = 64
 _FIRST_BLOCK, _BLOCK = 8, 1000
 
 
-def ready_of(selection: Selection[Any, Any], give: Give) -> Optional[Union[Ready, Ordered]]:
+def ready_of(selection: Selection[Any, Any], give: Give) -> Optional[AnyReady]:
     """What is known of the query of *selection*, for what *give* says of each record; None if that is not enough."""
     table, query = selection._table, selection._query
     if table._txn._write or not table._steady or not selection._plain:
@@ -53,6 +53,7 @@ def ready_of(selection: Selection[Any, Any], give: Give) -> Optional[Union[Ready
         return None
     given = give.reading if isinstance(give, Followed) else give
     order = query.order
+    key: tuple[Any, ...]
     if order is None:
         key = (given, *[followed.reading for followed in query.where])
     elif query.where:
@@ -80,23 +81,46 @@ def _made(selection: Selection[Any, Any], give: Give, known: Known) -> Any:
     programs, storage = table._storage.programs, table._storage
     if programs.columns is not None or storage.expiring is not None or any([index.where for index in known.facts]):
         return False
-    if not all([one.trusted and not one.calls and not one.links for one in readings]):
+    if not all([one.trusted and not one.calls for one in readings]):
         return False
     if query.order is not None:
         return _ordered(selection, query.order, functions, give, known)
     askings = [Asking(one.node, one.parameters, one.keyed, number=n) for n, one in enumerate(query.where)]
-    found = accesses([asking.of(node) for asking in askings for node in conjuncts(asking.node)], known.facts)
-    if not found:
-        return False
-    if found[0].rank == 0:
-        del found[1:]
+    parts = [asking.of(node) for asking in askings for node in conjuncts(asking.node)]
+    found = accesses(parts, known.facts)
     running: Running = programs.running(selection)
-    ways = [_Way(one, running._bound(one), table, query.where) for one in found]
-    if any([way.is_range_of_keys for way in ways]) or _is_covered(functions, give, found, running):
+    ways: list[Way] = []
+    if found and found[0].rank == 0:
+        del found[1:]
+    elif any([one.links for one in readings]):
+        from .linkedway import linked_ways  # late: few programs follow links
+
+        ways += linked_ways(parts, known.facts, running, query.where)
+    ways += [way_of(one, running, query.where) for one in found]
+    if not ways:
+        ways = _either(parts, known, running, query.where)
+    if not ways:
+        return False
+    # A range of keys alone is read as any range, and a record that is not there means two things.
+    if all([way.is_range_of_keys for way in ways]) or len({way.sparse for way in ways}) > 1:
+        return False
+    if _is_covered(functions, give, found, running):
         return False
     condition, asked = translated(query.where, programs)
     prepared = Prepared(functions, condition, asked, want_of((give,), programs, one=True), programs)
     return Ready(ways, prepared)
+
+
+def _either(parts: Sequence[Asking], known: Known, running: Running, where: Sequence[Followed]) -> list[Way]:
+    """Ways to find what one of *parts* wants that is true in several cases."""
+    for part in parts:
+        if isinstance(part.node, Joined) and part.node.word == "or":
+            cases = [[part.of(node) for node in conjuncts(case)] for case in part.node.conditions]
+            found = [accesses(case, known.facts)[:1] for case in cases]
+            ways = [way_of(one, running, where) for few in found for one in few]
+            if len(ways) == len(cases) and len({way.sparse for way in ways}) == 1:
+                return [EitherWay(ways)]
+    return []
 
 
 def _ordered(
@@ -128,39 +152,46 @@ def _is_covered(functions: Sequence[Followed], give: Give, found: Sequence[Acces
     return cover is not None and fields <= cover.fields
 
 
-class _Way:
+def way_of(access: Access, running: Running, where: Sequence[Followed]) -> Way:
+    """What *access* reads, for the conditions *where*."""
+    bound = running._bound(access)
+    find = finder(running.storage if bound is None else bound.storage, access, where)
+    return Way(access, bound, running.table, find)
+
+
+class Way:
     """One index, and what is read of it."""
 
-    __slots__ = ("exact", "find", "handle", "is_range_of_keys", "of_keys", "only", "prefix", "several", "tail")
+    __slots__ = ("find", "handle", "is_range_of_keys", "of_keys", "only", "prefix", "several", "sparse", "tail")
 
-    def __init__(
-        self, access: Access, bound: Optional[BoundIndex], table: Table[Any, Any], where: Sequence[Followed]
-    ) -> None:  # fmt: skip
+    def __init__(self, access: Access, bound: Optional[BoundIndex], table: Table[Any, Any], find: Find) -> None:
+        """*find* gives the ranges of entries, of the conditions of a query."""
         storage = table._storage
-        self.of_keys = bound is None
-        self.find = finder(storage if bound is None else bound.storage, access, where)
+        self.of_keys, self.find = bound is None, find
         self.handle = table._db if bound is None else bound.handle
         self.prefix = storage.prefix
         self.tail = 0 if bound is None else bound.storage.tail
         self.several = access.facts.several
         self.only = access.rank == 0
-        self.exact = access.exact or access.members is not None
         self.is_range_of_keys = bound is None and not (
             access.exact or (access.members is not None and len(access.equal) + 1 == len(access.facts.parts))
         )
+        self.sparse = self.of_keys and not self.is_range_of_keys  # there may be no record
 
     def keys(self, table: Table[Any, Any], where: Sequence[Followed], most: int) -> Optional[list[bytes]]:
         """The engine's keys of the records that it finds, each once, at most so many; None if it cannot tell."""
         ranges = self.find(where)
-        if ranges is None:
-            return None
-        if self.of_keys:
-            return list({one[0] for one in ranges}) if len(ranges) > 1 else [ranges[0][0]]
+        return None if not ranges else self._within(table, ranges, most)
+
+    def _within(self, table: Table[Any, Any], ranges: Sequence[Range], most: int) -> list[bytes]:
+        """The engine's keys of the records in *ranges*."""
+        if self.sparse:
+            return list({one[0] for one in ranges}) if len(ranges) > 1 else [one[0] for one in ranges]
         if self.only:
             owner = table._get(ranges[0][0], None, self.handle)
             return [] if owner is None else [self.prefix + owner]
         found = self._entries(table, ranges, most)
-        if self.prefix:
+        if self.prefix and not self.of_keys:
             prefix = self.prefix
             found = [prefix + one for one in found]
         return list(set(found)) if self.several else found
@@ -179,6 +210,8 @@ class _Way:
                     if entry >= upper:
                         break
                     found.append(entry[tail:])
+            elif self.of_keys:
+                found += islice(keys_from(cursor, lower, upper), most - len(found))
             elif tail:
                 rows = takewhile(upper.__gt__, cursor.iternext(True, False))
                 found += [entry[tail:] for entry in islice(rows, most - len(found))]
@@ -190,14 +223,36 @@ class _Way:
         return found
 
 
+class EitherWay(Way):
+    """Several ways, each of which finds some of the records. All or none of them are `sparse`."""
+
+    __slots__ = ("_ways",)
+
+    def __init__(self, ways: Sequence[Way]) -> None:
+        self._ways, first = ways, ways[0]
+        self.of_keys = self.sparse = first.sparse
+        self.is_range_of_keys = False
+
+    def keys(self, table: Table[Any, Any], where: Sequence[Followed], most: int) -> Optional[list[bytes]]:
+        found: set[bytes] = set()
+        for way in self._ways:
+            keys = way.keys(table, where, most)
+            if keys is None:
+                return None
+            found.update(keys)
+            if len(keys) >= most:  # more than that may be there
+                return list(found) if len(found) >= most else None
+        return list(found)
+
+
 class Ready:
     """A query of which all is known but the captured values."""
 
     __slots__ = ("_list", "_ways")
 
-    def __init__(self, ways: Sequence[_Way], prepared: Prepared) -> None:
+    def __init__(self, ways: Sequence[Way], prepared: Prepared) -> None:
         self._ways = ways
-        self._list = prepared.listing(sparse=any([way.of_keys for way in ways]))
+        self._list = prepared.listing(sparse=ways[0].sparse)
 
     def all(
         self, selection: Selection[Any, Any], give: Give, limit: Optional[int]
@@ -226,10 +281,7 @@ class Ready:
         """The engine's keys of the records that may fit, in order."""
         table, where = selection._table, selection._query.where
         ways = self._ways
-        if len(ways) == 1:
-            found = self._found(table, where)
-        else:
-            found = self._fewest(table, where)
+        found = self._found(table, where) if len(ways) == 1 else self._fewest(table, where)
         if not found:
             return found
         lower, upper, storage = selection._lower, selection._upper, table._storage
@@ -392,6 +444,9 @@ class Ordered:
     def _rows(self, selection: Selection[Any, Any], give: Give, keys: list[bytes]) -> list[Any]:
         table = selection._table
         return self._list(keys, table._get, table._db, (give,))
+
+
+AnyReady = Union[Ready, Ordered]
 
 
 def _most(table: Table[Any, Any]) -> int:

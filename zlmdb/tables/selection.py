@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Callable, ClassVar, Generic, NamedTuple, NoReturn, Optional, TypeVar, Union, overload
+from typing import TYPE_CHECKING, Any, Callable, ClassVar, Generic, NamedTuple, NoReturn, Optional, TypeVar, overload
 
 from .. import errors
 from ..handlers import let_through
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
     from ..query.following import Followed, Following
     from ..query.translated import Give
-    from .ready import Ordered as ReadyOrder
-    from .ready import Ready
+    from .ready import AnyReady
     from .running import Running
     from .table import Table
 
@@ -193,8 +192,8 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
 
     def _refuse_after_limit(self, method: str) -> NoReturn:
         raise TypeError(
-            f"{method}() after a limit can be meant in two ways: ask for it before limit(), or go on with the rows that "
-            f"come out, in Python"
+            f"{method}() after a limit can be meant in two ways: ask for it before limit(), or go on with the rows "
+            f"that come out, in Python"
         )
 
     def _following(self) -> Following:
@@ -239,12 +238,12 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
         rows = self._running().rows(give) if ready is None else ready.rows(self, give)
         return rows
 
-    def _ready(self, give: Give) -> Optional[Union[Ready, ReadyOrder]]:
+    def _ready(self, give: Give) -> Optional[AnyReady]:
         """What is known of the query from before."""
         query = self._query
         if not query.where and query.order is None:
             return None
-        found: Optional[Union[Ready, ReadyOrder]] = self._table._storage.programs.ready(self, give)
+        found: Optional[AnyReady] = self._table._storage.programs.ready(self, give)
         return found
 
     def _listed(self, give: Give) -> list[Any]:

@@ -51,9 +51,9 @@ def parted(annotation: Any, msgspec: ModuleType) -> Optional[tuple[type[Any], Se
     if sys.version_info < (3, 11) or not hasattr(annotation, "__dataclass_fields__"):
         return None
     found = _readable(annotation, msgspec)
-    if not found or annotation.__setattr__ is not object.__setattr__ or any([_odd(annotation, one) for one in found]):
+    if not found or _own(annotation, "__setattr__") or any([_odd(annotation, one) for one in found]):
         return None
-    if annotation.__new__ is not object.__new__ or any([hasattr(one, "__slots__") for one in annotation.__mro__[:-1]]):
+    if _own(annotation, "__new__") or any([hasattr(one, "__slots__") for one in annotation.__mro__[:-1]]):
         return None
     made = _defined(annotation, list(found.values()), msgspec)
     return None if made is None else (made, tuple(found))
@@ -123,18 +123,20 @@ def _plain(cls: type[Any]) -> bool:
     if config is not None:
         return config.tag is None and not config.array_like and not config.forbid_unknown_fields
     settings: Any = getattr(cls, "__dataclass_params__", None)
-    if settings is None or cls.__getattribute__ is not object.__getattribute__:
+    if settings is None or _own(cls, "__getattribute__"):
         return False
-    return bool(settings.frozen) or cls.__setattr__ is object.__setattr__
+    return bool(settings.frozen) or not _own(cls, "__setattr__")
+
+
+def _own(cls: type[Any], name: str) -> bool:
+    """Whether *cls* or a base other than `object` defines *name*."""
+    return getattr(cls, name) is not getattr(object, name)
 
 
 def _odd(cls: type[Any], name: str) -> bool:
     """Whether looking up the field *name* may do something else than to give what is stored."""
     if name.startswith("_"):
         return True
-    found: Any = None
-    for base in cls.__mro__:
-        if name in vars(base):
-            found = vars(base)[name]
-            break
-    return hasattr(type(found), "__set__") and type(found) is not MemberDescriptorType
+    found: Any = next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
+    kind: Any = type(found)
+    return hasattr(kind, "__set__") and kind is not MemberDescriptorType

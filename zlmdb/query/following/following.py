@@ -9,7 +9,7 @@ from typing import Any, Callable, NamedTuple, Optional
 
 from ...handlers import let_through
 from .arity import takes_key
-from .captured import Cells, Step, cells_again, frozen, plain_cells, read_again
+from .captured import Step, cells_again, frozen, plain_cells, read_again
 from .code import ByCode, understood
 from .fields import static
 from .folding import Changed, Folding
