@@ -168,7 +168,7 @@ class Way:
         """*find* gives the ranges of entries, of the conditions of a query."""
         storage = table._storage
         self.of_keys, self.find = bound is None, find
-        self.handle = table._db if bound is None else bound.handle
+        self.handle: Any = None if bound is None else bound.handle
         self.prefix = storage.prefix
         self.tail = 0 if bound is None else bound.storage.tail
         self.several = access.facts.several
@@ -200,7 +200,7 @@ class Way:
         """The encoded primary keys of the records."""
         tail = self.tail
         found: list[bytes] = []
-        cursor = table._raw.cursor(self.handle)
+        cursor = table._raw.cursor(table._db if self.of_keys else self.handle)
         several = len(ranges) > 1
         for lower, upper in ranges:
             if not seek(cursor, lower, upper):
