@@ -106,8 +106,8 @@ def test_some_fields_are_of_the_same_types_with_the_same_defaults() -> None:
     ("model", "names"),
     [
         (Plain, ("number", "name", "inner", "more")), (Plain, ("double",)), (Judged, ("number",)),
-        (Tagged, ("number",)), (Watched, ("number",)), (Descriptive, ("kept",)), (dict[str, int], ("number",)), (Any, ("number",)),
-        (int, ("real",)),
+        (Tagged, ("number",)), (Watched, ("number",)), (Descriptive, ("kept",)), (dict[str, int], ("number",)),
+        (Any, ("number",)), (int, ("real",)),
     ],
 )  # fmt: skip
 def test_where_it_gains_nothing_or_may_differ_there_is_none(model: Any, names: tuple[str, ...]) -> None:

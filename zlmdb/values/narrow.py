@@ -138,5 +138,4 @@ def _odd(cls: type[Any], name: str) -> bool:
     if name.startswith("_"):
         return True
     found: Any = next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
-    kind: Any = type(found)
-    return hasattr(kind, "__set__") and kind is not MemberDescriptorType
+    return hasattr(found, "__set__") and not isinstance(found, MemberDescriptorType)
