@@ -4,37 +4,50 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from pathlib import Path
 from time import monotonic, perf_counter_ns
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 from . import machine
 from .contenders import contenders
 from .remote import NOT_INSTALLED, Absent, Deadline, Remote, Skipped, predecessor
-from .workloads import Step, Workload
+from .workloads import INSIDE, WORKLOADS, Step, Workload
 from .workloads.base import LARGE, PYPY, WARMED_UP
+from .workloads.inside import row
 
-TOGETHER, TOGETHER_SMALL = 500_000_000, 100_000_000
-"""Nanoseconds that processes which work at the same time have to prepare; up to `WARMED_UP` records the latter."""
-
-ROUNDS = {"tiny": 1, "small": 4 if PYPY else 6, "window": 5, "full": 5}
-"""Of each contender, unless its budget ends before. PyPy warms up for so long that as many would not be small."""
-
-BUDGET = {"tiny": 5.0, "small": 2.5 if PYPY else 6.0, "window": 8.0, "full": 8.0}
-"""Seconds after which a contender repeats no more, times the patience of the workload: one round it has always."""
-
-LIMIT = {"tiny": 30.0, "small": 30.0, "window": 45.0, "full": 600.0}
-"""Seconds for a contender at one size: what takes longer is no figure."""
+TOGETHER = 500_000_000
+"""Nanoseconds that processes which work at the same time have to prepare."""
 
 Result = dict[str, Any]
-"""``steps``: by name the ``count``, and ``wall`` and ``cpu`` in nanoseconds a round; ``absent``: the reason, if any."""
+"""``steps``: by name the ``count``, and ``wall`` and ``cpu``, nanoseconds a round; ``absent``: the reason, if any."""
+
+
+class Bounds(NamedTuple):
+    """How much is measured: a contender repeats until it has the *rounds*, or used up the *budget*."""
+
+    rounds: int = 5
+    limit: float = 600.0
+    """Seconds for a contender at one size: what takes longer is no figure."""
+    budget: float = 8.0
+    """Seconds, times the patience of the workload; one round it has always."""
+
+
+BOUNDS = {
+    "tiny": Bounds(1, 30.0, 5.0),
+    "small": Bounds(4 if PYPY else 5, 30.0, 2.0),
+    "window": Bounds(5, 45.0, 8.0),
+    "full": Bounds(),
+}
+
+
+# -- who takes part ----------------------------------------------------------------------------------------------------
 
 
 def takes_part(label: str, workload: Workload) -> bool:
     """Whether a contender has a row. One that holds bytes has a row for each codec, or for bytes as they are."""
-    if not label.startswith(workload.only):
+    if not workload.wants(label):
         return False
     if workload.name not in getattr(contenders()[label], "WORKLOADS", (workload.name,)):
         return False
@@ -69,178 +82,111 @@ def select(workload: Workload, wanted: Callable[[str], bool] = lambda label: Tru
     ]
 
 
-class Pool:
-    """Processes that are idle between two small comparisons: to start them anew takes longer than to measure."""
+def said(error: Absent, limit: float) -> str:
+    """Why a contender is absent."""
+    return f"not finished in {limit:.0f} seconds" if str(error) == "time limit" else str(error)
 
-    def __init__(self) -> None:
-        self.idle: dict[str, list[Remote]] = {}
-        self.missing: dict[str, str] = {}
-        """Who is not installed, and how it would be: the other comparisons need not ask."""
 
-    def take(self, label: str, count: int) -> list[Remote]:
-        """So many, or as many as there are; who was left last is taken first."""
-        idle = self.idle.get(label, [])
-        return [idle.pop() for _ in range(min(count, len(idle)))]
-
-    def leave(self, label: str, remote: Remote) -> None:
-        self.idle.setdefault(label, []).append(remote)
-
-    def close(self) -> None:
-        for idle in self.idle.values():
-            while idle:
-                idle.pop().close()
+# -- one contender -----------------------------------------------------------------------------------------------------
 
 
 class Contender:
     """One contender at one size of one workload. *spent* are the seconds that all of its rounds took."""
 
-    def __init__(
-        self, label: str, workload: Workload, size: int, place: Path, limit: float, pool: Optional[Pool]
-    ) -> None:
-        self.label, self.workload, self.size, self.limit = label, workload, size, limit
-        self.place, self.pool = place, pool
+    def __init__(self, label: str, workload: Workload, size: int, place: Path, limit: float) -> None:
+        self.label, self.workload, self.size = label, workload, size
+        self.place, self.limit = place, limit
         self.spent = 0.0
         self.rounds = 0
-        self.finished = False
         self.checked = False
-        self.prepared = 0
-        self.elsewhere_on = ""
         self.modules: list[str] = []
+        self.versions: tuple[dict[str, str], str] = ({}, "")
         self.result: Result = {"steps": {}, "skipped": {}, "note": "", "versions": {}}
         self.remote: Optional[Remote] = None
-        self.started: list[Remote] = []
-        """New processes for the steps of a round that want one."""
+        self.finished = False
 
-    def warm_up(self) -> None:
-        """A round that is not told: the first time a whole one, and a tiny one in a process that is new."""
-        if self.rounds == 0:
-            self.round(self.size, told=False)
-        elif self.pool is None or not self.pool.idle.get(self.label):
-            self.round(min(self.size, *self.workload.sizes["tiny"]), told=False)
-
-    def round(self, size: int, told: bool = True) -> None:
-        """All steps once, in a fresh directory. Notes what cannot be done; the contender may become absent.
-
-        All that is read is checked in the first, unless it was at a smaller size of the workload.
-        """
+    def round(self, told: bool = True) -> None:
+        """All steps once, in a fresh directory. What is read is checked in the first. It may become absent."""
         began = monotonic()
         try:
-            self._round(Deadline(max(0.0, self.limit - self.spent)), size, told)
+            self._round(Deadline(max(0.0, self.limit - self.spent)), told)
             self.rounds += told
-            self.checked = self.checked or size == self.size
+            self.checked = True
         except Absent as error:
-            self.give_up(str(error))
-            if self.pool is not None and str(error).startswith(NOT_INSTALLED):
-                self.pool.missing[self.label] = str(error)
+            self.give_up(said(error, self.limit))
         finally:
-            seconds = monotonic() - began
-            self.spent += seconds
-            self.result["seconds"] = seconds
+            self.result["seconds"] = monotonic() - began
+            self.spent += self.result["seconds"]
 
-    def foresee(self, size: int, rows: dict[str, Result]) -> None:
-        """Be absent if it could not do its task at *size*, or what it took there says that it would take too much here.
-
-        That is time beyond the limit, or more memory than there is.
-        """
-        before = rows.get(self.label, {})
+    def foresee(self, size: int, before: Result) -> None:
+        """Be absent if it could not do its task at the smaller *size*, or would need more memory than there is."""
         reason = before.get("absent", "")
-        if not before or reason.startswith(NOT_INSTALLED):
-            return
-        self.checked = not reason
-        expected = 0.0 if reason else self._expected(size, before)
         if reason.startswith(("not finished", "failed", "the process ended")):
-            reason = f"not tried, limit {self.limit:.0f} s: at {size:,} {reason}"
-        elif before.get("rss", 0) * self.size / size > machine.memory():
+            reason = f"not tried: at {size:,} {reason}"
+        elif before.get("rss", 0) * self.size > machine.memory() * size:
             reason = f"not tried, for memory: at {size:,} it had {before['rss'] / 2**30:.1f} GiB"
-        elif expected > self.limit:
-            told = f"a round took {before['seconds']:.1f} s, {expected:.0f} s are expected here"
-            reason = f"not tried, limit {self.limit:.0f} s: at {size:,} {told}"
-        if reason:
-            self.result["absent"] = reason
-            self.finished = True
-
-    def _expected(self, size: int, before: Result) -> float:
-        """Seconds of a round, by the last one at *size*.
-
-        Steps of a fixed number of operations, or of far fewer than there are records, do not grow.
-        """
-        growth = self.size / size
-        rest, steps = before.get("seconds", 0.0), 0.0
-        for step in self.workload.steps:
-            found = before["steps"].get(step.name)
-            if found is not None:
-                last = found["wall"][-step.times(size) :]
-                grows = found["count"] > max(size // 10, self.workload.operations * step.processes)
-                rest -= sum(last) / 1e9
-                steps += float(sum(last)) / len(last) / 1e9 * step.times(self.size) * (growth if grows else 1)
-        return max(rest, 0.0) * growth + steps
+        if reason and not reason.startswith(NOT_INSTALLED):
+            self.give_up(reason)
 
     def give_up(self, reason: str) -> None:
-        if reason == "time limit":
-            reason = f"not finished in {self.limit:.0f} seconds"
         if self.rounds == 0:
-            self.result["absent"] = reason
-            self.result["steps"] = {}  # a round that was not finished is none
+            self.result.update(absent=reason, steps={})  # a round that was not finished is none
         else:
             self.result["note"] = "; ".join(filter(None, [self.result["note"], f"round {self.rounds + 1}: {reason}"]))
         self.finished = True
-        self.stop(keep=False)
+        self.stop()
 
-    def _start(
-        self, pool: Optional[Pool], deadline: Deadline, size: int, fresh: bool = False, processes: int = 1
-    ) -> list[Remote]:
+    def stop(self) -> None:
+        if self.remote is not None:
+            self.remote.close()
+            self.remote = None
+
+    def _start(self, deadline: Deadline, fresh: bool = False, processes: int = 1) -> list[Remote]:
         """Processes with the contender imported and the data made, all at the same time."""
         python = predecessor() if getattr(contenders()[self.label], "PREDECESSOR", False) else None
-        remotes = [] if pool is None else pool.take(self.label, processes)
-        remotes += [Remote(python) for _ in range(processes - len(remotes))]
-        for number, remote in enumerate(remotes):
-            remote.send(
-                do="prepare", contender=self.label, workload=self.workload.name, size=size,
-                path=str(self.place / "db"), fresh=fresh, modules=self.modules if fresh else [],
-                process=number + 1 if processes > 1 and not fresh else 0,
-            )  # fmt: skip
+        remotes = [Remote(python) for _ in range(processes)]
         try:
+            for number, remote in enumerate(remotes):
+                remote.send(
+                    do="prepare", contender=self.label, workload=self.workload.name, size=self.size,
+                    path=str(self.place / "db"), fresh=fresh, modules=self.modules if fresh else [],
+                    process=number + 1 if processes > 1 else 0,
+                )  # fmt: skip
             replies = [remote.receive(deadline.left) for remote in remotes]
         except Absent:
             for remote in remotes:
                 remote.close()
             raise
-        python_there = replies[0]["python"]
-        self.result["versions"] = replies[0]["versions"]
-        self.elsewhere_on = "" if python_there == sys.version else f"runs on {python_there.splitlines()[0]}"
+        there = replies[0]["python"]
+        self.versions = replies[0]["versions"], "" if there == sys.version else f"runs on {there.splitlines()[0]}"
         return remotes
 
-    def _round(self, deadline: Deadline, size: int, told: bool) -> None:
+    def _round(self, deadline: Deadline, told: bool) -> None:
         self.place.mkdir(parents=True, exist_ok=True)
-        if size != self.prepared:
-            self.stop()
         if self.remote is None:
-            self.remote = self._start(self.pool, deadline, size)[0]
-            self.prepared = size
+            (self.remote,) = self._start(deadline)
         remote = self.remote
         opened = remote.call(deadline.left, do="open")
-        self.result["note"] = "; ".join(filter(None, [opened["note"], self.elsewhere_on]))
+        self.result["versions"], runs_on = self.versions
+        self.result["note"] = "; ".join(filter(None, [opened["note"], runs_on]))
         is_open = True
         for step in self.workload.steps:
             elsewhere = step.fresh or step.processes > 1
             if elsewhere and ((step.fresh and not told) or self._cannot_elsewhere(step, opened)):
                 continue
             if is_open is elsewhere:
-                reply = remote.call(
-                    deadline.left, **({"do": "close", "remove": False} if elsewhere else {"do": "open"})
-                )
+                command = {"do": "close", "remove": False} if elsewhere else {"do": "open"}
+                self.modules = remote.call(deadline.left, **command).get("modules", self.modules)
                 is_open = not elsewhere
-                self.modules = reply.get("modules", self.modules)
             times = self._elsewhere(step, deadline) if elsewhere else self._here(remote, step, deadline)
             if times is not None and told:
                 self._note(step, times)
         closed = remote.call(deadline.left, do="close", remove=True)
         if told and not any(step.sized for step in self.workload.steps):
             self.result["bytes"] = closed["bytes"]
-        if self.pool is None:
-            self.result["rss"] = closed["rss"]
+        self.result["rss"] = closed["rss"]
         if self.size > LARGE:
-            self.stop(keep=False)
+            self.stop()
 
     def _cannot_elsewhere(self, step: Step, opened: dict[str, Any]) -> bool:
         if opened["in_memory"]:
@@ -258,132 +204,112 @@ class Contender:
             self.result["skipped"][step.name] = str(error)
             return None
 
-    def _others(self, step: Step, deadline: Deadline) -> list[Remote]:
-        """Other processes for a step. New ones for all `Step.fresh` of a round are started at the same time."""
-        if not step.fresh:
-            return self._start(self.pool, deadline, self.size, processes=step.processes)
-        if not self.started:
-            fresh = sum(step.fresh for step in self.workload.steps)
-            self.started = self._start(None, deadline, self.size, fresh=True, processes=fresh)
-        return [self.started.pop()]
-
     def _elsewhere(self, step: Step, deadline: Deadline) -> Result:
         """The step in other processes, which open the same database."""
         with ExitStack() as stack:
-            others = self._others(step, deadline)
+            others = self._start(deadline, fresh=step.fresh, processes=step.processes)
             for other in others:
                 stack.callback(other.close)
-                if not step.fresh:
-                    other.call(deadline.left, do="open")
-            ahead = TOGETHER_SMALL if self.size <= WARMED_UP else TOGETHER
-            at = perf_counter_ns() + ahead if step.processes > 1 else 0
+            for other in others if not step.fresh else ():
+                other.call(deadline.left, do="open")
+            at = perf_counter_ns() + TOGETHER if step.processes > 1 else 0
             for other in others:
                 other.send(do="step", step=step.name, check=False, at=at)
             replies = [other.receive(deadline.left) for other in others]
             for other in others:
                 other.call(deadline.left, do="close", remove=False)
-            if self.pool is not None and not step.fresh:
-                stack.pop_all()
-                for other in others:
-                    self.pool.leave(self.label, other)
         if len(replies) == 1:
             return replies[0]
         return {
-            "wall": [max(reply["ended"] for reply in replies) - min(reply["began"] for reply in replies)],
-            "cpu": [sum(reply["cpu"][0] for reply in replies)],
+            "wall": max(reply["ended"] for reply in replies) - min(reply["began"] for reply in replies),
+            "cpu": sum(reply["cpu"] for reply in replies),
             "count": sum(reply["count"] for reply in replies),
         }
 
     def _note(self, step: Step, reply: Result) -> None:
         new = {"unit": step.unit, "count": reply["count"], "wall": [], "cpu": []}
         seen = self.result["steps"].setdefault(step.name, new)
-        seen["wall"] += reply["wall"]
-        seen["cpu"] += reply["cpu"]
-        seen["repeat"] = len(reply["wall"])
+        seen["wall"].append(reply["wall"])
+        seen["cpu"].append(reply["cpu"])
         if "batches" in reply:
             seen["batches"] = reply["batches"]
         if "bytes" in reply:
             self.result["bytes"] = reply["bytes"]
 
-    def stop(self, keep: bool = True) -> None:
-        """End the process, or *keep* it for the next comparison."""
-        while self.started:
-            self.started.pop().close()
-        if self.remote is None:
-            return
-        if keep and self.pool is not None:
-            self.pool.leave(self.label, self.remote)
-        else:
-            self.remote.close()
-        self.remote = None
+
+# -- all of them -------------------------------------------------------------------------------------------------------
 
 
-class Comparison:
-    """What *labels* do in one workload at one size.
-
-    After *budget* seconds, times the patience of the workload, a contender repeats no more: its rounds say how often it
-    did. *smaller* is what they did at a smaller size: who was so slow that the limit cannot be held is not tried.
-    """
-
-    def __init__(
-        self,
-        workload: Workload,
-        size: int,
-        labels: Iterable[str],
-        *,
-        limit: float = LIMIT["full"],
-        budget: float = BUDGET["full"],
-        progress: Callable[[str], None] = lambda text: None,
-        pool: Optional[Pool] = None,
-        smaller: Optional[tuple[int, dict[str, Result]]] = None,
-    ) -> None:
-        self.workload, self.size, self.progress = workload, size, progress
-        self.budget = budget * workload.patience
-        self._directory = tempfile.TemporaryDirectory(prefix="zlmdb-bench-")
-        place = Path(self._directory.name)
-        self.taking = [
-            Contender(label, workload, size, place / str(number), limit, pool) for number, label in enumerate(labels)
+def compare(
+    workload: Workload,
+    size: int,
+    labels: Iterable[str],
+    bounds: Bounds = BOUNDS["full"],
+    *,
+    smaller: Optional[tuple[int, dict[str, Result]]] = None,
+    progress: Callable[[str], None] = lambda text: None,
+) -> dict[str, Result]:
+    """What each contender did. Up to `WARMED_UP` records they warm up before; *smaller* is a size and what they did."""
+    with tempfile.TemporaryDirectory(prefix="zlmdb-bench-") as directory:
+        taking = [
+            Contender(label, workload, size, Path(directory, str(number)), bounds.limit)
+            for number, label in enumerate(labels)
         ]
-        for one in self.taking:
-            one.foresee(*(smaller or (0, {})))
-            if pool is not None and one.label in pool.missing:
-                one.give_up(pool.missing[one.label])
-
-    def turn(self, rounds: int) -> None:
-        """Some rounds of each, A B C, A B C; up to `WARMED_UP` records they warm up before."""
         try:
-            for number in range(1 if self.size > WARMED_UP else 0, rounds + 1):
-                for one in active(self.taking, self.budget):
-                    told = "warming up" if number == 0 else f"round {one.rounds + 1}"
-                    self.progress(f"{self.workload.name} {self.size:,}: {told}, {one.label}")
-                    one.warm_up() if number == 0 else one.round(self.size)
+            before_size, before = smaller or (0, {})
+            for one in taking:
+                one.foresee(before_size, before.get(one.label, {}))
+            for number in range(1 if size > WARMED_UP else 0, bounds.rounds + 1):
+                for one in taking:
+                    if not one.finished and (one.rounds == 0 or one.spent < bounds.budget * workload.patience):
+                        progress(f"{workload.name} {size:,}: round {number}, {one.label}")
+                        one.round(told=number > 0)
         finally:
-            for one in self.taking:
+            for one in taking:
                 one.stop()
-
-    @property
-    def rows(self) -> dict[str, Result]:
-        return {one.label: one.result for one in self.taking}
-
-    def close(self) -> None:
-        self._directory.cleanup()
+    return {one.label: one.result for one in taking}
 
 
-def compare(workload: Workload, size: int, labels: Iterable[str], *, rounds: int, **bounds: Any) -> dict[str, Result]:
-    """What each contender did in so many rounds, all in one turn."""
-    comparison = Comparison(workload, size, labels, **bounds)
-    try:
-        comparison.turn(rounds)
-    finally:
-        comparison.close()
-    return comparison.rows
+def compare_inside(
+    name: str, size: int, bounds: Bounds = BOUNDS["full"], progress: Callable[[str], None] = lambda text: None
+) -> dict[str, Result]:
+    """What all labels of a workload did that is measured inside one process: a new one each round, but on PyPy.
+
+    Where memory happens to lie in a process moves a ratio by a tenth, and no further round in it shows that.
+    """
+    rows: dict[str, Result] = {}
+    limit = bounds.limit * len(INSIDE[name].labels)  # they take turns
+    for number in range(1 if PYPY else bounds.rounds):
+        progress(f"{name} {size:,}: round {number + 1}")
+        remote = Remote()
+        try:
+            rounds = bounds.rounds if PYPY else 1
+            add(rows, remote.call(limit, do="inside", workload=name, size=size, rounds=rounds)["rows"])
+        except Absent as error:  # it would be again
+            told = "note" if rows else "absent"
+            row(rows, "zlmdb")[told] = said(error, limit)
+            break
+        finally:
+            remote.close()
+    return rows
 
 
-def active(taking: Iterable[Contender], budget: float) -> Iterator[Contender]:
-    """Those that still repeat: at least once beyond the warm-up, and until their budget is spent."""
-    for one in taking:
-        if not one.finished and (one.rounds == 0 or one.spent < budget):
-            yield one
+def add(rows: dict[str, Result], more: dict[str, Result]) -> None:
+    """Add the rounds of *more*, which has the same steps, to *rows*."""
+    for label, found in more.items():
+        seen = rows.setdefault(label, found)
+        for name, step in found["steps"].items() if seen is not found else ():
+            for clock in ("wall", "cpu"):
+                seen["steps"][name][clock] += step[clock]
+
+
+def measure(name: str, size: int, labels: Optional[Iterable[str]], bounds: Bounds, **more: Any) -> dict[str, Result]:
+    """The rows of any workload; *labels* None for all that can take part."""
+    if name in INSIDE:
+        more.pop("smaller", None)
+        return compare_inside(name, size, bounds, **more)
+    workload = WORKLOADS[name]
+    return compare(workload, size, select(workload) if labels is None else labels, bounds, **more)
 
 
 def interpreter() -> str:

@@ -1,29 +1,25 @@
-"""How ``pytest benchmarks`` measures: all selected contenders of a workload take turns, then each is told as a test.
+"""How ``pytest benchmarks`` measures: a test is one contender at one step of one workload at one size.
 
-A test waits until the session has the rows of its workload, which is last those of all that is small; it hands the
-samples of its contender and step to pytest-benchmark, which shows, saves and compares them. What cannot be measured is
-a skipped test whose reason says why.
+The first test of a workload measures it, with all selected contenders, and saves the rows. Each test hands the samples
+of its own to pytest-benchmark, which shows, saves and compares them. What cannot be measured is a skipped test whose
+reason says why.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
-from benchmarks.compare import select
+from benchmarks.compare import BOUNDS, measure, select
 from benchmarks.report import show
 from benchmarks.results import DEFAULT, Results
-from benchmarks.session import Job, Rows, Session
 from benchmarks.workloads import ALL, INSIDE, WORKLOADS
 
 
 class Case(NamedTuple):
-    """A test: one contender at one step of one workload at one size."""
-
     workload: str
     size: int
     step: str
@@ -38,7 +34,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("comparison")
     group.addoption("--full", action="store_true", help="the published sizes: hours")
     group.addoption("--tiny", action="store_true", help="to see that it runs; the figures mean nothing")
-    group.addoption("--rounds", type=int, default=None, help="repetitions of each contender")
+    group.addoption("--rounds", type=int, default=None, help="turns of each contender")
     group.addoption("--results", type=Path, default=DEFAULT, help="directory of the JSON files")
 
 
@@ -65,50 +61,39 @@ def steps(name: str) -> Iterator[tuple[str, str]]:
         yield from ((step.name, label) for step in WORKLOADS[name].steps for label in select(WORKLOADS[name]))
 
 
-COMPARISONS = pytest.StashKey[Session]()
-
-
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     config.option.benchmark_quiet = True  # our own tables have the ratios beside the times
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """What was selected is what the session measures."""
-    config = session.config
-    wanted: dict[Job, set[str]] = {}
-    for case in (item.callspec.params.get("case") for item in session.items if hasattr(item, "callspec")):
-        if case is not None:
-            wanted.setdefault(Job(case.workload, case.size), set()).add(case.label)
-    jobs = {
-        job: None if job.workload in INSIDE else select(WORKLOADS[job.workload], labels.__contains__)
-        for job, labels in wanted.items()
-    }
-    results, size = Results(config.getoption("--results")), kind(config)
-    command = " ".join(["pytest", *config.invocation_params.args])
-
-    def save(job: Job, rows: Rows) -> None:
-        results.save(*job, rows, command=command, kind=size)
-
-    rounds = config.getoption("--rounds")
-    config.stash[COMPARISONS] = Session(jobs, size, rounds=rounds, save=save, progress=partial(tell, config))
-
-
-def tell(config: pytest.Config, text: str) -> None:
-    """Show it in place of what was shown last, on a terminal: the first test waits for almost everything."""
-    plugins = config.pluginmanager
-    reporter: Any = plugins.get_plugin("terminalreporter")
-    capture: Any = plugins.get_plugin("capturemanager")
-    if reporter.isatty:
-        with capture.global_and_fixture_disabled():
-            reporter.rewrite(text, erase=True)
+MEASURED = pytest.StashKey[dict[str, None]]()
+"""The workloads of this run."""
 
 
 @pytest.fixture(scope="session")
-def comparisons(request: pytest.FixtureRequest) -> Iterator[Session]:
-    found = request.config.stash[COMPARISONS]
-    yield found
-    found.close()
+def rows_of(request: pytest.FixtureRequest) -> Callable[[Case], dict[str, Any]]:
+    """The rows of the workload and size of a case, measured when they are first asked for."""
+    config = request.config
+    results, size_name = Results(config.getoption("--results")), kind(config)
+    rounds, command = config.getoption("--rounds"), " ".join(["pytest", *config.invocation_params.args])
+    bounds = BOUNDS[size_name]._replace(**({} if rounds is None else {"rounds": rounds}))
+    seen: dict[tuple[str, int], dict[str, Any]] = {}
+    measured = config.stash[MEASURED] = {}
+    chosen: dict[tuple[str, int], set[str]] = {}
+    for case in (item.callspec.params.get("case") for item in request.session.items if hasattr(item, "callspec")):
+        if case is not None:
+            chosen.setdefault(case[:2], set()).add(case.label)
+
+    def rows(case: Case) -> dict[str, Any]:
+        name, size = job = case[:2]
+        if job not in seen:
+            labels = select(WORKLOADS[name], chosen[job].__contains__) if name in WORKLOADS else None
+            seen[job] = measure(name, size, labels, bounds, smaller=results.smaller(name, size))
+            results.save(name, size, seen[job], command=command, kind=size_name)
+            measured[name] = None
+        return seen[job]
+
+    return rows
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
@@ -117,7 +102,6 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
     results = Results(config.getoption("--results"))
     console = Console(width=150)
-    session = config.stash.get(COMPARISONS, None)
-    for workload in dict.fromkeys(job.workload for job in session.rows) if session is not None else ():
+    for workload in config.stash.get(MEASURED, {}):
         show(console, results.load(workload))
     terminalreporter.write_line(f"saved in {results.directory}")

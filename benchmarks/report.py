@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from statistics import median
-from typing import Any
+from typing import Any, Optional
 
 from rich.console import Console
 from rich.table import Table
 
-from .results import common_base, per_operation, ratios, same_codec, spread
+from .results import common_base, per_operation, ratio, same_codec
 
 
 def duration(nanoseconds: float) -> str:
     """Three digits and a unit."""
-    for unit, size in (("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)):
+    for unit, size in (("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)):
         if nanoseconds < 1000 * size or unit == "s":
             return (
                 f"{nanoseconds / size:.3g} {unit}" if nanoseconds < 1000 * size else f"{nanoseconds / size:.0f} {unit}"
@@ -64,38 +64,31 @@ def show(console: Console, data: dict[str, Any], only: str = "") -> None:
 
 def step_table(rows: dict[str, Any], step: str) -> Table:
     base = common_base(rows, step)
-    picture = Table(step, "per s", "each", "± spread", "cpu each", f"x {base or '-'}", "x raw, same codec", "rounds")
+    picture = Table(
+        step, "per s", "each", "least to greatest", "cpu each", f"x {base or '-'}", "x raw, same codec", "of"
+    )
     for label, row in rows.items():
         if step not in row["steps"]:
-            reason = row.get("absent") or row["skipped"].get(step)
-            if reason:
+            if row.get("absent") or row["skipped"].get(step):
                 picture.add_row(label, "-", "", "", "", "", "", "see below")
             continue
-        wall = per_operation(row["steps"][step])
-        cpu = per_operation(row["steps"][step], "cpu")
-        own = same_codec(label, rows)
+        wall, cpu = (per_operation(row["steps"][step], clock) for clock in ("wall", "cpu"))
         picture.add_row(
-            label, rate(median(wall)), duration(median(wall)), plus_minus(wall).strip("± "), duration(median(cpu)),
-            "" if base is None else "1" if label == base else ratio(ratios(row, rows[base], step)),
-            ratio(ratios(row, rows[own], step)) if own else "", rounds(row["steps"][step]),
+            label, rate(median(wall)), duration(median(wall)), between(wall), duration(median(cpu)),
+            times(rows, label, base, step), times(rows, label, same_codec(label, rows), step), str(len(wall)),
         )  # fmt: skip
     return picture
 
 
-def rounds(step: dict[str, Any]) -> str:
-    """Of the contender, and how often it did the step in each."""
-    repeat = step.get("repeat", 1)
-    return f"{len(step['wall']) // repeat}" + (f" x {repeat}" if repeat > 1 else "")
+def times(rows: dict[str, Any], label: str, base: Optional[str], step: str) -> str:
+    """How many times the rate of *base*; nothing if there is none."""
+    found = None if base is None else ratio(rows[label], rows[base], step)
+    return "" if found is None else factor(found)
 
 
-def ratio(figures: list[float]) -> str:
-    return f"{median(figures):.2f}{plus_minus(figures)}" if figures else ""
-
-
-def plus_minus(figures: list[float]) -> str:
-    """The spread; nothing where there are too few rounds to tell."""
-    found = spread(figures)
-    return "" if found is None else f" ± {found:.0%}"
+def between(figures: list[float]) -> str:
+    """The least and the greatest, of more than one."""
+    return f"{duration(min(figures))} to {duration(max(figures))}" if len(figures) > 1 else ""
 
 
 def notes(rows: dict[str, Any]) -> list[str]:

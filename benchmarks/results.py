@@ -81,44 +81,24 @@ class Results:
 
 
 def per_operation(step: dict[str, Any], clock: str = "wall") -> list[float]:
-    """Nanoseconds an operation, a round each; of what is repeated within a round, the median.
+    """Nanoseconds an operation, a round each.
 
-    >>> per_operation({"wall": [10, 12, 50, 20, 22, 60], "repeat": 3, "count": 2})
-    [6.0, 11.0]
+    >>> per_operation({"wall": [10, 12, 50], "count": 2})
+    [5.0, 6.0, 25.0]
     """
-    times, repeat = step[clock], step.get("repeat", 1)
-    return [median(times[at : at + repeat]) / step["count"] for at in range(0, len(times), repeat)]
+    return [each / step["count"] for each in step[clock]]
 
 
-FEW = {3: 7.2, 4: 2.9, 5: 1.9, 6: 1.45, 7: 1.2}
-"""By number of rounds: how many times the distance between their extremes the median of a rerun moves, at most.
+def ratio(row: dict[str, Any], base: dict[str, Any], step: str) -> Optional[float]:
+    """How many times the rate of *base*, by the medians; None where either did not do the step.
 
-The tables have some 1,300 ratios, and a rerun is to move none of them further in 19 of 20 cases: one in 26,000, if
-rounds are distributed normally (simulated; eight and more rounds move by less than that distance).
-"""
-
-
-def spread(figures: list[float]) -> Optional[float]:
-    """How far the median of a rerun may be, as a part of it: the distance between the extremes, widened if of `FEW`.
-
-    A twentieth at either end is left out. None for less than three figures, which do not tell.
-
-    >>> spread([9.0, 10.0, 11.0, 10.0, 9.0, 10.0, 10.0, 9.0]), spread([9.0, 10.0, 11.0, 10.0]), spread([9.0, 11.0])
-    (0.2, 0.58, None)
+    >>> fast, slow = ({"steps": {"get": {"wall": walls, "count": 1}}} for walls in ([9, 1, 2], [5, 4, 3]))
+    >>> ratio(fast, slow, "get")
+    2.0
     """
-    if len(figures) < 3:
-        return None
-    ordered = sorted(figures)
-    cut = len(ordered) // 20
-    return (ordered[-1 - cut] - ordered[cut]) / median(ordered) * FEW.get(len(ordered), 1.0)
-
-
-def ratios(row: dict[str, Any], base: dict[str, Any], step: str) -> list[float]:
-    """How many times the rate of *base*, round by round: those beside each other in time are compared."""
     if step not in row["steps"] or step not in base["steps"]:
-        return []
-    ours, theirs = per_operation(row["steps"][step]), per_operation(base["steps"][step])
-    return [their / our for our, their in zip(ours, theirs)]
+        return None
+    return median(per_operation(base["steps"][step])) / median(per_operation(row["steps"][step]))
 
 
 def same_codec(label: str, rows: dict[str, Any]) -> Optional[str]:

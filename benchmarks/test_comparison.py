@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.results import common_base, per_operation, ratios, same_codec, spread
-from benchmarks.session import Job
+from benchmarks.results import common_base, per_operation, ratio, same_codec
 
 
 class Replay:
@@ -32,8 +31,8 @@ REPLAY = Replay()
 
 
 @pytest.mark.benchmark(timer=REPLAY)
-def test_comparison(case: Any, comparisons: Any, benchmark: Any) -> None:
-    rows = comparisons.of(Job(case.workload, case.size))
+def test_comparison(case: Any, rows_of: Any, benchmark: Any) -> None:
+    rows = rows_of(case)
     row = rows.get(case.label)
     if row is None:
         pytest.skip(f"{case.label} is no contender in {case.workload}")
@@ -47,11 +46,11 @@ def test_comparison(case: Any, comparisons: Any, benchmark: Any) -> None:
     benchmark.group = f"{case.workload} {case.size:,}: {case.step}"
     cpu = per_operation(step, "cpu")
     benchmark.extra_info.update(
-        unit=step["unit"], operations=step["count"], cpu_seconds=[each / 1e9 for each in cpu], spread=spread(samples),
+        unit=step["unit"], operations=step["count"], cpu_seconds=[each / 1e9 for each in cpu],
         bytes_on_disk=row.get("bytes"), note=row["note"],
     )  # fmt: skip
     for base in dict.fromkeys((common_base(rows, case.step), same_codec(case.label, rows))):
         if base is not None:
-            benchmark.extra_info[f"x {base}"] = ratios(row, rows[base], case.step)
+            benchmark.extra_info[f"x {base}"] = ratio(row, rows[base], case.step)
     REPLAY.load(samples)
     benchmark.pedantic(bool, rounds=len(samples), iterations=1)

@@ -18,6 +18,7 @@ import traceback
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from statistics import median
 from typing import Any, Optional
 
 HERE = Path(__file__).resolve().parent
@@ -94,7 +95,7 @@ class Worker:
         return {"note": self.store.note, "processes": self.store.processes, "in_memory": self.store.in_memory}
 
     def step(self, step: str, check: bool, at: int = 0) -> dict[str, Any]:
-        """Run a step, as often as it says. *at*: when to begin, on the clock that processes share."""
+        """Run a step, as often as it says: the median counts. *at*: when to begin, on the clock of all processes."""
         from benchmarks.clock import Clock
         from benchmarks.workloads.base import PYPY, collects
 
@@ -112,7 +113,10 @@ class Worker:
             cpus.append(clock.cpu)
         if check:
             outcome.check()
-        found = {"wall": walls, "cpu": cpus, "count": outcome.count, "began": clock.began, "ended": clock.ended}
+        found = {
+            "wall": round(median(walls)), "cpu": round(median(cpus)), "count": outcome.count,
+            "began": clock.began, "ended": clock.ended,
+        }  # fmt: skip
         if outcome.batches:
             found["batches"] = outcome.batches
         if chosen.sized and not self.store.in_memory:  # closed, since some write their files only then

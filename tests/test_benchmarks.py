@@ -6,15 +6,15 @@ Every contender that is installed takes part; ``tox -e bench`` installs all of t
 from __future__ import annotations
 
 import importlib.util
-import random
 import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
-from statistics import median
-from time import perf_counter_ns
+from time import perf_counter_ns, sleep
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
@@ -22,10 +22,12 @@ from uuid import UUID
 import pytest
 
 from benchmarks import flatc, remote
+from benchmarks.askers import askers
 from benchmarks.clock import Clock
-from benchmarks.compare import Contender, Pool, compare, select, takes_part
-from benchmarks.contenders import base, contenders
+from benchmarks.compare import BOUNDS, Bounds, Contender, add, compare, compare_inside, measure, select, takes_part
+from benchmarks.contenders import base, contenders, zlmdb27_calls
 from benchmarks.records import (
+    ACCOUNTS,
     BLOBS_16,
     DOCUMENTS,
     ITEMS,
@@ -35,18 +37,18 @@ from benchmarks.records import (
     Order,
     Shape,
     User,
+    Wrong,
     documents,
     goods,
     persons,
     users,
 )
-from benchmarks.report import duration, factor, notes, rate, step_table
-from benchmarks.reruns import moves, pairs
-from benchmarks.results import Results, common_base, ratios, same_codec, spread
-from benchmarks.session import Job, Session, add, plan
+from benchmarks.report import between, duration, factor, notes, rate, step_table
+from benchmarks.results import Results, common_base, ratio, same_codec
 from benchmarks.worker import Worker
-from benchmarks.workloads import ALL, INSIDE, WORKLOADS
-from benchmarks.workloads.base import BRIEF, LARGE, PYPY, WARMED_UP
+from benchmarks.workloads import ALL, INSIDE, WORKLOADS, caching, inside, questions, queueing, transactions
+from benchmarks.workloads.base import BRIEF, LARGE
+from benchmarks.workloads.transactions import account
 from zlmdb import FlatBuffers
 from zlmdb.values import fbs, serializer
 
@@ -59,6 +61,7 @@ RECORDS: dict[str, tuple[Shape, list[Any]]] = {
     "users": (USERS, list(users(COUNT))),
     "documents": (DOCUMENTS, list(documents(COUNT))),
     "blobs": (BLOBS_16, BLOBS),
+    "accounts": (ACCOUNTS, [(key, account(key, 0)) for key in range(1, COUNT + 1)]),
 }
 
 
@@ -176,24 +179,55 @@ def test_the_tables_beside_are_there_when_it_is_opened_again(label: str, tmp_pat
         store.close()
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "store", [(label, "accounts") for label in transactions.BESIDE], indirect=True, ids=lambda pair: pair[0]
+)
+def test_every_contender_has_small_transactions_by_threads_in_flight_and_by_tasks(store: base.Store) -> None:
+    data = transactions.Data(COUNT, COUNT)
+    steps = [step for name in ("transactions", "transactions_durable") for step in WORKLOADS[name].steps]
+    for step in {step.name: step for step in steps}.values():
+        if step.run in (transactions.in_flight, transactions.tasks) and isinstance(store, zlmdb27_calls.Way):
+            with pytest.raises(base.Cannot, match='see "zlmdb"'):
+                step.run(store, data, Clock())
+        else:
+            outcome = step.run(store, data, Clock())
+            assert outcome.count == COUNT
+            outcome.check()
+
+
+def test_a_small_transaction_that_is_lost_is_no_figure(tmp_path: Path) -> None:
+    class Forgets(contenders()["dict + lock"].VARIANTS["dict + lock"]):  # type: ignore[misc]
+        def put(self, key: Any, record: Any) -> None:
+            if key != data.keys[0]:
+                super().put(key, record)
+
+    store, data = Forgets(tmp_path, ACCOUNTS, "none"), transactions.Data(COUNT, COUNT)
+    for step in WORKLOADS["transactions_durable"].steps[1:]:
+        transactions.prefill(store, data, Clock())
+        data.written = [True] * COUNT
+        with pytest.raises(Wrong):
+            step.run(store, data, Clock()).check()
+
+
 @pytest.mark.once
 def test_a_comparison_has_times_and_what_was_stored_for_each_step() -> None:
     workload = WORKLOADS["zippondb"]
-    rows = compare(workload, 60, ["zlmdb", "raw lmdb + pickle", "dict + lock"], rounds=2)
+    rows = compare(workload, 60, ["zlmdb", "raw lmdb + pickle", "dict + lock"], Bounds(2))
     assert list(rows) == ["zlmdb", "raw lmdb + pickle", "dict + lock"]
     for label, row in rows.items():
         assert "absent" not in row, (label, row)
         assert list(row["steps"]) == [step.name for step in workload.steps]
         for step in workload.steps:
-            assert len(row["steps"][step.name]["wall"]) == len(row["steps"][step.name]["cpu"]) == 2 * step.repeat
+            assert len(row["steps"][step.name]["wall"]) == len(row["steps"][step.name]["cpu"]) == 2
     assert rows["zlmdb"]["bytes"] > 0
     assert common_base(rows, "populate") == "raw lmdb + pickle"
-    assert len(ratios(rows["zlmdb"], rows["raw lmdb + pickle"], "populate")) == 2
+    assert ratio(rows["zlmdb"], rows["raw lmdb + pickle"], "populate") is not None
     assert step_table(rows, "populate").row_count == 3
 
 
 def test_steps_in_other_processes_find_the_records(tmp_path: Path) -> None:
-    rows = compare(WORKLOADS["zds"], 50, ["zlmdb Json", "dict + lock"], rounds=1)
+    rows = compare(WORKLOADS["zds"], 50, ["zlmdb Json", "dict + lock"], Bounds(1))
     assert rows["zlmdb Json"]["steps"]["random, new process"]["count"] == 50
     assert rows["dict + lock"]["skipped"]["random, new process"] == "in memory: another process has none of it"
 
@@ -256,7 +290,7 @@ def pretend(monkeypatch: pytest.MonkeyPatch) -> Any:
                 pass
 
         monkeypatch.setattr("benchmarks.compare.Remote", Pretended)
-        return compare(WORKLOADS["growth"], 10, ["zlmdb"], rounds=1, limit=7)["zlmdb"]
+        return compare(WORKLOADS["growth"], 10, ["zlmdb"], Bounds(1, 7))["zlmdb"]
 
     return run
 
@@ -267,38 +301,14 @@ def test_what_is_not_installed_is_told_so(pretend: Any) -> None:
     assert notes({"zlmdb": row}) == ["zlmdb: does not take part: not installed (No module named 'x'): pip install x"]
 
 
-def test_who_is_not_installed_is_not_asked_by_the_next_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
-
-    class Missing:
-        def __init__(self, python: Any = None) -> None:
-            asked.append(python)
-
-        def send(self, **command: Any) -> None:
-            pass
-
-        def receive(self, limit: float) -> dict[str, Any]:
-            raise remote.Absent("not installed (No module named 'x'): pip install x")
-
-        close = send
-
-    monkeypatch.setattr("benchmarks.compare.Remote", Missing)
-    pool = Pool()
-    rows = [compare(WORKLOADS[name], 10, ["diskcache"], rounds=1, pool=pool) for name in ("growth", "zds")]
-    assert len(asked) == 1
-    assert [row["diskcache"]["absent"] for row in rows] == ["not installed (No module named 'x'): pip install x"] * 2
-
-
 def test_what_takes_too_long_is_told_so(pretend: Any) -> None:
     row = pretend(PREPARED, {"note": "", "processes": True, "in_memory": False}, remote.Absent("time limit"))
     assert row["absent"] == "not finished in 7 seconds"
 
 
-def test_what_was_too_slow_at_a_smaller_size_is_not_tried() -> None:
-    row = after({"steps": {}, "seconds": 9.0})
-    assert row["absent"] == "not tried, limit 10 s: at 10,000 a round took 9.0 s, 900 s are expected here"
+def test_what_did_not_finish_at_a_smaller_size_is_not_tried() -> None:
     row = after({"steps": {}, "absent": "not finished in 10 seconds"})
-    assert row["absent"] == "not tried, limit 10 s: at 10,000 not finished in 10 seconds"
+    assert row["absent"] == "not tried: at 10,000 not finished in 10 seconds"
 
 
 def test_what_would_not_fit_the_memory_is_not_tried() -> None:
@@ -308,34 +318,6 @@ def test_what_would_not_fit_the_memory_is_not_tried() -> None:
 
 def test_what_cannot_be_done_is_not_tried_again_at_a_larger_size() -> None:
     assert after({"steps": {}, "absent": "JSON has no bytes"})["absent"] == "JSON has no bytes"
-
-
-def test_only_what_grows_is_expected_to_take_longer() -> None:
-    workload = WORKLOADS["growth"]
-    steps = {
-        "insert in order": {"wall": [9e9, 1e9], "count": 10_000},
-        "get": {"wall": [1e9] * 10, "count": 1_000},  # five times a round, and always 1,000
-        "scan": {"wall": [1e8] * 10, "count": 10_000},
-    }
-    before = {"steps": steps, "seconds": 1 + 5 + 0.5 + 0.25}
-    steps["get"]["count"] = 999
-    contender = Contender("zlmdb", workload, 100_000, Path("unused"), 20, None)
-    assert contender._expected(10_000, before) == pytest.approx(10 + 5 + 5 + 2.5)
-    larger = Contender("zlmdb", workload, 1_000_000, Path("unused"), 20, None)
-    assert larger._expected(10_000, before) == pytest.approx(100 + 5 + 10 + 25)  # each once but the quick one
-    contender.foresee(10_000, {"zlmdb": before})
-    assert contender.finished
-
-
-def test_a_step_of_a_fixed_number_of_operations_is_not_expected_to_take_longer() -> None:
-    workload = WORKLOADS["go_persist"]
-    steps = {
-        "prefill": {"wall": [1e9], "count": 100_000},
-        "80/20, 1 thread": {"wall": [4e9], "count": 20_000},
-        "80/20, 2 processes": {"wall": [5e9], "count": 40_000},
-    }
-    contender = Contender("zlmdb", workload, 5_000_000, Path("unused"), 600, None)
-    assert contender._expected(100_000, {"steps": steps, "seconds": 10.0}) == pytest.approx(50 + 4 + 5)
 
 
 def test_a_step_is_repeated_while_the_records_are_few() -> None:
@@ -348,7 +330,7 @@ def test_a_step_is_repeated_while_the_records_are_few() -> None:
 def after(before: dict[str, Any]) -> dict[str, Any]:
     """What a comparison says of a contender that did so at 10,000 records."""
     smaller = (10_000, {"zlmdb": before})
-    return compare(WORKLOADS["growth"], 1_000_000, ["zlmdb"], rounds=1, limit=10, smaller=smaller)["zlmdb"]
+    return compare(WORKLOADS["growth"], 1_000_000, ["zlmdb"], Bounds(1, 10), smaller=smaller)["zlmdb"]
 
 
 def test_a_step_that_cannot_be_done_leaves_the_others(pretend: Any) -> None:
@@ -381,15 +363,15 @@ def test_a_worker_that_is_silent_is_ended(tmp_path: Path) -> None:
 def test_without_the_predecessor_the_commands_that_install_it_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ZLMDB_INTEROP_PYTHON", raising=False)
     monkeypatch.setattr(remote, "PREDECESSOR", Path("nowhere"))
-    contender = Contender("zlmdb 26 Cbor", WORKLOADS["zds"], 10, Path("unused"), 5, None)
+    contender = Contender("zlmdb 26 Cbor", WORKLOADS["zds"], 10, Path("unused"), 5)
     with pytest.raises(remote.Absent, match=r"not installed: .* pip install zlmdb==26\.10\.1|not installed"):
-        contender._start(None, remote.Deadline(5), 10)
+        contender._start(remote.Deadline(5))
 
 
 def test_an_uninstalled_contender_is_absent_in_a_real_worker(tmp_path: Path) -> None:
     missing = [name for name in ("plyvel", "rocksdict", "objectbox") if importlib.util.find_spec(name) is None]
     chosen = {"plyvel": "LevelDB + pickle", "rocksdict": "RocksDB + pickle", "objectbox": "ObjectBox"}
-    rows = compare(WORKLOADS["zippondb"], 60, list(chosen.values()), rounds=1)
+    rows = compare(WORKLOADS["zippondb"], 60, list(chosen.values()), Bounds(1))
     absent = {label for label, row in rows.items() if "not installed" in row.get("absent", "")}
     assert absent == {chosen[name] for name in missing}
 
@@ -397,8 +379,7 @@ def test_an_uninstalled_contender_is_absent_in_a_real_worker(tmp_path: Path) -> 
 @pytest.mark.once
 @pytest.mark.parametrize("name", list(INSIDE))
 def test_what_is_measured_inside_one_process_has_every_label(name: str) -> None:
-    job = Job(name, INSIDE[name].sizes["tiny"][0])
-    rows = Session({job: None}, "tiny", rounds=2, save=lambda job, rows: None).of(job)
+    rows = measure(name, INSIDE[name].sizes["tiny"][0], None, BOUNDS["tiny"]._replace(rounds=2))
     assert {len(step["wall"]) for row in rows.values() for step in row["steps"].values()} == {2}
     assert set(rows) <= set(INSIDE[name].labels)
     steps = {step for row in rows.values() for step in row["steps"]}
@@ -406,47 +387,91 @@ def test_what_is_measured_inside_one_process_has_every_label(name: str) -> None:
     assert steps | skipped == {question.name for question in INSIDE[name].questions}
 
 
+@pytest.mark.once
+@pytest.mark.parametrize("method", caching.METHODS, ids=lambda method: method.name)
+def test_each_method_leaves_the_same_in_both_caches(method: caching.Method, tmp_path: Path) -> None:
+    pytest.importorskip("diskcache")
+    import zlmdb
+
+    def entries(cache: Any) -> dict[str, Any]:
+        return {key: value for key in cache.iterkeys() if (value := cache.get(key)) is not None}
+
+    keys, left = ["key 1", "key 2", "key 3"], []
+    with ExitStack() as stack:
+        theirs = caching.disk_cache(tmp_path, stack)["diskcache"]
+        for cache in (theirs, stack.enter_context(zlmdb.Cache(tmp_path / "ours"))):
+            caching.filled(cache, keys)
+            method.before(cache, keys)
+            before = entries(cache)
+            method.use(cache, keys)
+            left.append((before, entries(cache)))
+    assert left[0] == left[1]
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("method", queueing.METHODS, ids=lambda method: method.name)
+def test_each_method_leaves_the_same_jobs_in_deque_and_queue(method: queueing.Method, tmp_path: Path) -> None:
+    pytest.importorskip("diskcache")
+    left = []
+
+    def keep(done: Any) -> Any:
+        """The method, and then what is there."""
+        return lambda where, jobs: (done(where, jobs), left.append(jobs_of(where)))
+
+    def jobs_of(where: Any) -> list[str]:
+        if hasattr(where, "popleft"):
+            return list(where)
+        with where.read() as t:
+            assert len(t.jobs) == t.jobs.ready.count()
+            return [job.body for job in t.jobs.ready.values()]
+
+    kept = replace(method, deque=keep(method.deque), queue=keep(method.queue))
+    with queueing.queues(tmp_path, 4, kept, caching.disk_cache) as timed:
+        for run in timed.values():
+            run.before()
+            assert run() == 4
+    theirs, ours = left
+    assert ours == (theirs[::-1] if "appendleft" in method.name else theirs)
+    assert (ours == []) == any(word in method.name for word in ("take", "popleft", "clear"))
+
+
+def test_another_answer_than_that_of_the_others_is_a_failure(tmp_path: Path) -> None:
+    class Ours(askers()["zlmdb"].Zlmdb):  # type: ignore[misc]
+        def equal(self, age: int) -> list[Any]:
+            return list(super().equal(age)[1:])
+
+    ours = [askers()["sqlite3"].Sqlite(tmp_path, 2000), Ours(tmp_path, 2000)]
+    by_name = {asked.method: asked for asked in questions.BY_INDEX}
+    try:
+        with questions.ask(tmp_path, 2000, by_name["within"], dict(zip("ab", ours))) as timed:
+            assert [run() for run in timed.values()] == [200, 200]
+        with pytest.raises(AssertionError, match="b answers otherwise to: where"):
+            questions.ask(tmp_path, 2000, by_name["equal"], dict(zip("ab", ours))).__enter__()
+    finally:
+        for one in ours:
+            one.close()
+
+
+def test_a_question_is_asked_less_often_the_more_rows_it_gives() -> None:
+    asked = {one.method: one for one in (*questions.BY_INDEX, *questions.SCANS)}
+    slow = SimpleNamespace(slow={"ordered"})
+    figures = [("one", 10**6), ("within", 10**5), ("within", 10**6), ("names", 10**6), ("ordered", 10**6)]
+    assert [asked[method].times(slow, size) for method, size in figures] == [200, 50, 5, 1, 1]
+
+
+def test_what_is_done_before_is_outside_the_clock() -> None:
+    timed: Any = {"a": inside.Prepared(lambda: 1, lambda: sleep(0.02))}
+    rows: dict[str, Any] = {}
+    INSIDE["layer"]._interleave(INSIDE["layer"].questions[0], timed, 2, rows, 10)
+    (step,) = rows["a"]["steps"].values()
+    assert max(step["wall"]) < 20_000_000
+
+
 def test_who_is_wanted_is_selected_with_the_raw_ones() -> None:
     every = select(WORKLOADS["zds"])
     chosen = select(WORKLOADS["zds"], lambda label: label == "peewee")
     assert chosen == [label for label in every if label == "peewee" or label.startswith("raw lmdb")]
     assert 1 < len(chosen) < len(every)
-
-
-@pytest.mark.parametrize("rounds", [1, 2, 5])
-def test_small_workloads_take_turns_round_by_round(rounds: int) -> None:
-    large, small = Job("growth", WARMED_UP + 1), [Job("zds", WARMED_UP), Job("layer", 10 * WARMED_UP)]
-    parts = plan([large, *small], rounds)
-    assert [part.job for part in parts] == [*small * rounds, large]
-    assert [part.rounds for part in parts] == [1, 1] * rounds + [rounds]
-    assert [part.number for part in parts] == [number for number in range(rounds) for _ in small] + [0]
-
-
-def test_each_round_of_a_small_workload_is_by_new_processes() -> None:
-    job, ends = Job("growth", 50), []
-    session = Session({job: ["dict + lock"]}, "tiny", rounds=2, save=lambda job, rows: None)
-    while session.parts:
-        session.advance()
-        ends.append(session.pool.idle["dict + lock"][0].process.pid)
-    session.close()
-    assert (ends[0] == ends[1]) is PYPY
-    steps = session.rows[job]["dict + lock"]["steps"].values()
-    assert {len(step["wall"]) // step["repeat"] for step in steps} == {2}
-
-
-@pytest.mark.once
-def test_processes_that_work_beside_each_other_are_kept_for_the_next_comparison() -> None:
-    pool, label = Pool(), "raw lmdb + pickle"
-    try:
-        kept = []
-        for _ in range(2):
-            row = compare(WORKLOADS["go_persist"], 50, [label], rounds=1, pool=pool)[label]
-            assert len(row["steps"]["80/20, 2 processes"]["wall"]) == 1
-            kept.append({one.process.pid for one in pool.idle[label]})
-        assert kept[0] == kept[1]
-        assert len(kept[0]) == 3  # that of the contender, and the two
-    finally:
-        pool.close()
 
 
 def test_what_fails_inside_a_process_is_absent_and_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -457,26 +482,10 @@ def test_what_fails_inside_a_process_is_absent_and_not_tried_again(monkeypatch: 
         def close(self) -> None:
             pass
 
-    monkeypatch.setattr("benchmarks.session.Remote", Failing)
-    saved: list[Job] = []
-    job = Job("layer", 200)
-    session = Session({job: None}, "tiny", rounds=3, limit=2, save=lambda job, rows: saved.append(job))
+    monkeypatch.setattr("benchmarks.compare.Remote", Failing)
     limit = 2 * len(INSIDE["layer"].labels)
-    assert session.of(job)["zlmdb"]["absent"] == f"not finished in {limit} seconds"
-    assert saved == [job]
-    assert session.parts == []
-
-
-@pytest.mark.once
-def test_when_time_is_over_only_what_is_begun_is_finished() -> None:
-    jobs: dict[Job, Any] = {Job("layer", 200): None, Job("zds", 50): [], Job("growth", 50): []}
-    saved: list[Job] = []
-    session = Session(jobs, "tiny", rounds=2, save=lambda job, rows: saved.append(job))
-    session.advance()
-    session.only_begun()
-    while session.parts:
-        session.advance()
-    assert saved == [Job("layer", 200)]
+    (row,) = compare_inside("layer", 200, Bounds(3, 2)).values()
+    assert row["absent"] == f"not finished in {limit} seconds"
 
 
 def test_brief_steps_share_one_collection_on_pypy(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -562,49 +571,13 @@ def test_every_ratio_has_its_base() -> None:
 
 
 def test_figures_are_told_in_three_digits() -> None:
-    assert [duration(ns) for ns in (1.234, 12_345, 2.5e6, 7.2e10)] == ["1.23 ns", "12.3 us", "2.5 ms", "72 s"]
+    assert [duration(ns) for ns in (1.234, 12_345, 2.5e6, 7.2e10)] == ["1.23 ns", "12.3 µs", "2.5 ms", "72 s"]
     assert [rate(ns) for ns in (1e9, 1e6, 250, 0.25, 1e-4)] == ["1", "1k", "4M", "4G", "10,000G"]
     assert [factor(ratio) for ratio in (1e-5, 0.025, 1.64, 99.4, 99.6, 12345)] == [
         "<0.001", "0.025", "1.6", "99", "100", "12,345",
     ]  # fmt: skip
-    assert spread([1.0, 1.0, 1.0, 1.0]) == 0
-    assert spread([1.0, 2.0]) is None
-    assert spread([1.0, 2.0, 3.0]) == 7.2
-    assert spread([1.0, *[2.0] * 6, 3.0]) == 1
-    assert spread([0.0, *[2.0] * 18, 9.0]) == 0  # of 20 figures one at either end does not count
-
-
-@pytest.mark.once
-@pytest.mark.parametrize("rounds", range(3, 9))
-def test_a_rerun_is_within_the_spread_of_either_run_and_would_not_be_within_a_third_of_it(rounds: int) -> None:
-    chance = random.Random(rounds)
-    beyond, beyond_a_third, trials = 0, 0, 60_000
-    for _ in range(trials):
-        first, second = ([chance.gauss(1000.0, 1.0) for _ in range(rounds)] for _ in range(2))
-        moved, told = abs(median(first) - median(second)) / 1000, max(spread(first) or 0, spread(second) or 0)
-        beyond += moved > told
-        beyond_a_third += moved > told / 3
-    assert beyond <= 8  # 2.3 are expected: one in 26,000; the rest is the simulation's own spread
-    assert beyond_a_third > 8
-
-
-def test_ratios_that_move_by_more_than_their_spread_are_told() -> None:
-    def run_of(*ours: int) -> dict[str, Any]:
-        rows = {
-            "raw lmdb": {"steps": {"get": {"wall": [100, 100, 100], "count": 1}}},
-            "zlmdb": {"steps": {"get": {"wall": list(ours), "count": 1}}},
-        }
-        return {"workload": "layer", "sizes": {"10": {"rows": rows}}}
-
-    (steady,) = moves(run_of(180, 200, 220), run_of(200, 210, 220))
-    assert steady.where == "layer 10, get: zlmdb"
-    assert not steady.far
-    (moved,) = moves(run_of(199, 200, 201), run_of(219, 220, 221))
-    assert moved.far
-    assert (moved.before, round(moved.after, 3)) == (0.5, 0.455)
-    assert not moved.reversed
-    assert [one.reversed for one in pairs(run_of(199, 200, 201), run_of(50, 51, 52))] == [True]
-    assert [one.reversed for one in pairs(run_of(199, 200, 201), run_of(50, 100, 150))] == [False]
+    assert between([2.0, 1.0, 4e3]) == "1 ns to 4 µs"
+    assert between([1.0]) == "", "one round has no spread"
 
 
 def test_each_workload_has_all_its_sizes() -> None:
@@ -642,19 +615,15 @@ def test_the_published_forms_are_made_of_saved_results(
     from benchmarks import published
 
     results = Results(tmp_path)
-    for workload in published.FORMS:
-        steps = {step.name: {"unit": step.unit, "count": 10, "wall": [1000], "cpu": [1]}
-                 for step in WORKLOADS[workload].steps}  # fmt: skip
-        if "fill" in steps:
-            steps["fill"]["batches"] = [500, 500]
-        row = {"steps": steps, "skipped": {}, "note": "", "bytes": 1 << 20}
-        results.save(workload, 10, {"zlmdb": row, "peewee": {"steps": {}, "absent": "no"}}, command="a command")
+    step = {"unit": "record", "count": 10, "wall": [1000, 3000], "cpu": [1, 1], "batches": [500, 500]}
+    row = {"steps": {"fill": step}, "skipped": {}, "note": "", "bytes": 1_000_000}
+    results.save("fill_read", 10, {"zlmdb": row, "peewee": {"steps": {}, "absent": "no"}}, command="a command")
     monkeypatch.setattr("sys.argv", ["published", "--results", str(tmp_path)])
     published.main()
     told = capsys.readouterr().out
     assert "10,000,000 10,000,000" in told  # rows/s of two transactions of 5 rows in 500 ns
-    assert "1.00 MiB on disk" in told
-    assert set(published.FORMS) == set(WORKLOADS) - {"growth"}
+    assert "zlmdb, 10, 1.00 MB" in told
+    assert all(any(name.startswith(one) for name in WORKLOADS) for one in published.PUBLISHED)
 
 
 def test_the_schema_for_flatc_is_that_of_the_user() -> None:

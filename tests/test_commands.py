@@ -25,6 +25,7 @@ from operated import Store, child, content, data_file, flip, make
 import zlmdb
 from zlmdb.cli import main, output
 from zlmdb.operations.progress import silent
+from zlmdb.schema import indexbuilding
 from zlmdb.store.definitions import key_of
 
 PAGE = Path(__file__).parent.parent / "docs" / "cli.rst"
@@ -398,6 +399,25 @@ def test_upgrade_applies_the_steps_of_a_schema(tmp_path: Path, monkeypatch: pyte
     assert "version 1" in ok("upgrade", tmp_path / "db", "shop_steps:Store")
     assert ok("get", tmp_path / "db", "logins", "n") == "1\n"
     assert answer("info", tmp_path / "db")["schema_version"] == 1
+
+
+def test_build_indexes_builds_those_of_a_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(indexbuilding, "BATCH", 1)
+    (tmp_path / "shop_indexes.py").write_text(
+        "import zlmdb\n"
+        "class Logins(zlmdb.Table[str, int]):\n"
+        "    by_number = zlmdb.Index[int](lambda number: number, version=1)\n"
+        "class Store(zlmdb.Schema):\n"
+        "    logins: Logins\n"
+    )
+    make(tmp_path / "db", 3)
+    assert run("build-indexes", tmp_path / "db", "shop_indexes").exit_code == 2
+    assert run("build-indexes", tmp_path / "missing", "shop_indexes:Store").exit_code == 1
+    assert not (tmp_path / "missing").exists()
+    assert "built: logins.by_number" in ok("build-indexes", tmp_path / "db", "shop_indexes:Store")
+    assert answer("build-indexes", tmp_path / "db", "shop_indexes:Store") == {"built": []}
+    assert answer("check", tmp_path / "db")["ok"]
 
 
 # -- errors ---------------------------------------------------------------------------------------------------------

@@ -143,6 +143,22 @@ def test_closing_the_database_ends_the_waits(db: Any) -> None:
     assert len(ended) == 1
 
 
+def test_who_looks_while_the_database_closes_does_not_open_it_anew(db: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[str] = []
+
+    def look(bell: doorbell.Doorbell) -> None:
+        with pytest.raises(zlmdb.DatabaseClosed):
+            list(db.changes(Users))
+        looked.append("closed")
+
+    changes = db.changes(Users)
+    assert changes.take() == []
+    put(db, 1)
+    monkeypatch.setattr(doorbell.Doorbell, "ring", look)
+    db.close()
+    assert set(looked) == {"closed"}
+
+
 def waiting(path: Any) -> list[str]:
     directory = os.path.join(path, "data.mdb-waiting")
     return os.listdir(directory) if os.path.isdir(directory) else []

@@ -452,6 +452,32 @@ def test_keys_and_values_have_first_count_truth_and_no_length(db: Any) -> None:
                 len(reads)
 
 
+def test_tables_indexes_and_views_have_the_methods_of_a_selection(db: Any) -> None:
+    with db.write() as t:
+        people = t.people
+        first, last = next(iter(people.items())), list(people.items())[-1]
+        for view, at in ((people.keys(), 0), (people.values(), 1)):
+            assert (view.first(), view.last(), view.count(), bool(view)) == (first[at], last[at], 5, True)
+        assert (people.items().first(), people.items().last()) == (first, last)
+        assert people.keys() & {("rome", "ann"), ("no", "one")} == {("rome", "ann")}
+        with pytest.raises(TypeError, match=r"write \.first\(\)"):
+            people.values()[0]
+        for index in (people.by_name, people.only_place):
+            chosen = index.select()
+            assert (list(index.keys()), index.values().all()) == (list(chosen.keys()), chosen.values().all())
+            assert bool(index)
+            assert (index.first(), index.last(), index.count()) == (chosen.first(), chosen.last(), 5)
+            with pytest.raises(TypeError, match=r"write \.count\(\)"):
+                len(index)
+        assert people.by_name.delete() == 5
+        assert not people.by_name
+        assert not people.only_place
+        assert not people.keys()
+        assert people.keys().first() is None
+        people["rome", "ann"] = Person(1, "rome", "ann", 30)
+        assert (people.delete(), people.delete(), len(people)) == (1, 0, 0)
+
+
 # -- 11: the types that people have are keys and index types ----------------------------------------------------------
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import new_class
 from typing import Any, get_type_hints
 from uuid import UUID
 
@@ -189,3 +191,23 @@ def test_an_index_may_name_a_property_and_a_field_of_a_field() -> None:
         key = t.shops.add(Shop(ANN))
         assert t.shops.by_email.key("ann@example.com") == key
         assert t.shops.by_initial["A"].count() == 1
+
+
+def with_body(**body: Any) -> Any:
+    return lambda: new_class("Posts", (zlmdb.Table[int, User],), {}, lambda namespace: namespace.update(body))
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (with_body(by_age=zlmdb.Index[int]), 'by_age = zlmdb.Index[int]("field")'),
+        (with_body(by_age=zlmdb.UniqueIndex), 'by_age = zlmdb.UniqueIndex("field")'),
+        (with_body(__annotations__={"by_age": zlmdb.Index[int]}), 'by_age = zlmdb.Index[int]("field")'),
+        (with_body(__annotations__={"by_age": "zlmdb.Index[int]"}, __module__=__name__), "declares no index: call it"),
+        (lambda: new_class("Posts", (zlmdb.Table[int, User],), {"key": "idd"}), "has no field 'idd' (it has "),
+        (lambda: new_class("Posts", (zlmdb.Table[int, User],), {"key": "email"}), "'email' that key= names is str"),
+    ],
+)
+def test_an_index_or_key_that_the_class_cannot_have_is_refused_when_it_is_made(made: Any, said: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(said)):
+        made()

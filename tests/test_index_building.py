@@ -99,12 +99,13 @@ def test_the_log_tells_how_far_it_is(
 ) -> None:
     from zlmdb.schema import indexbuilding
 
-    monkeypatch.setattr(indexbuilding, "_PROGRESS", 8)
+    monkeypatch.setattr(indexbuilding, "BATCH", 8)
     with caplog.at_level(logging.INFO, "zlmdb"):
         zlmdb.open(path, with_index(lambda number: None), **options).close()
     said = [record.getMessage() for record in caplog.records]
+    total = "the" if options["layout"] == "classic" else "20"
     assert [text for text in said if "by_word" in text] == [
-        "building index rows.by_word: 8 records",
-        "building index rows.by_word: 16 records",
-        "index rows.by_word built: 40 entries",
+        f"building index rows.by_word: 8 of {total} records",
+        f"building index rows.by_word: 16 of {total} records",
+        "index rows.by_word built: 20 records",
     ]

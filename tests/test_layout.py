@@ -271,7 +271,8 @@ def test_using_an_attached_map_takes_as_many_steps_in_a_file_of_many(
                     table[txn, 1]
         seen.append(steps)
     few, many = seen
-    assert many.calls < 3 * few.calls  # of ten times as many tables; PyPy counts what its collector calls, too
+    # of ten times as many tables; PyPy counts what its collector calls, too
+    assert many.calls < (2 if sys.implementation.name == "cpython" else 3) * few.calls
     assert many.bytes < 3 * few.bytes + 3000  # in a classic file some share a record
 
 

@@ -250,6 +250,33 @@ def test_check_finds_keys_without_values_and_values_without_keys(tmp_path: Path)
     ]  # fmt: skip
 
 
+def test_a_program_that_does_not_declare_it_writes_neither_part(make_db: Any, tmp_path: Path) -> None:
+    with make_db(Store) as db, db.write() as t:
+        t.tags.add("a", 1)
+        t.events["a", 1].append(Event("x"))
+        for name, key, value in (("labels", "b", 5), ("labels.values", (0, 2), b""), ("events", ("b", 1), 5)):
+            kind = "List" if name == "events" else "Set"
+            part = t._undeclared(name)
+            assert part.count() == 1
+            for write in (
+                lambda: part.update({key: value}),  # noqa: B023
+                lambda: part.select().delete(),  # noqa: B023
+                lambda: part.clear(),  # noqa: B023
+            ):
+                with pytest.raises(zlmdb.SchemaMismatch, match=rf"{name.partition('.')[0]}: zlmdb\.{kind}Table\["):
+                    write()
+    with zlmdb.open(tmp_path / "file", Store) as db, db.write() as t:
+        t.tags.add("a", 1)
+    pytest.importorskip("click", reason="the command line needs click")
+    from click.testing import CliRunner
+
+    from zlmdb.cli import main
+
+    done = CliRunner().invoke(main, ["delete", str(tmp_path / "file"), "labels", "a"])
+    assert done.exit_code == 1
+    assert "SetTable" in done.output
+
+
 def test_copies_and_dumps_take_them_along(tmp_path: Path) -> None:
     with zlmdb.open(tmp_path / "db", Store) as db:
         with db.write() as t:

@@ -155,6 +155,14 @@ def test_a_file_that_does_not_fit_is_not_adopted(path: Path) -> None:
             db.adopt()
 
 
+@pytest.mark.parametrize("layout", ["tables", "classic"])
+def test_a_file_of_zlmdb_is_not_opened_past_its_tables(layout: Any, tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path, Store, layout=layout) as db, db.write() as t:
+        t.users[1] = User("Ann")
+    with pytest.raises(zlmdb.InvalidDatabase, match="is a file of zlmdb"):
+        raw(tmp_path)
+
+
 def test_sub_databases_of_other_orders_are_not_misread(tmp_path: Path) -> None:
     class Odd(zlmdb.Schema):
         many: zlmdb.Table[str, str]

@@ -80,6 +80,7 @@ def open(
     lock: bool = True,
     verify: bool = False,
     drop_indexes: bool = False,
+    build_indexes: bool = True,
     lib_version: Optional[str] = None,
     mode: Optional[int] = None,
     flush_every: Optional[float] = None,
@@ -98,6 +99,7 @@ def open(
     lock: bool = True,
     verify: bool = False,
     drop_indexes: bool = False,
+    build_indexes: bool = True,
     lib_version: Optional[str] = None,
     mode: Optional[int] = None,
     flush_every: Optional[float] = None,
@@ -120,6 +122,8 @@ def open(
     write; if a program does write, the reader gets wrong data. *verify*: check all pages before LMDB reads any of them,
     as `Database.verify` does, for files that others may have written; it takes some seconds per GB. *drop_indexes*:
     drop the indexes of the file that no table class declares; otherwise they stay, and their tables can only be read.
+    *build_indexes* False: new indexes of tables with many records are not built before this function returns, but by
+    `Database.build_indexes`; until then they are maintained, and queries do without them.
     *lib_version*: the LMDB format of a new file, ``"0.9"`` (the default) or ``"1.0"``, which has longer keys. *mode*:
     the mode of new files, such as ``0o600``, from which the umask takes bits away; copies and backups keep it.
     *flush_every*, with ``durability="commit"`` or ``"none"``: a thread flushes every so many seconds what was committed
@@ -128,7 +132,7 @@ def open(
 
     Opening the same file again with the same options shares one environment. Raises `DatabaseInUse` if the options
     differ, FileNotFoundError, `InvalidDatabase`, `CorruptDatabase`, `SchemaMismatch` and `WriterTimeout`. If a new
-    index does not fit a record, raises `DuplicateKey`, `EncodeError` or `DecodeError`, and the file does not change. An
+    index does not fit a record, raises `DuplicateKey`, `EncodeError` or `DecodeError`, and the file does not get it. An
     empty *path* raises ValueError.
     """
     if not lock and not readonly:
@@ -176,6 +180,7 @@ def open(
             timeout=timeout,
             verify=verify,
             drop_indexes=drop_indexes,
+            build_indexes=build_indexes,
         ),
         schema or Schema,
         flush_every,
@@ -290,6 +295,7 @@ class Database(Calls[S_co], Operations, Generic[S_co]):
             timeout=self._opening.timeout,
             drop_indexes=self._opening.drop_indexes,
             migrating=migrating,
+            build=self._opening.build_indexes,
         )
         self._storages = {name: (cls, storage) for (name, (cls, _)), storage in zip(declared.items(), found)}
         self.__dict__.pop("auto", None)

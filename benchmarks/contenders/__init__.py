@@ -10,8 +10,8 @@ import importlib
 from typing import Any
 
 FILES = (
-    "zlmdb27", "zlmdb26", "raw_lmdb", "rocksdb", "leveldb", "sqlite", "sqlalchemy_orm", "peewee_orm", "objectbox_db",
-    "sqlite_dict", "disk_cache", "zodb", "shelf", "pandas_csv", "hf_datasets", "plain_dict",
+    "zlmdb27", "zlmdb27_calls", "zlmdb26", "raw_lmdb", "rocksdb", "leveldb", "sqlite", "sqlalchemy_orm", "peewee_orm",
+    "objectbox_db", "sqlite_dict", "disk_cache", "zodb", "shelf", "pandas_csv", "hf_datasets", "plain_dict",
 )  # fmt: skip
 BASELINE = "raw lmdb + "
 

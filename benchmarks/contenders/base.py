@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from operator import attrgetter
@@ -26,6 +27,9 @@ class Store:
 
     in_memory: ClassVar[bool] = False
     """Whether closing loses the records."""
+
+    helpers: ClassVar[int] = 1
+    """Threads that write for a program of asyncio. More are faster only where they share commits."""
 
     note: str = ""
     """What a reader of its figures must know."""
@@ -96,6 +100,20 @@ class Store:
 
     def delete(self, key: Any) -> None:
         self.delete_many([key])
+
+    # -- many writes at once ----------------------------------------------------------------------------------------
+
+    def put_in_flight(self, pairs: list[tuple[Any, Any]], most: int) -> None:
+        """Put each in a transaction of its own, from one thread, of which *most* may be unfinished; then wait for all.
+
+        A store whose calls return when they are done has one unfinished.
+        """
+        for key, record in pairs:
+            self.put(key, record)
+
+    async def aput(self, key: Any, record: Any) -> None:
+        """`put` in a program of asyncio: a call that blocks goes to a thread of the executor, as asyncio advises."""
+        await asyncio.get_running_loop().run_in_executor(None, self.put, key, record)
 
     # -- queries; a store without a query language scans --------------------------------------------------------------
 

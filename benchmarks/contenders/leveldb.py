@@ -14,6 +14,8 @@ NEEDS = {"plyvel": "plyvel"}
 
 
 class Level(Bytes):
+    helpers = 32
+
     def __init__(self, path: Path, shape: Shape, durability: str, codec: str) -> None:
         import plyvel
 

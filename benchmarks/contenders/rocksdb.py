@@ -17,6 +17,8 @@ NEEDS = {"rocksdict": "rocksdict"}
 
 
 class Rocks(Tables, Bytes):
+    helpers = 32
+
     def __init__(self, path: Path, shape: Shape, durability: str, codec: str) -> None:
         import rocksdict
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import cached_property, partial
@@ -15,6 +16,10 @@ from ..records import Document, Shape
 from .base import Cannot, Open, Store
 
 NEEDS = {"zlmdb": "zlmdb"}
+
+
+def store(key: Any, record: Any, t: Any) -> None:
+    t.records[key] = record
 
 
 class Zlmdb(Store):
@@ -106,6 +111,20 @@ class Zlmdb(Store):
                 del t.records[key]
             except KeyError:
                 pass
+
+    # Many at once: calls whose commits are shared.
+
+    def put_in_flight(self, pairs: list[tuple[Any, Any]], most: int) -> None:
+        submit, futures = self.db.submit, deque[Any]()
+        for key, record in pairs:
+            if len(futures) == most:
+                futures.popleft().result()
+            futures.append(submit(partial(store, key, record)))
+        for future in futures:
+            future.result()
+
+    async def aput(self, key: Any, record: Any) -> None:
+        await self.db.arun(partial(store, key, record))
 
     def where(self, field: str, value: Any) -> list[Any]:
         with self.db.read() as t:

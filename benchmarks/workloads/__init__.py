@@ -16,6 +16,7 @@ from .inside import Inside as Inside
 from .layer import Layer
 from .questions import Questions
 from .serializers import Serializers
+from .transactions import Transactions, TransactionsDurable
 from .zds import Zds
 from .zippondb import Zippondb
 
@@ -24,6 +25,7 @@ WORKLOADS: dict[str, Workload] = {
     for workload in (
         FillRead, FillReadPublished, Zds, Zippondb, DbBenchmark, DbBenchmark16, DbBenchmarkDurable,
         GoPersist, GoPersistStrings, GoPersistCommit, GoPersistFull, Growth,
+        Transactions, TransactionsDurable,
     )
 }  # fmt: skip
 

@@ -89,6 +89,10 @@ class Workload:
     patience: ClassVar[float] = 1.0
     """How many times the usual budget a contender may repeat for."""
 
+    def wants(self, label: str) -> bool:
+        """Whether the contender is one of `only`."""
+        return label.startswith(self.only)
+
     def prepare(self, size: int) -> Any:
         """The data of one size, the same in every process."""
         raise NotImplementedError

@@ -8,17 +8,15 @@ does. Processes share the file, where the store allows it; each has operations o
 from __future__ import annotations
 
 import random
-import threading
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from functools import partial
-from time import sleep
 from typing import Any
 
 from ..clock import Clock
-from ..contenders.base import Cannot, Store
+from ..contenders.base import Store
 from ..records import STRINGS, STRUCTS, Example
 from .base import Outcome, Pair, Step, Workload, fill
+from .crowd import in_threads, shared_out
 
 TEXT = "gq2ip4;9209;4fm2d1d3DJ138D2L38<TAB>2FP2938FP238HFP2H  FDAUWF1<TAB>2"
 PROCESSES = 2
@@ -51,38 +49,17 @@ def mix(store: Store, data: Data, clock: Clock, writes: int, threads: int) -> Ou
     native = store.native([(str(key), record) for key, record in made if record is not None])
     queue = iter(native)
     operations = [next(queue) if i in put else (str(key), None) for i, (key, _) in enumerate(made)]
-    shares = [operations[at::threads] for at in range(threads)]
-    failed: list[BaseException] = []
-    ready = threading.Barrier(threads + 1)
+    get, put_one = store.get, store.put
 
-    def work(share: list[tuple[str, Any]]) -> None:
-        get, put = store.get, store.put
-        try:
-            get("0")  # the connection of this thread, for stores that have one for each
-            ready.wait()
-            for key, record in share:
-                if record is not None:
-                    put(key, record)
-                elif get(key) is None:
-                    raise AssertionError(f"the record {key} is not there")
-        except BaseException as error:
-            failed.append(error)
-            ready.abort()
+    def work(share: Sequence[tuple[str, Any]]) -> None:
+        for key, record in share:
+            if record is not None:
+                put_one(key, record)
+            elif get(key) is None:
+                raise AssertionError(f"the record {key} is not there")
 
-    workers = [threading.Thread(target=work, args=(share,)) for share in shares]
-    for worker in workers:
-        worker.start()
-    with suppress(threading.BrokenBarrierError):
-        while ready.n_waiting < threads and not ready.broken:
-            sleep(0.001)
-        with clock:
-            ready.wait()
-            for worker in workers:
-                worker.join()
-    for worker in workers:
-        worker.join()
-    if failed:
-        raise Cannot(f"an operation failed: {type(failed[0]).__name__}: {failed[0]}") from failed[0]
+    # To get one first makes the connection of a thread, for stores that have one for each.
+    in_threads(shared_out(operations, threads), clock, partial(get, "0"), work)
     return Outcome(len(operations))
 
 

@@ -21,6 +21,17 @@ Timed = dict[str, Callable[[], int]]
 
 
 @dataclass(frozen=True)
+class Prepared:
+    """What is timed, and what has to be done each time before it, outside the clock."""
+
+    run: Callable[[], int]
+    before: Callable[[], object]
+
+    def __call__(self) -> int:
+        return self.run()
+
+
+@dataclass(frozen=True)
 class Question:
     """*ask* is handed a directory and the size; *raw* is the label that ratios are taken to."""
 
@@ -58,6 +69,7 @@ class Inside:
         for number in range(rounds + 1):
             for turn, (label, run) in enumerate(timed.items()):
                 clock = Clock()
+                getattr(run, "before", bool)()
                 if always or number == turn == 0:
                     gc.collect()
                 with clock:

@@ -1,219 +1,180 @@
-"""Questions that an index answers, beside sqlite3 with the same indexes, which gives tuples: persons as of ZipponDB.
+"""Questions about persons and their orders, by an index and without one: zlmdb beside SQL, ORMs, and loops over lmdb.
 
-Each question is asked with other values each time, as a service asks it. zlmdb gives objects, and `fields` where the
-name says so.
+Each question is asked with other values each time, as a service asks it, of the same records with the same indexes in
+each store. sqlite3 gives tuples; zlmdb, the ORMs, ObjectBox and the loops over lmdb give objects. Answers are compared
+before any time counts.
 """
 
 from __future__ import annotations
 
+import importlib
 import random
-import sqlite3
-from collections.abc import Callable, Iterator
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from .inside import Inside, Question, Timed
+from ..askers import askers
+from ..askers.base import Asker, email
+from ..contenders.base import Cannot
+from .inside import Inside, Question, Timed, row
 
-ASKED = 200
-"""How often a question is asked in a turn."""
+ASKED, ROWS = 200, 50_000
+"""How often a question is asked in a turn: so often, or until so many rows are given."""
+
+BASE = "sqlite3"
+OF_PERSON = attrgetter("id", "name", "email", "age", "city", "score")
 
 
-@dataclass
-class Person:
-    id: int
+@dataclass(frozen=True)
+class Asked:
+    """*method* of the askers; *values* makes its arguments of dice and the size, and a cursor where it has a page.
+
+    *rows*: what part of the persons it gives. *plain* makes an answer comparable; *sorted*: its order is anybody's.
+    *scan*: every record is looked at, once a turn.
+    """
+
     name: str
-    email: str
-    age: int
-    city: str
+    method: str
+    values: Callable[[random.Random, int], tuple[Any, ...]]
+    plain: Callable[[Any], Any]
+    rows: float = 0.0
+    scan: bool = False
+
+    def times(self, asker: Asker, size: int) -> int:
+        if self.scan or self.method in asker.slow:
+            return 1
+        return max(1, min(ASKED, round(ROWS / (self.rows * size + 1))))
 
 
-@dataclass
-class Order:
-    person: int
-    total: float
+def person(answer: Any) -> Any:
+    return tuple(answer) if isinstance(answer, tuple) else OF_PERSON(answer)
 
 
-class Data:
-    """Persons and their orders, in zlmdb and in SQLite."""
-
-    def __init__(self, directory: Path, size: int, stack: ExitStack) -> None:
-        import zlmdb
-
-        dice = random.Random(size)
-        self.size = size
-        self.persons = [
-            Person(n, f"name {n}", f"p{n}@example.com", dice.randrange(1000), f"city {dice.randrange(500)}")
-            for n in range(size)
-        ]
-        orders = [Order(dice.randrange(size), n / 4) for n in range(size)]
-
-        class Persons(zlmdb.Table[int, Person]):
-            by_email = zlmdb.UniqueIndex[str]("email")
-            by_age = zlmdb.Index[int]("age")
-            by_city = zlmdb.Index[str]("city")
-
-        class Orders(zlmdb.Table[int, Order]):
-            by_person = zlmdb.ForeignKey[Persons]("person")
-
-        class Tables(zlmdb.Schema):
-            persons: Persons
-            orders: Orders
-
-        db = stack.enter_context(zlmdb.open(directory / "ours", Tables, durability="none"))
-        with db.write() as t:
-            t.persons.put_many([(person.id, person) for person in self.persons])
-            t.orders.put_many(list(enumerate(orders)))
-        self.t: Any = stack.enter_context(db.read())
-        self.sql = sqlite3.connect(directory / "theirs.db")
-        stack.callback(self.sql.close)
-        self.sql.executescript(
-            """
-            CREATE TABLE persons (id INTEGER PRIMARY KEY, name TEXT, email TEXT UNIQUE, age INT, city TEXT);
-            CREATE TABLE orders (id INTEGER PRIMARY KEY, person INT, total REAL);
-            """
-        )
-        rows = [(p.id, p.name, p.email, p.age, p.city) for p in self.persons]
-        self.sql.executemany("INSERT INTO persons VALUES (?, ?, ?, ?, ?)", rows)
-        self.sql.executemany("INSERT INTO orders (person, total) VALUES (?, ?)", [(o.person, o.total) for o in orders])
-        self.sql.executescript(
-            """
-            CREATE INDEX by_age ON persons (age); CREATE INDEX by_city ON persons (city);
-            CREATE INDEX by_person ON orders (person); ANALYZE;
-            """
-        )
-        self.picks = [dice.randrange(size) for _ in range(ASKED)]
-        self.ages = [dice.randrange(980) for _ in range(ASKED)]
+def in_order(answer: Iterable[Any]) -> Any:
+    return list(map(person, answer))
 
 
-Ask = Callable[[Data], tuple[Callable[[int], Any], Callable[[int], Any]]]
-"""Of the data, two functions of the number of the question: what zlmdb gives, and what SQLite does."""
+def any_order(answer: Iterable[Any]) -> Any:
+    return sorted(map(person, answer))
 
 
-def one(data: Data) -> Any:
-    persons, picks, execute = data.t.persons, data.picks, data.sql.execute
-
-    def ours(n: int) -> Any:
-        email = f"p{picks[n]}@example.com"
-        return persons.where(lambda p: p.email == email).first()
-
-    def theirs(n: int) -> Any:
-        return execute("SELECT * FROM persons WHERE email = ?", (f"p{picks[n]}@example.com",)).fetchone()
-
-    return ours, theirs
+def any_orders(answer: Iterable[Any]) -> Any:
+    return sorted(map(order, answer))
 
 
-def by_view(data: Data) -> Any:
-    by_email, picks = data.t.persons.by_email, data.picks
-    return lambda n: by_email[f"p{picks[n]}@example.com"], one(data)[1]
+def order(answer: Any) -> Any:
+    """Of an ORM, *person* is an object unless it is asked for by its key."""
+    if isinstance(answer, tuple):
+        return answer
+    return answer.id, getattr(answer, "person_id", None) or answer.person, answer.total
 
 
-def several(data: Data) -> Any:
-    persons, ages, execute = data.t.persons, data.ages, data.sql.execute
-
-    def ours(n: int) -> Any:
-        age = ages[n]
-        return persons.where(lambda p: p.age == age).all()
-
-    return ours, lambda n: execute("SELECT * FROM persons WHERE age = ?", (ages[n],)).fetchall()
+def texts(answer: Iterable[Any]) -> Any:
+    return sorted(one[0] if isinstance(one, tuple) else one for one in answer)
 
 
-def within(data: Data) -> Any:
-    persons, ages, execute = data.t.persons, data.ages, data.sql.execute
-
-    def ours(n: int) -> Any:
-        age = ages[n]
-        return persons.where(lambda p: age <= p.age < age + 10).all()
-
-    def theirs(n: int) -> Any:
-        return execute("SELECT * FROM persons WHERE age >= ? AND age < ?", (ages[n], ages[n] + 10)).fetchall()
-
-    return ours, theirs
+def sums(answer: Any) -> Any:
+    """By city the count and the sum, which is rounded: not all add in the same order."""
+    rows = answer.items() if isinstance(answer, dict) else ((city, more) for city, *more in answer)
+    return sorted((city, count, round(total, 3)) for city, (count, total) in rows)
 
 
-def among(data: Data) -> Any:
-    persons, ages, execute = data.t.persons, data.ages, data.sql.execute
-    marks = ",".join("?" * 10)
-
-    def ours(n: int) -> Any:
-        chosen = tuple(range(ages[n], ages[n] + 10))
-        return persons.where(lambda p: p.age in chosen).fields(lambda p: p.name).all()
-
-    def theirs(n: int) -> Any:
-        return execute(f"SELECT name FROM persons WHERE age IN ({marks})", range(ages[n], ages[n] + 10)).fetchall()
-
-    return ours, theirs
+def one_email(dice: random.Random, size: int) -> tuple[str]:
+    return (email(dice.randint(1, size)),)
 
 
-def ordered(data: Data) -> Any:
-    persons, execute = data.t.persons, data.sql.execute
-    return (
-        lambda n: persons.order_by(lambda p: p.age).limit(20).all(),
-        lambda n: execute("SELECT * FROM persons ORDER BY age, id LIMIT 20").fetchall(),
-    )
+def ten_ages(dice: random.Random, size: int) -> tuple[tuple[int, ...]]:
+    first = dice.randrange(980)
+    return (tuple(range(first, first + 10)),)
 
 
-def paged(data: Data) -> Any:
-    persons, execute = data.t.persons, data.sql.execute
-    after = persons.order_by(lambda p: p.age).page(50).next
-    age, id = persons.order_by(lambda p: p.age).fields(lambda p: (p.age, p.id)).all()[49]
-    sql = "SELECT * FROM persons WHERE (age, id) > (?, ?) ORDER BY age, id LIMIT 50"
-    return (
-        lambda n: persons.order_by(lambda p: p.age).page(50, after).rows,
-        lambda n: execute(sql, (age, id)).fetchall(),
-    )
+def age_range(dice: random.Random, size: int) -> tuple[int, int]:
+    first = dice.randrange(980)
+    return first, first + 10
 
 
-def backwards(data: Data) -> Any:
-    by_person, picks, execute = data.t.orders.by_person, data.picks, data.sql.execute
-    return (
-        lambda n: by_person[picks[n]].all(),
-        lambda n: execute("SELECT * FROM orders WHERE person = ?", (picks[n],)).fetchall(),
-    )
-
-
-def linked(data: Data) -> Any:
-    t, picks, execute = data.t, data.picks, data.sql.execute
-    sql = "SELECT orders.* FROM orders JOIN persons ON persons.id = orders.person WHERE persons.email = ?"
-
-    def ours(n: int) -> Any:
-        email = f"p{picks[n]}@example.com"
-        return t.orders.where(lambda o: t.persons[o.person].email == email).all()
-
-    return ours, lambda n: execute(sql, (f"p{picks[n]}@example.com",)).fetchall()
+BY_INDEX = (
+    Asked("one record, where() on a unique field", "one", one_email, person),
+    Asked("one record, by the unique index", "one_by_view", one_email, person),
+    Asked("where() equal, one thousandth", "equal", lambda dice, size: (dice.randrange(980),), any_order, 0.001),
+    Asked("where() in a range, one hundredth", "within", age_range, any_order, 0.01),
+    Asked("where() in ten values, one field", "among", ten_ages, texts, 0.01),
+    Asked("order by an index, the first 20", "ordered", lambda dice, size: (20,), in_order),
+    Asked("a page of 50 by its cursor", "page", lambda dice, size: (50,), in_order),
+    Asked("the way back of a link", "orders_of", lambda dice, size: (dice.randint(1, size),), any_orders),
+    Asked("where() over a link, unique", "orders_by", one_email, any_orders),
+)
+SCANS = (
+    Asked("no index: where(), no match", "nobody", lambda dice, size: ("nobody",), in_order, scan=True),
+    Asked("no index: one field of all", "names", lambda dice, size: (), texts, scan=True),
+    Asked("no index: top 10 by a field", "top", lambda dice, size: (10,), in_order, scan=True),
+    Asked("no index: group by, count and sum", "groups", lambda dice, size: (), sums, scan=True),
+)
 
 
 @contextmanager
-def ask(directory: Path, size: int, question: Ask) -> Iterator[Timed]:
-    with ExitStack() as stack:
-        data = Data(directory, size, stack)
-        ours, theirs = question(data)
-        for n in range(0, ASKED, 20):
-            mine, other = ours(n), theirs(n)
-            assert mine is None or not isinstance(mine, list) or len(mine) == len(other)
+def ask(directory: Path, size: int, asked: Asked, stores: dict[str, Asker]) -> Iterator[Timed]:
+    """What each store answers to the same, the first answers compared; *stores* that cannot are left out of it."""
+    dice = random.Random(size)
+    values = [asked.values(dice, size) for _ in range(ASKED)]
+    expected: list[Any] = []
+    timed: Timed = {}
+    for label, store in stores.items():
+        more = (store.cursor(*values[0]),) if asked.method == "page" else ()
+        method = getattr(store, asked.method)
+        found = [asked.plain(method(*value, *more)) for value in values[: 1 if asked.scan else 3]]
+        if found != (expected := expected or found):
+            raise AssertionError(f"{label} answers otherwise to: {asked.name}")
+        repeated = [(*value, *more) for value in values[: asked.times(store, size)]]
+        timed[label] = partial(run, method, repeated, size if asked.scan else 1)
+    yield timed
 
-        def run(function: Callable[[int], Any]) -> int:
-            for n in range(ASKED):
-                function(n)
-            return ASKED
 
-        yield {"sqlite3": partial(run, theirs), "zlmdb": partial(run, ours)}
+def run(method: Callable[..., object], values: list[tuple[Any, ...]], each: int) -> int:
+    for value in values:
+        method(*value)
+    return each * len(values)
 
 
 class Questions(Inside):
     name = "questions"
-    title = "Questions that an index answers"
+    title = "Questions, by an index and without one"
     sizes = {"tiny": (200,), "small": (2_000,), "window": (100_000,), "full": (100_000, 1_000_000)}
-    labels = ("sqlite3", "zlmdb")
+    labels = ("sqlite3", "raw lmdb + msgspec", "SQLAlchemy ORM", "peewee", "ObjectBox", "zlmdb", "zlmdb FlatBuffers")
     questions = tuple(
-        Question(name, partial(ask, question=question), "sqlite3", "question")
-        for name, question in (
-            ("one record, where() on a unique field", one), ("one record, by the unique index", by_view),
-            ("where() equal, one thousandth", several), ("where() in a range, one hundredth", within),
-            ("where() in ten values, one field", among), ("order by an index, the first 20", ordered),
-            ("a page of 50 by its cursor", paged), ("the way back of a link", backwards),
-            ("where() over a link, unique", linked),
-        )
-    )  # fmt: skip
+        Question(one.name, partial(ask, asked=one), BASE, "record" if one.scan else "question")
+        for one in (*BY_INDEX, *SCANS)
+    )
+
+    def measure(self, size: int, rounds: int) -> dict[str, Any]:
+        """As of all, but each store is filled once, for all questions."""
+        rows: dict[str, Any] = {label: row({}, label) for label in self.labels}
+        with tempfile.TemporaryDirectory(prefix="zlmdb-bench-") as directory, ExitStack() as stack:
+            stores: dict[str, Asker] = {}
+            for label, module in askers().items():
+                try:
+                    for needed in module.NEEDS:
+                        importlib.import_module(needed)
+                    stores[label] = module.ASKERS[label](Path(directory), size)
+                    stack.callback(stores[label].close)
+                except ImportError as error:
+                    wanted = " ".join(module.NEEDS.values())
+                    rows[label]["absent"] = f"not installed ({error}): pip install '{wanted}'"
+                except Cannot as error:
+                    rows[label]["absent"] = str(error)
+            for asked, question in zip((*BY_INDEX, *SCANS), self.questions):
+                able = {}
+                for label, store in stores.items():
+                    if asked.scan or not store.scans_only:
+                        if asked.method in store.unable:
+                            rows[label]["skipped"][asked.name] = store.unable[asked.method]
+                        else:
+                            able[label] = store
+                with question.ask(Path(directory), size, stores=able) as timed:
+                    self._interleave(question, timed, rounds, rows, size)
+        return rows

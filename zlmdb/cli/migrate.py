@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import sys
-from collections.abc import Generator
-from contextlib import contextmanager
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, Optional
 from uuid import UUID
@@ -18,6 +14,7 @@ import zlmdb
 from . import output
 from .contents import map_class, registered
 from .group import command
+from .programs import imports, schema_of
 
 
 @command
@@ -39,7 +36,7 @@ def migrate(
     stores no types: name the modules of your program, or the map of each table. Nothing is unpickled, and SOURCE is not
     changed.
     """
-    with _imports():
+    with imports():
         for module in modules:
             importlib.import_module(module)
     classes = list(zlmdb.TABLES_BY_UUID.values()) if modules else []
@@ -71,15 +68,7 @@ def upgrade(path: Path, schema: str, dry_run: bool, as_json: bool) -> None:
 
     Each migration is one transaction, recorded in the file. MODULE may be a file in the current directory.
     """
-    module, _, name = schema.partition(":")
-    if not (module and name):
-        raise click.UsageError(f"{schema} names no class: write MODULE:SCHEMA, such as shop.models:Store")
-    with _imports():
-        try:
-            cls = attrgetter(name)(importlib.import_module(module))
-        except AttributeError as error:
-            raise click.UsageError(str(error)) from error
-    with zlmdb.open(path, cls, create=False) as db, output.progress(as_json) as told:
+    with zlmdb.open(path, schema_of(schema), create=False) as db, output.progress(as_json) as told:
         steps = db.migrate(dry_run=dry_run, progress=told)
         version = db.schema_version
     if as_json:
@@ -87,17 +76,6 @@ def upgrade(path: Path, schema: str, dry_run: bool, as_json: bool) -> None:
         return
     output.table([step._asdict() for step in steps], False)
     output.say(f"{'dry run, ' * dry_run}version {version}")
-
-
-@contextmanager
-def _imports() -> Generator[None, None, None]:
-    """A block in which modules in the current directory can be imported."""
-    here = str(Path.cwd())
-    sys.path.insert(0, here)
-    try:
-        yield
-    finally:
-        sys.path.remove(here)
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""Checks and repairs: `check`, `salvage` and `drop-index`."""
+"""Checks and repairs: `check` and `salvage`."""
 
 from __future__ import annotations
 
@@ -99,20 +99,3 @@ def salvage(source: Path, target: Path, as_json: bool) -> None:
             output.say(f"lost: {lost.table} {lost.key}: {lost.reason}")
     if not report.complete:
         click.get_current_context().exit(FOUND)
-
-
-@command
-@click.argument("path", type=click.Path(path_type=Path))
-@click.argument("table")
-@click.argument("index")
-def drop_index(path: Path, table: str, index: str, as_json: bool) -> None:
-    """Drop the INDEX of a TABLE in the database at PATH permanently.
-
-    Programs that declare the index build it again when they next open the database to write.
-    """
-    with zlmdb.open(path, zlmdb.Schema, create=False) as db:
-        db.drop_index(table, index)
-    if as_json:
-        output.line({"table": table, "dropped": index})
-    else:
-        output.say(f"{table}.{index} dropped")

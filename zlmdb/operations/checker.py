@@ -179,6 +179,8 @@ class _Check:
             report.codecs = "declared"
         else:
             storage = self._undeclared(slot, keyspace, report)
+        for name in slot.building:
+            self.report._note(f"index {slot.name}.{name} is being built, and is checked when it has all entries")
         indexes = [] if storage is None else self._kept(storage)
         if storage is None:
             storage = attached
@@ -215,8 +217,9 @@ class _Check:
 
     def _kept(self, storage: Storage[Any, Any]) -> list[IndexStorage]:
         """The declared indexes, except those that another program has dropped or changed meanwhile."""
-        gone = frozenset[str]() if storage.find_indexes is None else storage.find_indexes(self.txn, None)[0]
-        return [index for index in storage.indexes if index.name not in gone]
+        found = storage.file_indexes if storage.find_indexes is None else storage.find_indexes(self.txn, None)
+        left_out = found.gone | found.building
+        return [index for index in storage.indexes if index.name not in left_out]
 
     def _undeclared(self, slot: Slot, keyspace: Keyspace, report: TableReport) -> Optional[Storage[Any, Any]]:
         if slot.key is None or slot.value is None:
@@ -239,6 +242,8 @@ class _Check:
     def _plain_indexes(self, slot: Slot, storage: Storage[Any, Any]) -> list[IndexStorage]:
         found: list[IndexStorage] = []
         for name, definition in slot.indexes.items():
+            if name in slot.building:
+                continue
             try:
                 keyspace = self.catalogue.index_keyspace(slot, name)
                 found.append(index_storage(self.store, keyspace, name, definition, storage))

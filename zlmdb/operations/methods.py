@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ..tables.table import Table
     from .backup import Backup, Compaction
     from .conversion import ConversionReport
+    from .mending import How, LinksReport
     from .migrations import Applied
     from .progress import Told
     from .report import CheckReport
@@ -40,10 +41,15 @@ class Operations:
             """The open environment."""
             ...
 
+        _made: dict[str, Any]
         _storages: dict[str, tuple[type[Table[Any, Any]], Storage[Any, Any]]]
 
         def write(self, *, timeout: Optional[float] = None) -> Any:
             """A block with the tables."""
+            ...
+
+        def read(self) -> Any:
+            """A block with the tables, which reads."""
             ...
 
     @property
@@ -67,6 +73,43 @@ class Operations:
         from .sweeping import sweep  # late, as all operations
 
         return sweep(self, self._storages, limit)
+
+    def build_indexes(self, *, progress: Optional[Told] = None, timeout: Optional[float] = None) -> None:
+        """Build the indexes that an opening with ``build_indexes=False`` has left, or one that was interrupted.
+
+        It takes many short transactions, between which others write, so that a thread can do it while the program
+        works. Queries use an index from the end of the last one on. *timeout*: seconds to wait for another writer, each
+        time. If a record does not fit, raises `DuplicateKey`, `EncodeError`, `DecodeError` or `SchemaMismatch`, and the
+        file gets none of these indexes. Does nothing if all are complete.
+        """
+        from ..schema.schema import declarations
+        from .building import build_indexes  # late, as all operations
+
+        declared = [one for _, one in declarations(vars(self)["_schema"]).values()]
+        declared += [one.declared for one in self._made.values()]
+        build_indexes(self._open_store, declared, progress, timeout)
+
+    def mend_links(
+        self,
+        how: Optional[How] = None,
+        *,
+        progress: Optional[Told] = None,
+        timeout: Optional[float] = None,
+    ) -> LinksReport:
+        """Find the links that lead to no record, and with *how* mend them, all in one transaction.
+
+        For a file that `salvage` has made, open it with ``create=False``: otherwise such links keep it from being
+        opened with a schema that declares them. *how*: ``"delete"`` deletes the records with such links, and then those
+        that refer to these; ``"clear"`` sets the fields to None, and takes the keys out of lists; ``"declared"`` does
+        what each link says for a deletion, ``cascade`` or ``set_none``, and raises `DanglingLink` if one restricts.
+        None only reports. All records of the tables with links are read.
+        """
+        from .mending import mend_links
+        from .progress import silent
+
+        if how not in (None, "declared", "delete", "clear"):
+            raise ValueError(f"how={how!r}: expected 'declared', 'delete' or 'clear', or None for a report")
+        return mend_links(self, self._storages, how, progress or silent, timeout)
 
     def backup(
         self, path: StrPath, *, compact: bool = True, overwrite: bool = False, progress: Optional[Told] = None

@@ -16,6 +16,7 @@ from ..engines import Handle, Transaction
 from ..keys import from_name as key_from_name
 from ..schema.comparison import mismatch
 from ..schema.declaration import Declaration
+from ..schema.indexbuilding import forget_index
 from ..schema.links import record
 from ..schema.plaindata import Plain, plain_of, reader_of
 from ..schema.rewrite import blocks
@@ -183,7 +184,8 @@ class OldTables(Mapping[str, "OldTable"]):
             if fields is not None and handle is not None:
                 step.txn.put(key, old.encode(key, fields), db=handle[0])
                 count += 1
-        slot.value, slot.fields, slot.unsettled, slot.indexes = old.plain.name, None, step.label, {}
+        slot.value, slot.fields, slot.unsettled = old.plain.name, None, step.label
+        slot.indexes, slot.building = {}, {}
         step.catalogue.write(step.txn, slot)
         step.t.txn._count(count, 0)
         return count
@@ -211,7 +213,7 @@ class OldTables(Mapping[str, "OldTable"]):
         now = step.catalogue.slot(step.txn, table)
         if now is not None and index in now.indexes:
             _clear(step, step.catalogue.index_keyspace(now, index))
-            del now.indexes[index]
+            forget_index(now, index)
             step.catalogue.write(step.txn, now)
             step.t.txn._catalogue_changed()
             for bound in list(step.t.txn._tables.values()):
@@ -403,7 +405,7 @@ def _define(step: Step, slot: Slot, declared: Declaration) -> None:
     slot.key, slot.value = step.store.traits.codec(declared.key).name, declared.value.name
     slot.model, slot.unsettled = declared.value.model, None
     indexes: dict[str, dict[str, Any]] = {}
-    slot.indexes = indexes
+    slot.indexes, slot.building = indexes, {}
     slot.fields = None if declared.fields is None else declared.fields.description
     slot.add_to_history(declared.fingerprint)
     slots = catalogue.read(txn)

@@ -23,8 +23,9 @@ _PAGES = ("branch_pages", "leaf_pages", "overflow_pages")
 class TableInfo:
     """A table of a file: names of its codecs (None if the file does not record them), records, bytes, index names.
 
-    The index names include attached indexes if the file records them: in the tables layout. *fields* are those of the
-    model of the values, in the notation of a declaration; None if the file does not record them.
+    The index names include attached indexes if the file records them: in the tables layout. They do not include those
+    that are being built. *fields* are those of the model of the values, in the notation of a declaration; None if the
+    file does not record them.
     """
 
     name: str
@@ -42,7 +43,7 @@ def table_infos(store: Store) -> dict[str, TableInfo]:
     found: dict[str, TableInfo] = {}
     for name, slot in tables(store).items():
         count, size = _measure(store, slot)
-        indexes = tuple({**slot.indexes, **slot.attached})
+        indexes = tuple([name for name in {**slot.indexes, **slot.attached} if name not in slot.building])
         fields = None if slot.fields is None else spelled(slot.fields["type"], slot.fields["models"])
         found[name] = TableInfo(name, slot.uuid, slot.key, slot.value, count, size, indexes, fields)
     return found

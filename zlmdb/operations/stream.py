@@ -158,6 +158,8 @@ class _Writer:
         store = self._source
         table = Storage(slot.name, keyspace.space, keyspace.prefix, codec, BYTES, store.environment.max_key_size())
         for name, definition in slot.indexes.items():
+            if name in slot.building:
+                continue
             entries = catalogue_of(store).index_keyspace(slot, name)
             try:
                 index = index_storage(store, entries, name, definition, table)

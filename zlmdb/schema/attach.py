@@ -20,13 +20,14 @@ from .storages import storage_of, waiting_storage
 
 def attach(
     store: Store, declarations: Sequence[Declaration], *, create: bool = True, timeout: Optional[float] = None,
-    drop_indexes: bool = False, migrating: bool = False,
+    drop_indexes: bool = False, migrating: bool = False, build: bool = True,
 ) -> list[Storage[Any, Any]]:  # fmt: skip
     """The storages of *declarations*, after creating the tables and building the indexes that the file lacks.
 
     Missing tables and indexes are created in one write transaction, so no other process can interfere. With
     *drop_indexes*, indexes that a table class does not declare are dropped. Raises `SchemaMismatch` if the file has
-    other types; if *migrating*, only the use of such a table raises.
+    other types; if *migrating*, only the use of such a table raises. Indexes of large tables are built in batches, each
+    a transaction of its own, unless *build* is false.
     """
     if store.layout == "raw":
         from .rawtables import attach_raw  # late: few programs have such files
@@ -58,12 +59,13 @@ def attach(
         renamed = {new: contents.slots[old] for old, new in former.items()}
         contents = contents._replace(slots={**contents.slots, **renamed})
     slots = contents.slots
+    created = False
     if create and any(lacks(slots.get(one.name), one, drop_indexes) for one in fitting):
         from .creation import create_lacking  # late: a file lacks something once
 
         work = partial(create_lacking, store, catalogue, fitting, drop_indexes=drop_indexes)
         if any(lacks_urgently(slots.get(one.name), one, drop_indexes) for one in fitting):
-            contents = change_contents(store, work, timeout)
+            contents, created = change_contents(store, work, timeout), True
         else:  # only a shape to record: a program that does not write changes nothing
             store.pending.append(lambda timeout: change_contents(store, work, timeout))
     absent = open_contents(store, contents, timeout)
@@ -73,7 +75,13 @@ def attach(
 
         if any(lost_parts(store, catalogue, contents.slots, one) for one in fitting):
             work = partial(create_lacking, store, catalogue, fitting, drop_indexes=drop_indexes, again=True)
-            contents = change_contents(store, work, timeout)
+            contents, created = change_contents(store, work, timeout), True
+    if created and build and any([slot.building for slot in contents.slots.values()]):
+        from .buildingbatches import build_in_batches  # late: a large table gets an index once
+
+        build_in_batches(store, fitting, timeout)
+        contents = read_contents(store, catalogue)
+        open_contents(store, contents, timeout)
     snapshot, slots = contents.snapshot, contents.slots
     storages: list[Storage[Any, Any]] = []
     for declared in declarations:

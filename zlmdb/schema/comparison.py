@@ -62,6 +62,8 @@ def lacks(slot: Optional[Slot], declared: Declaration, drop_indexes: bool) -> bo
     """Whether the file must change for *declared*."""
     if slot is None or slot.key is None or slot.value is None or (declared.feed is not None and not slot.has_feed):
         return True
+    if slot.building and unfinished(slot, declared):
+        return True
     if slot.fields == declared.described and not drop_indexes:
         outdated = outdated_indexes(slot, declared)
         return bool(outdated) and bool(
@@ -77,12 +79,20 @@ def lacks_urgently(slot: Optional[Slot], declared: Declaration, drop_indexes: bo
     """Whether the table cannot be used before the file changes; it can if only its shape has to be recorded."""
     if slot is None or slot.key is None or slot.value is None or (declared.feed is not None and not slot.has_feed):
         return True
+    if slot.building and unfinished(slot, declared):
+        return True
     found = verdict(slot, declared, opening=True)
     if found.relation is not None and found.relation.renames:
         return True
     return bool(
         (drop_indexes and undeclared_indexes(slot, declared)) or indexes_to_build(slot, declared, found, drop_indexes)
     )
+
+
+def unfinished(slot: Slot, declared: Declaration) -> list[str]:
+    """The declared indexes that the file has, and that do not have all entries yet."""
+    outdated = outdated_indexes(slot, declared)
+    return [name for name in declared.definitions if name in slot.building and name not in outdated]
 
 
 def undeclared_indexes(slot: Slot, declared: Declaration) -> list[str]:

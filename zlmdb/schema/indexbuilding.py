@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, Optional
 
 from ..engines import Handle, Transaction
@@ -19,15 +20,22 @@ from .declaration import Declaration
 from .links import record as record_links
 from .storages import storage_of
 
-_PROGRESS = 100_000  # records between two lines in the log while an index is built
+BATCH = 50_000
+"""The most records of which one transaction builds an index: it takes about half a second."""
+
+_CHUNK = 1000  # entries that are deleted at once, where a keyspace is shared
 
 
 def build_index(
     store: Store, catalogue: Catalogue, slots: dict[str, Slot], declared: Declaration, name: str, txn: Transaction,
     open_space: OpenSpace,
 ) -> None:  # fmt: skip
-    """Define the index *name* again and write its entries for the records of the table."""
+    """Define the index *name* again and write its entries for the records of the table.
+
+    If there are many, this is only begun, and `buildingbatches` does it.
+    """
     slot = slots[declared.name]
+    slot.building.pop(name, None)
     definition = dict(declared.definitions[name])
     known = name in slot.indexes and slot.indexes[name].get("table") == definition.get("table")
     if known:
@@ -44,24 +52,28 @@ def build_index(
     index = next(index for index in storage.indexes if index.name == name)
     handle = open_handle(index.storage.space, open_space)
     table_handle = open_handle(storage.space, open_space)
-    if declared.indexes[name].adopts is not None and index.storage.any(txn.cursor(handle)):
+    if declared.indexes[name].adopts is None:
+        if are_many(txn, table_handle, storage):
+            slot.building[name] = {"after": b"", "records": 0}
+            return
+    elif index.storage.any(txn.cursor(handle)):
         return  # written by zlmdb <= 26, and trusted
-    entries = build(_logged(_rows(txn, table_handle, storage), index.storage.name), storage, index, txn, handle)
+    entries = build(_rows(txn, table_handle, storage), storage, index, txn, handle)
     if entries:
         log.info("index %s built: %d entries", index.storage.name, entries)
+
+
+def are_many(txn: Transaction, handle: Handle, storage: Storage[Any, Any]) -> bool:
+    """Whether the table has more records than one transaction should build an index of."""
+    if storage.alone:
+        return bool(txn.stat(handle)["entries"] > BATCH)
+    return len(list(islice(prefixed_keys(txn.cursor(handle), storage.prefix), BATCH + 1))) > BATCH
 
 
 def _rows(txn: Transaction, handle: Handle, storage: Storage[Any, Any]) -> Iterator[tuple[bytes, Any]]:
     cursor = txn.cursor(handle)
     found = seek(cursor, storage.lower, storage.upper)
     return pairs_from(cursor, storage.lower, storage.upper) if found else iter(())
-
-
-def _logged(rows: Any, index: str) -> Any:
-    for count, row in enumerate(rows, 1):
-        if count % _PROGRESS == 0:
-            log.info("building index %s: %d records", index, count)
-        yield row
 
 
 def drop_undeclared(
@@ -71,7 +83,13 @@ def drop_undeclared(
     for name in undeclared_indexes(slot, declared):
         log.warning("index %s.%s is no longer declared: dropped, as requested", slot.name, name)
         empty_index(catalogue, slot, name, txn, open_space)
-        del slot.indexes[name]
+        forget_index(slot, name)
+
+
+def forget_index(slot: Slot, name: str) -> dict[str, Any]:
+    """Take an index out of the definition of its table; returns its own."""
+    slot.building.pop(name, None)
+    return slot.indexes.pop(name)
 
 
 def empty_index(catalogue: Catalogue, slot: Slot, name: str, txn: Transaction, open_space: OpenSpace) -> None:
@@ -83,9 +101,12 @@ def empty_index(catalogue: Catalogue, slot: Slot, name: str, txn: Transaction, o
     if not keyspace.prefix:
         txn.drop(handle, delete=False)
         return
-    cursor = txn.cursor(handle)
-    for key in list(prefixed_keys(cursor, keyspace.prefix)):
-        txn.delete(key, db=handle)
+    while True:
+        chunk = [bytes(key) for key in islice(prefixed_keys(txn.cursor(handle), keyspace.prefix), _CHUNK)]
+        if not chunk:
+            return
+        for key in chunk:
+            txn.delete(key, db=handle)
 
 
 def drop_index(store: Store, table: str, index: str, timeout: Optional[float] = None) -> None:
@@ -98,7 +119,7 @@ def drop_index(store: Store, table: str, index: str, timeout: Optional[float] = 
             there = "no such table" if slot is None else f"there are {', '.join(slot.indexes) or 'none'}"
             raise KeyError(f"no index {index!r} of table {table!r} in the file: {there}")
         empty_index(catalogue, slot, index, txn, open_space)
-        is_link = "link" in slot.indexes.pop(index)
+        is_link = "link" in forget_index(slot, index)
         with catalogue.batch(txn):
             catalogue.write(txn, slot)
         if is_link:

@@ -14,6 +14,8 @@ from .declaration import Declaration
 from .links import unknown_referrers
 from .verdict import FITS, of_feed, verdict
 
+_NONE: frozenset[str] = frozenset()
+
 
 class IndexFinder:
     """Compares the declared indexes and fields of a table with those of the file, in a transaction.
@@ -72,7 +74,10 @@ class IndexFinder:
         if slot.feed is not None or declared.feed is not None:
             unwritable = unwritable or of_feed(slot, declared, older)
         undeletable = (unknown_referrers(slot, declared) or None) if slot.referred else None
-        return FileIndexes(gone, self.unknown(slot), _adopted(slot), older, found.refused, unwritable, undeletable)
+        return FileIndexes(
+            gone, self.unknown(slot), _adopted(slot), older, found.refused, unwritable, undeletable,
+            _NONE if not slot.building else frozenset(slot.building) - gone,
+        )  # fmt: skip
 
     def unknown(self, slot: Slot) -> tuple[str, ...]:
         """The indexes of the file that this program does not maintain."""

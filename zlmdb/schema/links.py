@@ -17,7 +17,8 @@ from ..tables.storage import Storage
 from ..tables.table import Table
 from .declaration import Declaration
 
-_SHOWN = 5
+SHOWN = 5
+"""Links to nothing that an error names."""
 
 Declared = Mapping[str, tuple[type[Table[Any, Any]], Declaration]]
 
@@ -130,19 +131,26 @@ def verify(
     link: Any, source: Storage[Any, Any], target: Storage[Any, Any], handle: Any, held: Any, txn: Transaction
 ) -> None:  # fmt: skip
     """Raise `SchemaMismatch`, naming some records, if entries of *link*, the storage of its index, lead nowhere."""
-    lost = list(islice(broken(link, handle, target, held, txn), _SHOWN + 1))
+    lost = list(islice(broken(link, handle, target, held, txn), SHOWN + 1))
     if lost:
-        shown = [
-            f"{shortened(source.decode_key(source.prefix + primary))} (to {shortened(key)})"
-            for key, primary in lost[:_SHOWN]
-        ]
-        more = ", and others" if len(lost) > _SHOWN else ""
-        raise errors.SchemaMismatch(
-            f"the link {link.full_name} cannot be declared, because records of {source.name!r} refer to records that "
-            f"{target.name!r} does not have: {', '.join(shown)}{more}; open the file without the link, and change or "
-            f"delete these records, or store those that are missing",
-            table=source.name,
-            index=link.name,
-            key=source.decode_key(source.prefix + lost[0][1]),
-            owner=lost[0][0],
-        )
+        raise dangling(link, source, target, lost)
+
+
+def dangling(
+    link: Any, source: Storage[Any, Any], target: Storage[Any, Any], lost: Sequence[tuple[Any, bytes]]
+) -> errors.SchemaMismatch:
+    """The error for the keys *lost* that *link* leads to, each with the primary key, encoded, of a record."""
+    shown = [
+        f"{shortened(source.decode_key(source.prefix + primary))} (to {shortened(key)})"
+        for key, primary in lost[:SHOWN]
+    ]
+    more = ", and others" if len(lost) > SHOWN else ""
+    return errors.SchemaMismatch(
+        f"the link {link.full_name} cannot be declared, because records of {source.name!r} refer to records that "
+        f"{target.name!r} does not have: {', '.join(shown)}{more}; zlmdb mend-links PATH MODULE:SCHEMA lists all, and "
+        f"deletes or clears them; or open the file without the link, and store what is missing",
+        table=source.name,
+        index=link.name,
+        key=source.decode_key(source.prefix + lost[0][1]),
+        owner=lost[0][0],
+    )

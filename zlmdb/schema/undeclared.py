@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Optional
 
 from .. import errors
 from ..keys import from_name as key_from_name
 from ..store.catalogue import catalogue_of
+from ..store.slots import Slot
 from ..store.store import Store
 from ..tables.keyfield import KeyField
 from ..tables.storage import FileIndexes, Storage
+from ..values.plain import LIST_NUMBER, SET_NUMBER
 from ..values.resolve import from_name as value_from_name
 from .contents import read_contents, spaces_of
 from .links import undeletable
+from .multi import VALUES
 from .storages import record_changes
 from .verdict import of_plain_data
 
@@ -58,7 +62,24 @@ def undeclared(store: Store, name: str, *, by_fields: bool = False) -> Optional[
     links = [f"{table}.{link}" for table, link in slot.referred]
     storage.file_indexes = FileIndexes(
         unknown=(*slot.indexes, *slot.attached),
-        unwritable=unwritable,
+        unwritable=_of_several(slot, slots) or unwritable,
         undeletable=undeletable(links) if links else None,
     )
     return storage
+
+
+def _of_several(slot: Slot, slots: Mapping[str, Slot]) -> Optional[str]:
+    """The reason why a part of a set or list table may not be written alone; None if *slot* is none."""
+    whole = slot.name
+    numbers: Optional[Slot] = slot
+    if whole.endswith(VALUES):
+        whole = whole[: -len(VALUES)]
+        numbers = slots.get(whole)
+    kinds = {SET_NUMBER: "SetTable", LIST_NUMBER: "ListTable"}
+    kind = None if numbers is None else next((kind for of, kind in kinds.items() if of.name == numbers.value), None)
+    if kind is None:
+        return None
+    return (
+        f"it is one of the two tables of a {kind}, and written alone it would not fit the other one: declare "
+        f"{whole}: zlmdb.{kind}[KeyType, ValueType] in the schema, and write through that"
+    )

@@ -109,7 +109,11 @@ def _snapshot(env: Environment) -> Generator[Transaction, None, None]:
 
 def refuse_ours(engine: Engine, env: Environment) -> None:
     """Raise `InvalidDatabase` for a file of zlmdb."""
-    if engine.open_existing(env, CATALOGUE) is not None:
+    ours = engine.open_existing(env, CATALOGUE) is not None
+    if not ours:
+        with _snapshot(env) as txn:
+            ours = _is_classic(engine, env, txn, False)
+    if ours:
         raise errors.InvalidDatabase(
             f"{engine.path!r} is a file of zlmdb, and layout='raw' is for files of other programs: leave it out",
             path=engine.path,

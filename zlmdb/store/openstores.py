@@ -33,6 +33,7 @@ class Opening(NamedTuple):
     recognised although it may hold nothing but slots. *layout*: that of a new file. *timeout*: seconds to wait for
     another writer. *directory_only*: *create* is about the directory, as it was in zlmdb <= 26, and not the file.
     *verify*: its pages are looked at first. *drop_indexes*: those go that the schema does not declare.
+    *build_indexes*: those of large tables are built.
     """
 
     path: Optional[str]
@@ -45,6 +46,7 @@ class Opening(NamedTuple):
     directory_only: bool = False
     verify: bool = False
     drop_indexes: bool = False
+    build_indexes: bool = True
 
     @property
     def engine(self) -> Engine:
@@ -116,7 +118,8 @@ def release(store: Store, earlier: Optional[Callable[[], None]] = None) -> None:
             for key, known in list(_stores.items()):
                 if known is store:
                     del _stores[key]
-        store.users -= 1
+        else:
+            store.users -= 1
 
 
 def present(opening: Opening) -> Any:

@@ -16,7 +16,7 @@ def slot_of(name: str, record: dict[str, Any], records: tuple[Optional[bytes], .
     """The slot that a catalogue *record* describes, read from *records*. Raises `DecodeError` if it is damaged."""
     try:
         return _slot_of(name, record, records)
-    except (TypeError, ValueError, AttributeError, OverflowError) as error:
+    except (TypeError, ValueError, KeyError, AttributeError, OverflowError) as error:
         raise errors.DecodeError(f"the catalogue's record of table {name!r} is damaged: {error}") from error
 
 
@@ -50,6 +50,7 @@ def _slot_of(name: str, record: dict[str, Any], records: tuple[Optional[bytes], 
         was=was,
         referred=referred,
         feed=None if record.get("feed") is None else checked_feed(record["feed"]),
+        building=None if record.get("building") is None else _checked_building(record["building"]),
     )
 
 
@@ -67,6 +68,15 @@ def checked_feed(feed: Any) -> dict[str, Any]:
     if not is_a(feed, dict) or type(feed.get("after")) is not int or feed["after"] < 0:
         raise TypeError(f"its feed is none: {feed!r}")
     found: dict[str, Any] = feed
+    return found
+
+
+def _checked_building(building: Any) -> dict[str, dict[str, Any]]:
+    """*building*, if it says of indexes how far they are built. Raises TypeError."""
+    for name, one in building.items():
+        if not (is_a(name, str) and is_a(one["after"], bytes) and type(one["records"]) is int):
+            raise TypeError(f"how far an index is built is not said: {one!r}")
+    found: dict[str, dict[str, Any]] = dict(building)
     return found
 
 

@@ -28,7 +28,8 @@ class Slot:
     table has had, the latest one last; *unsettled* is the migration that has stored records of a shape which the next
     one has to complete; *key_field* is the field of the values that is their key; *was* are former names; *referred*
     names the links to its records, each as a table and its link. *feed*: ``{"after": number}``, if the changes of the
-    table are recorded; its first change was the one after *number*. With ``"ended"`` they were recorded.
+    table are recorded; its first change was the one after *number*. With ``"ended"`` they were recorded. *building*
+    says of each index that does not have all entries yet how far it is: ``{"after": primary key, "records": number}``.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class Slot:
         was: Sequence[str] = (),
         referred: Sequence[Sequence[str]] = (),
         feed: Optional[dict[str, Any]] = None,
+        building: Optional[dict[str, dict[str, Any]]] = None,
     ) -> None:
         self.name = name
         self.number = number
@@ -70,6 +72,7 @@ class Slot:
         self.was = list(was)
         self.referred = referred
         self.feed = feed
+        self.building = {} if building is None else building
 
     @property
     def has_feed(self) -> bool:
@@ -80,6 +83,7 @@ class Slot:
         """One that can be changed without this one."""
         found = copy(self)
         found.indexes, found.attached, found.history = dict(self.indexes), dict(self.attached), list(self.history)
+        found.building = dict(self.building)
         return found
 
     def definition(self) -> dict[str, Any]:
@@ -87,7 +91,7 @@ class Slot:
         record = {"key": self.key, "value": self.value, "model": self.model, "indexes": self.indexes,
                   "fields": self.fields, "history": self.history, "unsettled": self.unsettled,
                   "key_field": self.key_field, "was": self.was, "referred": self.referred,
-                  "feed": self.feed}  # fmt: skip
+                  "feed": self.feed, "building": self.building}  # fmt: skip
         return {name: entry for name, entry in record.items() if entry not in (None, {}, [], ())}
 
     def add_to_history(self, declaration: str) -> None:

@@ -723,12 +723,14 @@ class Store:
                 f"the database {self.engine.path!r} has open transactions ({len(in_use)}): [{shown}]; "
                 "end them before close()"
             )
-        env, self.env = self.env, None
+        with self.lock:  # of `reopen`
+            self.users = 0  # from now on a thread that comes late finds the database closed, and does not open it anew
+            env, self.env = self.env, None
         if env is not None:
             env.close()
             self.engine.closed()
             self.writer.close()
-        for feed in self.feeds.values():
+        for feed in list(self.feeds.values()):
             feed.bell.ring()  # who waits for a change finds that the database is closed
         _stores.discard(self)
 

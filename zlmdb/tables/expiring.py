@@ -119,7 +119,8 @@ class Expiring(Table[Any, Any]):
     # -- the times --------------------------------------------------------------------------------------------------
 
     def _times(self) -> Optional[BoundIndex]:
-        return next((bound for bound in self._indexes if bound.storage.name == INDEX), None)
+        times = next((bound for bound in self._indexes if bound.storage.name == INDEX), None)
+        return None if times is None or times.storage.building else times
 
     def _first_expired(self, most: int, behind: bytes = b"") -> list[tuple[bytes, bytes]]:
         """The first entries of expired records that come *behind* an entry, at most so many, with the primary keys."""
@@ -209,7 +210,7 @@ class Expiring(Table[Any, Any]):
         self._check_write()
         swept = 0
         for _, primary in found:
-            with suppress(errors.ConstraintError):
+            with suppress(errors.ConstraintError, errors.IndexNotBuilt):
                 swept += self._expel(self._storage.prefix + primary)
         if self._some:
             self._some = False

@@ -162,7 +162,7 @@ class DeclaredIndex(Generic[I]):
                 known = self._known_type(model, field)
                 if self._each and known is not None:
                     known = self._element_type(field, known)
-                if not _may_be(known, part):
+                if not may_be(known, part):
                     has = "has elements of the type" if self._each else "is"
                     raise TypeError(
                         f"index {self._name!r}: the field {field!r} {has} {_shown(known)}, and the index is "
@@ -172,7 +172,7 @@ class DeclaredIndex(Generic[I]):
     def _check_fields(self, model: Any) -> None:
         """Raise `TypeError` for a field that *model* does not list: the first record would fail."""
         cls = get_origin(model) or model
-        listed = [getattr(field, "name", field) for mark in _FIELD_LISTS for field in getattr(cls, mark, ())]
+        listed = listed_fields(cls)
         for field in self._fields:
             name = field.partition(".")[0]
             if listed and name not in listed and not hasattr(cls, name):
@@ -187,10 +187,7 @@ class DeclaredIndex(Generic[I]):
                     raise TypeError(f"index {self._name!r}: {error}") from error
 
     def _nested_type(self, model: Any, field: str) -> Any:
-        """The type at a path such as ``address.city``, Any if it is not known. Raises `TypeError` if there is none."""
-        from ..query.fieldtypes import Model  # late: few programs have such an index
-
-        return present_type(Model(model, self._locals).type_of(tuple(field.split("."))))
+        return _nested_type(model, field, self._locals)
 
     @property
     def _locals(self) -> Any:
@@ -198,14 +195,7 @@ class DeclaredIndex(Generic[I]):
         return getattr(self._owner, "_locals_seen", None)
 
     def _known_type(self, model: Any, field: str) -> Any:
-        """The type of *field*; None if it is not known, or not yet."""
-        try:
-            found = field_types(model, self._locals).get(field)
-            if found is None and "." in field:
-                found = self._nested_type(model, field)
-        except (NameError, TypeError):
-            return None
-        return None if found is None or is_free(found) else found
+        return known_type(model, field, self._locals)
 
     def _field_type(self, model: Any, field: str) -> Any:
         try:
@@ -443,15 +433,38 @@ def _changes_fields(cls: Any) -> bool:
     return any(one.converter is not None or one.validator is not None or not one.init for one in attributes)
 
 
-def _may_be(field: Any, key: Any) -> bool:
+def known_type(model: Any, field: str, localns: Any) -> Any:
+    """The type of *field* in *model*; None if it is not known, or not yet."""
+    try:
+        found = field_types(model, localns).get(field)
+        if found is None and "." in field:
+            found = _nested_type(model, field, localns)
+    except (NameError, TypeError):
+        return None
+    return None if found is None or is_free(found) else found
+
+
+def _nested_type(model: Any, field: str, localns: Any) -> Any:
+    """The type at a path such as ``address.city``, Any if it is not known. Raises `TypeError` if there is none."""
+    from ..query.fieldtypes import Model  # late: few programs have such an index
+
+    return present_type(Model(model, localns).type_of(tuple(field.split("."))))
+
+
+def listed_fields(cls: Any) -> list[str]:
+    """The names of the fields of a model class; empty for what does not list them."""
+    return [getattr(field, "name", field) for mark in _FIELD_LISTS for field in getattr(cls, mark, ())]
+
+
+def may_be(field: Any, key: Any) -> bool:
     """Whether a field of the type *field* may have keys of the type *key*; true for types that are not known here."""
     origin = get_origin(field)
     if origin in UNIONS:
-        return any(_may_be(one, key) for one in get_args(field) if one is not type(None))
+        return any(may_be(one, key) for one in get_args(field) if one is not type(None))
     if origin is Annotated:
-        return _may_be(get_args(field)[0], key)
+        return may_be(get_args(field)[0], key)
     if get_origin(key) is Annotated:
-        return _may_be(field, get_args(key)[0])
+        return may_be(field, get_args(key)[0])
     return field not in _EXACT or key not in _EXACT or field is key or (field is int and key is float)
 
 

@@ -8,6 +8,7 @@ entry's key, with the fixed width of that key type.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from copy import copy
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Optional
 
@@ -40,6 +41,9 @@ class IndexStorage:
 
     several: ClassVar[bool] = False
     """Whether a record may have several entries."""
+
+    building: bool = False
+    """Whether it lacks entries, because it is being built: it is maintained, and nobody reads it."""
 
     def __init__(
         self,
@@ -79,11 +83,18 @@ class IndexStorage:
         # A primary key of fixed width is the end of the entry's key already; adopted tables have it as the value, too.
         self.tail = 0 if primary is None or primary.width is None or adopted else -primary.width
 
+    def unfinished(self) -> IndexStorage:
+        """The same index while it is being built: of several records with one unique key, one may have the entry."""
+        found = copy(self)
+        found.building, found._trusted, found.view = True, False, None
+        return found
+
     @property
     def sole(self) -> bool:
         """Whether an entry certainly belongs to the one record with its index key.
 
         Old files may contain several records with one "unique" key: the entry then belongs to the last one written.
+        So may tables of which a unique index is being built, until the build finds them.
         """
         return self.joined is not None or self._trusted
 
@@ -223,11 +234,12 @@ class IndexStorage:
     def _named(self, error: errors.EncodeError, key: Any) -> errors.EncodeError:
         return errors.EncodeError(f"index {self.storage.name!r}: {error}", index=self.name, key=key)
 
-    def conflict(self, key: Any, owner: Any) -> errors.DuplicateKey:
-        """The error for an index key that another record has."""
+    def conflict(self, key: Any, owner: Any, second: Any = None) -> errors.DuplicateKey:
+        """The error for an index key of the record *owner*, which another record, *second* if it is known, has, too."""
+        too = "" if second is None else f", and the record {shortened(second)} has it, too"
         return errors.DuplicateKey(
             f"unique index {self.full_name!r}: the key {shortened(key)} belongs to the record {shortened(owner)} "
-            f"already: change one of them first"
+            f"already{too}: change one of them first"
             + (
                 ""
                 if self.owner is None

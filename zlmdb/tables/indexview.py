@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, TypeVar
 from .. import errors
 from ..codegen import Recipe
 from ..handlers import let_through
+from ..query import Reads
+from ..query.reads import no_length
 from ..store.ranges import keys_from, pairs_from, seek
 from .compiled.points import compiled, subclass
 from .indexstorage import BoundIndex, IndexStorage
@@ -45,7 +47,7 @@ def __getitem__(self, key):
 def view_of(table: Table[Any, Any], name: str, kind: Any, bound: Optional[BoundIndex]) -> Any:
     """The view of *kind* of *table*, through the index *bound*; *bound* is None if the file lacks it."""
     plain: Any = UniqueIndexView
-    if bound is None or kind is not plain or table._txn.buffers:
+    if bound is None or bound.storage.building or kind is not plain or table._txn.buffers:
         return kind(table, name, bound)
     index = bound.storage
     if index.view is None:
@@ -79,6 +81,13 @@ class _View(Ranged[I, K, V], Generic[I, K, V]):
                 table=table._name,
                 index=name,
             )
+        if bound.storage.building:
+            raise errors.IndexNotBuilt(
+                f"index {table._name}.{name} is being built, and does not have all records yet: open the database to "
+                f"write, or call db.build_indexes(), which builds the rest",
+                table=table._name,
+                index=name,
+            )
         self._bound = bound
         self._storage = bound.storage
         self._handle = bound.handle
@@ -95,6 +104,20 @@ class _View(Ranged[I, K, V], Generic[I, K, V]):
         from .indexkinds.elementview import ElementSelection  # late: few have it
 
         return ElementSelection
+
+    def keys(self) -> Reads[K]:
+        """The primary keys, in the order of the index."""
+        return self._chosen(None, False, None).keys()
+
+    def values(self) -> Reads[V]:
+        """The values, in the order of the index."""
+        return self._chosen(None, False, None).values()
+
+    def __bool__(self) -> bool:
+        return bool(self._chosen(None, False, None))
+
+    if not TYPE_CHECKING:  # checkers report it by themselves
+        __len__ = no_length
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._storage.storage.name}>"

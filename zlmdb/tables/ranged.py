@@ -235,6 +235,10 @@ class Ranged(Generic[I, K, V]):
         """The number of records."""
         return self._chosen(None, False, None).count()
 
+    def delete(self) -> int:
+        """Delete all these records, as ``select().delete()`` does; returns how many."""
+        return self._chosen(None, False, None).delete()
+
     def explain(self) -> Plan:
         """``select().explain()``, see `Selection.explain`."""
         return self._chosen(None, False, None).explain()

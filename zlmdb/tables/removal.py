@@ -62,8 +62,18 @@ def _referrers(table: Table[Any, Any]) -> Iterable[Link]:
 
 
 def _index(link: Link, source: Table[Any, Any]) -> Any:
-    """The index of *link*; None if the file does not have it any more. Raises if it has another one of that name."""
+    """The index of *link*; None if the file does not have it any more.
+
+    Raises if it has another one of that name, and while it is being built: not all records that refer are known then.
+    """
     bound = link.index_of(source)
+    if bound is not None and bound.storage.building:
+        raise errors.IndexNotBuilt(
+            f"the index of the link {source._name}.{link.name} is being built, and until that is done, no record that "
+            f"it may lead to can be deleted",
+            table=source._name,
+            index=link.name,
+        )
     if bound is None and link.name in source._index_state.missing:
         source._check_write()
     return bound
@@ -135,10 +145,11 @@ class _Removal:
                 _set_none(source, owner, links)
             for going in self._going.values():
                 for encoded, table in going.items():
-                    _delete(table, encoded)
+                    delete_alone(table, encoded)
 
 
-def _delete(table: Table[Any, Any], encoded: bytes) -> None:
+def delete_alone(table: Table[Any, Any], encoded: bytes) -> None:
+    """Delete the record with the engine's key *encoded*, expired or not, whoever refers to it."""
     if table._storage.expiring is None:
         table._remove_alone(encoded)
     else:

@@ -358,7 +358,8 @@ class Running:
         state = self.table._index_state
         known: Optional[Known] = self.programs.known
         if known is None or (known.state is not state and known.state != state):
-            found = [self._facts_of(bound.storage) for bound in state.kept] + [self._facts_of(None)]
+            found = [self._facts_of(bound.storage) for bound in state.kept if not bound.storage.building]
+            found.append(self._facts_of(None))
             known = self.programs.known = Known(state, [one for one in found if one is not None], {}, {}, {})
         return known
 

@@ -21,6 +21,7 @@ class FileIndexes(NamedTuple):
     """The indexes of a table in the file, compared with those that the program knows.
 
     *gone*: known ones that another program dropped or changed. *unknown*: those that the program does not know.
+    *building*: known ones that do not have all entries yet: they are maintained, and nobody reads them.
     *adopted*: the tables of zlmdb 26 that some of them use, by the name of the index. *older*: the file once had the
     program's declaration, and has a later one now.
 
@@ -35,6 +36,7 @@ class FileIndexes(NamedTuple):
     unreadable: Optional[str] = None
     unwritable: Optional[str] = None
     undeletable: Optional[str] = None
+    building: frozenset[str] = frozenset()
 
 
 class Storage(Generic[K, V]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator, ItemsView, Iterable, Iterator, MutableMapping, ValuesView
+from collections.abc import Generator, Iterable, Iterator, MutableMapping
 from contextlib import contextmanager
 from datetime import timedelta
 from itertools import islice
@@ -24,11 +24,12 @@ from .expiry import declare as declare_expiry
 from .index import DeclaredIndex
 from .indexview import view_of
 from .keyfield import KeyField
+from .mappingviews import Items, Keys, Values
 from .ranged import Bounds, limits
 from .recordwrites import RecordWrites
 from .selection import Selection
 from .storage import Nothing, Storage
-from .tableclass import TableType, calling_locals, check_index_types, former_names
+from .tableclass import TableType, calling_locals, check_declares_indexes, check_types, former_names
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -118,7 +119,8 @@ class Table(EngineReads[K, V], RecordWrites[K, V], MutableMapping[K, V], Generic
             declare_expiry(cls, expires, ttl)
         if "_plain" not in vars(cls):  # else it was made by `specialised`, of a class that has these
             cls._locals_seen = calling_locals(mentioned=vars(cls).get("__orig_bases__", ()))
-            check_index_types(cls, Table)
+            check_declares_indexes(cls)
+            check_types(cls, Table)
             cls._plain = cls.__setitem__ is Table.__setitem__
 
     def __init__(self) -> None:
@@ -355,13 +357,17 @@ class Table(EngineReads[K, V], RecordWrites[K, V], MutableMapping[K, V], Generic
     def __reversed__(self) -> Iterator[K]:
         return iter(self.select(reverse=True).keys())
 
-    def items(self) -> ItemsView[K, V]:
-        """The pairs of key and value, in key order, as a view."""
-        return _Items(self)
+    def keys(self) -> Keys[K]:
+        """The keys, in their order, as a view."""
+        return Keys(self)
 
-    def values(self) -> ValuesView[V]:
+    def items(self) -> Items[K, V]:
+        """The pairs of key and value, in key order, as a view."""
+        return Items(self)
+
+    def values(self) -> Values[V]:
         """The values, in key order, as a view."""
-        return _Values(self)
+        return Values(self)
 
     def __len__(self) -> int:
         return self.select().count()
@@ -459,21 +465,3 @@ class Table(EngineReads[K, V], RecordWrites[K, V], MutableMapping[K, V], Generic
             errors.raise_as(ours, error)
         data = self._get(self._storage.encode_key(key), None, self._db)
         return self._missing(key, default) if data is None else self._storage.decode_value(data, key)
-
-
-class _Items(ItemsView[K, V]):
-    def __init__(self, table: Table[K, V]) -> None:
-        super().__init__(table)
-        self._table = table
-
-    def __iter__(self) -> Iterator[tuple[K, V]]:
-        return iter(self._table.select())
-
-
-class _Values(ValuesView[V]):
-    def __init__(self, table: Table[Any, V]) -> None:
-        super().__init__(table)
-        self._table = table
-
-    def __iter__(self) -> Iterator[V]:
-        return iter(self._table.select().values())

@@ -6,11 +6,11 @@ import sys
 from abc import ABCMeta
 from collections.abc import Iterable, Mapping
 from types import FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any, Optional, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Optional, TypeVar, get_args, get_origin
 
-from ..typeargs import type_arguments, words_of
+from ..typeargs import own_annotations, type_arguments, words_of
 from ..values.base import is_a
-from .index import DeclaredIndex
+from .index import DeclaredIndex, known_type, listed_fields, may_be
 
 if TYPE_CHECKING:
     TableType = ABCMeta
@@ -38,6 +38,49 @@ def declared_indexes(cls: type) -> dict[str, DeclaredIndex[Any]]:
     return found
 
 
+def check_declares_indexes(cls: Any) -> None:
+    """Raise `TypeError`, with the line to write, for what looks like an index in the body of *cls* and is none."""
+    body: Mapping[str, Any] = cls.__dict__
+    for name, value in body.items():
+        if _is_index_class(value):
+            raise TypeError(_no_index(cls, f"{name} = {_written(value)}", name, value))
+    for name, annotation in own_annotations(cls).items():
+        given = _looked_up(annotation, cls) if isinstance(annotation, str) else annotation
+        if _is_index_class(given) and not isinstance(body.get(name), DeclaredIndex):
+            raise TypeError(_no_index(cls, f"{name}: {_written(given)}", name, given))
+
+
+def _looked_up(annotation: str, cls: Any) -> Any:
+    """What the text *annotation* names before its first bracket; None if that is not known."""
+    head, *rest = annotation.partition("[")[0].strip().split(".")
+    known: dict[str, Any] = {**vars(sys.modules[cls.__module__]), **(cls._locals_seen or {})}
+    found = known.get(head)
+    for name in rest:
+        found = getattr(found, name, None)
+    return found
+
+
+def _is_index_class(given: Any) -> bool:
+    """Whether *given* is a class of indexes, with a type or without, and not an index."""
+    found = get_origin(given) or given
+    return isinstance(found, type) and issubclass(found, DeclaredIndex)
+
+
+def _written(given: Any) -> str:
+    """A type, or a class of indexes with its type, as it is written."""
+    if not _is_index_class(given):
+        return given.__name__ if isinstance(given, type) else str(given).replace("typing.", "")
+    arguments = ", ".join([_written(one) for one in get_args(given)])
+    return f"zlmdb.{(get_origin(given) or given).__name__}" + (f"[{arguments}]" if arguments else "")
+
+
+def _no_index(cls: type, written: str, name: str, given: Any) -> str:
+    return (
+        f"{cls.__name__}: {written} declares no index: call it with the name of a field, "
+        f'{name} = {_written(given)}("field")'
+    )
+
+
 def former_names(was: object) -> tuple[str, ...]:
     """The former names that a class gives as *was*: a text, or a tuple of texts. Raises `TypeError`."""
     given: Any = (was,) if is_a(was, str) else was
@@ -47,23 +90,44 @@ def former_names(was: object) -> tuple[str, ...]:
     return names
 
 
-def check_index_types(cls: Any, table: type) -> None:
+def check_types(cls: Any, table: type) -> None:
     """Raise `TypeError` for an index of *cls*, derived from *table*, whose key type is not that of its field.
 
-    Nothing is said where the types are not known yet.
+    So it is for the field that ``key=`` names. Nothing is said where the types are not known yet.
     """
     body: Mapping[str, Any] = cls.__dict__
     indexes: list[DeclaredIndex[Any]] = [one for one in body.values() if isinstance(one, DeclaredIndex)]
-    if not indexes:
+    if not indexes and not isinstance(cls._key_source, str):
         return
     try:
         arguments = type_arguments(cls, table, cls._locals_seen)
     except TypeError:
         return
     if len(arguments) == 2:
-        value = arguments[1]
+        key, value = arguments
+        model = get_args(value)[0] if hasattr(value, "__metadata__") else value
+        if isinstance(cls._key_source, str):
+            _check_key_field(cls, cls._key_source, key, model)
         for index in indexes:
-            index._check_types(get_args(value)[0] if hasattr(value, "__metadata__") else value)
+            index._check_types(model)
+
+
+def _check_key_field(cls: type, path: str, key: Any, model: Any) -> None:
+    """Raise `TypeError` if values of the type *model* do not have the field *path*, or have no *key* in it."""
+    of = get_origin(model) or model
+    listed = listed_fields(of)
+    name = path.partition(".")[0]
+    if listed and name not in listed and not hasattr(of, name):
+        raise TypeError(
+            f"{cls.__name__}: key={path!r}, and {of.__name__} has no field {name!r} (it has {', '.join(listed)}): name "
+            f"the field with the key of a record"
+        )
+    known = known_type(model, path, getattr(cls, "_locals_seen", None))
+    if not may_be(known, key):
+        raise TypeError(
+            f"{cls.__name__}: the field {path!r} that key= names is {_written(known)}, and the keys of the table are "
+            f"{_written(key)}: name the field with the key of a record, or give the table the type of the field"
+        )
 
 
 def calling_locals(mentioned: Iterable[Any] = ()) -> Optional[dict[str, Any]]:

@@ -129,6 +129,8 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
         bound: list[BoundIndex] = []
         lost: list[str] = []
         for index in self._storage.indexes:
+            if index.name in self._found.building:
+                index = index.unfinished()
             if index.name not in self._found.gone:
                 handle = self._txn._handle(index.storage.space)
                 if handle is None:  # another program has dropped its sub-database: the next opening builds it again

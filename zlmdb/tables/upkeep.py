@@ -176,6 +176,6 @@ def build(
         value = table.decode_value(data, key)
         for entry in index.entries(value, primary):
             if not txn.put(entry, index.entry_value(value, key, primary), overwrite=not index.unique, db=handle):
-                raise index.conflict(index.get_key(value), index.owner_of(txn.get(entry, None, handle), table))
+                raise index.conflict(index.get_key(value), index.owner_of(txn.get(entry, None, handle), table), key)
             entries += 1
     return entries

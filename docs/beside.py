@@ -1,0 +1,46 @@
+"""Tables of questions beside other stores: a row each, a column a store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import median
+from typing import Any
+
+from saved import Rows, Saved, where
+from tables import escape, table
+
+from benchmarks.report import duration, factor, steps_of
+from benchmarks.results import per_operation, ratio
+
+
+def asked(saved: Saved) -> Iterator[str]:
+    """The questions, at each size and on each interpreter."""
+    for kind in ("cpython", "pypy"):
+        for size, measured in sorted(saved.sizes("questions", kind).items()):
+            rows = measured["rows"]
+            others = [label for label in rows if not label.startswith("zlmdb") and rows[label]["steps"]]
+            ours = [label for label in rows if label.startswith("zlmdb") and rows[label]["steps"]]
+            if others and "zlmdb" in ours:
+                body = [
+                    [
+                        step,
+                        *(alone(rows, label, step) for label in ours),
+                        *(times(rows, label, step) for label in others),
+                    ]
+                    for step in steps_of(rows)
+                ]
+                yield table(["", *ours, *others], body)
+                yield f"{escape(where(measured, size))}. × is how many times as fast the faster zlmdb is.\n\n"
+
+
+def alone(rows: Rows, label: str, step: str) -> str:
+    found: Any = rows[label]["steps"].get(step)
+    return duration(median(per_operation(found))) if found else ""
+
+
+def times(rows: Rows, label: str, step: str) -> str:
+    """The time, and how many times the rate of *label* the fastest of ours has."""
+    if step not in rows[label]["steps"]:
+        return "–" if step in rows[label]["skipped"] else ""
+    best = max(ratio(row, rows[label], step) or 0 for ours, row in rows.items() if ours.startswith("zlmdb"))
+    return alone(rows, label, step) + (f", ×{factor(best)}" if best else "")

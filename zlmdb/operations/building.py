@@ -1,0 +1,27 @@
+"""Builds the indexes that the file has begun: `Database.build_indexes`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Optional
+
+from ..schema.buildingbatches import build_in_batches
+from ..schema.declaration import Declaration
+from ..store.store import Store
+from .progress import Progress, Told
+
+
+def build_indexes(
+    store: Store, declared: Sequence[Declaration], told: Optional[Told], timeout: Optional[float]
+) -> None:
+    """Build the *declared* indexes that the file has, and that lack entries."""
+    if store.readonly:
+        store.refuse_write()
+    if store.layout == "raw":
+        return
+
+    def tell(names: str, done: int, total: Optional[int]) -> None:
+        if told is not None:
+            told(Progress(f"index {names}", done, total))
+
+    build_in_batches(store, declared, timeout, tell)

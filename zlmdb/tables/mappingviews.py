@@ -1,0 +1,69 @@
+"""What the methods `keys`, `values` and `items` of a table return: the views of a mapping, read as selections are."""
+
+from __future__ import annotations
+
+from collections.abc import ItemsView, Iterator, KeysView, ValuesView
+from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar
+
+from ..query import Reads
+
+if TYPE_CHECKING:
+    from .table import Table
+
+K = TypeVar("K")
+V = TypeVar("V")
+R = TypeVar("R")
+
+
+class _View(Generic[R]):
+    """What the views have beside those of a dict: the methods of a selection that say which row."""
+
+    _mapping: Table[Any, Any]  # set by the view of a mapping, which is the other base
+
+    def _reads(self) -> Reads[R]:
+        raise NotImplementedError
+
+    def __iter__(self) -> Iterator[R]:
+        return iter(self._reads())
+
+    def first(self) -> Optional[R]:
+        """The first one; None when the table is empty."""
+        return self._reads().first()
+
+    def last(self) -> Optional[R]:
+        """The last one; None when the table is empty. O(log n)."""
+        return self._reads().last()
+
+    def count(self) -> int:
+        """How many there are, as `len` of the table."""
+        return len(self._mapping)
+
+    def __bool__(self) -> bool:
+        return bool(self._mapping)
+
+    def __getitem__(self, position: object) -> Any:
+        raise TypeError(
+            f"{type(self).__name__}[{position!r}]: a view of a table has no positions: write .first() or .last() for "
+            f"one, table.select(limit=10) for some, list(view) for all"
+        )
+
+
+class Keys(_View[K], KeysView[K]):
+    """The keys of a table, in their order."""
+
+    def _reads(self) -> Reads[K]:
+        return self._mapping.select().keys()
+
+
+class Values(_View[V], ValuesView[V]):
+    """The values of a table, in the order of their keys."""
+
+    def _reads(self) -> Reads[V]:
+        return self._mapping.select().values()
+
+
+class Items(_View["tuple[K, V]"], ItemsView[K, V]):
+    """The pairs of key and value of a table, in the order of the keys."""
+
+    def _reads(self) -> Reads[tuple[K, V]]:
+        return self._mapping.select()
