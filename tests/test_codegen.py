@@ -521,10 +521,10 @@ def test_an_engine_is_not_asked_for_what_it_cannot_do() -> None:
 WRONG = [
     (points, "_READING", "self._db)", "self._base)", "self._base"),
     (points, "_READING", "load(data)", "lode(data)", "lode"),
-    (points, "_WRITING", "txn._changes", "txn._change", "txn._change"),
+    (points, "_WRITING", "txn._puts", "txn._put", "txn._put"),
     (indexwrites, "_STORING", "self._raw.delete", "self._raw.remove", "self._raw.remove"),
     (indexwrites, "_STORING", "self._growing", "self._grows", "self._grows"),
-    (indexwrites, "_REMOVING", "self._index_state", "self._indices", "self._indices"),
+    (indexwrites, "_REMOVING", "self._writer", "self._author", "self._author"),
     (indexview, "_FINDING", "table._db", "table.db", "table.db"),
 ]
 

@@ -180,6 +180,8 @@ class Operations:
         """
         from .stream import dump
 
+        if not hasattr(file, "write"):
+            raise TypeError(f"dump({file!r}): give an open binary file, with open(path, 'wb') as file: db.dump(file)")
         return dump(self._open_store, file, tables, progress)
 
     def load(
@@ -202,6 +204,8 @@ class Operations:
         from .loading import load
         from .stream import MAX_LINE
 
+        if not hasattr(file, "read"):
+            raise TypeError(f"load({file!r}): give an open binary file, with open(path, 'rb') as file: db.load(file)")
         return load(self._open_store, file, progress, max_line=MAX_LINE if max_line is None else max_line, check=check)
 
     @staticmethod

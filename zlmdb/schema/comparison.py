@@ -41,7 +41,8 @@ def mismatch(store: Store, slot: Optional[Slot], declared: Declaration) -> Optio
             return (
                 f"table {declared.name!r} in the file has {what} of type {stored} (written by class "
                 f"{slot.class_name}), {declared.class_name} declares {wanted}: declare the stored type, use "
-                f"another name, or convert the records with a migration"
+                f"another name, or convert the records with a migration: zlmdb.Migration(version, name, step), where "
+                f"def step(t, old): for key, value in old.take({declared.name!r}).items(): store each in t again"
             )
     if slot.fields == declared.described and slot.unsettled is None:  # as nearly always; this saves calls
         return None
