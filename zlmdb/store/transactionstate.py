@@ -55,6 +55,7 @@ class TransactionState:
         "_thread",
         "_timeout",
         "_told",
+        "_turn",
         "_unit",
         "_views",
         "_write",
@@ -80,6 +81,7 @@ class TransactionState:
     _store: Store
     _tables: dict[Any, Any]
     _thread: int
+    _turn: Any
     _unit: Any
     _views: list[memoryview]
     _write: bool
