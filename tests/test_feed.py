@@ -907,7 +907,7 @@ def test_killed_writers_and_consumers_miss_nothing(tmp_path: Path) -> None:
         assert db.check().ok
 
 
-# -- feeds that do not keep all changes ---------------------------------------------------------------------------------
+# -- feeds that do not keep all changes --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
