@@ -211,3 +211,53 @@ def with_body(**body: Any) -> Any:
 def test_an_index_or_key_that_the_class_cannot_have_is_refused_when_it_is_made(made: Any, said: str) -> None:
     with pytest.raises(TypeError, match=re.escape(said)):
         made()
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "said"),
+    [
+        (lambda db: db.attach_table(Users), TypeError, "db.table(name, Users)"),
+        (
+            lambda db: db.table("rows", type("Rows", (zlmdb.Table,), {})),
+            TypeError,
+            "db.table(name, KeyType, ValueType)",
+        ),
+        (lambda db: db.table("", str, int), TypeError, "give a name and the types"),
+        (lambda db: db.run(lambda t: db.table("rows", str, int)), zlmdb.NestedTransaction, "before the block"),
+        (lambda db: db.dump("file"), TypeError, "open(path, 'wb')"),
+        (lambda db: db.load("file"), TypeError, "open(path, 'rb')"),
+        (lambda db: zlmdb.open("data", Store, mode="600"), ValueError, "such as 0o600"),
+    ],
+)
+def test_the_wrong_way_names_the_right_one(db: Any, call: Any, error: Any, said: str) -> None:
+    with pytest.raises(error, match=re.escape(said)):
+        call(db)
+
+
+def test_a_table_is_made_of_an_alias_as_a_schema_declares_one(db: Any) -> None:
+    counts = db.table("counts", zlmdb.Table[str, int])
+    with db.write() as t:
+        t[counts]["a"] = 1
+        assert dict(t["counts"]) == {"a": 1}
+
+
+def test_the_types_of_plain_values_are_changed_by_the_migration_that_the_error_names(tmp_path: Path) -> None:
+    class Shares(zlmdb.Schema):
+        logins: zlmdb.Table[str, float]
+
+    with zlmdb.open(tmp_path, Store) as db, db.write() as t:
+        t.logins["ann"] = 3
+    with pytest.raises(zlmdb.SchemaMismatch, match=re.escape("for key, value in old.take('logins').items()")):
+        zlmdb.open(tmp_path, Shares)
+
+    def step(t: Any, old: Any) -> None:
+        for key, value in old.take("logins").items():
+            t.logins[key] = value / 2
+
+    class Halves(Shares):
+        migrations = (zlmdb.Migration(1, "halves", step),)
+
+    with zlmdb.open(tmp_path, Halves) as db:
+        db.migrate()
+        with db.read() as t:
+            assert dict(t.logins) == {"ann": 1.5}

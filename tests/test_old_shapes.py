@@ -364,16 +364,23 @@ def test_steps_that_leave_another_shape_are_refused_as_a_whole(path: Path) -> No
         assert t.users[1] == First("Ann Nr1", "1")
 
 
-def test_a_unique_index_that_the_new_shape_breaks_stops_the_step(path: Path) -> None:
-    start(path)
+@LAYOUTS
+def test_a_unique_index_that_the_new_shape_breaks_stops_the_step(path: Path, layout: Any) -> None:
+    start(path, layout=layout)
 
     def same(t: Any, old: Any) -> None:
         old.rewrite("users", lambda key, row: {"first": "a", "last": "b", "age": 1})
 
-    with zlmdb.open(path, new(same)) as db:
-        with pytest.raises(zlmdb.DuplicateKey):
-            db.migrate()
-        assert db.schema_version == 0
+    def taken(t: Any, old: Any) -> None:
+        for key in list(old.take("users")):
+            t.users[key] = Person("a", "b", 1)
+
+    for step in (same, taken):
+        with zlmdb.open(path, new(step)) as db:
+            for dry_run in (True, False):
+                with pytest.raises(zlmdb.DuplicateKey):
+                    db.migrate(dry_run=dry_run)
+            assert db.schema_version == 0
 
 
 def test_programs_that_run_meanwhile_are_refused_afterwards(path: Path) -> None:

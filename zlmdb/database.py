@@ -141,7 +141,7 @@ def open(
         raise ValueError(f"durability={durability!r}: expected 'full', 'commit' or 'none'")
     if lib_version not in (None, "0.9", "1.0"):
         raise ValueError(f"lib_version={lib_version!r}: expected '0.9', '1.0', or None for what the file has")
-    if mode is not None and not 0o600 <= mode <= 0o777:
+    if mode is not None and not (type(mode) is int and 0o600 <= mode <= 0o777):
         raise ValueError(f"mode={mode!r}: expected one with which the owner reads and writes, such as 0o600")
     if flush_every is not None and not (flush_every > 0 and durability != "full" and path is not None and not readonly):
         raise ValueError(
@@ -541,8 +541,11 @@ class Database(Calls[S_co], Operations, Generic[S_co]):
         several = get_origin(cls) or cls
         if value is not _MISSING or not hasattr(several, "_parts"):
             several = None
-        if several is None and value is _MISSING and not (isinstance(cls, type) and issubclass(cls, Table)):
-            raise TypeError(f"table({name!r}, {key!r}): give the types of keys and values, or a class of zlmdb.Table")
+        of: Any = get_origin(cls) or cls
+        if not name or (several is None and value is _MISSING and not (isinstance(of, type) and issubclass(of, Table))):
+            raise TypeError(
+                f"table({name!r}, {key!r}): give a name and the types of keys and values, or a class of zlmdb.Table"
+            )
         parts: dict[str, tuple[Any, Declaration]]
         parts = (
             {name: (get_origin(cls) or cls, declaration(cls, name))} if several is None else several._parts(cls, name)
@@ -560,7 +563,13 @@ class Database(Calls[S_co], Operations, Generic[S_co]):
             raise ValueError(f"table {name!r} is declared by {self._schema.__name__}: use t.{name}, or another name")
         opening = self._opening
         declared = [one for _, one in parts.values()]
-        storages = attach(self._open_store, declared, create=opening.create, timeout=opening.timeout)
+        try:
+            storages = attach(self._open_store, declared, create=opening.create, timeout=opening.timeout)
+        except errors.NestedTransaction as error:
+            raise errors.NestedTransaction(
+                f"table {name!r} cannot be made inside a write transaction of this thread: call "
+                f"db.table({name!r}, ...) before the block, and use what it returns inside, as t[table]"
+            ) from error
         # Another thread may have made it meanwhile: both give the same object. That of *name*, by which others find it,
         # comes last.
         made: MadeTable[Any] = MadeTable(name, (key, value), several)
@@ -613,7 +622,11 @@ class Database(Calls[S_co], Operations, Generic[S_co]):
 
         given: Any = klass
         if not (isinstance(given, type) and issubclass(given, PersistentMap)):
-            raise TypeError(f"cannot attach {klass!r}: a subclass of zlmdb.PersistentMap is required")
+            types = given.__name__ if isinstance(given, type) and issubclass(given, Table) else "KeyType, ValueType"
+            raise TypeError(
+                f"cannot attach {klass!r}: a subclass of zlmdb.PersistentMap is required; a table made at run time is "
+                f"db.table(name, {types})"
+            )
         self._refuse_in_transaction(klass)
         # A constructor of the user's own has a say in the codecs, and the number is in the catalogue.
         storage = self._classic_storage(klass._in_slot(FIRST_SLOT), record=record)

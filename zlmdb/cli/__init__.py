@@ -6,6 +6,7 @@ from . import demo as demo
 from . import fbs as fbs
 from . import indexes as indexes
 from . import inspect as inspect
+from . import links as links
 from . import migrate as migrate
 from . import output as output
 from . import records as records

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ..tables.table import Table
     from .backup import Backup, Compaction
     from .conversion import ConversionReport
+    from .mending import How, LinksReport
     from .migrations import Applied
     from .progress import Told
     from .report import CheckReport
@@ -45,6 +46,10 @@ class Operations:
 
         def write(self, *, timeout: Optional[float] = None) -> Any:
             """A block with the tables."""
+            ...
+
+        def read(self) -> Any:
+            """A block with the tables, which reads."""
             ...
 
     @property
@@ -75,7 +80,8 @@ class Operations:
         It takes many short transactions, between which others write, so that a thread can do it while the program
         works. Queries use an index from the end of the last one on. *timeout*: seconds to wait for another writer, each
         time. If a record does not fit, raises `DuplicateKey`, `EncodeError`, `DecodeError` or `SchemaMismatch`, and the
-        file gets none of these indexes. Does nothing if all are complete.
+        file gets none of these indexes. Raises `IndexNotBuilt` if another process drops them meanwhile. Does nothing if
+        all are complete.
         """
         from ..schema.schema import declarations
         from .building import build_indexes  # late, as all operations
@@ -83,6 +89,28 @@ class Operations:
         declared = [one for _, one in declarations(vars(self)["_schema"]).values()]
         declared += [one.declared for one in self._made.values()]
         build_indexes(self._open_store, declared, progress, timeout)
+
+    def mend_links(
+        self,
+        how: Optional[How] = None,
+        *,
+        progress: Optional[Told] = None,
+        timeout: Optional[float] = None,
+    ) -> LinksReport:
+        """Find the links that lead to no record, and with *how* mend them, all in one transaction.
+
+        For a file that `salvage` has made, open it with ``create=False``: otherwise such links keep it from being
+        opened with a schema that declares them. *how*: ``"delete"`` deletes the records with such links, and then those
+        that refer to these; ``"clear"`` sets the fields to None, and takes the keys out of lists; ``"declared"`` does
+        what each link says for a deletion, ``cascade`` or ``set_none``, and raises `DanglingLink` if one restricts.
+        None only reports. All records of the tables with links are read.
+        """
+        from .mending import mend_links
+        from .progress import silent
+
+        if how not in (None, "declared", "delete", "clear"):
+            raise ValueError(f"how={how!r}: expected 'declared', 'delete' or 'clear', or None for a report")
+        return mend_links(self, self._storages, how, progress or silent, timeout)
 
     def backup(
         self, path: StrPath, *, compact: bool = True, overwrite: bool = False, progress: Optional[Told] = None
@@ -153,6 +181,8 @@ class Operations:
         """
         from .stream import dump
 
+        if not hasattr(file, "write"):
+            raise TypeError(f"dump({file!r}): give an open binary file, with open(path, 'wb') as file: db.dump(file)")
         return dump(self._open_store, file, tables, progress)
 
     def load(
@@ -175,6 +205,8 @@ class Operations:
         from .loading import load
         from .stream import MAX_LINE
 
+        if not hasattr(file, "read"):
+            raise TypeError(f"load({file!r}): give an open binary file, with open(path, 'rb') as file: db.load(file)")
         return load(self._open_store, file, progress, max_line=MAX_LINE if max_line is None else max_line, check=check)
 
     @staticmethod

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
+from copy import copy
 from itertools import islice
 from typing import Any, NamedTuple, Optional, Union
 
@@ -99,6 +100,25 @@ class Kept:
         """As of the engine's transaction."""
         kept = self._kept.get(db)
         return self._txn.stat(db) if kept is None else {"entries": len(kept)}
+
+
+class _Unstored:
+    """Takes the entries of an index in place of the engine's transaction, and keeps those that must be unique."""
+
+    def __init__(self) -> None:
+        self._unique: dict[bytes, bytes] = {}
+
+    def put(self, key: bytes, value: bytes, *, overwrite: bool, db: Handle) -> bool:
+        """As of the engine's transaction."""
+        if overwrite:
+            return True
+        is_new = key not in self._unique
+        self._unique.setdefault(key, value)
+        return is_new
+
+    def get(self, key: bytes, default: Any, db: Handle) -> Any:
+        """As of the engine's transaction."""
+        return self._unique.get(key, default)
 
 
 class _KeptCursor:
@@ -333,13 +353,16 @@ def settle(step: Step) -> None:
         slot = step.catalogue.slot(step.txn, name)
         if slot is not None and slot.unsettled is not None:
             _settle(step, slot, declared)
-        reason = mismatch(step.store, step.catalogue.slot(step.txn, name), declared)
+            slot = step.catalogue.slot(step.txn, name)
+        reason = mismatch(step.store, slot, declared)
         if reason is not None:
             raise errors.SchemaMismatch(
                 f"all migrations have run, and {reason}; in the last one, old.rewrite({name!r}, change) or "
                 f"old.take({name!r}) gives the records the shape of the class",
                 table=name,
             )
+        if slot is not None:
+            _try_indexes(step, slot, declared)
 
 
 def settle_links(step: Step, *, last: bool) -> None:
@@ -375,6 +398,23 @@ def _settle(step: Step, slot: Slot, declared: Declaration) -> None:
             rows = _rows(step.txn, handle[0], storage)
             step.t.txn._count(build(rows, storage, index, step.txn, entries[0]), 0)
     step.told(Progress(f"{step.label}: {slot.name} fits", 1, 1))
+
+
+def _try_indexes(step: Step, slot: Slot, declared: Declaration) -> None:
+    """In a dry run: compute the entries of the indexes that the file lacks, since no sub-database can be made."""
+    known = slot.indexes
+    lacking = {name: dict(definition) for name, definition in declared.definitions.items() if name not in known}
+    if not (lacking and step.store.traits.by_name):
+        return
+    slot = copy(slot)
+    slot.indexes = {**known, **lacking}
+    storage = _storage(step, slot, declared)
+    handle = step.handle(Keyspace(storage.space, storage.prefix))
+    for index in storage.indexes:
+        if handle is not None and index.name in lacking and step.handle(Keyspace(index.storage.space, b"")) is None:
+            target: Any = _Unstored()
+            entries = build(_rows(step.txn, handle[0], storage), storage, index, target, None)
+            step.t.txn._count(entries, 0)
 
 
 def _fitting(storage: Storage[Any, Any], read: Callable[[Any], Any], key: bytes, data: bytes) -> bytes:

@@ -181,6 +181,7 @@ class _Salvage:
             self.report.notes.append(
                 f"the indexes of {slot.name} ({names}) are built again when a program that has them opens the file"
             )
+        self._note_links(slot.name, slot.indexes)
         slot.indexes, slot.building, slot.referred = {}, {}, []
         if slot.feed is not None and slot.has_feed:
             from ..feed.log import LOST  # late, as wherever a feed is used
@@ -195,6 +196,15 @@ class _Salvage:
             self.report.copied[slot.name] = 0
         elif not empty:
             self._records(slot.name, tree, keyspace, self._codecs(slot, keyspace))
+
+    def _note_links(self, table: str, indexes: Mapping[str, Any]) -> None:
+        """Say what to do if links lead to records that are lost."""
+        links = [name for name, definition in indexes.items() if "link" in definition]
+        if links:
+            self.report.notes.append(
+                f"the links of {table} ({', '.join(links)}) may lead to records that are lost, so that programs which "
+                f"declare them cannot open the file: zlmdb mend-links lists such links, and deletes or clears them"
+            )
 
     def _codecs(self, slot: Slot, keyspace: Keyspace) -> Optional[Storage[Any, Any]]:
         if slot.key is None or slot.value is None:
@@ -256,6 +266,8 @@ class _Salvage:
                 continue
             keyspace, name = Keyspace(None, slot_prefix(number)), names.get(number, f"slot {number}")
             self._record(name, record.key[2:], record.value, keyspace, storages.get(number))
+        for table, one in definitions.items():
+            self._note_links(table, one.get("indexes", {}))
         if any(one.get("indexes") for one in definitions.values()):
             self.report.notes.append("declared indexes are built again when a program opens the database writable")
         self.report.notes.append(

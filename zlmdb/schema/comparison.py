@@ -16,12 +16,12 @@ from .verdict import Verdict, verdict
 
 def stored_key(store: Store, declared: Declaration) -> KeyCodec[Any]:
     """The codec of the keys, as the layout of the file stores them."""
-    return store.traits.codec(declared.key)
+    return declared.key if store.layout != "classic" else declared.key.classic()
 
 
 def stored_value(store: Store, declared: Declaration) -> Serializer[Any]:
     """The serializer of the values, as the layout of the file stores them."""
-    return store.traits.codec(declared.value)
+    return declared.value if store.layout != "classic" else declared.value.classic()
 
 
 def mismatch(store: Store, slot: Optional[Slot], declared: Declaration) -> Optional[str]:
@@ -41,7 +41,8 @@ def mismatch(store: Store, slot: Optional[Slot], declared: Declaration) -> Optio
             return (
                 f"table {declared.name!r} in the file has {what} of type {stored} (written by class "
                 f"{slot.class_name}), {declared.class_name} declares {wanted}: declare the stored type, use "
-                f"another name, or convert the records with a migration"
+                f"another name, or convert the records with a migration: zlmdb.Migration(version, name, step), where "
+                f"def step(t, old): for key, value in old.take({declared.name!r}).items(): store each in t again"
             )
     if slot.fields == declared.described and slot.unsettled is None:  # as nearly always; this saves calls
         return None
@@ -65,6 +66,8 @@ def lacks(slot: Optional[Slot], declared: Declaration, drop_indexes: bool) -> bo
     if slot.building and unfinished(slot, declared):
         return True
     if slot.fields == declared.described and not drop_indexes:
+        if slot.indexes == declared.definitions:  # as nearly always
+            return False
         outdated = outdated_indexes(slot, declared)
         return bool(outdated) and bool(
             indexes_to_build(slot, declared, verdict(slot, declared, opening=True), drop_indexes)

@@ -168,7 +168,10 @@ def declaration(declared: Any, attribute: str, localns: Optional[Mapping[str, An
     try:
         arguments = type_arguments(declared, Table, names)
         if len(arguments) != 2 or isinstance(arguments[0], TypeVar):
-            raise TypeError(f"{cls.__name__} declares no types: derive it from Table[KeyType, ValueType]")
+            raise TypeError(
+                f"{cls.__name__} declares no types: derive it from Table[KeyType, ValueType]; a "
+                f"table made at run time is db.table(name, KeyType, ValueType)"
+            )
         key_type, value_type = arguments
         key, value = key_codec(key_type), serializer(value_type, localns=names)
     except TypeError as error:

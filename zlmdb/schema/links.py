@@ -147,8 +147,8 @@ def dangling(
     more = ", and others" if len(lost) > SHOWN else ""
     return errors.SchemaMismatch(
         f"the link {link.full_name} cannot be declared, because records of {source.name!r} refer to records that "
-        f"{target.name!r} does not have: {', '.join(shown)}{more}; open the file without the link, and change or "
-        f"delete these records, or store those that are missing",
+        f"{target.name!r} does not have: {', '.join(shown)}{more}; zlmdb mend-links PATH MODULE:SCHEMA lists all, and "
+        f"deletes or clears them; or open the file without the link, and store what is missing",
         table=source.name,
         index=link.name,
         key=source.decode_key(source.prefix + lost[0][1]),

@@ -145,10 +145,11 @@ class _Removal:
                 _set_none(source, owner, links)
             for going in self._going.values():
                 for encoded, table in going.items():
-                    _delete(table, encoded)
+                    delete_alone(table, encoded)
 
 
-def _delete(table: Table[Any, Any], encoded: bytes) -> None:
+def delete_alone(table: Table[Any, Any], encoded: bytes) -> None:
+    """Delete the record with the engine's key *encoded*, expired or not, whoever refers to it."""
     if table._storage.expiring is None:
         table._remove_alone(encoded)
     else:
