@@ -295,9 +295,7 @@ def test_reads_beside_writers_leave_no_slots_of_readers(tmp_path: Path) -> None:
         for thread in threads:
             thread.join(30)
         gc.collect()  # PyPy frees objects only then
-        most = (
-            3 if sys.implementation.name == "cpython" else len(threads) + 1
-        )  # one each, to be used again
+        most = 3 if sys.implementation.name == "cpython" else len(threads) + 1  # one each, to be used again
         assert len(db.readers()) <= most, "transactions are kept by the tracebacks of exceptions"
 
 
