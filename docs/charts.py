@@ -12,7 +12,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 import front
-from beside import asked
+from beside import asked, links, zippondb
 from saved import Rows, Saved, rates, where
 from tables import LEFT_OUT_STEPS, commands, figures, losses, operations
 from targets import target_table
@@ -315,8 +315,8 @@ def build(results: Path = RESULTS, charts: Path = CHARTS) -> None:
     parts += interpreters(saved, drawing, "fill_read", "Fill and read, on CPython and PyPy", reads)
     pages = {
         "charts": parts, "figures": figures(saved), "losses": losses(saved), "targets": target_table(saved),
-        "operations": operations(saved), "beside": asked(saved), "commands": commands(saved),
-        "front": [front.restructured(saved)],
+        "operations": operations(saved), "beside": asked(saved), "zippondb": [*zippondb(saved), *links(saved)],
+        "commands": commands(saved), "front": [front.restructured(saved)],
     }  # fmt: skip
     for name, text in pages.items():
         (charts / f"{name}.rst").write_text("".join(text) or "No results are saved.\n\n", encoding="utf-8")

@@ -46,7 +46,17 @@ from benchmarks.records import (
 from benchmarks.report import between, duration, factor, notes, rate, step_table
 from benchmarks.results import Results, common_base, ratio, same_codec
 from benchmarks.worker import Worker
-from benchmarks.workloads import ALL, INSIDE, WORKLOADS, caching, inside, questions, queueing, transactions
+from benchmarks.workloads import (
+    ALL,
+    INSIDE,
+    WORKLOADS,
+    caching,
+    inside,
+    questions,
+    queueing,
+    transactions,
+    zippondb_links,
+)
 from benchmarks.workloads.base import BRIEF, LARGE
 from benchmarks.workloads.transactions import account
 from zlmdb import FlatBuffers
@@ -450,6 +460,35 @@ def test_another_answer_than_that_of_the_others_is_a_failure(tmp_path: Path) -> 
     finally:
         for one in ours:
             one.close()
+
+
+def test_what_is_changed_by_filter_is_the_same_in_each_shop_and_put_back(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        shops: list[Any] = [
+            zippondb_links.Sqlite(tmp_path, 60), zippondb_links.Zlmdb(tmp_path, 60),
+            zippondb_links.Zlmdb(tmp_path, 60, "FlatBuffers"),
+        ]  # fmt: skip
+        for shop in shops:
+            stack.callback(shop.close)
+
+        def told() -> Any:
+            """Of each shop: the orders of everybody."""
+            names = ("Alice", "Bob", "Charlie", "Dave", "Eve")
+            plain = zippondb_links.plain
+            found = [[sorted(map(repr, map(plain, shop.orders_of(name)))) for name in names] for shop in shops]
+            assert found[0] == found[1] == found[2]
+            return found[0]
+
+        before = told()
+        assert sum(map(len, before)) == 60
+        for asked in zippondb_links.ASKED:
+            done = [asked.do(shop, 60, "elsewhere") for shop in shops]
+            if asked.changes:
+                assert done[0] == done[1] == done[2] > 0
+                assert (told() != before) is asked.name.startswith("DELETE")
+                for shop in shops:
+                    shop.restore()
+                assert told() == before
 
 
 def test_a_question_is_asked_less_often_the_more_rows_it_gives() -> None:

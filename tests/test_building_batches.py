@@ -450,11 +450,39 @@ def test_a_program_that_knows_the_definition_of_before_stops_building(path: str)
             opened(path, Changed).close()
 
     with opened(path, OneName, build_indexes=False) as db:
-        db.build_indexes(progress=told)
+        with pytest.raises(zlmdb.IndexNotBuilt, match=r"rows\.by_name"):
+            db.build_indexes(progress=told)
         with db.read() as t, pytest.raises(zlmdb.IndexNotBuilt):
             t.rows.by_name["Name 1"]
     with opened(path, Changed) as db:
         assert db.check().ok
+
+
+@pytest.mark.parametrize("fits", [True, False])
+def test_an_opening_begins_again_if_another_process_drops_what_it_builds(
+    path: str, monkeypatch: pytest.MonkeyPatch, fits: bool
+) -> None:
+    """As that does where it finds a record that does not fit: then this one finds it, too."""
+    if not fits:
+        with opened(path, Before) as db, db.write() as t:
+            t.rows[17] = Row("Name 16")
+    dropped: list[int] = []
+
+    def drop(seconds: float) -> None:
+        if not dropped:
+            dropped.append(1)
+            with opened(path, Before) as db:
+                db.drop_index("rows", "by_name")
+
+    monkeypatch.setattr(buildingbatches.time, "sleep", drop)
+    if fits:
+        with opened(path, OneName) as db:
+            assert indexes(db) == ("by_name",)
+            assert db.check().ok
+    else:
+        with pytest.raises(zlmdb.DuplicateKey):
+            opened(path, OneName)
+    assert dropped
 
 
 @pytest.mark.parametrize("layout", ["tables", "classic"])

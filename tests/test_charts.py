@@ -99,6 +99,19 @@ def test_questions_have_a_column_for_each_store(page: Any, results: Path) -> Non
     assert found["FlatBuffers, filter without a match"].met is None
 
 
+def test_published_queries_are_told_with_the_whole_time_of_ours(page: Any, results: Path) -> None:
+    def many(seconds: float) -> dict[str, Any]:
+        found = row({"Q2 name='asd', no hit": seconds, "Q7 all items": 0.001})
+        found["steps"]["Q2 name='asd', no hit"]["count"] = 5_000
+        return found
+
+    save(results, "zippondb", "ZipponDB", {5_000: {"zlmdb": many(0.004), "sqlite3, typed columns": many(0.002)}})
+    text = "".join(page("beside").zippondb(page("saved").Saved(results)))
+    assert "- Q2 name='asd', no hit\n     - 2.62 ms\n     - 2 ms\n     - 4 ms\n" in text
+    assert "- Q7 all items\n     - 0.13 to 0.23 ms\n     - 1 ms\n     - 1 ms\n" in text
+    assert "5,000 users" in text
+
+
 def test_every_figure_and_absence_is_in_the_tables(page: Any, results: Path) -> None:
     text = "".join(page("tables").figures(page("saved").Saved(results)))
     assert "2 s (2 s to 2 s), ×2" in text

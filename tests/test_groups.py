@@ -535,10 +535,13 @@ def work(thread):
             t.numbers[key] = n
             t.numbers[-key - 1] = n
 
-        if thread % 2:
+        if thread % 4 == 0:
             db.run(put)
-        else:
+        elif thread % 4 == 1:
             db.submit(put).result()
+        else:
+            with db.write() as t:
+                put(t)
         os.write(1, b"%d\\n" % key)
 
 for thread in range(8):

@@ -128,17 +128,19 @@ class Zlmdb(Store):
 
     def where(self, field: str, value: Any) -> list[Any]:
         with self.db.read() as t:
-            return list(t.records.where(lambda record: getattr(record, field) == value).values())
+            found: list[Any] = t.records.where(lambda record: getattr(record, field) == value).values().all()
+            return found
 
     def project(self, *fields: str) -> list[Any]:
         source = ", ".join([f"record.{field}" for field in fields])
         give = eval(f"lambda record: {source if len(fields) == 1 else f'({source})'}")
         with self.db.read() as t:
-            return list(t.records.fields(give))
+            found: list[Any] = t.records.fields(give).all()
+            return found
 
     def first(self) -> Any:
         with self.db.read() as t:
-            return t.records.select(limit=1).first()[1]
+            return t.records.limit(1).values().first()
 
     def count(self) -> int:
         with self.db.read() as t:

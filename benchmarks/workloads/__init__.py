@@ -19,6 +19,7 @@ from .serializers import Serializers
 from .transactions import Transactions, TransactionsDurable
 from .zds import Zds
 from .zippondb import Zippondb
+from .zippondb_links import ZippondbLinks
 
 WORKLOADS: dict[str, Workload] = {
     workload.name: workload()
@@ -30,7 +31,8 @@ WORKLOADS: dict[str, Workload] = {
 }  # fmt: skip
 
 INSIDE: dict[str, Inside] = {
-    workload.name: workload for workload in (Serializers(), Layer(), Caching(), Filtering(), Questions())
+    workload.name: workload
+    for workload in (Serializers(), Layer(), Caching(), Filtering(), Questions(), ZippondbLinks())
 }
 
 ALL: dict[str, Union[Workload, Inside]] = {**INSIDE, **WORKLOADS}

@@ -21,6 +21,23 @@ from .base import Outcome, Pair, Step, Workload, parts
 BATCH = 1_000
 
 
+PUBLISHED: dict[str, dict[int, tuple[float, ...]]] = {
+    "populate": {5_000: (36,), 100_000: (708,), 1_000_000: (7030,)},
+    "Q1 all users, JSON bytes": {5_000: (16.90,), 100_000: (126.99,), 1_000_000: (250.77, 1720)},
+    "Q2 name='asd', no hit": {5_000: (2.62,), 100_000: (38.12,), 1_000_000: (67.90, 511)},
+    "Q3 limit 1": {5_000: (0.16,), 100_000: (0.19,), 1_000_000: (8.92, 4.34)},
+    "Q4 project name": {5_000: (7.88,), 100_000: (59.33,), 1_000_000: (110.08, 789)},
+    "Q5 name='Charlie', 20%": {5_000: (3.87,), 100_000: (53.29,), 1_000_000: (73.65, 764)},
+    **{
+        step: {5_000: (0.13, 0.23), 100_000: (0.13, 0.23), 1_000_000: (0.13, 0.23)}
+        for step in ("Q6 all categories", "Q7 all items", "Q8 all orders", "Q9 orders projected")
+    },
+    "Q10 delete all, once": {5_000: (4.04,), 100_000: (57.07,), 1_000_000: (114.30, 787)},
+}
+"""ZipponDB's own milliseconds on 16 hardware threads, and behind them those of one thread where it published them; for
+the four small queries the least and the most of all sizes."""
+
+
 class Data:
     """Users are made as they are put; how many are called Charlie is counted there."""
 

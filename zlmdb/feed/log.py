@@ -54,8 +54,9 @@ def key_of(number: int) -> bytes:
 
 def encode(kind: int, transaction: int, time: int, key: bytes, old: Optional[bytes], new: Optional[bytes]) -> bytes:
     """A change as bytes: kind (16 more with an old value), transaction, time, two sizes, key, old and new value."""
-    flags = kind if old is None else kind | _HAS_OLD
-    return _HEAD.pack(flags, transaction, time, len(key), len(old or b"")) + key + (old or b"") + (new or b"")
+    if old is None:
+        return _HEAD.pack(kind, transaction, time, len(key), 0) + key + (new or b"")
+    return _HEAD.pack(kind | _HAS_OLD, transaction, time, len(key), len(old)) + key + old + (new or b"")
 
 
 def decode(key: Any, data: Any) -> Entry:
@@ -105,7 +106,7 @@ def last(txn: Any, handle: Any) -> int:
 
 def append(txn: Any, handle: Any, number: int, data: bytes) -> None:
     """Store the change *number*, which comes after the last one."""
-    if not txn.put(key_of(number), data, True, False, True, handle):
+    if not txn.put(_CHANGE + number.to_bytes(8, "big"), data, True, False, True, handle):
         raise errors.CorruptDatabase(f"the change {number} is in the feed already: check the database")
 
 

@@ -74,31 +74,40 @@ class Recorder:
     def __init__(self, store: Store, space: bytes, topic: int, keep: Optional[Feed]) -> None:
         self._space = space
         self.keep = None if keep is None or keep.keeps_all else keep
-        self._present = present(store, space, topic)
+        self.present = present(store, space, topic)
 
     def plan(self, txn: Transaction, change: Change) -> Callable[[], Written]:
         """The write that records *change*."""
-        known, raw, key = self._present, txn._raw, change.primary
+        known, raw, key = self.present, txn._raw, change.primary
         if raw is not known.raw:
             known.aim(txn, self._space, change.table)
         old = None if change.old is None else bytes(raw.get(change.table.prefix + key, None, known.table))
-        return partial(self._record, raw, log.DELETE if change.new is None else log.PUT, key, old, change.data)
+        return partial(self.record, key, old, change.data)
 
     def cleared(self, txn: Transaction, table: Storage[Any, Any], count: int) -> Written:
         """Record that all *count* records of the table are deleted."""
         if count:
-            if txn._raw is not self._present.raw:
-                self._present.aim(txn, self._space, table)
-            self._record(txn._raw, log.CLEAR, b"", count.to_bytes(8, "big"), None)
+            if txn._raw is not self.present.raw:
+                self.present.aim(txn, self._space, table)
+            self.record(b"", count.to_bytes(8, "big"), None, log.CLEAR)
         return _NOTHING
 
-    def _record(self, raw: Any, kind: int, key: bytes, old: Optional[bytes], new: Optional[bytes]) -> Written:
-        known = self._present
-        known.number += 1
+    def aim(self, table: Any) -> None:
+        """The bound *table*, whose changes are recorded, is about to write in a transaction that has not yet."""
+        self.present.aim(table._txn, self._space, table._storage)
+
+    def record(self, key: bytes, old: Optional[bytes], new: Optional[bytes], kind: int = 0) -> Written:
+        """Record a change in the transaction that was aimed at: of the record *key*, whose value was *old*.
+
+        Without a *kind* it was put, or deleted where *new* is None.
+        """
+        known = self.present
         try:
-            log.append(raw, known.handle, known.number, log.encode(kind, known.id, known.time, key, old, new))
+            known.number += 1
+            data = log.encode(kind or (log.DELETE if new is None else log.PUT), known.id, known.time, key, old, new)
+            log.append(known.raw, known.handle, known.number, data)
             if self.keep is not None:
-                log.trim(raw, known.handle, self.keep, known.time, 2)  # of which there are fewer in the end
+                log.trim(known.raw, known.handle, self.keep, known.time, 2)  # of which there are fewer in the end
         except BaseException:
             known.raw = None
             raise

@@ -17,12 +17,12 @@ from .verdict import Verdict, verdict
 
 def stored_key(store: Store, declared: Declaration) -> KeyCodec[Any]:
     """The codec of the keys, as the layout of the file stores them."""
-    return store.traits.codec(declared.key)
+    return declared.key if store.layout != "classic" else declared.key.classic()
 
 
 def stored_value(store: Store, declared: Declaration) -> Serializer[Any]:
     """The serializer of the values, as the layout of the file stores them."""
-    return store.traits.codec(declared.value)
+    return declared.value if store.layout != "classic" else declared.value.classic()
 
 
 def mismatch(store: Store, slot: Optional[Slot], declared: Declaration) -> Optional[str]:
@@ -92,6 +92,8 @@ def lacks(slot: Optional[Slot], declared: Declaration, drop_indexes: bool) -> bo
     if slot.building and unfinished(slot, declared):
         return True
     if slot.fields == declared.described and not drop_indexes:
+        if slot.indexes == declared.definitions:  # as nearly always
+            return False
         outdated = outdated_indexes(slot, declared)
         return bool(outdated) and bool(
             indexes_to_build(slot, declared, verdict(slot, declared, opening=True), drop_indexes)

@@ -193,7 +193,11 @@ class Groups:
     def _lead_group(self, db: Runs, members: list[_Member], timeout: Optional[float]) -> None:
         self._gather()
         told: list[object] = []
-        with db.write(timeout=timeout) as tables:
+        block = db.write(timeout=timeout)
+        hold = block.txn._hold
+        join, hold.join = hold.join, None  # it leads a group of its own
+        with block as tables:
+            hold.join = join
             began = _clock()
             txn = tables.txn
             txn._told = told
