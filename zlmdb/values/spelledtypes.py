@@ -65,7 +65,7 @@ def _generic(name: str, given: ast.AST, depth: int) -> Any:
     nodes = given.elts if isinstance(given, ast.Tuple) else [given]
     last = nodes[-1] if nodes else None
     if name in ("tuple", "Tuple") and isinstance(last, ast.Constant) and last.value is Ellipsis:
-        return _CONTAINERS[name][(*[_type(node, depth) for node in nodes[:-1]], Ellipsis)]
+        return _CONTAINERS[name][_type(nodes[0], depth), Ellipsis]
     parts = [_type(node, depth) for node in nodes]
     if name == "Union":
         return _union(parts)
