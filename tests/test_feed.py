@@ -786,7 +786,7 @@ def apply(records: Any, change: Any) -> None:
 
 
 @pytest.mark.once
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="many processes, each of which would import everything")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.parametrize("version", ["0.9", "1.0"])
 def test_a_program_killed_at_any_write_misses_no_change(version: str, tmp_path: Path) -> None:
     count = 0
