@@ -102,12 +102,12 @@ def counts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[int]]:
 def test_opening_a_known_file_takes_few_calls_and_compiles_nothing(counts: dict[str, list[int]]) -> None:
     """Declarations are kept with the schema class; the catalogue is read once."""
     calls, sources = counts["open"]
-    assert calls <= 296
+    assert calls <= 256
     assert sources == 0
 
 
 @needs_counts
-@pytest.mark.parametrize(("work", "calls", "sources"), [("write", 202, 2), ("read", 42, 0), ("query", 42, 1)])
+@pytest.mark.parametrize(("work", "calls", "sources"), [("write", 193, 2), ("read", 42, 0), ("query", 30, 1)])
 def test_the_first_use_of_a_table_compiles_one_source_for_reading_and_one_for_writing(
     counts: dict[str, list[int]], work: str, calls: int, sources: int
 ) -> None:

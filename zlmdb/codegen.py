@@ -133,20 +133,16 @@ class _Text:
         for variable, cls in classes.items():
             known = variable, weakref.ref(cls)
             if known not in self._checked:
-                self._check_attributes(variable, cls)
+                for name in self._attributes:  # no call for each: there are many, and hardly ever one is missing
+                    if not hasattr(cls, name) and f"{variable}.{name}" in self._source:
+                        self._look_closer(variable, cls, name)
                 self._checked.add(known)
 
-    def _check_attributes(self, variable: str, cls: type) -> None:
-        missing = [name for name in self._attributes if not hasattr(cls, name)]
-        if any([f"{variable}.{name}" in self._source for name in missing]):
-            self._look_closer(variable, cls, missing)
-
-    def _look_closer(self, variable: str, cls: type, missing: Sequence[str]) -> None:
+    def _look_closer(self, variable: str, cls: type, name: str) -> None:
         """Whether the name is really used: it may be in a text, or the end of a longer name. Rare, so done last."""
         source = re.sub(_LITERAL, "''", self._source)
-        for name in missing:
-            if re.search(rf"(?<![\w.]){re.escape(variable)}\.{name}\b", source):
-                raise TemplateError(f"{self.filename} uses {variable}.{name}, which {cls.__qualname__} does not have")
+        if re.search(rf"(?<![\w.]){re.escape(variable)}\.{name}\b", source):
+            raise TemplateError(f"{self.filename} uses {variable}.{name}, which {cls.__qualname__} does not have")
 
 
 _texts: weakref.WeakValueDictionary[tuple[str, str], _Text] = weakref.WeakValueDictionary()

@@ -103,6 +103,17 @@ class KeyCodec(ABC, Generic[T]):
         """`lookup` as a Python expression of ``key``, and its names: for generated functions of the fast path."""
         return "lookup(key)", {"lookup": self.lookup(prefix)}
 
+    def load_source(self, prefix: bytes = b"") -> Optional[tuple[str, dict[str, Any]]]:
+        """`raw_decode` of what follows *prefix* in ``key``, as an expression without calls of the codec, and its names.
+
+        None if there is no such expression.
+        """
+        inline = self.inline()
+        if not inline.format or "{codec}" in inline.unpack:
+            return None
+        names = {**inline.names, "unpack_key": Struct(f">{f'{len(prefix)}x' if prefix else ''}{inline.format}").unpack}
+        return f"({inline.unpack.format(x='unpack_key(key)[0]')})", names
+
     def store_source(self, prefix: bytes = b"", x: str = "key", mark: str = "") -> tuple[str, str, dict[str, Any]]:
         """Python expressions of the name *x* for writing: a check, ``prefix + encode(x)``, and the names in them.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Optional
 
+from .. import errors
 from ..schema.buildingbatches import build_in_batches
 from ..schema.declaration import Declaration
 from ..store.store import Store
@@ -24,4 +25,9 @@ def build_indexes(
         if told is not None:
             told(Progress(f"index {names}", done, total))
 
-    build_in_batches(store, declared, timeout, tell)
+    gone = build_in_batches(store, declared, timeout, tell)
+    if gone:
+        raise errors.IndexNotBuilt(
+            f"another process has dropped {', '.join(gone)}, because a record does not fit or because it was told to, "
+            f"or has declared another definition: open the database again, which builds what this program declares"
+        )

@@ -80,7 +80,8 @@ class Operations:
         It takes many short transactions, between which others write, so that a thread can do it while the program
         works. Queries use an index from the end of the last one on. *timeout*: seconds to wait for another writer, each
         time. If a record does not fit, raises `DuplicateKey`, `EncodeError`, `DecodeError` or `SchemaMismatch`, and the
-        file gets none of these indexes. Does nothing if all are complete.
+        file gets none of these indexes. Raises `IndexNotBuilt` if another process drops them meanwhile. Does nothing if
+        all are complete.
         """
         from ..schema.schema import declarations
         from .building import build_indexes  # late, as all operations

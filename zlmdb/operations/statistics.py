@@ -55,6 +55,7 @@ def sizes(store: Store) -> dict[str, Any]:
     Entries and pages are those of the main database and of all open spaces, in one snapshot. LMDB does not report the
     content of its free list, so *reclaimable* is the rest of the file: the pages of that list, and the list itself.
     """
+    slots = len(_slots(store))  # before there is an environment in a variable: it may be opened anew for that
     names = list(store.spaces)  # first: a transaction does not see those of after it
     with store.reading() as txn:
         # Handles later: where the environment was opened anew for this transaction, they are others.
@@ -65,7 +66,7 @@ def sizes(store: Store) -> dict[str, Any]:
     pages = sum(measured[name] for name in _PAGES)
     used, capacity = pages * measured["psize"], engine.capacity(env)
     return {
-        "num_slots": len(_slots(store)),
+        "num_slots": slots,
         "current_size": 0 if engine.file is None else os.path.getsize(engine.file),
         "max_size": capacity,
         "page_size": measured["psize"],

@@ -18,6 +18,8 @@ from uuid import UUID
 from .following.known import kind_of
 from .ordering import Descending
 
+_encode = json.JSONEncoder(separators=(",", ":")).encode  # which `json.dumps` would make each time
+
 
 class Position(NamedTuple):
     """Where a row stands: its sort key, None without an order, and its key in the engine or in an index."""
@@ -34,14 +36,14 @@ def fingerprint(*said: Any) -> str:
 def cursor_of(position: Position, query: str) -> str:
     """The text of a cursor. Raises `TypeError` for sort keys that cannot be written."""
     said = [query, position.place.hex(), _written(position.key)]
-    return base64.urlsafe_b64encode(json.dumps(said, separators=(",", ":")).encode()).decode().rstrip("=")
+    return base64.urlsafe_b64encode(_encode(said).encode()).decode().rstrip("=")
 
 
 def position_of(cursor: str, query: str) -> Position:
     """The position that *cursor* holds. Raises ValueError for one of another query, or that is none."""
     wrong = f"after={cursor!r} is no cursor of this query: give the .next of a page of the same query, or None"
     try:
-        said: Any = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+        said: Any = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode())
         name, place, key = said
         if name != query:
             raise ValueError(wrong)

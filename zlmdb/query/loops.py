@@ -13,20 +13,24 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from itertools import count
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 from uuid import UUID
 
 from ..codegen import Recipe, Source
 from ..values.base import is_a, is_free
 from ..values.flatbuffers import FlatBuffersViewSerializer
+from ..values.narrow import Parts
 from .asked import Asked
 from .expressions import Compare, Condition
 from .fieldtypes import Model, without_none
-from .following import Following
+from .following import Following, Node
+from .needed import named
+from .remembered import remembering
 from .scanned import Scanned
 from .want import Want
 
 _LOOPS = Recipe("query loop", scan=Scanned)
+_LISTS = Recipe("query list")
 
 KEPT = 128
 """Loops that are kept for a table."""
@@ -40,17 +44,37 @@ class Programs:
     def __init__(self, storage: Any) -> None:
         annotation, names = (Any, None) if storage.model is None else storage.model
         self.model = Model(annotation, names, listed=isinstance(storage.value, FlatBuffersViewSerializer))
-        self.load = storage.load
+        self.load, self.load_key = storage.load, storage.load_key
+        self.key_in_place = storage.key.load_source(storage.prefix)
         self.name = storage.name
+        self._value = storage.value
         self.columns = storage.value.columns()
         # A view of a dict has attributes.
         readable = Any if self.model._listed and hasattr(annotation, "__total__") else annotation
         self.following = Following(readable, storage.key_type, names)
         self.facts: dict[Any, Any] = {}  # of the table's indexes, as the planner wants them
-        self.running: Any = None  # what runs queries, put here by whoever does
+        self.running: Any = None  # what runs queries, put here by whoever does, as what runs known ones
+        self.ready: Any = None
         self.known: Any = None  # what the planner knows of a state of the table's indexes: see `tables.running`
         self.prepared: dict[Any, Any] = {}  # loops, by the functions of queries
-        self._made: dict[Any, Callable[..., Iterator[Any]]] = {}
+        self._made: dict[Any, Callable[..., Any]] = {}
+
+    def narrow(self, fields: frozenset[str]) -> Optional[Callable[[Any], Any]]:
+        """The function that decodes *fields* of a record only, if there is one that takes less time than all."""
+        if self.columns is not None:
+            return None
+        key = "narrow", fields
+        if key not in self.facts:
+            self.facts[key] = self._value.narrow(fields)
+        found: Optional[Callable[[Any], Any]] = self.facts[key]
+        return found
+
+    def parts(self) -> Optional[Parts]:
+        """How values are made in a loop without a call, if they can be."""
+        if "parts" not in self.facts:
+            self.facts["parts"] = self._value.parts()
+        found: Optional[Parts] = self.facts["parts"]
+        return found
 
     def constants(self, condition: Optional[Condition]) -> tuple[list[Any], tuple[bool, ...]]:
         """What the fields are compared with, and of each whether it is in the form that is stored."""
@@ -88,7 +112,35 @@ class Programs:
                 self._made.clear()
             writer = _Writer(self, condition, stored, asked, want, views)
             made = self._made[key] = writer.loop(keyed)
+        found: Callable[..., Iterator[Any]] = made
+        return found
+
+    def listing(
+        self, condition: Optional[Condition], stored: tuple[bool, ...], asked: Sequence[Asked], want: Want,
+        captured: Sequence[Captured], *, sparse: bool,
+    ) -> Callable[..., list[Any]]:  # fmt: skip
+        """The function ``(keys, get, handle, functions, *given, *constants)``, which lists what is wanted of records.
+
+        They are those with the engine's *keys*, which ``get(key, None, handle)`` reads. *captured* says where in
+        *functions* the values are that the asked ones captured. *sparse*: there may be none of a key; otherwise that
+        raises LookupError. Whatever it raises, the `loop` says what it means.
+        """
+        shape = None if condition is None else condition._shape()
+        key = shape, stored, tuple([one.shape() for one in asked]), want.shape(), tuple(captured), sparse
+        made = self._made.get(key)
+        if made is None:
+            if len(self._made) >= KEPT:
+                self._made.clear()
+            made = self._made[key] = _Writer(self, condition, stored, asked, want, False).listing(captured, sparse)
         return made
+
+
+class Captured(NamedTuple):
+    """What one of the asked has captured: the number of its function, those of the values, and the tables in it."""
+
+    function: int
+    numbers: tuple[int, ...]
+    links: tuple[tuple[Node, bool], ...]
 
 
 class _Writer:
@@ -100,6 +152,7 @@ class _Writer:
     ) -> None:  # fmt: skip
         self.programs, self.model, self.columns = programs, programs.model, programs.columns
         self.asked, self.want, self.stored, self.views = asked, want, stored, views
+        self.picking = True  # whether few records are expected to match
         self.source = Source()
         self.add, self.block = self.source.add, self.source.block
         self.conjuncts: list[tuple[Condition, int]] = []
@@ -137,6 +190,37 @@ class _Writer:
                 self.add("if scan is not None: scan.close()")
         made: Callable[..., Iterator[Any]]
         made = _LOOPS.functions(self.programs.name, str(self.source), self.names)["loop"]
+        return made
+
+    def listing(self, captured: Sequence[Captured], sparse: bool) -> Callable[..., list[Any]]:
+        """The function that `Programs.listing` gives."""
+        self.picking = False  # an index has found them
+        numbers = range(len(self.stored))
+        constants = "".join([*(f", given{number}" for number in numbers), *(f", c{number}" for number in numbers)])
+        self.names.update(load=self.programs.load, load_key=self.programs.load_key)
+        with self.block(f"def listing(keys, get, handle, functions{constants}):"):
+            for number, one in enumerate(captured):
+                self.add(f"function = functions[{one.function}]", f"asked{number} = function.function")
+                for value in one.numbers:
+                    self.add(f"asked{number}_{value} = function.parameters[{value}]")
+                for place, (holder, private) in enumerate(one.links):
+                    self.names.update({"remembering": remembering, f"holder{number}_{place}": holder})
+                    call = f"remembering(holder{number}_{place}, {private}, function.parameters)"
+                    self.add(f"asked{number}_link{place} = {call}")
+            self.add("rows = []", "add = rows.append")
+            with self.block("for key in keys:"):
+                self.add("data = get(key, None, handle)")
+                self.add(f"if data is None: {'continue' if sparse else 'raise LookupError'}")
+                if self.columns is None or not self.by_columns():
+                    self.as_whole()
+                self.add("add(found)")
+            self.add("return rows")
+        source = str(self.source)
+        if self.programs.key_in_place is not None:  # each call counts
+            expression, names = self.programs.key_in_place
+            source = source.replace("load_key(key)", expression)
+            self.names.update(names)
+        made: Callable[..., list[Any]] = _LISTS.functions(self.programs.name, source, self.names)["listing"]
         return made
 
     def rows(self, keyed: bool) -> None:
@@ -262,15 +346,44 @@ class _Writer:
             return found
         return self.compared_with(compare, self.columns.value(name), f"given{number}")
 
+    def narrowed(self, asked: Sequence[Asked]) -> Optional[str]:
+        """The name of the function that decodes what *asked* need of a record, if there is one."""
+        fields = named([(one.node, one.followed.keyed) for one in asked])
+        found = self.programs.narrow(fields) if fields else None
+        if found is None:
+            return None
+        self.names["narrow"] = found
+        return "narrow"
+
+    def load(self) -> None:
+        """Lines that read the whole value."""
+        parts = None if self.views else self.programs.parts()
+        if parts is None:
+            self.add("value = load(data)")
+            return
+        self.names.update(parts=parts.decode, new=object.__new__, Model=parts.cls)
+        self.add("fields = parts(data)", "value = new(Model)")
+        self.add(*[f"value.{name} = fields.{name}" for name in parts.names])
+
     def remaining(self, rest: list[tuple[Condition, int]]) -> None:
         """Lines that read the record as a whole, for the conditions *rest* and for what is asked for."""
         if rest or self.asked or self.want.whole or self.want.paths:
-            self.add("value = load(data)")
+            every = [*self.asked, *self.want.asked]
+            some = None if rest or self.want.paths or "value" in self.want.leaves() else self.narrowed(every)
+            first_some = None if rest or some or not self.picking else self.narrowed(self.asked)
+            if some or first_some:
+                self.add(f"value = {some or first_some}(data)")
+            else:
+                self.load()
+        else:
+            first_some = None
         for part, first in rest:
             self.unless(part, first, self.compared)
         for one in self.asked:
             with self.block(f"if not {self.of_asked(one)}:"):
                 self.add("continue")
+        if first_some and self.want.whole:
+            self.load()
         self.add(f"found = {self.want.source(self.path, self.of_asked)}")
 
     def project(self, unpacked: set[str], fetched: set[str]) -> None:

@@ -16,7 +16,12 @@ def needed(functions: Iterable[Followed], gives: Sequence[Give]) -> Optional[fro
     """The fields that *functions* ask a record for; None if they or *gives* need the whole record."""
     if any([isinstance(give, Want) and (give.whole or give.paths) for give in gives]):
         return None
-    found = [name for followed in functions for name in _names(followed.node, 1 if followed.keyed else 0)]
+    return named([(followed.node, followed.keyed) for followed in functions])
+
+
+def named(nodes: Iterable[tuple[Node, bool]]) -> Optional[frozenset[str]]:
+    """The fields that expressions ask a record for, each said to take its key, too, or not; None as of `needed`."""
+    found = [name for node, keyed in nodes for name in _names(node, 1 if keyed else 0)]
     return None if None in found else frozenset([name for name in found if name is not None])
 
 

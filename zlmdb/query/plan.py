@@ -153,7 +153,7 @@ class Access(NamedTuple):
                     return None
                 equal.append(value)
             elif operator == "in":
-                if type(value) not in _MEMBERS or len(value) > CAP or not all([_is_of(one, part) for one in value]):
+                if type(value) not in MEMBERS or len(value) > CAP or not all([_is_of(one, part) for one in value]):
                     return None
                 found["members"] = tuple(dict.fromkeys(value))
             elif operator == "startswith":
@@ -163,7 +163,7 @@ class Access(NamedTuple):
             elif not _is_of(value, part):
                 return None
             else:
-                found[_SIDES[operator]] = Bound(value, "=" in operator)
+                found[SIDES[operator]] = Bound(value, "=" in operator)
         return self._replace(equal=tuple(equal), **found)
 
     def from_key(self, key: Any, *, backwards: bool) -> Access:
@@ -277,8 +277,12 @@ def subject_of(node: Node, keyed: bool, elements: Mapping[Node, Subject] = Mappi
     return tuple(reversed(path))
 
 
-_MEMBERS = (tuple, frozenset, list, set, range)
-_SIDES = {"<": "upper", "<=": "upper", ">": "lower", ">=": "lower"}
+MEMBERS = (tuple, frozenset, list, set, range)
+"""What an index may look for one of."""
+
+SIDES = {"<": "upper", "<=": "upper", ">": "lower", ">=": "lower"}
+"""The bound that a comparison is."""
+
 _FLIPPED = {"==": "==", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _NOTHING: Any = object()
 
@@ -318,7 +322,7 @@ def _of_other_members(asking: Asking, node: Compare) -> Optional[Term]:
     if not is_enum(known) or known.optional or not is_bare_enum(members) or not isinstance(right, Constant):
         return None
     subject, given = asking.subject(node.left), right.value
-    if not subject or node.operator not in ("==", "in") or (node.operator == "in" and type(given) not in _MEMBERS):
+    if not subject or node.operator not in ("==", "in") or (node.operator == "in" and type(given) not in MEMBERS):
         return None
     among = given if node.operator == "in" else (given,)
     others = tuple([one for one in members if one not in among])
@@ -331,7 +335,7 @@ def _compared(asking: Asking, node: Compare) -> Optional[Term]:
     operator, left, right = node.operator, node.left, node.right
     if operator == "in":
         subject, value = asking.subject(left), _value(right, asking)
-        if subject is not None and type(value) in _MEMBERS and len(value) <= CAP:
+        if subject is not None and type(value) in MEMBERS and len(value) <= CAP:
             return Term(subject, "in", tuple(value), node, Origin(asking.number, right))
         return None
     if operator not in _FLIPPED:
@@ -460,7 +464,7 @@ def _next_part(part: Part, terms: list[Term], found: dict[str, Any], used: list[
             used.append((part, term))
             return 4
     for term in terms:
-        side = _SIDES.get(term.operator)
+        side = SIDES.get(term.operator)
         if side is not None and part.sorts and side not in found and _is_of(term.value, part):
             found[side] = Bound(term.value, "=" in term.operator)
             used.append((part, term))

@@ -12,7 +12,7 @@ from typing import Any, Optional
 from .asked import Asked, arguments
 from .expressions import Condition
 from .following import Followed
-from .loops import Programs
+from .loops import Captured, Programs
 from .want import Want
 
 Loop = Callable[..., Iterator[Any]]
@@ -48,7 +48,7 @@ class Prepared:
         numbers = {id(one): number for number, one in enumerate(functions)}
         # Of what is asked, the number of its function, those of the captured values, and the tables it looks into.
         every = (*asked, *want.asked)
-        self._sources = [(numbers[id(one.followed)], one.numbers, one.links) for one in every]
+        self._sources = [Captured(numbers[id(one.followed)], tuple(one.numbers), tuple(one.links)) for one in every]
         for one in every:  # this is kept, and what these functions have captured must not be: it may be a transaction
             one.followed = one.followed.empty()
         self.keyed = want.keyed or any([one.keyed for one in asked])
@@ -64,6 +64,12 @@ class Prepared:
             found = self._programs.loop(self._condition, self._stored, self._asked, self._want, keyed, views)
             self._loops[keyed, views] = found
         return found
+
+    def listing(self, *, sparse: bool) -> Callable[..., list[Any]]:
+        """The function that lists what is wanted of some records: see `Programs.listing`."""
+        return self._programs.listing(
+            self._condition, self._stored, self._asked, self._want, self._sources, sparse=sparse
+        )
 
     def arguments(self, functions: Sequence[Followed]) -> list[Any]:
         """The last arguments of the loop: what *functions* are, and what they have captured."""

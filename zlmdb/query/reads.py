@@ -128,22 +128,32 @@ class Reads(Iterable[R_co], Generic[R_co]):
 class Given(Reads[R_co]):
     """What is given of each record of a selection."""
 
-    __slots__ = ("_give", "_selection", "_shown")
+    __slots__ = ("_give", "_name", "_selection")
 
-    def __init__(self, selection: Selection[Any, Any], give: Give, shown: str) -> None:
-        self._selection, self._give, self._shown = selection, give, shown
+    def __init__(self, selection: Selection[Any, Any], give: Give, name: Optional[str] = None) -> None:
+        self._selection, self._give, self._name = selection, give, name
+
+    @property
+    def _shown(self) -> str:
+        """What is given, for people."""
+        return repr(self._give) if self._name is None else self._name
 
     def __iter__(self) -> Iterator[R_co]:
         return self._selection._run(self._give)
 
+    def all(self) -> list[R_co]:
+        """All rows in a list."""
+        return self._selection._listed(self._give)
+
     def first(self) -> Optional[R_co]:
         """The first row; None when there is none."""
-        return first_of(self._selection._first_ones()._run(self._give), None)
+        found: Optional[R_co] = self._selection._first_of(self._give)
+        return found
 
     def last(self) -> Optional[R_co]:
         """The last row; None when there is none. O(log n) for a range of keys, with a limit O(limit)."""
         backwards = self._selection._backwards()
-        return super().last() if backwards is None else Given[R_co](backwards, self._give, self._shown).first()
+        return super().last() if backwards is None else Given[R_co](backwards, self._give, self._name).first()
 
     def __bool__(self) -> bool:
         return bool(self._selection)

@@ -60,7 +60,11 @@ def attach(
         contents = contents._replace(slots={**contents.slots, **renamed})
     slots = contents.slots
     created = False
-    if create and any(lacks(slots.get(one.name), one, drop_indexes) for one in fitting):
+    lacking = False
+    if create:
+        for declared in fitting:
+            lacking = lacking or lacks(slots.get(declared.name), declared, drop_indexes)
+    if lacking:
         from .creation import create_lacking  # late: a file lacks something once
 
         work = partial(create_lacking, store, catalogue, fitting, drop_indexes=drop_indexes)
@@ -78,8 +82,13 @@ def attach(
             contents, created = change_contents(store, work, timeout), True
     if created and build and any([slot.building for slot in contents.slots.values()]):
         from .buildingbatches import build_in_batches  # late: a large table gets an index once
+        from .creation import create_lacking
 
-        build_in_batches(store, fitting, timeout)
+        if build_in_batches(store, fitting, timeout):  # another process has dropped them; it may have met a record
+            contents = change_contents(
+                store, partial(create_lacking, store, catalogue, fitting, drop_indexes=False), timeout
+            )
+            build_in_batches(store, fitting, timeout)
         contents = read_contents(store, catalogue)
         open_contents(store, contents, timeout)
     snapshot, slots = contents.snapshot, contents.slots

@@ -32,7 +32,7 @@ from .declaration import Declaration
 from .indexbuilding import empty_index, forget_index
 from .links import SHOWN, dangling
 from .links import record as record_links
-from .storages import storage_of
+from .storages import known_indexes, storage_of
 
 _TURN = 0.055
 """Seconds between two batches: other processes that want to write look for the lock every 0.05 seconds."""
@@ -73,9 +73,10 @@ class _Part(NamedTuple):
 
 def build_in_batches(
     store: Store, declarations: Sequence[Declaration], timeout: Optional[float], told: Optional[Told] = None
-) -> None:
+) -> list[str]:
     """Build what the file lacks of the declared indexes that it has begun; other processes may do the same meanwhile.
 
+    Returns the names of those that another process has dropped meanwhile, or has declared with another definition.
     Raises `DuplicateKey`, `EncodeError`, `DecodeError` or `SchemaMismatch` for a record that does not fit, and drops
     these indexes then.
     """
@@ -97,6 +98,7 @@ def build_in_batches(
                     told(step.names, step.records, step.total)
             if not over and store.engine.writer_lock is not None:
                 time.sleep(min(_TURN, time.monotonic() - began))
+    return builder.gone()
 
 
 class _Builder:
@@ -106,6 +108,18 @@ class _Builder:
         self._store = store
         self._catalogue = catalogue
         self._declarations = declarations
+        self._begun: dict[str, set[str]] = {}  # the indexes of each table, by name
+
+    def gone(self) -> list[str]:
+        """The indexes that it has begun to build, and that the file does not have any more."""
+        with self._store.reading() as txn:
+            slots = self._catalogue.read(txn) if self._begun else {}
+        found: list[str] = []
+        for declared in self._declarations:
+            slot = slots.get(declared.name)
+            known = {} if slot is None else known_indexes(slot, declared)
+            found += [f"{declared.name}.{one}" for one in self._begun.get(declared.name, ()) if one not in known]
+        return found
 
     def batch(self, declared: Declaration, txn: Transaction, open_space: OpenSpace) -> _Step:
         """Build the entries of the next records of a table, of those indexes that are behind the others."""
@@ -114,15 +128,18 @@ class _Builder:
         names = [] if slot is None or not slot.building else unfinished(slot, declared)
         if slot is None or not names:
             return _Step(over=True)
+        self._begun.setdefault(declared.name, set()).update(names)
         compare(self._store, slot, declared)
-        reached = min([slot.building[name] for name in names], key=_position)
-        behind = [name for name in names if slot.building[name] == reached]
+        reached, *further = sorted([slot.building[name] for name in names], key=_position)
+        behind = [name for name in names if _position(slot.building[name]) == _position(reached)]
+        met = further[len(behind) - 1] if len(behind) < len(names) else None  # from there on all are built together
         storage = storage_of(self._store, self._catalogue, slots, declared)
         parts = [self._part(one, slots, open_space) for one in storage.indexes if one.name in behind]
         handle = open_handle(storage.space, open_space)
         lower = storage.prefix + reached["after"] + b"\0" if reached["records"] else storage.lower
+        upper = storage.upper if met is None else storage.prefix + met["after"] + b"\0"
         try:
-            count, last = _read(parts, storage, _rows(txn, handle, lower, storage.upper))
+            count, last = _read(parts, storage, _rows(txn, handle, lower, upper))
             for part in parts:
                 _write(part, storage, txn)
         except _Unfit as unfit:
@@ -131,10 +148,12 @@ class _Builder:
         slot = slot.copy()
         records = reached["records"] + count
         for name in behind:
-            if last is None:
-                del slot.building[name]
-            else:
+            if last is not None:
                 slot.building[name] = {"after": last, "records": records}
+            elif met is not None:
+                slot.building[name] = met
+            else:
+                del slot.building[name]
         with self._catalogue.batch(txn):
             self._catalogue.write(txn, slot)
         total = int(txn.stat(handle)["entries"]) if storage.alone else None

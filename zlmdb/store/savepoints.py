@@ -107,7 +107,6 @@ class Savepoints(TransactionState):
 
     def _switch(self, raw: Any) -> None:
         self._raw = raw
-        self._changes += 1
         for table in self._tables.values():
             table._use(raw)
 

@@ -75,7 +75,6 @@ class Snapshot(Transaction):
 
     def _end(self) -> None:
         self._raw = None
-        self._changes += 1
         tables, store, since = self._tables, self._store, self._since
         if self._scans is not None:
             self._scans.end(CLOSED)

@@ -118,6 +118,7 @@ class Store:
         self.gate: Optional[Gate] = None
         self.lock = threading.RLock()
         self.writer = WriterLock(self.engine.writer_lock, self.engine.file)
+        self.turns: Any = None  # the `Turns` of write blocks, once several have waited
 
     def _opened(self, env: Environment) -> None:
         # The same one for the same transactions: a thread may wait at it while the environment is opened anew.
@@ -482,6 +483,10 @@ class Store:
             self._era = before, era
         return era
 
+    def new_era(self) -> None:
+        """What was found out in the write transaction that has just failed holds in no other."""
+        self._era = (-1, self._era[1])
+
     def era_of(self, txn: Transaction) -> Optional[int]:
         """The number of the era that the read transaction *txn* of the engine is in; None where that is not known."""
         snapshot, era = self._era
@@ -543,6 +548,13 @@ class Store:
     def can_nest(self) -> bool:
         """Whether there are transactions inside transactions."""
         return self.engine.nests
+
+    @property
+    def shares_commits(self) -> bool:
+        """Whether write blocks that wait for each other are stored by one commit."""
+        engine = self.engine
+        lends: bool = getattr(engine, "lends", False)
+        return lends and not self.provisional and engine.options.durability != "none"
 
     def make_room(self) -> bool:
         """After a transaction failed for want of room: let the map grow, when the open transactions end in time.

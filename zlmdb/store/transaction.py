@@ -9,6 +9,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from operator import methodcaller
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Optional
@@ -75,14 +76,15 @@ class Transaction(Savepoints, RawRecords):
         self._block: Optional[weakref.ref[Leave]] = None
         self._exit: list[Leave] = []
         self._in_with = False  # a ``with`` statement began this write
-        self._hold = Hold(self) if write else None
+        self._hold = Hold(self, _join) if write else None
+        self._turn: Any = None  # where it is a member of a group: see `turns`
         self._edited: set[tuple[str, bytes]] = set()  # by table and key: those that an `edit` is going on of
         self._is_forked = False  # this is a child process of that in which it began
         self._mixed = False  # *tables* has others than the attributes of the schema object, or that has others
         self._unit: Any = None  # what it is part of, and waits in for its next use: see `pool`
         self._since = 0.0  # when it began; 0 while it is not open
         self._now = 0.0, 0.0  # *_since*, and the time when a table asked for it: see `tables.expiring`
-        self._changes = self._puts = self._dels = self._thread = 0
+        self._puts = self._dels = self._thread = 0
         self._sequence = -1  # that of the store when it began: no handles of before then can be used
         store.live[id(self)] = weakref.ref(self)
 
@@ -163,27 +165,32 @@ class Transaction(Savepoints, RawRecords):
         if store.readonly or self._hold is None:
             store.refuse_write()
         self._error, self._puts, self._dels, self._told = None, 0, 0, None  # those of the transaction before
+        self._turn = None
         if self._hooks:
             self._hooks = []
         self._deferred = None
         if store.wanted or store.pending:
             store.open_wanted(self._timeout)
-        store.writer.acquire(self._timeout, self._hold)
+        self._turn = turn = store.writer.acquire(self._timeout, self._hold)
         self._since = now = _clock()  # it may have waited
-        if store.full:
-            store.make_room()
-        if now >= store.look_at:
-            store.look_at_file(now, self._timeout)
         held = self._held
-        if store.gate is None and not store.provisional:
-            try:
-                # Appended in the very call that begins it, so that no interrupt can come in between.
-                env: Any = store.env
-                held.extend(map(env.begin, _NONE, _NONE, _WRITE, (self._buffers,)))
-            except Exception:  # also where there is no environment: it mends what can be mended
-                store.begin(write=True, buffers=self._buffers, who=self, held=held)
+        if turn is not None:
+            begin = partial(store.environment.begin, parent=turn.leader._raw, write=True, buffers=self._buffers)
+            held.extend(map(begin, _NONE))
         else:
-            store.begin(write=True, buffers=self._buffers, who=self, held=held)
+            if store.full:
+                store.make_room()
+            if now >= store.look_at:
+                store.look_at_file(now, self._timeout)
+            if store.gate is None and not store.provisional:
+                try:
+                    # Appended in the very call that begins it, so that no interrupt can come in between.
+                    env: Any = store.env
+                    held.extend(map(env.begin, _NONE, _NONE, _WRITE, (self._buffers,)))
+                except Exception:  # also where there is no environment: it mends what can be mended
+                    store.begin(write=True, buffers=self._buffers, who=self, held=held)
+            else:
+                store.begin(write=True, buffers=self._buffers, who=self, held=held)
         self._raw = raw = held[-1]
         if store.sequence != self._sequence:  # another writer made tables, or the environment was opened anew
             self._forget_handles(store.sequence)
@@ -214,13 +221,17 @@ class Transaction(Savepoints, RawRecords):
         try:
             if self._puts and self._store.limited:
                 self._store.require_room(raw, self._sequence, {})
-            if self._told is None:
+            if self._turn is not None:
+                self._merge_turn(raw)
+            elif self._told is None:
                 raw.commit()
             else:
                 self._told.extend(map(_COMMIT, (raw,)))
         except BaseException as error:  # also what a signal raises when it came while the disk was at work
             self._commit_failed(raw, error)
-        if (self._puts or self._dels) and self._era is not None:
+        if self._turn is not None:
+            self._await_group()
+        elif (self._puts or self._dels) and self._era is not None:
             self._store.wrote()
         hooks = self._hooks
         if hooks:
@@ -237,6 +248,29 @@ class Transaction(Savepoints, RawRecords):
         except BaseException:
             self.abort()
             raise
+
+    def _merge_turn(self, raw: Any) -> None:
+        """As a member of a group: hand the changes to its transaction."""
+        leader = self._turn.leader
+        if self._era is None:
+            leader._era = None  # first: what others know of the catalogue may not hold any more
+        self._pause()
+        raw.commit()
+        leader._puts += self._puts
+        leader._dels += self._dels
+
+    def _await_group(self) -> None:
+        """Let the next member write, and wait until the group is stored."""
+        try:
+            failed = self._turn.outcome()
+        except BaseException:  # it is stored, or will be, or not: nobody waits to see
+            self._hooks.clear()
+            self._end()
+            raise
+        if failed is not None:
+            self._forget()
+            self._end()
+            raise failed
 
     def _commit_failed(self, raw: Any, error: BaseException) -> NoReturn:
         if isinstance(error, Exception):
@@ -273,12 +307,18 @@ class Transaction(Savepoints, RawRecords):
             self._check_end("abort")
             self._abort()
 
-    def _abort(self) -> None:
+    def _abort(self, wait: bool = True) -> None:
+        # What a member of a group has read may come from others of it: what it does then waits for them, too.
         self._forget()
+        turn = self._turn
         try:
             self._raw.abort()
         finally:
             self._end()
+        if turn is not None and wait:
+            failed = turn.outcome()
+            if failed is not None:
+                raise failed
 
     def _forget(self) -> None:
         """Nothing is stored: call no hooks, and count nothing."""
@@ -298,7 +338,6 @@ class Transaction(Savepoints, RawRecords):
     def _end(self) -> None:
         """Release everything that was held for the engine's transaction, which has ended."""
         self._raw = None
-        self._changes += 1  # whoever iterates over a table looks again, and finds the end
         tables, store, unit = self._tables, self._store, self._unit
         if self._scans is not None:
             self._scans.end(CLOSED)
@@ -374,7 +413,11 @@ class Transaction(Savepoints, RawRecords):
     def _leave_badly(self, kind: Optional[type[BaseException]]) -> None:
         """The end of a block by an exception, or inside a savepoint."""
         left_open = self._leave_savepoints()
-        self.abort()
+        if self._turn is not None and kind is not None and not issubclass(kind, Exception):
+            self._check_end("abort")
+            self._abort(wait=False)
+        else:
+            self.abort()
         if kind is None and left_open:
             raise errors.DatabaseInUse("the block ended inside a savepoint that was never left: nothing was stored")
 
@@ -400,7 +443,8 @@ class Transaction(Savepoints, RawRecords):
     def _clear(self) -> None:
         """End, in whatever state. The thread of a write transaction does so itself, as long as it lives."""
         # LMDB lets only the thread that began a write transaction end it.
-        foreign = self._write and self._thread != _get_ident() and not hasattr(self._outermost, "abandon")
+        foreign = self._write and self._thread != _get_ident() and self._turn is None
+        foreign = foreign and not hasattr(self._outermost, "abandon")
         if foreign and is_alive(self._thread) and self._hold is not None:
             self._hold.kept = self
         else:
@@ -453,6 +497,22 @@ class Transaction(Savepoints, RawRecords):
     def __repr__(self) -> str:
         state = "open" if self._raw is not None else "not open"
         return f"<{'write' if self._write else 'read'} transaction of {self._store.engine.path!r}, {state}>"
+
+
+def _join(hold: Hold, timeout: Optional[float]) -> Any:
+    """Wait for a turn in a group. None where there is none, or the transaction did not begin with a block."""
+    txn: Any = hold.holder()
+    if txn is None or not txn._in_with:
+        return None
+    store: Store = txn._store
+    del txn
+    if not store.shares_commits:
+        return None
+    if store.turns is None:
+        from .turns import Turns  # late: a program with one writer does not need it
+
+        store.turns = Turns(store, partial(Transaction, store, True))
+    return store.turns.join(hold, timeout)
 
 
 def committed(hooks: Sequence[Callable[[bool], object]]) -> None:

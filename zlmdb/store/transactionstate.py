@@ -27,7 +27,6 @@ class TransactionState:
         "__weakref__",
         "_block",
         "_buffers",
-        "_changes",
         "_deferred",
         "_dels",
         "_edited",
@@ -56,6 +55,7 @@ class TransactionState:
         "_thread",
         "_timeout",
         "_told",
+        "_turn",
         "_unit",
         "_views",
         "_write",
@@ -63,7 +63,6 @@ class TransactionState:
 
     _block: Optional[weakref.ref[Leave]]
     _buffers: bool
-    _changes: int
     _dels: int
     _era: Optional[int]
     _error: Optional[BaseException]
@@ -82,6 +81,7 @@ class TransactionState:
     _store: Store
     _tables: dict[Any, Any]
     _thread: int
+    _turn: Any
     _unit: Any
     _views: list[memoryview]
     _write: bool
@@ -177,7 +177,6 @@ class TransactionState:
 
     def _count(self, puts: int, dels: int) -> None:
         """Count records and index entries written and deleted."""
-        self._changes += 1
         self._puts += puts
         self._dels += dels
         stats = self._stats
@@ -219,7 +218,6 @@ class TransactionState:
         for table in self._tables.values():
             table._end(FORKED)
         self._tables.clear()
-        self._changes += 1
         self._raw = self._block = self._unit = None
         self._held.clear()
         self._since = 0.0

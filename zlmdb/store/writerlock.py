@@ -12,7 +12,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Optional, Protocol
 from weakref import ref
@@ -63,16 +63,40 @@ class Holder(Protocol):
         ...
 
 
+class Turn(Protocol):
+    """The turn of a writer in a group, who has the lock while it is lent to it."""
+
+    hold: Hold
+    gone: bool
+    leader: Any
+
+    def wake(self) -> None:
+        """Let it see that it has the lock."""
+        ...
+
+    def give_back(self) -> None:
+        """The turn is over, or is not wanted any more. Calling this twice is allowed."""
+        ...
+
+
 class Hold:
-    """A claim to the lock, by a *thread* for a *holder*, which it does not keep alive unless it is *kept*."""
+    """A claim to the lock, by a *thread* for a *holder*, which it does not keep alive unless it is *kept*.
 
-    __slots__ = ("called", "holder", "kept", "thread")
+    *join* waits for a turn in a group, if the lock is taken; *turn* is that turn.
+    """
 
-    def __init__(self, holder: Optional[Holder] = None) -> None:
+    __slots__ = ("called", "holder", "join", "kept", "thread", "turn")
+
+    def __init__(self, holder: Optional[Holder] = None, join: Optional[Join] = None) -> None:
         self.thread = 0
         self.called: Any = None  # a lock that is released to wake the thread
         self.holder: Callable[[], Optional[Holder]] = _nobody if holder is None else ref(holder)
         self.kept: Optional[Holder] = None
+        self.join = join
+        self.turn: Optional[Turn] = None
+
+
+Join = Callable[[Hold, Optional[float]], Optional[Turn]]
 
 
 def _nobody() -> None:
@@ -95,9 +119,11 @@ class WriterLock:
         self.path = path
         self._like = like
         self._claims: dict[int, Hold] = {}  # at most one, at 0
+        self._lent: dict[Turn, None] = {}  # to whom the holder has lent it; two while one hands it to the next
         self._waiters: deque[Hold] = deque()
         self._next: Optional[Hold] = None  # who was called
         self._turn = 0.0  # when that was
+        self._abroad = False  # the holder waits for a writer of another process
         self._file: Optional[int] = None
         self._name: Optional[mmap.mmap] = None  # the lock file as memory: who holds it
         self._signature = b"%-20d" % os.getpid()  # a forked child makes a lock of its own
@@ -106,18 +132,31 @@ class WriterLock:
     def owner(self) -> Optional[int]:
         """The thread that holds the lock."""
         hold = self._claims.get(0)
-        return None if hold is None else hold.thread
+        if hold is None:
+            return None
+        return self._in_fact(hold).thread
 
-    def acquire(self, timeout: Optional[float], hold: Hold) -> None:
-        """Become the writer: *hold* then has the lock until it is released.
+    def _in_fact(self, hold: Hold) -> Hold:
+        """The one to whom *hold* has lent the lock, or itself."""
+        if self._lent:
+            for turn in self.lent()[-1:]:
+                return turn.hold
+        return hold
+
+    def acquire(self, timeout: Optional[float], hold: Hold) -> Optional[Turn]:
+        """Become the writer: *hold* then has the lock until it is released. The turn, if the lock is lent to it.
 
         Raises `NestedTransaction` if this thread is the writer already, `WriterTimeout` after *timeout* seconds (None:
         waits forever, and logs this after a second).
         """
         hold.thread = _get_ident()
-        start = None
+        hold.turn = start = None
         if self._next is not None or self._claims.setdefault(0, hold) is not hold:
             start = _clock()
+            if hold.join is not None:
+                turn = hold.join(hold, timeout)
+                if turn is not None:
+                    return turn
             self._wait_for_thread(hold, timeout)
         if self.path is not None and fcntl is not None:
             try:
@@ -134,15 +173,61 @@ class WriterLock:
             except BaseException:
                 self.release(hold)
                 raise
+        return None
 
     def release(self, hold: Hold) -> None:
         """Let the next writer in, if *hold* has the lock; it may be released twice."""
-        if self._claims.get(0) is hold:
+        if hold.turn is not None:
+            hold.turn.give_back()
+        elif self._claims.get(0) is hold:
             if self._file is not None and fcntl is not None:
                 fcntl.flock(self._file, fcntl.LOCK_UN)
             del self._claims[0]
             if self._waiters:
                 self._call(_clock() - _TURN)
+
+    # -- lending to members of a group: each of these is one step, whichever thread takes it ----------------------
+
+    def lend(self, turns: Iterable[tuple[Turn, None]]) -> None:
+        """The holder lends the lock to those *turns*, of which there is one."""
+        self._lent.update(turns)
+
+    def give_back(self, turn: Turn) -> None:
+        """The lock is not lent any more to *turn*, nor to who handed it to that one."""
+        lent = self.lent()
+        if turn in lent:
+            for one in lent[: lent.index(turn) + 1]:
+                self._lent.pop(one, None)
+
+    def lent(self) -> list[Turn]:
+        """To whom it is lent: one, or nobody, and two while one hands it to the other."""
+        return [*self._lent]
+
+    def is_lent(self, turn: Turn) -> bool:
+        """Whether *turn* has the lock."""
+        return turn in self._lent
+
+    def call(self, hold: Hold) -> None:
+        """*hold* comes for the lock in a moment: others give way to it, unless one that has waited was called."""
+        if self._next is None and not self._waiters:
+            self._turn = _clock()
+            self._next = hold
+
+    def uncall(self, hold: Hold) -> None:
+        """*hold* does not come."""
+        if self._next is hold:
+            self._next = None
+
+    def shown_owner(self) -> str:
+        """Who holds the lock, in words."""
+        hold = self._claims.get(0)
+        if self._abroad or hold is None:
+            return self._other_process()
+        return f"thread {self._in_fact(hold).thread} of this process"
+
+    def late(self, timeout: Optional[float]) -> errors.WriterTimeout:
+        """The error of a writer that has waited for *timeout* seconds."""
+        return self._timeout(timeout, self.shown_owner())
 
     def check_file(self, timeout: Optional[float]) -> None:
         """While this thread has the lock: if the lock file was removed or replaced, lock what others lock now.
@@ -164,6 +249,7 @@ class WriterLock:
         hold = self._claims.get(0)
         if hold is None:
             return
+        hold = self._in_fact(hold)
         mine = hold.thread == _get_ident()
         if mine or not is_alive(hold.thread):
             holder = hold.kept or hold.holder()
@@ -204,6 +290,7 @@ class WriterLock:
                         return
                 else:
                     other = self._claims.get(0, self._next)
+                other = self._in_fact(other)
                 if other.thread == hold.thread:
                     raise errors.NestedTransaction(
                         "this thread has a write transaction open already, and would wait for itself forever: "
@@ -231,6 +318,13 @@ class WriterLock:
         hold.called.acquire(timeout=pause if most is None else min(pause, most))
 
     def _wait_for_process(self, file: int, start: float, timeout: Optional[float]) -> None:
+        self._abroad = True
+        try:
+            self._poll_file(file, start, timeout)
+        finally:
+            self._abroad = False
+
+    def _poll_file(self, file: int, start: float, timeout: Optional[float]) -> None:
         pause, logged = _FIRST_PAUSE, False
         for _ in range(_LOOKS):
             time.sleep(0)

@@ -198,7 +198,6 @@ def _claimed(table: Table[Any, Any], entries: Sequence[Rows]) -> bool:
 def _withdraw(table: Table[Any, Any], claimed: Sequence[tuple[Any, Rows]]) -> None:
     """Delete the entries of the new records: no others can have their keys as value."""
     raw = table._txn._engine_txn
-    table._txn._changes += 1
     for handle, entries in claimed:
         for entry, owner in entries:
             if raw.get(entry, None, handle) == owner:

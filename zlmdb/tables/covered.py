@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from .table import Table
 
 _NAMEDTUPLE: Any = collections.namedtuple  # of names that are known to the program only
-_EXACT = (int, str, bytes, bool, UUID, date, timedelta)
+EXACT = (int, str, bytes, bool, UUID, date, timedelta)
+"""Types whose key encoding gives back exactly the value."""
 
 Range = tuple[bytes, bytes]
 
@@ -39,7 +40,7 @@ class Cover:
         parts = {
             part.subject[0]: number
             for number, part in enumerate(facts.parts)
-            if len(part.subject) == 1 and part.kind in _EXACT and part.subject[0] not in index.carries
+            if len(part.subject) == 1 and part.kind in EXACT and part.subject[0] not in index.carries
         }
         names = [*map(str, parts), *index.carries]
         self.fields = frozenset(names)
@@ -76,6 +77,12 @@ class Uncolumned(Programs):
         self.columns = None
         self._made = {}
         self.prepared = {}
+
+    def narrow(self, fields: frozenset[str]) -> None:
+        """None: the objects have no more than what is needed."""
+
+    def parts(self) -> None:
+        """None: they are there already."""
 
 
 class Covered(NamedTuple):

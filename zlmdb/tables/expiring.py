@@ -45,6 +45,7 @@ class Kinds:
     """
 
     def __init__(self, expiry: Expiry, key: str, time_of: Callable[[Any], Any]) -> None:
+        self.base, self.index = Expiring, INDEX
         self.ttl = expiry.ttl
         self.time_of = time_of
         self.cut_at = CUTS[key]
@@ -58,7 +59,6 @@ class Kinds:
             given = {
                 **named,
                 "__slots__": ("_cut", "_open", "_some"),
-                "_kept": None,
                 "_plain": getattr(cls, "_plain", False),
             }
             made = self._made[cls] = type(cls)(cls.__name__, (Expiring, cls), given)
@@ -71,7 +71,7 @@ class Expiring(Table[Any, Any]):
     __slots__ = ()
     _plain = True  # as a class that was made for one storage
 
-    _cut: Any  # a record with this time, or an earlier one, has expired
+    _cut: Any = None  # a record with this time, or an earlier one, has expired
     _some: bool  # whether there may be expired records, which are filtered out
     _open: bool  # whether something is going on for which nothing has expired
 
@@ -92,15 +92,23 @@ class Expiring(Table[Any, Any]):
             self._absent is None and not self._open and self._any_expired()
         ):  # a savepoint that is undone may have deleted it
             self._filter()
+        else:
+            self._allow()
 
     def _filter(self) -> None:
         """From now on read what has not expired."""
         if not self._some:
             self._some = True
+            self._writer = None  # the general form makes way, and deletes some
             self._through(self._raw)
 
     def _through(self, raw: Any) -> None:
         super()._through(Living(self, raw) if self._some else raw)
+
+    def _allow(self) -> None:
+        super()._allow()
+        if getattr(self, "_some", True) or self._open:  # at first neither is known
+            self._writer = None
 
     def _plainly(self, work: Callable[[], R]) -> R:
         """The result of *work*, for which nothing has expired."""
@@ -217,6 +225,8 @@ class Expiring(Table[Any, Any]):
             self._through(self._raw.raw)
             if self._any_expired():
                 self._filter()
+            else:
+                self._allow()
         return swept
 
     def truncate(self) -> int:

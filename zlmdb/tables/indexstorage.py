@@ -33,9 +33,6 @@ class IndexStorage:
     the program declares and the file records; *where* is the condition on the records in a partial index.
     """
 
-    generated: ClassVar[bool] = True
-    """Whether the generated functions can maintain it."""
-
     carries: Sequence[str] = ()
     """The fields whose values are stored with the entries."""
 

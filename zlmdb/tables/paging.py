@@ -12,6 +12,7 @@ from ..query.following.nodes import shown as show
 from ..query.pages import Page
 from ..query.want import ENGINE_KEYS, VALUES
 from .indexview import IndexSelection
+from .ready import Ordered
 
 if TYPE_CHECKING:
     from ..query.translated import Give
@@ -22,8 +23,22 @@ def page(selection: Selection[Any, Any], give: Give, shown: str, size: int, afte
     """At most *size* rows of *selection*, behind the cursor *after* if there is one."""
     if type(size) is not int or size < 1:
         raise ValueError(f"page(size={size!r}): give the number of rows of a page, 1 or more")
-    name = _fingerprint(selection)
+    ready = selection._ready(give)
+    if isinstance(ready, Ordered):
+        if not _is_constant(selection):
+            name = _fingerprint(selection)
+        elif ready.fingerprint is None:
+            name = ready.fingerprint = _fingerprint(selection)
+        else:
+            name = ready.fingerprint
+    else:
+        name = _fingerprint(selection)
     begin = None if after is None else position_of(after, name)
+    if isinstance(ready, Ordered):
+        found = ready.page(selection, give, size, begin)
+        if found is not None:
+            rows, last = found
+            return Page(rows, None if last is None else cursor_of(last, name))
     rows = list(islice(_rows(selection, give, begin, size + 1), size + 1))
     cursor = cursor_of(rows[size - 1][0], name) if len(rows) > size else None
     return Page([row for _, row in rows[:size]], cursor)
@@ -91,6 +106,14 @@ def _fingerprint(selection: Selection[Any, Any]) -> str:
         selection._table._name, index, *bounds, selection._reverse, query.backwards, query.order is not None,
         [_said(one) for one in functions],
     )  # fmt: skip
+
+
+def _is_constant(selection: Selection[Any, Any]) -> bool:
+    """Whether each selection with these functions and this order, of all records, has the same fingerprint."""
+    query, storage = selection._query, selection._table._storage
+    order = query.order
+    whole = selection._lower == storage.lower and selection._upper == storage.upper and not selection._reverse
+    return whole and not query.where and order is not None and len(order.parameters) == 1
 
 
 def _said(followed: Followed) -> Any:

@@ -41,12 +41,12 @@ from ..query.scanned import Scanned
 from ..query.translated import Give, translated, want_of
 from ..query.want import Want
 from ..store.ranges import keys_from, pairs_from, seek
-from ..values.base import is_a
+from .accessranges import Range, ranges_of
 from .covered import Cover, Covered, Uncolumned, cover_of
 from .indexfacts import index_facts, key_facts
 from .indexstorage import BoundIndex, IndexStorage
 from .picked import PickedScan
-from .ranged import limits
+from .ready import ready_of
 from .scan import IndexScan
 from .storage import Storage
 
@@ -62,7 +62,6 @@ def _itself(value: Any) -> Any:
 
 
 _UNFIT = (errors.EncodeError, ValueError, TypeError)
-Range = tuple[bytes, bytes]
 
 
 class Known(NamedTuple):
@@ -76,6 +75,7 @@ class Known(NamedTuple):
     facts: Sequence[IndexFacts]
     accesses: Kept
     choices: dict[Any, Access]
+    ready: dict[Any, Any]  # of `Ready`, by the readings of functions
 
 
 def programs_of(storage: Storage[Any, Any]) -> Programs:
@@ -83,7 +83,7 @@ def programs_of(storage: Storage[Any, Any]) -> Programs:
     programs: Optional[Programs] = storage.programs
     if programs is None:
         programs = Programs(storage)
-        programs.running = Running
+        programs.running, programs.ready = Running, ready_of
         storage.programs = programs  # when it is whole: an interrupt may come in between
     return programs
 
@@ -207,9 +207,10 @@ class Running:
     def _entry_loop(
         self, covered: Covered, functions: Sequence[Followed], gives: Sequence[Give], one: bool
     ) -> Iterator[Any]:  # fmt: skip
-        programs = self.programs
-        if programs.columns is not None:
-            programs = programs.facts.setdefault("uncolumned", Uncolumned(programs))
+        kept = self.programs.facts
+        if "uncolumned" not in kept:
+            kept["uncolumned"] = Uncolumned(self.programs)
+        programs: Programs = kept["uncolumned"]
         prepared = self._prepared(functions, gives, one, programs)
         loop = prepared.loop(prepared.keyed, False)
         return loop(covered.scan, _itself, self.storage.load_key, covered.failed, *prepared.arguments(functions))
@@ -359,7 +360,7 @@ class Running:
         if known is None or (known.state is not state and known.state != state):
             found = [self._facts_of(bound.storage) for bound in state.kept if not bound.storage.building]
             found.append(self._facts_of(None))
-            known = self.programs.known = Known(state, [one for one in found if one is not None], {}, {})
+            known = self.programs.known = Known(state, [one for one in found if one is not None], {}, {}, {})
         return known
 
     def _facts(self) -> Sequence[IndexFacts]:
@@ -391,31 +392,10 @@ class Running:
         """The ranges of entries that *access* reads. Raises one of `_UNFIT` for values that do not fit."""
         known = self._known_ranges.get(id(access))
         if known is None:
-            known = self._known_ranges[id(access)] = access, self._find_ranges(access)
+            bound = self._bound(access)
+            spans = self.storage if bound is None else bound.storage
+            known = self._known_ranges[id(access)] = access, ranges_of(spans, access)
         return known[1]
-
-    def _find_ranges(self, access: Access) -> list[Range]:
-        bound = self._bound(access)
-        spans: Any = self.storage if bound is None else bound.storage
-        tuples = isinstance(self.storage.key if bound is None else bound.storage.storage.key, TupleKey)
-        equal = access.equal
-        if access.exact:
-            return [_exactly(spans, equal if tuples else equal[0])]
-        if access.members is not None:
-            if len(equal) + 1 == len(access.facts.parts):
-                return [_exactly(spans, (*equal, one) if tuples else one) for one in access.members]
-            return [limits(spans, (None, None, None, (*equal, one), None)) for one in access.members]
-        prefix = equal if tuples and equal else None
-        if access.begins is not None:
-            return [limits(spans, (None, None, None, equal if tuples else None, access.begins))]
-        start = stop = through = None
-        first, last = access.bounds
-        if first is not None:
-            start = (*equal, first.value) if tuples else first.value
-        if last is not None:
-            end = (*equal, last.value) if tuples else last.value
-            stop, through = (None, end) if last.inclusive else (end, None)
-        return [limits(spans, (start, stop, through, prefix, None))]
 
     def _measure(self, access: Access, most: int) -> Optional[int]:
         """How many entries *access* has, counted up to *most*; None where its values cannot be in the index."""
@@ -582,15 +562,6 @@ def _broken() -> tuple[type[Exception], ...]:
     import struct
 
     return ValueError, LookupError, ArithmeticError, struct.error
-
-
-def _exactly(spans: Any, key: Any) -> Range:
-    """The range of the entries of one key."""
-    if is_a(spans, Storage):
-        encoded: bytes = spans.encode_key(key)
-        return encoded, encoded + b"\0"
-    found: Range = spans.exactly(key)
-    return found
 
 
 def _take(skip: int, limit: Optional[int]) -> Optional[str]:

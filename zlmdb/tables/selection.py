@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from ..query.following import Followed, Following
     from ..query.translated import Give
+    from .ready import AnyReady
     from .running import Running
     from .table import Table
 
@@ -121,10 +122,11 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
         Raises TypeError at once for fields that the model class does not have, for comparisons with values that a field
         never has, and after a `limit`.
         """
-        self._check_unlimited("where")
         query = self._query
+        if self._limit is not None or query.skip:
+            self._refuse_after_limit("where")
         followed = self._following().condition(matches)
-        return self._with(query=query._replace(where=(*query.where, followed)))
+        return self._with(Query((*query.where, followed), query.order, query.backwards, query.skip))
 
     @overload
     def order_by(self, by: Callable[[V], Ordered], /, *, reverse: bool = False) -> Selection[K, V]: ...
@@ -137,9 +139,11 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
         after a `limit`; values without an order raise when it is read, NaN ValueError. It takes the place of an earlier
         order.
         """
-        self._check_unlimited("order_by")
+        query = self._query
+        if self._limit is not None or query.skip:
+            self._refuse_after_limit("order_by")
         followed = self._following().value(by)
-        return self._with(query=self._query._replace(order=followed, backwards=bool(reverse)))
+        return self._with(Query(query.where, followed, bool(reverse), query.skip))
 
     def limit(self, count: int, skip: int = 0) -> Selection[K, V]:
         """At most *count* of them, after the first *skip*."""
@@ -147,7 +151,10 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
             raise ValueError(f"limit({count}, {skip}): give numbers of records, 0 or more")
         if self._limit is not None:
             count = min(count, max(self._limit - skip, 0))
-        return self._with(limit=count, query=self._query._replace(skip=self._query.skip + skip))
+        query = self._query
+        if skip:
+            query = Query(query.where, query.order, query.backwards, query.skip + skip)
+        return self._with(query, limit=count)
 
     @overload
     def fields(self, give: Callable[[V], R], /) -> Reads[R]: ...
@@ -159,7 +166,7 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
         Of FlatBuffers only the fields that it names are read: ``select().fields(lambda r: (r.id, r.price))``.
         """
         followed = self._following().value(give)
-        return Given(self, followed, repr(followed))
+        return Given(self, followed)
 
     @overload
     def group_by(self, by: Callable[[V], G], into: Callable[[Selection[K, V]], R], /) -> dict[G, R]: ...
@@ -183,12 +190,11 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
         """The values only; the keys are not decoded."""
         return Given(self, VALUES, "values")
 
-    def _check_unlimited(self, method: str) -> None:
-        if self._limit is not None or self._query.skip:
-            raise TypeError(
-                f"{method}() after a limit can be meant in two ways: ask for it before limit(), or go on with the rows "
-                f"that come out, in Python"
-            )
+    def _refuse_after_limit(self, method: str) -> NoReturn:
+        raise TypeError(
+            f"{method}() after a limit can be meant in two ways: ask for it before limit(), or go on with the rows "
+            f"that come out, in Python"
+        )
 
     def _following(self) -> Following:
         storage = self._table._storage
@@ -201,7 +207,7 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
         return following
 
     def _with(
-        self, *, query: Optional[Query] = None, limit: Any = _KEPT, lower: Optional[bytes] = None,
+        self, query: Optional[Query] = None, *, limit: Any = _KEPT, lower: Optional[bytes] = None,
         upper: Optional[bytes] = None, reverse: Optional[bool] = None,
     ) -> Selection[K, V]:  # fmt: skip
         """The same selection, but for what is given."""
@@ -228,7 +234,27 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
             if kind is not None:
                 rows = self._read(kind)
                 return rows if self._limit is None else islice(rows, self._limit)
-        return self._running().rows(give)
+        ready = self._ready(give)
+        rows = self._running().rows(give) if ready is None else ready.rows(self, give)
+        return rows
+
+    def _ready(self, give: Give) -> Optional[AnyReady]:
+        """What is known of the query from before."""
+        query = self._query
+        if not query.where and query.order is None:
+            return None
+        found: Optional[AnyReady] = self._table._storage.programs.ready(self, give)
+        return found
+
+    def _listed(self, give: Give) -> list[Any]:
+        """What *give* says of each record, in a list."""
+        ready = self._ready(give)
+        rows = None if ready is None else ready.all(self, give, self._limit)
+        return list(self._run(give)) if rows is None else rows
+
+    def all(self) -> list[tuple[K, V]]:
+        """All pairs of key and value in a list."""
+        return self._listed(PAIRS)
 
     def _all_at_once(self, give: Give) -> list[Any]:
         """What *give* says of each record: all of it is read before the program continues."""
@@ -276,7 +302,17 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
         """The first pair of key and value; None when the selection is empty."""
         if self._query is _ALL:
             return None if self._limit == 0 else self._at_end(self._reverse)
-        return first_of(self._first_ones()._run(PAIRS), None)
+        found: Optional[tuple[K, V]] = self._first_of(PAIRS)
+        return found
+
+    def _first_of(self, give: Give) -> Any:
+        """What *give* says of the first record; None if there is none."""
+        if self._limit != 0:
+            ready = self._ready(give)
+            rows = None if ready is None else ready.all(self, give, 1)
+            if rows is not None:
+                return rows[0] if rows else None
+        return first_of(self._first_ones()._run(give), None)
 
     def _first_ones(self) -> Selection[K, V]:
         """The first record of these: a sort need not keep more."""
@@ -394,7 +430,8 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
     def _page(self, give: Give, shown: str, size: int, after: Optional[str]) -> Page[Any]:
         from .paging import page  # late, as above
 
-        self._check_unlimited("page")
+        if self._limit is not None or self._query.skip:
+            self._refuse_after_limit("page")
         return page(self, give, shown, size, after)
 
     def _plan(self) -> Plan:

@@ -37,7 +37,7 @@ class SemiJoins:
         return self._known[node]
 
     def _term(self, asking: Asking) -> Optional[Term]:
-        link = _link_of(asking.node)
+        link = link_of(asking.node)
         if link is None:
             return None
         subject = asking.subject(link.key)
@@ -70,7 +70,7 @@ class SemiJoins:
         return tuple([other.storage.decode_key(key) for key in found])
 
 
-def _link_of(node: Node) -> Optional[Link]:
+def link_of(node: Node) -> Optional[Link]:
     """The linked record that *node* asks something of, if it asks nothing of anything else."""
     found: set[Link] = set()
     waiting = [node]

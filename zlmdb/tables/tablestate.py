@@ -30,6 +30,7 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
         "_generated",
         "_get",
         "_growing",
+        "_handles",
         "_index_state",
         "_load",
         "_lookup",
@@ -65,6 +66,7 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
     _snapshot: int  # the latest one, of those read, that they were looked for in
     _found: FileIndexes
     _index_state: IndexState
+    _handles: Any  # those of it, for the generated functions
     _generated: bool  # those let the generated functions write
 
     _kept: ClassVar[tuple[IndexStorage, ...]] = ()  # the indexes that the generated functions keep in step
@@ -151,6 +153,7 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
         """Maintain the indexes of *state*; they determine whether and how this table may write."""
         self._index_state = state
         self._generated = state.generated
+        self._handles = state.handles
         self._allow()
 
     def _refuse_without(self, missing: Sequence[str]) -> None:

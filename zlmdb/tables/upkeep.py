@@ -1,8 +1,8 @@
 """The consequences of a change of a record: its index entries, and those of other followers.
 
 All changes of records pass through this module: once before anything is written, when a follower may refuse, and once
-when the record is written. Generated functions do this for the indexes alone, in code of their own, which is compared
-with this module; only the general form writes to a table with other followers.
+when the record is written. Generated functions do this in code of their own, which is compared with this module; only
+the general form writes to a table with followers that they do not know.
 """
 
 from __future__ import annotations

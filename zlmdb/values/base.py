@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import reprlib
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Callable, Generic, Optional, TypeVar, Union
 
 from ..errors import DecodeError, EncodeError, Error
@@ -106,6 +106,17 @@ class Serializer(ABC, Generic[T]):
 
     def columns(self) -> Any:
         """A reader of single fields of stored values (`flat.columns`), or None."""
+        return None
+
+    def narrow(self, names: Collection[str]) -> Optional[Decode]:
+        """A function of stored bytes that decodes the fields *names* only, as an object that has them, or None.
+
+        What else is in the record it may leave unread, also where that is broken.
+        """
+        return None
+
+    def parts(self) -> Any:
+        """How a loop makes the values of a dataclass faster than by `raw_decode`: `narrow.Parts`, or None."""
         return None
 
     def classic(self) -> Serializer[T]:

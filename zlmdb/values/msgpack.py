@@ -7,7 +7,7 @@ https://github.com/msgpack/msgpack/blob/master/spec.md
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Optional, TypeVar
 
@@ -38,6 +38,7 @@ class MsgpackSerializer(FunctionSerializer[T]):
         self._given = (annotation, localns)
         msgspec = find_msgspec()
         model = Model(annotation, "msgpack", _packer(msgspec), localns)
+        self._narrows = msgspec is not None and not model.foreign
         encode, decode = _with_msgspec(model, msgspec) if msgspec is not None else _with_msgpack(model)
         super().__init__(
             "msgpack",
@@ -51,6 +52,27 @@ class MsgpackSerializer(FunctionSerializer[T]):
     def for_type(cls, annotation: Any, *, localns: Optional[Mapping[str, Any]] = None) -> Serializer[Any]:
         """MessagePack of values of type *annotation*."""
         return cls(Any if is_free(annotation) else annotation, localns=localns)
+
+    def narrow(self, names: Collection[str]) -> Optional[Decode]:
+        msgspec = find_msgspec() if self._narrows else None
+        if msgspec is None:
+            return None
+        from .narrow import narrowed  # late: few programs ask for it
+
+        made = narrowed(self._given[0], names, msgspec)
+        if made is None:
+            return None
+        decode: Decode = msgspec.msgpack.Decoder(made).decode
+        return decode
+
+    def parts(self) -> Any:
+        msgspec = find_msgspec() if self._narrows else None
+        if msgspec is None:
+            return None
+        from .narrow import Parts, parted  # late, as above
+
+        made = parted(self._given[0], msgspec)
+        return None if made is None else Parts(msgspec.msgpack.Decoder(made[0]).decode, self._given[0], made[1])
 
     def unchecked(self) -> Serializer[T]:
         """The same without checks on writing; the encoder is then msgspec's own, if msgspec is installed."""

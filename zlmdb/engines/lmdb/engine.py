@@ -80,6 +80,7 @@ class LmdbEngine:
         self.can_grow = options.maxsize is None and not options.readonly
         self.limited = (options.maxsize is not None or options.writemap) and not options.readonly
         self.nests = not options.writemap  # LMDB cannot do both
+        self.lends = self.nests  # a transaction inside another may be that of any thread, one at a time
         self.file = _data_file(path)
         self._env_path, self._subdir = _env_path(self.file)
         self.lock_file = self._beside("lock.mdb", "-lock")

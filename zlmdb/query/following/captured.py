@@ -190,6 +190,36 @@ def read_again(function: Any, steps: Sequence[Step]) -> Optional[list[Any]]:
     return values
 
 
+Cells = tuple[tuple[int, bool, Any], ...]
+"""Variables of the functions around: the number of each, whether it has to be the same value, and that or its type."""
+
+
+def plain_cells(steps: Sequence[Step]) -> Optional[Cells]:
+    """What *steps* read, if that is nothing but variables of the functions around."""
+    found: list[tuple[int, bool, Any]] = []
+    for step in steps[1:]:
+        if step.holder != 0 or step.read is not read_cell or step.check not in (SAME, TYPE) or step.expected is MISSING:
+            return None
+        found.append((step.what, step.check == SAME, step.expected))
+    first = steps[0]
+    return tuple(found) if first.check == TYPE and first.expected is types.FunctionType else None
+
+
+def cells_again(function: Any, cells: Cells) -> Optional[list[Any]]:
+    """As `read_again`, of a plain function."""
+    values: list[Any] = [function]
+    closure = function.__closure__
+    try:
+        for number, exact, expected in cells:
+            value = closure[number].cell_contents
+            if (value if exact else type(value)) is not expected:
+                return None
+            values.append(value)
+    except ValueError:  # a variable without a value
+        return None
+    return values
+
+
 def _holds(value: Any, step: Step, values: list[Any]) -> bool:
     if step.check == CODE:
         return type(value) is types.FunctionType and value.__code__ is step.expected

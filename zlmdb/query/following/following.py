@@ -9,7 +9,7 @@ from typing import Any, Callable, NamedTuple, Optional
 
 from ...handlers import let_through
 from .arity import takes_key
-from .captured import Step, frozen, read_again
+from .captured import Step, cells_again, frozen, plain_cells, read_again
 from .code import ByCode, understood
 from .fields import static
 from .folding import Changed, Folding
@@ -38,6 +38,7 @@ class Reading:
 
     __slots__ = (
         "calls",
+        "cells",
         "condition",
         "guards",
         "kept",
@@ -56,6 +57,7 @@ class Reading:
         self.kept: dict[Any, Any] = {}  # what is made of it elsewhere
         self.steps: tuple[Step, ...] = tuple(session.captured.steps)
         self.guards = tuple([(guard, *expected) for guard, expected in session.guards.items()])
+        self.cells = None if self.guards else plain_cells(self.steps)
         self.ways = ways
         self.condition = condition
         self.to_check = _CHECKED
@@ -65,6 +67,8 @@ class Reading:
 
     def values(self, function: Function) -> Optional[list[Any]]:
         """What *function* captured, if this is what following it would give."""
+        if self.cells is not None and type(function) is types.FunctionType:
+            return cells_again(function, self.cells)
         values = read_again(function, self.steps)
         if values is None or not self.guards:
             return values
@@ -95,7 +99,7 @@ class Followed:
 
     def __init__(self, reading: Reading, function: Function, parameters: Sequence[Any]) -> None:
         self.reading, self.parameters = reading, parameters
-        self.function = frozen(function) if reading.calls or reading.to_check > 0 else function
+        self.function = frozen(function) if reading.to_check > 0 or reading.calls else function
 
     def empty(self) -> Followed:
         """The same without the function and what it captured."""
@@ -237,10 +241,10 @@ class Following:
         return self._followed(function, False)
 
     def _followed(self, function: Function, condition: bool) -> Followed:
-        code = code_of(function)
+        code = function.__code__ if type(function) is types.FunctionType else code_of(function)
         if code is None:
             return self._read(function, condition)
-        kept: list[Reading] = self._kept[condition].get(code) or []
+        kept: Sequence[Reading] = self._kept[condition].get(code) or ()
         for reading in kept:
             values = reading.values(function)
             if values is not None:

@@ -5,7 +5,8 @@ index or otherwise. A record is stored first, unless its key exists: finding thi
 exists, the old record is looked up. Then each unique index is claimed, in the same way as a new key of the table. If
 one refuses, the changes are undone before anything else happens, and the general form raises the error, as it handles
 all uncommon cases. The old entries are deleted without checking their records, so indexes of old files, in which an
-entry may belong to another record, are left to the general form altogether.
+entry may belong to another record, are left to the general form altogether. A change feed is written last. Where
+records expire, these functions write as long as none has expired.
 
 One unique index on CPython 3.11, over a hand-written loop of `lmdb` and msgspec that checks nothing: the general form
 reaches a third of the insertions a second and half of the updates, this about eight tenths of both (docs/results).
@@ -19,10 +20,10 @@ from typing import Any, NamedTuple, Optional
 
 from ...codegen import Recipe
 from ...handlers import let_through
-from ...keys import TupleKey
 from ...store.transaction import Transaction
 from ..indexstorage import IndexStorage
 from ..storage import Storage
+from .entries import Lines, lines_of
 from .points import Methods, compiled, point_writes, specialised, writing
 
 _WRITES = Recipe("indexed writes", txn=Transaction)
@@ -39,12 +40,14 @@ def __setitem__(self, key, value):
         data = dump(value)
         {reload}
         {new}
+        {check_time}
+        {ready}
     except Exception as error:
         let_through(error)
         return general(self, key, value)
     {check_size}
     {check_entries}
-    {handles} = self._index_state.handles
+    {handles}
     put, db = self._put, self._db
     try:
         found = None if self._growing else self._get(encoded, None, db)
@@ -54,20 +57,21 @@ def __setitem__(self, key, value):
                 {insert}
                 if self._watched:
                     self._tell(encoded, True, ({inserted_entries}))
+                {record_new}
                 txn = self._txn
                 if txn._stats is None:
-                    txn._changes += 1
                     txn._puts += {inserted}
                 else:
                     txn._count({inserted}, 0)
                 return
             {withdraw}
-            self._txn._changes += 1
             self._raw.delete(encoded, b"", db)
         else:
             self._growing = False
             try:
-                old = load(self._get(encoded, None, db) if found is None else found)
+                if found is None:
+                    found = self._get(encoded, None, db)
+                old = load(found)
                 {old}
             except Exception as error:
                 let_through(error)
@@ -82,16 +86,15 @@ def __setitem__(self, key, value):
                     put(encoded, data, True, True, False, db)
                     if self._watched:
                         self._tell(encoded, False, ({updated_entries}))
+                    {record_changed}
                     txn = self._txn
                     if txn._stats is None:
-                        txn._changes += 1
                         txn._puts += puts
                         txn._dels += dels
                     else:
                         txn._count(puts, dels)
                     return
                 {withdraw_moved}
-                self._txn._changes += 1
     except BaseException as error:  # such as a KeyboardInterrupt between the record and an entry
         self._half_written(key, error)
         raise
@@ -108,21 +111,23 @@ def <name>(self, <argument>):
         if data is not None:
             old = load(data)
             {old}
+            {ready}
     except Exception as error:
         let_through(error)
         return general_<name>(self, <argument>)
     if data is None:
         return general_<name>(self, <argument>)
-    {handles} = self._index_state.handles
-    delete = self._raw.delete
+    {handles}
+    delete, dels = self._raw.delete, 0
     try:
-        dels = {removed} + delete(encoded, b"", self._db)
+        {removed}
+        dels += delete(encoded, b"", self._db)
+        {record_gone}
     except BaseException as error:
         self._half_written(None, error)
         raise
     txn = self._txn
     if txn._stats is None:
-        txn._changes += 1
         txn._dels += dels
     else:
         txn._count(0, dels)
@@ -153,42 +158,6 @@ _REMOVERS = {
 }
 
 
-class _Lines(NamedTuple):
-    """The parts of the functions for one index, the *n*-th."""
-
-    n: int
-    storage: IndexStorage
-    names: dict[str, Any]
-    new: Sequence[str]
-    old: Sequence[str]
-    too_long: str
-    owned: str
-
-    def claimed(self, *, moved: bool) -> str:
-        """An expression that claims a unique index key for the record; false if it belongs to another one."""
-        n = self.n
-        same = f"e{n} == d{n} or " if moved else ""
-        return f"({same}e{n} is None or put(e{n}, {self.owned}, True, False, False, h{n}))"
-
-    def insert(self) -> str:
-        n = self.n
-        return f"if e{n} is not None: put(e{n}, {self.owned}, True, True, False, h{n})"
-
-    def update(self) -> list[str]:
-        n = self.n
-        put = "" if self.storage.unique else f"put(e{n}, {self.owned}, True, True, False, h{n}); "
-        return [
-            f"if e{n} != d{n}:",
-            f"    if d{n} is not None: dels += delete(d{n}, b'', h{n})",
-            f"    if e{n} is not None: {put}puts += 1",
-        ]
-
-    def entry(self, moved: bool) -> str:
-        """An entry that a refused statement may have claimed, with its handle."""
-        claimed = f"None if e{self.n} == d{self.n} else e{self.n}" if moved else f"e{self.n}"
-        return f"({claimed}, h{self.n})"
-
-
 def kind_of(cls: Any, general: Any, storage: Storage[Any, Any]) -> Any:
     """The subclass of the table class *cls* for *storage* and its current indexes; *general* is the base of all.
 
@@ -197,45 +166,72 @@ def kind_of(cls: Any, general: Any, storage: Storage[Any, Any]) -> Any:
     """
     made_for, kind = storage.kinds.get(cls, (None, cls))
     if made_for is not storage.indexes:
-        kept = tuple(storage.indexes) if all([index.sole and index.generated for index in storage.indexes]) else ()
+        kept = tuple(storage.indexes) if all([index.sole for index in storage.indexes]) else ()
         methods: Any = []
-        if not storage.followers:  # which the general form knows
-            methods = _index_methods(cls, general, storage, kept) if kept else point_writes(cls, general, storage)
-        elif kept and all([hasattr(one, "content") for one in storage.followers]):
-            methods = _followed_methods(cls, general, storage, kept)
+        if not (kept or storage.followers):
+            methods = point_writes(cls, general, storage)
+        elif len(kept) == len(storage.indexes):
+            followers = Followers.of(storage)
+            methods = () if followers is None else _index_methods(cls, general, storage, kept, followers)
         kind = specialised(cls, general, storage, methods, _kept=kept, _plain=cls._plain)
         storage.kinds[cls] = storage.indexes, kind
     return kind
 
 
+class Followers(NamedTuple):
+    """The followers of a table that generated functions know.
+
+    *asked* have a method ``content``, which tells whether a record may be stored without asking them further; they do
+    not mind what is deleted. *recorder* is that of the change feed.
+    """
+
+    asked: Sequence[Any]
+    recorder: Any
+
+    @staticmethod
+    def of(storage: Storage[Any, Any]) -> Optional[Followers]:
+        """Those of *storage*; None if there are others, which the general form knows."""
+        asked = [one for one in storage.followers if hasattr(one, "content")]
+        recorders = [one for one in storage.followers if hasattr(one, "record")]
+        if len(asked) + len(recorders) != len(storage.followers) or len(recorders) > 1:
+            return None
+        return Followers(asked, recorders[0] if recorders else None)
+
+    def lines(self, primary: str) -> tuple[dict[str, str], dict[str, Any]]:
+        """The parts of the functions that record changes, and the names in them."""
+        if self.recorder is None:
+            return dict.fromkeys(("ready", "record_new", "record_changed", "record_gone"), "pass"), {}
+        parts = {
+            "ready": "if present.raw is not self._raw: aim(self)",
+            "record_new": f"record({primary}, None, data)",
+            "record_changed": f"record({primary}, found, data)",
+            "record_gone": f"record({primary}, data, None)",
+        }
+        known = self.recorder
+        return parts, {"present": known.present, "aim": known.aim, "record": known.record}
+
+
 def _index_methods(
-    cls: Any, general: Any, storage: Storage[Any, Any], indexes: Sequence[IndexStorage]
+    cls: Any, general: Any, storage: Storage[Any, Any], indexes: Sequence[IndexStorage], followers: Followers
 ) -> Iterator[Methods]:  # fmt: skip
-    """The methods of a subclass of *cls* that write records of *storage* and maintain *indexes*."""
-    yield Methods(("__setitem__",), lambda: _storing(general, storage, indexes))
+    """The methods of a subclass of *cls* that write records of *storage*, and maintain *indexes* and *followers*."""
+    asked = followers.asked
+    if not asked:
+        yield Methods(("__setitem__",), lambda: _storing(general, storage, indexes, followers))
+    elif not any([index.as_stored for index in indexes]):
+        yield Methods(("__setitem__",), lambda: _storing_asked(general, storage, indexes, followers))
     if cls._remove is general._remove and not storage.referrers:  # which the general `__delitem__` calls
-        yield Methods(tuple(_REMOVERS), lambda: _removing(general, storage, indexes))
-    if cls._plain:
+        yield Methods(tuple(_REMOVERS), lambda: _removing(general, storage, indexes, followers))
+    if cls._plain and not storage.followers and storage.expiring is None:
         yield Methods(("_batch",), lambda: {"_batch": batch_of(storage, indexes)}, static=True)
 
 
-def _followed_methods(
-    cls: Any, general: Any, storage: Storage[Any, Any], indexes: Sequence[IndexStorage]
-) -> Iterator[Methods]:  # fmt: skip
-    """As `_index_methods`, for followers that have a method ``content``.
-
-    It tells whether a record may be stored without asking them, and such followers do not mind what is deleted.
-    """
-    if not any([index.as_stored for index in indexes]):
-        yield Methods(("__setitem__",), lambda: _storing_followed(general, storage, indexes))
-    if cls._remove is general._remove and not storage.referrers:
-        yield Methods(tuple(_REMOVERS), lambda: _removing(general, storage, indexes))
-
-
-def _storing_followed(general: Any, storage: Storage[Any, Any], indexes: Sequence[IndexStorage]) -> dict[str, Any]:
-    store = _storing(general, storage, indexes)["__setitem__"]
+def _storing_asked(
+    general: Any, storage: Storage[Any, Any], indexes: Sequence[IndexStorage], followers: Followers
+) -> dict[str, Any]:  # fmt: skip
+    store = _storing(general, storage, indexes, followers)["__setitem__"]
     slow = general.__setitem__
-    ask = [follower.content for follower in storage.followers]
+    ask = [follower.content for follower in followers.asked]
 
     def __setitem__(self: Any, key: Any, value: Any) -> None:
         write = slow
@@ -259,7 +255,6 @@ def batch_of(storage: Storage[Any, Any], indexes: Sequence[IndexStorage]) -> Any
     It raises any exception if something does not fit.
     """
     lines, _ = _lines_of(storage, indexes)
-    too_long = [line.too_long for line in lines if line.too_long]
     source, names = writing(
         _BATCH,
         storage,
@@ -267,60 +262,82 @@ def batch_of(storage: Storage[Any, Any], indexes: Sequence[IndexStorage]) -> Any
         lists=_joined(4, [f"l{line.n} = []" for line in lines]),
         reload=_reload(indexes),
         new=_joined(8, [one for line in lines for one in line.new]),
-        check_entries=f"if {' or '.join(too_long)}: raise ValueError(key)" if too_long else "",
-        entries=_joined(
-            8, [f"if e{line.n} is not None: l{line.n}.append((e{line.n}, {line.owned}))" for line in lines]
-        ),
+        check_entries=_check_entries(lines, "raise ValueError(key)"),
+        entries=_joined(8, [line.listed() for line in lines]),
         listed="".join([f"l{line.n}, " for line in lines]),
     )
     return compiled(_LISTS, storage, source, _names_of(names, lines))["batch"]
 
 
-def _lines_of(storage: Storage[Any, Any], indexes: Sequence[IndexStorage]) -> tuple[list[_Lines], str]:
+def _lines_of(storage: Storage[Any, Any], indexes: Sequence[IndexStorage]) -> tuple[list[Lines], str]:
     """The lines for all indexes, and the expression of the encoded primary key."""
     skip = len(storage.prefix)
     primary = f"encoded[{skip}:]" if skip else "encoded"
-    return [_lines(n, index, primary) for n, index in enumerate(indexes)], primary
+    return lines_of(indexes, primary), primary
 
 
-def _storing(general: Any, storage: Storage[Any, Any], indexes: Sequence[IndexStorage]) -> dict[str, Any]:
+def _storing(
+    general: Any, storage: Storage[Any, Any], indexes: Sequence[IndexStorage], followers: Followers
+) -> dict[str, Any]:  # fmt: skip
     lines, primary = _lines_of(storage, indexes)
+    parts, more = followers.lines(primary)
+    del parts["record_gone"]
     unique = [line for line in lines if line.storage.unique]
-    too_long = [line.too_long for line in lines if line.too_long]
+    new: list[str] = []
+    old: list[str] = []
+    insert: list[str] = []
+    update: list[str] = []
+    told: list[tuple[str, str]] = []
+    inserted = "1"
+    for line in lines:
+        new += line.new
+        old += (*line.old, *line.old_data)
+        insert += () if line.storage.unique else line.insert()
+        update += line.update()
+        told.append(line.told())
+        inserted += f" + {line.inserted()}"
+    told_new, told_changed = ["".join(parts) for parts in zip(*told)] if told else ("", "")
     source, names = writing(
         _STORING,
         storage,
-        {"general": general.__setitem__, "withdraw": withdraw},
-        reload=_reload([line.storage for line in lines]),
-        new=_joined(8, [one for line in lines for one in line.new]),
-        old=_joined(16, [one for line in lines for one in line.old]),
-        check_entries=f"if {' or '.join(too_long)}: return general(self, key, value)" if too_long else "",
+        {"general": general.__setitem__, "withdraw": withdraw, **more},
+        reload=_reload(indexes),
+        new=_joined(8, new),
+        check_time=_check_time(storage, lines),
+        old=_joined(16, old),
+        check_entries=_check_entries(lines, "return general(self, key, value)"),
         handles=_handles(lines),
         claimed=" and ".join([line.claimed(moved=False) for line in unique]) or "True",
         moved=" and ".join([line.claimed(moved=True) for line in unique]) or "True",
-        insert=_joined(16, [line.insert() for line in lines if not line.storage.unique]),
-        inserted_entries="".join([f"(None, e{line.n}), " for line in lines]),
-        updated_entries="".join([f"(d{line.n}, e{line.n}), " for line in lines]),
-        inserted=" + ".join(["1", *[f"(e{line.n} is not None)" for line in lines]]),
-        update=_joined(20, [one for line in lines for one in line.update()]),
+        insert=_joined(16, insert),
+        inserted_entries=told_new,
+        updated_entries=told_changed,
+        inserted=inserted,
+        update=_joined(20, update),
         withdraw=_withdrawal(unique, primary, moved=False),
         withdraw_moved=_withdrawal(unique, primary, moved=True),
+        **parts,
     )
-    return compiled(_WRITES, storage, source, _names_of(names, lines), self=general)
+    return compiled(_WRITES, storage, source, _names_of(names, lines), self=_class_of(general, storage))
 
 
-def _removing(general: Any, storage: Storage[Any, Any], indexes: Sequence[IndexStorage]) -> dict[str, Any]:
-    lines, _ = _lines_of(storage, indexes)
-    source = "\n".join([_remover(name, *parts) for name, parts in _REMOVERS.items()])
+def _removing(
+    general: Any, storage: Storage[Any, Any], indexes: Sequence[IndexStorage], followers: Followers
+) -> dict[str, Any]:  # fmt: skip
+    lines, primary = _lines_of(storage, indexes)
+    parts, more = followers.lines(primary)
+    source = "\n".join([_remover(name, *one) for name, one in _REMOVERS.items()])
     source, names = writing(
         source,
         storage,
-        {f"general_{name}": getattr(general, name) for name in _REMOVERS},
+        {**{f"general_{name}": getattr(general, name) for name in _REMOVERS}, **more},
         old=_joined(12, [one for line in lines for one in line.old]),
         handles=_handles(lines),
-        removed=" + ".join([f"(d{line.n} is not None and delete(d{line.n}, b'', h{line.n}))" for line in lines]),
+        removed=_joined(8, [one for line in lines for one in line.remove()]),
+        ready=parts["ready"],
+        record_gone=parts["record_gone"],
     )
-    return compiled(_REMOVALS, storage, source, _names_of(names, lines), self=general)
+    return compiled(_REMOVALS, storage, source, _names_of(names, lines), self=_class_of(general, storage))
 
 
 def _remover(name: str, argument: str, encoding: str, result: str) -> str:
@@ -328,7 +345,26 @@ def _remover(name: str, argument: str, encoding: str, result: str) -> str:
     return source.replace("<encoding>", encoding).replace("<result>", result)
 
 
-def _names_of(names: Mapping[str, Any], lines: Iterable[_Lines]) -> dict[str, Any]:
+def _class_of(general: Any, storage: Storage[Any, Any]) -> Any:
+    """The class of the tables, as far as the generated functions know it."""
+    return general if storage.expiring is None else storage.expiring.base
+
+
+def _check_entries(lines: Iterable[Lines], refuse: str) -> str:
+    """The line that does *refuse* where the engine would refuse an entry for its length."""
+    too_long = [line.too_long for line in lines if line.too_long]
+    return f"if {' or '.join(too_long)}: {refuse}" if too_long else ""
+
+
+def _check_time(storage: Storage[Any, Any], lines: Iterable[Lines]) -> str:
+    """The line that leaves a record that has expired already to the general form."""
+    if storage.expiring is None:
+        return "pass"
+    (time,) = [f"k{line.n}" for line in lines if line.storage.name == storage.expiring.index]
+    return f"if {time} is not None and {time} <= self._cut: return general(self, key, value)"
+
+
+def _names_of(names: Mapping[str, Any], lines: Iterable[Lines]) -> dict[str, Any]:
     """*names* and those of all *lines*."""
     return {**names, **{name: thing for line in lines for name, thing in line.names.items()}}
 
@@ -342,11 +378,11 @@ def _joined(indent: int, lines: Iterable[str]) -> str:
     return f"\n{' ' * indent}".join(lines) or "pass"
 
 
-def _handles(lines: Sequence[_Lines]) -> str:
-    return "".join([f"h{line.n}, " for line in lines])
+def _handles(lines: Sequence[Lines]) -> str:
+    return "".join([f"h{line.n}, " for line in lines]) + "= self._handles" if lines else ""
 
 
-def _withdrawal(unique: Sequence[_Lines], primary: str, *, moved: bool) -> str:
+def _withdrawal(unique: Sequence[Lines], primary: str, *, moved: bool) -> str:
     """The line that undoes the claims made before one of the *unique* indexes refused: not the last one's."""
     claimed = "".join([f"{line.entry(moved)}, " for line in unique[:-1]])
     return f"withdraw(self._raw, ({claimed}), {primary})" if claimed else "pass"
@@ -357,33 +393,3 @@ def withdraw(raw: Any, claimed: Iterable[tuple[Optional[bytes], Any]], primary: 
     for entry, handle in claimed:
         if entry is not None and raw.get(entry, None, handle) == primary:
             raw.delete(entry, b"", handle)
-
-
-def _lines(n: int, index: IndexStorage, primary: str) -> _Lines:
-    key, entry = f"k{n}", f"entry{n}"
-    names: dict[str, Any] = {f"take{n}": index.get_key, entry: index.entry}
-    owned = "b''" if index.tail else primary
-    if isinstance(index.storage.key, TupleKey):
-        new, old = f"{entry}(value, {primary})", f"{entry}(old, {primary}, stored=True)"
-        return _Lines(n, index, names, [f"e{n} = {new}"], [f"d{n} = {old}"], "", owned)
-    check, encode, more = index.key_source(key, f"_{n}")
-    encode = encode if index.joined is None else f"{encode} + {primary}"
-    take = f"{key} = take{n}({{}})" if index.field is None else f"{key} = {{}}.{index.field}"
-
-    def expression(value: str, stored: str) -> str:
-        checked = f"{entry}({value}, {primary}{stored})"
-        null = checked if index.not_null and not stored else "None"
-        if check == "True":
-            return f"{null} if {key} is None else {encode}"
-        return f"{encode} if {check} else {null} if {key} is None else {checked}"
-
-    new, old = expression("value", ""), expression("old", ", stored=True")
-    return _Lines(
-        n,
-        index,
-        {**names, **more},
-        [take.format("value"), f"e{n} = {new}"],
-        [take.format("old"), f"d{n} = {old}"],
-        "" if index.always_fits else f"e{n} is not None and len(e{n}) > {index.storage.max_key_size}",
-        owned,
-    )

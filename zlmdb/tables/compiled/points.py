@@ -61,7 +61,6 @@ def __setitem__(self, key, value):
         self._write_failed(key, error)
     txn = self._txn
     if txn._stats is None:
-        txn._changes += 1
         txn._puts += 1
     else:
         txn._count(1, 0)
@@ -85,7 +84,6 @@ def __delitem__(self, key):
         return general___delitem__(self, key)
     txn = self._txn
     if txn._stats is None:
-        txn._changes += 1
         txn._dels += 1
     else:
         txn._count(0, 1)
@@ -101,7 +99,6 @@ def _remove(self, encoded):
         return 0
     txn = self._txn
     if txn._stats is None:
-        txn._changes += 1
         txn._dels += 1
     else:
         txn._count(0, 1)

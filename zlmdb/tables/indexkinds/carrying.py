@@ -37,7 +37,7 @@ def is_carried(annotation: Any) -> bool:
 class CarryingStorage(IndexStorage):
     """An index whose entries carry values of fields."""
 
-    generated = False
+    absent = _NONE
 
     def __init__(self, *args: Any, carrying: Mapping[str, Serializer[Any]], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -46,13 +46,13 @@ class CarryingStorage(IndexStorage):
                 f"index {self.full_name!r}: carries= needs primary keys of fixed width, such as int or UUID"
             )
         self.carries = tuple(carrying)
-        self._serializers = tuple(carrying.values())
+        self.serializers = tuple(carrying.values())
         take: Callable[[Any], Any] = attrgetter(*carrying)
         self._take: Callable[[Any], Any] = take if len(carrying) > 1 else lambda value: (take(value),)
 
     def entry_value(self, value: Any, key: Any, primary: bytes) -> bytes:
         parts: list[bytes] = []
-        for name, serializer, one in zip(self.carries, self._serializers, self._take(value)):
+        for name, serializer, one in zip(self.carries, self.serializers, self._take(value)):
             if one is None:
                 parts.append(_NONE)
                 continue
@@ -71,7 +71,7 @@ class CarryingStorage(IndexStorage):
     def carried(self, data: Any) -> Sequence[Any]:
         found: list[Any] = []
         data, at = bytes(data), 0
-        for serializer in self._serializers:
+        for serializer in self.serializers:
             head, at = data[at : at + 4], at + 4
             if head == _NONE:
                 found.append(None)

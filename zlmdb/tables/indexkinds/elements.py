@@ -40,7 +40,6 @@ def element_type(annotation: Any) -> Any:
 class ElementStorage(IndexStorage):
     """An index with an entry for each element: ``get_key`` returns all index keys of a record."""
 
-    generated = False
     several = True
 
     def entry(self, value: Any, primary: bytes, *, stored: bool = False) -> Optional[bytes]:
@@ -49,7 +48,7 @@ class ElementStorage(IndexStorage):
 
     def entries(self, value: Any, primary: bytes, *, stored: bool = False) -> Collection[bytes]:
         """The keys of the entries of a record, each once. Raises `EncodeError` for what does not fit."""
-        return {self._entry_of(key, primary) for key in self.keys(value)}
+        return {self.entry_of(key, primary) for key in self.keys(value)}
 
     def keys(self, value: Any) -> Iterable[Any]:
         """The index keys of a record, without None. Raises `EncodeError` for what has no elements."""
@@ -66,7 +65,8 @@ class ElementStorage(IndexStorage):
             )
         return [key for key in keys if key is not None and not (type(key) is tuple and None in key)]
 
-    def _entry_of(self, key: Any, primary: bytes) -> bytes:
+    def entry_of(self, key: Any, primary: bytes) -> bytes:
+        """The key of the entry of one element."""
         storage, joined = self.storage, self.joined
         if joined is None:  # a unique one, which `Index` does not declare
             return storage.encode_key(key)

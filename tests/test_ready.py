@@ -1,0 +1,315 @@
+"""Known queries by an index: the same rows as Python gives, and nothing of planning is done again."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any, Callable, Optional
+
+import pytest
+
+import zlmdb
+from zlmdb.tables.running import Running
+
+
+@dataclass
+class Person:
+    name: str
+    email: str
+    age: int
+    town: str
+    since: date
+    tags: list[str] = field(default_factory=list)
+    boss: Optional[int] = None
+
+    @property
+    def initial(self) -> str:
+        return self.name[:1]
+
+
+class People(zlmdb.Table[int, Person]):
+    by_email = zlmdb.UniqueIndex[str]("email")
+    by_age = zlmdb.Index[int]("age")
+    by_town = zlmdb.Index[tuple[str, int]]("town", "age")
+    by_since = zlmdb.Index[date]("since")
+    by_youth = zlmdb.Index[int](zlmdb.desc("age"))
+    by_tag = zlmdb.Index[str]("tags", each=True)
+    by_boss = zlmdb.ForeignKey["People"]("boss", deferred=True)
+
+
+class Named(zlmdb.Table[str, Person]):  # its keys have no fixed width
+    by_age = zlmdb.Index[int]("age")
+    by_email = zlmdb.UniqueIndex[str]("email")
+    by_town = zlmdb.Index[str]("town")
+
+
+class Store(zlmdb.Schema):
+    people: People
+    named: Named
+
+
+def person(n: int, dice: random.Random) -> Person:
+    tags = dice.sample(["a", "b", "c\0", "cd"], dice.randrange(3))
+    boss = None if n < 3 else dice.randrange(n)
+    return Person(
+        f"n{n}", f"e{n}", dice.randrange(60), dice.choice(["x", "y", "xy"]), date(2000, 1, 1 + n % 28), tags, boss
+    )
+
+
+@pytest.fixture(scope="module", params=["memory", "file"])
+def db(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[zlmdb.Database[Store]]:
+    path = None if request.param == "memory" else tmp_path_factory.mktemp("ready")
+    dice = random.Random(3)
+    with zlmdb.open(path, Store) as opened:
+        with opened.write() as t:
+            for n in range(300):
+                one = person(n, dice)
+                t.people[n * 3 % 307] = one
+                t.named[f"k{n * 7 % 300}"] = one
+        yield opened
+
+
+Make = Callable[[Any, random.Random], tuple[Any, Callable[[Any, Person], Any]]]
+
+
+def by(condition: Callable[..., Any], values: Callable[[random.Random], tuple[Any, ...]]) -> Make:
+    """A query by the conditions that *condition* makes of *values*, and what it is of a key and a value."""
+
+    def make(table: Any, dice: random.Random) -> Any:
+        asked = condition(*values(dice))
+        arguments = asked.__code__.co_argcount
+        return table.where(asked), asked if arguments == 2 else lambda key, value: asked(value)
+
+    return make
+
+
+def ages(dice: random.Random) -> tuple[int, int]:
+    return dice.randrange(-3, 62), dice.randrange(8)
+
+
+QUERIES: dict[str, Make] = {
+    "unique": by(lambda one: lambda p: p.email == one, lambda dice: (f"e{dice.randrange(320)}",)),
+    "equal": by(lambda one, _: lambda p: p.age == one, ages),
+    "range": by(lambda one, more: lambda p: one <= p.age < one + more, ages),
+    "through": by(lambda one, more: lambda p: one < p.age <= one + more, ages),
+    "in": by(lambda some: lambda p: p.age in some, lambda dice: (tuple(dice.sample(range(70), dice.randrange(4))),)),
+    "begins": by(lambda one: lambda p: p.email.startswith(one), lambda dice: (f"e{dice.randrange(30)}",)),
+    "two fields": by(lambda one, _: lambda p: p.town == "xy" and p.age == one, ages),
+    "equal and range": by(lambda one, _: lambda p: p.town == "y" and p.age > one + 50, ages),
+    "equal and in": by(lambda *some: lambda p: p.town == "x" and p.age in some, ages),
+    "equal or equal": by(lambda one, more: lambda p: p.town == "x" and p.age in (one, more), ages),
+    "more asked": by(lambda one, _: lambda p: p.age == one and p.initial == "n" and len(p.tags) > 0, ages),
+    "element": by(lambda one: lambda p: one in p.tags, lambda dice: (dice.choice(["a", "c\0", "c", "cd"]),)),
+    "key": by(lambda one, _: lambda k, p: k == one, ages),
+    "keys": by(lambda one, more: lambda k, p: k in (one, more, 5), ages),
+    "key and value": by(lambda one, _: lambda k, p: p.age == one and k > 100, ages),
+}
+SOMETIMES = ("begins", "element", "equal or equal")  # there may be too many
+NAMED = ("unique", "equal", "range", "in", "begins")
+DAYS = by(lambda day: lambda p: p.since == day, lambda dice: (date(2000, 1, 1 + dice.randrange(28)),))
+
+
+@pytest.fixture
+def planned(monkeypatch: pytest.MonkeyPatch) -> list[Running]:
+    """What was run by planning."""
+    runs: list[Running] = []
+    choice = Running.choice
+
+    def chosen(running: Running) -> Any:
+        runs.append(running)
+        return choice(running)
+
+    monkeypatch.setattr(Running, "choice", chosen)
+    return runs
+
+
+def check(table: Any, make: Make, dice: random.Random, rows: list[Any]) -> None:
+    found, holds = make(table, dice)
+    expected = [pair for pair in rows if holds(*pair)]
+    assert found.all() == expected
+    assert list(found) == expected
+    assert found.first() == (expected[0] if expected else None)
+    assert found.limit(3, 1).all() == list(found.limit(3, 1)) == expected[1:4]
+    assert found.limit(0).all() == []
+    assert found.count() == len(expected)
+    assert found.fields(lambda p: (p.name, p.age)).all() == [(p.name, p.age) for _, p in expected]
+    assert found.fields(lambda p: p).all() == [p for _, p in expected]
+    assert list(found.keys()) == found.keys().all() == [key for key, _ in expected]
+    part = table.select(reverse=True).where(lambda p: True)
+    assert part.all() == rows[::-1]
+
+
+@pytest.mark.parametrize("name", ["people", "named"])
+def test_it_gives_what_python_gives_for_all_captured_values(db: Any, name: str, planned: list[Running]) -> None:
+    dice = random.Random(name)
+    with db.read() as t:
+        table = t[name]
+        rows = list(table.items())
+        queries = {**QUERIES, "days": DAYS} if name == "people" else {one: QUERIES[one] for one in NAMED}
+        for what, make in queries.items():
+            if name == "named" and what.startswith("key"):
+                continue
+            for turn in range(6):
+                check(table, make, dice, rows)
+                if turn == 2:
+                    planned.clear()
+                    make(table, dice)[0].all()
+                    assert not planned or what in SOMETIMES, what
+
+
+def test_ranges_of_keys_and_backwards(db: Any) -> None:
+    with db.read() as t:
+        rows = [pair for pair in t.people.items() if 50 <= pair[0] < 200]
+        for age in range(5, 15):
+            for backwards in (False, True):
+                found = t.people.select(50, 200, reverse=backwards).where(lambda p: p.age == age)  # noqa: B023
+                expected = [pair for pair in rows if pair[1].age == age]
+                assert found.all() == list(found) == (expected[::-1] if backwards else expected)
+
+
+def test_unusual_values_are_left_to_the_planner(db: Any) -> None:
+    with db.read() as t:
+        rows = list(t.people.items())
+
+        def asked(value: Any) -> Any:
+            return t.people.where(lambda p: p.age >= value).all()
+
+        for value in (50, 51, 50.5, 2**70, -(2**70), float("nan"), 0, True, 59):
+            assert asked(value) == [pair for pair in rows if pair[1].age >= value], value
+
+        def named(value: Any) -> Any:
+            return t.people.where(lambda p: p.email == value).all()
+
+        for value in ("e3", "e4", "e5\0", "\ud800", "", "e3" * 400):
+            assert named(value) == [pair for pair in rows if pair[1].email == value], value
+
+
+def by_age(table: Any, backwards: bool) -> Any:
+    return table.order_by(lambda p: p.age, reverse=backwards)
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_an_order_by_an_index(db: Any, backwards: bool, planned: list[Running]) -> None:
+    with db.read() as t:
+        for table in (t.people, t.named):
+            rows = sorted(table.items(), key=lambda pair: pair[1].age)
+            if backwards:
+                rows = sorted(list(table.items())[::-1], key=lambda pair: pair[1].age, reverse=True)
+
+            for size in (1, 7, 20, 5000):
+                assert (
+                    by_age(table, backwards).limit(size).all()
+                    == list(by_age(table, backwards).limit(size))
+                    == rows[:size]
+                )
+                assert by_age(table, backwards).limit(size, 3).fields(lambda p: p.age).all() == [
+                    p.age for _, p in rows[3 : 3 + size]
+                ]
+            assert by_age(table, backwards).first() == rows[0]
+            planned.clear()
+            assert by_age(table, backwards).all() == rows
+            assert not planned
+            assert table.select(reverse=True).order_by(lambda p: p.age, reverse=backwards).all() == sorted(
+                list(table.items())[:: 1 if backwards else -1], key=lambda pair: pair[1].age, reverse=backwards
+            )
+
+
+def test_pages_in_the_order_of_an_index_need_no_plan(db: Any, planned: list[Running]) -> None:
+    with db.read() as t:
+        for backwards in (False, True):
+            seen: list[Any] = []
+            after: Optional[str] = None
+            for turn in range(100):
+                if turn == 3:
+                    planned.clear()
+                page = t.people.order_by(lambda p: p.age, reverse=backwards).page(25, after)
+                seen += page
+                after = page.next
+                if after is None:
+                    break
+            assert not planned
+            assert seen == t.people.order_by(lambda p: p.age, reverse=backwards).all()
+            part = t.people.select(0, 90).order_by(lambda p: p.age, reverse=backwards)
+            assert part.page(10, part.page(10).next).rows == part.all()[10:20]
+            with pytest.raises(ValueError, match="no cursor of this query"):
+                t.people.order_by(lambda p: p.age, reverse=backwards).page(10, part.page(10).next)
+
+
+def test_a_condition_on_a_linked_record_needs_no_plan(db: Any, planned: list[Running]) -> None:
+    with db.read() as t:
+
+        def below(email: str) -> Any:
+            return t.people.where(lambda p: p.boss is not None and t.people[p.boss].email == email)
+
+        rows = list(t.people.items())
+        for n in range(0, 60, 2):
+            if n == 8:
+                planned.clear()
+            expected = [pair for pair in rows if pair[1].boss is not None and t.people[pair[1].boss].email == f"e{n}"]
+            assert below(f"e{n}").all() == list(below(f"e{n}")) == expected
+        assert not planned
+    with db.read() as t:
+        assert below("e4").count() == len([p for p in t.people.values() if p.boss and t.people[p.boss].email == "e4"])
+
+
+def test_rows_end_with_the_transaction(db: Any) -> None:
+    def found(t: Any) -> Any:
+        return t.people.where(lambda p: p.age in (1, 2, 3, 4, 5, 6, 7))
+
+    with db.read() as t:
+        for _ in range(3):
+            rows = iter(found(t))
+            assert next(rows)
+        kept, ordered = found(t), iter(t.people.order_by(lambda p: p.age).limit(9))
+        next(ordered)
+    for read in (lambda: next(rows), kept.all, kept.first, lambda: next(iter(kept)), lambda: next(ordered)):
+        with pytest.raises(zlmdb.TransactionClosed):
+            read()
+
+
+def test_a_write_transaction_sees_its_own_changes(db: Any) -> None:
+    def found(t: Any) -> Any:
+        return t.people.where(lambda p: p.age == 7)
+
+    with db.read() as t:
+        for _ in range(3):
+            before = found(t).all()
+    with suppress(RuntimeError), db.write() as t:
+        assert found(t).all() == before
+        t.people[5000] = Person("new", "new", 7, "x", date(2000, 1, 1))
+        assert len(found(t).all()) == len(before) + 1
+        raise RuntimeError
+    with db.read() as t:
+        assert found(t).all() == before
+
+
+def test_a_broken_record_raises_where_it_comes(tmp_path: Any, planned: list[Running]) -> None:
+    with zlmdb.open(tmp_path, Store) as db:
+        with db.write() as t:
+            for n in range(80):
+                t.people[n] = Person(f"n{n}", f"e{n}", n % 8, "x", date(2000, 1, 1))
+
+        def found(t: Any, age: int) -> Any:
+            return t.people.where(lambda p: p.age == age).where(lambda p: p.town == "x").limit(30)
+
+        with db.read() as t:
+            for _ in range(3):
+                planned.clear()
+                assert len(found(t, 1).all()) == 10
+            assert not planned
+        with db.write() as t:
+            people = t.people
+            people._raw.put(people._storage.encode_key(33), b"\x81\xa4name\xc0", db=people._db)
+        with db.read() as t:
+            seen = iter(found(t, 1))
+            assert [next(seen)[0] for _ in range(4)] == [1, 9, 17, 25]
+            for read in (lambda: next(seen), found(t, 1).all, found(t, 1).count, lambda: list(found(t, 1))):
+                with pytest.raises(zlmdb.DecodeError, match="33"):
+                    read()
+            assert found(t, 1).first()[0] == 1
+            planned.clear()
+            assert len(found(t, 0).all()) == 10
+            assert not planned

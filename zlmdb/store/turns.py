@@ -1,0 +1,295 @@
+"""Group commit of write blocks: those that wait for the writer at the same time are stored by one commit.
+
+A block is run by its own thread, but LMDB lets only the thread that began a write transaction end it. So a thread of
+the database, the lender, begins the transaction of a group. It lends it to one block after another: each writes in a
+transaction inside of it, of its own thread, and gives it back. Then the lender commits, and all of them return. What a
+block does to the transaction inside is undone by whichever thread finds that it is over, since no lock of LMDB belongs
+to that one; so an interrupt of a block takes nobody with it, and one of the lender is nobody's to send.
+
+A block that raises undoes what it did alone. It, too, ends when the group is stored, since what it read may have come
+from a mate. If the commit fails, all of them raise.
+
+A block hands the transaction to the next one itself, which saves a change of threads. Who has it is what `WriterLock`
+says. To take the next one out of the queue and to lend it the lock is one call of a function in C, which no interrupt
+divides, and it comes before the own turn is given up, so that there is never a moment without a holder until the group
+is over. Those who wait look from time to time, so that no lost signal stops them.
+"""
+
+from __future__ import annotations
+
+import copy
+import gc
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import islice
+from typing import Any, Optional
+
+from .. import errors
+from ..log import log
+from .blocks import COUNTS_REFERENCES
+from .store import Store
+from .writerlock import PATIENCE, Hold, WriterLock
+
+_clock = time.monotonic
+
+_LOOK_AGAIN = 0.05  # seconds after which who waits looks whether the one whom it waits for is there
+_LINGER = 0.1  # seconds without work after which the lender ends
+_SHORTEST = 0.002  # seconds that a group takes blocks for, however fast the disk is
+_GATHER = 0.5  # of the time of a commit: what the lender waits for those who were in the group before
+_FAST = 0.00006  # seconds of a commit that takes no longer than to hand the transaction over: there is nothing to share
+_REST = 1.0  # seconds after which such a disk is tried again
+_NOBODY = 1 << 30
+_NONE = (None,)
+_take: Callable[[Any], Any] = vars(deque)["popleft"]
+_LOOKS = 20  # so many times the lender looks at a block, until it collects what is left of one
+
+
+class Turn:
+    """A write block that waits for the transaction of a group, and then for its commit."""
+
+    __slots__ = ("_called", "_told", "_turns", "alone", "error", "gone", "hold", "leader", "right")
+
+    def __init__(self, turns: Turns, hold: Hold) -> None:
+        self._turns = turns
+        self.hold = hold
+        self._called: Any = threading.Lock()
+        self._called.acquire()
+        self._told = False
+        self.right = [turns.queue]
+        """To hand the transaction to the next one in the queue: gone, when that is done."""
+        self.leader: Any = None
+        """The transaction that was lent to it."""
+        self.alone = False
+        """There is no group for it: it has to wait for the writer itself."""
+        self.gone = False
+        """It has ended, or does not wait any more."""
+        self.error: Optional[Exception] = None
+
+    def wake(self) -> None:
+        """Let it see that it has the lock, or what came of its group."""
+        with suppress(RuntimeError):  # it was woken already
+            self._called.release()
+
+    def give_back(self) -> None:
+        """The block is over, or does not want to begin any more. Calling this twice is allowed."""
+        self._turns.given_back(self)
+
+    def tell(self, error: Optional[Exception]) -> None:
+        """The group is stored, or failed with *error*."""
+        self.error = error
+        self._told = True
+        self.wake()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until it is woken; False when so many *seconds* have passed."""
+        woken: bool = self._called.acquire(timeout=seconds)
+        return woken
+
+    def outcome(self) -> Optional[Exception]:
+        """Give the transaction back, and wait for the commit. What it failed with, as an object for this thread."""
+        self.give_back()
+        while not self._told:
+            if not self._called.acquire(timeout=_LOOK_AGAIN) and not self._turns.is_led():
+                return errors.DiskError("the thread that commits has ended, nobody knows whether this was stored")
+        error = self.error
+        if error is None:
+            return None
+        own = copy.copy(error)
+        own.__cause__ = error
+        return own
+
+
+class Turns:
+    """The write blocks that wait for the writer of one store, and the thread that lends them its transaction."""
+
+    def __init__(self, store: Store, begin: Callable[[], Any]) -> None:
+        """*begin* gives a new write transaction, which begins with its block."""
+        self._store = store
+        self._lock: WriterLock = store.writer
+        self.queue: deque[Turn] = deque()
+        self._lenders: dict[int, threading.Thread] = {}  # at most one, at 0
+        self._work: Any = threading.Lock()
+        self._work.acquire()
+        self._wanted = 1  # so many have to wait, until the lender is woken
+        self._members: list[Turn] = []  # of the present group
+        self._until = 0.0  # when it takes no more of them
+        self._recent = 1  # blocks in the last group
+        self._commit = 0.0  # seconds that its commit took
+        self._rest_until = 0.0
+        self._new = begin
+        self._txn = self._next()
+
+    def join(self, hold: Hold, timeout: Optional[float]) -> Optional[Turn]:
+        """Wait until the writer lock is lent to *hold*. None: it has to wait for the lock by itself."""
+        lock = self._lock
+        start = _clock()
+        if lock.owner == hold.thread or start < self._rest_until:
+            return None
+        turn = Turn(self, hold)
+        hold.turn = turn
+        self.queue.append(turn)
+        self._call()
+        deadline = None if timeout is None else start + timeout
+        logged = False
+        while not lock.is_lent(turn):
+            if turn.alone and self._withdraw(turn):
+                hold.turn = None
+                return None
+            if turn.wait(_LOOK_AGAIN if deadline is None else max(0.0, min(_LOOK_AGAIN, deadline - _clock()))):
+                continue
+            now = _clock()
+            if deadline is not None and now >= deadline and self._withdraw(turn):
+                raise lock.late(timeout)
+            if now - start >= PATIENCE and not logged:
+                log.warning("waiting for %s to end its write transaction", lock.shown_owner())
+                logged = True
+            lock.end_leftovers()
+            if not self.is_led():
+                turn.alone = True
+        turn.leader = self._txn
+        self._members.append(turn)
+        return turn
+
+    def given_back(self, turn: Turn) -> None:
+        """The block of *turn* is over, or does not want to begin any more."""
+        turn.gone = True  # first: who lends it the lock looks at that afterwards
+        self._withdraw(turn)
+        lock = self._lock
+        if lock.is_lent(turn):
+            # One that changed the catalogue is the last: what others would find out holds only if that is stored.
+            if self._txn._era is not None and _clock() <= self._until:
+                self._lend_next(turn.right, turn)
+            else:
+                turn.right.clear()
+            lock.give_back(turn)
+            for one in lock.lent():
+                one.wake()
+                return
+            self._wake()
+
+    def _lend_next(self, right: list[deque[Turn]], by: Optional[Turn] = None) -> None:
+        """By a *right* to do so, that of a member or the first one, lend the lock to the next in the queue."""
+        with suppress(IndexError):  # nobody waits, or it was done
+            self._lock.lend(zip(map(_take, islice(iter(right.pop, None), 1)), _NONE))
+        for one in self._lock.lent()[-1:]:
+            if one.gone and one is not by:
+                one.give_back()
+
+    def is_led(self) -> bool:
+        """Whether there is a lender."""
+        lender = self._lenders.get(0)
+        return lender is not None and lender.is_alive()
+
+    def _withdraw(self, turn: Turn) -> bool:
+        """Take *turn* out of the queue; False if it is not there any more, since it is the next one."""
+        try:
+            self.queue.remove(turn)
+        except ValueError:
+            return False
+        return True
+
+    def _wake(self) -> None:
+        with suppress(RuntimeError):  # it was woken already
+            self._work.release()
+
+    def _call(self) -> None:
+        """See that there is a lender, who knows of the queue."""
+        if not self._lenders:
+            with suppress(RuntimeError):  # no more threads, or the program ends: they will see that nobody leads
+                threading.Thread(target=self._lend, name="zlmdb-commit", daemon=True).start()
+        elif len(self.queue) >= self._wanted:
+            self._wake()
+
+    # -- the lender -----------------------------------------------------------------------------------------------
+
+    def _lend(self) -> None:
+        me = threading.current_thread()
+        if self._lenders.setdefault(0, me) is not me:
+            return
+        try:
+            self._work_off()
+        finally:
+            del self._lenders[0]
+        if self.queue:  # one came before that was said
+            self._call()
+
+    def _work_off(self) -> None:
+        while True:
+            self._wanted = 1
+            if self.queue:
+                self._wanted = _NOBODY
+                self._lead()
+                self._gather()
+            elif not self._work.acquire(timeout=_LINGER):
+                return
+
+    def _lead(self) -> None:
+        """Begin a transaction, lend it to those who wait, and commit."""
+        failed: Optional[Exception] = None
+        try:
+            self._lend_to_all()
+        except Exception as error:
+            failed = error
+            self._store.new_era()  # what was found out in this transaction does not hold
+            if not self._members:  # each waits by itself, and meets its own error
+                for turn in list(self.queue):
+                    turn.alone = True
+                    turn.wake()
+        finally:
+            members, self._members = self._members, []
+            self._txn = self._next()
+            self._lock.call(self._txn._hold)
+            for turn in members:
+                turn.tell(failed)
+            del failed
+
+    def _lend_to_all(self) -> None:
+        txn, lock = self._txn, self._lock
+        with txn:
+            self._until = _clock() + max(self._commit, _SHORTEST)
+            self._lend_next([self.queue])
+            for first in lock.lent():
+                first.wake()
+            self._wait_for_members()
+            committing = _clock()
+        now = _clock()
+        self._commit = now - committing
+        self._recent = len(self._members)
+        if self._commit < _FAST and txn._puts:
+            self._rest_until = now + _REST
+
+    def _wait_for_members(self) -> None:
+        """Until the lock is lent to nobody. No exception leaves this: a member is writing in the transaction."""
+        looks = 0
+        while self._lock.lent():
+            if not self._work.acquire(timeout=_LOOK_AGAIN):
+                looks += 1
+                try:
+                    self._lock.end_leftovers()  # of a thread that has ended
+                except Exception:
+                    log.exception("a write block whose thread has ended could not be undone, and is tried again")
+                if not COUNTS_REFERENCES and looks % _LOOKS == 0:
+                    gc.collect()
+
+    def _next(self) -> Any:
+        """The transaction of the next group."""
+        txn = self._new()
+        txn._hold.join = None
+        return txn
+
+    def _gather(self) -> None:
+        """Wait a little for those of the last group, who have just been released and may come again."""
+        until = _clock() + self._commit * _GATHER
+        self._wanted = self._recent
+        try:
+            while len(self.queue) < self._recent:
+                left = until - _clock()
+                if left <= 0:
+                    break
+                self._work.acquire(timeout=left)
+        finally:
+            if not self.queue:
+                self._lock.uncall(self._txn._hold)
