@@ -132,6 +132,46 @@ def test_an_exception_undoes_what_its_function_did_and_nothing_else(db: Any) -> 
         assert dict(t.numbers) == {1: 1, 2: 1}
 
 
+def test_functions_share_a_savepoint_until_one_raises(db: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    savepoints: list[int] = []
+    ran: list[int] = []
+    hooked: list[int] = []
+    begin = zlmdb.Transaction._enter_savepoint
+
+    def counted(self: Any, *arguments: Any) -> None:
+        savepoints.append(1)
+        begin(self, *arguments)
+
+    def member(key: int, raises: bool = False) -> Callable[[Any], int]:
+        def fn(t: Any) -> int:
+            ran.append(key)
+            t.txn.after_commit(lambda: hooked.append(key))
+            t.numbers[key] = t.numbers.get(key, 0) + 1
+            if raises:
+                raise LookupError
+            return key
+
+        return fn
+
+    monkeypatch.setattr(zlmdb.Transaction, "_enter_savepoint", counted)
+    monkeypatch.setattr(groups, "_SHORTEST", 1.0)
+    for raising, least, most in (([], 1, 2), ([2], 6, 12), ([], 6, 6), ([1, 4], 6, 6)):
+        savepoints.clear()
+        ran.clear()
+        hooked.clear()
+        with together(db, [member(n, n in raising) for n in range(6)]) as callers:
+            pass
+        expected = [n for n in range(6) if n not in raising]
+        assert [n for n, caller in enumerate(callers) if caller.got == n] == expected
+        assert all(isinstance(callers[n].raised, LookupError) for n in raising)
+        assert sorted(hooked) == expected
+        assert least <= len(savepoints) <= most
+        assert set(ran) == set(range(6))
+        assert all(ran.count(n) <= 2 for n in range(6))
+    with db.read() as t:
+        assert dict(t.numbers) == {0: 4, 1: 3, 2: 3, 3: 4, 4: 3, 5: 4}
+
+
 def test_members_see_what_those_before_them_wrote_in_the_order_of_the_queue(db: Any) -> None:
     def append(text: str) -> Callable[[Any], str]:
         def fn(t: Any) -> str:

@@ -61,13 +61,13 @@ class Calls(Generic[S_co]):
         """The result of ``fn(tables)`` in a write transaction, returned when the changes are stored.
 
         If several threads wait for the writer at the same time, one commit stores the changes of all their functions
-        and costs as much as the commit of one. Each function runs in a savepoint, so an exception undoes only the
-        changes of its own function. A function may run in another of these threads, in the context (`contextvars`) of
-        its caller. Its result or its exception comes after the commit.
+        and costs as much as the commit of one. An exception undoes only the changes of its own function. A function may
+        run in another of these threads, in the context (`contextvars`) of its caller. Its result or its exception comes
+        after the commit.
 
         *fn* runs again if the engine requires it: if the map had to grow, or if another transaction first changed what
-        this one uses. So *fn* must not change anything outside the transaction. With *write* False, *fn* gets a
-        snapshot. Raises what *fn* raises, and the errors of `write`.
+        this one uses; or if another function of its group raises. So *fn* must not change anything outside the
+        transaction. With *write* False, *fn* gets a snapshot. Raises what *fn* raises, and the errors of `write`.
         """
         if not write or self._writes_alone():
             return self._run_alone(fn, write)

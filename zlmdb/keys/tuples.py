@@ -33,14 +33,18 @@ class TupleKey(KeyCodec[tuple[Any, ...]]):
         if not parts:
             raise TypeError("a tuple key has one part or more")
         self.parts = tuple(parts)
-        names = [part.name for part in parts]
+        # One loop over the parts and one over the leaves: opening a file makes one of these for each index.
+        names: list[str] = []
+        leaves: list[Key] = []
+        for part in parts:
+            names.append(part.name)
+            leaves += part.leaves if isinstance(part, TupleKey) else (part,)
         self.name = f"tuple({','.join(names)})"
-        self.leaves: tuple[Key, ...] = tuple(
-            itertools.chain.from_iterable([part.leaves if isinstance(part, TupleKey) else [part] for part in parts])
-        )
-        widths = [leaf.width or 0 for leaf in self.leaves]
-        self.width = sum(widths) if all(widths) else None
-        self.sorts = all([leaf.sorts for leaf in self.leaves])
+        self.leaves: tuple[Key, ...] = tuple(leaves)
+        self.width, self.sorts = 0, True
+        for leaf in leaves:
+            self.width = None if self.width is None or not leaf.width else self.width + leaf.width
+            self.sorts = self.sorts and leaf.sorts
         self.expects = f"a tuple of {len(parts)} ({', '.join(names)})"
         self._forms = [part_of(leaf, self.leaves[i + 1 :]) for i, leaf in enumerate(self.leaves)]
         self._lookups: dict[bytes, Callable[[tuple[Any, ...]], bytes]] = {}

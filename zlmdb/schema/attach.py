@@ -60,7 +60,11 @@ def attach(
         contents = contents._replace(slots={**contents.slots, **renamed})
     slots = contents.slots
     created = False
-    if create and any(lacks(slots.get(one.name), one, drop_indexes) for one in fitting):
+    lacking = False
+    if create:
+        for declared in fitting:
+            lacking = lacking or lacks(slots.get(declared.name), declared, drop_indexes)
+    if lacking:
         from .creation import create_lacking  # late: a file lacks something once
 
         work = partial(create_lacking, store, catalogue, fitting, drop_indexes=drop_indexes)

@@ -7,7 +7,7 @@ from typing import NamedTuple, Optional
 
 from ..engines import Handle, Transaction
 from ..store.catalogue import Catalogue, catalogue_of
-from ..store.slots import Slot
+from ..store.slots import Keyspace, Slot
 from ..store.store import OpenSpace, Store
 
 
@@ -71,11 +71,14 @@ def open_contents(store: Store, contents: Contents, timeout: Optional[float]) ->
 
 def spaces_of(catalogue: Catalogue, slots: Mapping[str, Slot]) -> list[bytes]:
     """The spaces of tables, with those of their indexes and change feeds."""
-    keyspaces = [catalogue.keyspace(slot) for slot in slots.values()]
-    keyspaces += [catalogue.index_keyspace(slot, name) for slot in slots.values() for name in slot.indexes]
-    feeds = [catalogue.feed_keyspace(slot.name) for slot in slots.values() if slot.feed is not None]
-    keyspaces += [keyspace for keyspace in feeds if keyspace is not None]
-    return [keyspace.space for keyspace in keyspaces if keyspace.space is not None]
+    keyspaces: list[Optional[Keyspace]] = []
+    for slot in slots.values():
+        keyspaces.append(catalogue.keyspace(slot))
+        for name in slot.indexes:
+            keyspaces.append(catalogue.index_keyspace(slot, name))
+        if slot.feed is not None:
+            keyspaces.append(catalogue.feed_keyspace(slot.name))
+    return [keyspace.space for keyspace in keyspaces if keyspace is not None and keyspace.space is not None]
 
 
 def open_handle(space: Optional[bytes], open_space: OpenSpace) -> Handle:

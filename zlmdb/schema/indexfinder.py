@@ -63,7 +63,11 @@ class IndexFinder:
     def _verdict(self, slot: Slot) -> FileIndexes:
         if slot.key is None and self._key is not None:
             return FileIndexes(unreadable="another program has dropped it from the file: open the database again")
-        gone = frozenset(name for name, definition in self._known.items() if slot.indexes.get(name) != definition)
+        gone = _NONE
+        unknown: tuple[str, ...] = ()
+        if slot.attached or slot.indexes != self._known:  # hardly ever
+            gone = frozenset([name for name, one in self._known.items() if slot.indexes.get(name) != one])
+            unknown = self.unknown(slot)
         declared = self._declared
         if slot.key is None or (slot.fields == declared.described and slot.unsettled is None):
             found = FITS
@@ -75,14 +79,12 @@ class IndexFinder:
             unwritable = unwritable or of_feed(slot, declared, older)
         undeletable = (unknown_referrers(slot, declared) or None) if slot.referred else None
         return FileIndexes(
-            gone, self.unknown(slot), _adopted(slot), older, found.refused, unwritable, undeletable,
+            gone, unknown, _adopted(slot) if slot.indexes else {}, older, found.refused, unwritable, undeletable,
             _NONE if not slot.building else frozenset(slot.building) - gone,
         )  # fmt: skip
 
     def unknown(self, slot: Slot) -> tuple[str, ...]:
         """The indexes of the file that this program does not maintain."""
-        if not slot.indexes and not slot.attached:
-            return ()
         ours = {definition.get("table") for definition in self._known.values()}
         attached = [
             name for name, record in slot.attached.items() if self._declared.strict and record.get("target") not in ours

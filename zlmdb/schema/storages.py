@@ -82,6 +82,8 @@ def storage_of(
 
 def known_indexes(slot: Slot, declared: Declaration) -> dict[str, dict[str, Any]]:
     """The indexes that the file has with their declared definitions."""
+    if slot.indexes == declared.definitions and slot.fields == declared.described:  # as nearly always
+        return dict(slot.indexes)
     outdated = outdated_indexes(slot, declared)
     return {name: slot.indexes[name] for name in declared.definitions if name not in outdated}
 

@@ -1,9 +1,11 @@
 """Group commit: what many callers write at the same time is stored by one commit.
 
 A durable commit waits for the disk. Functions that come meanwhile wait in a queue, and whoever becomes the writer next
-leads: it runs all of them, each in a savepoint of one transaction, and commits once. A function that raises undoes what
-it did alone. Nobody hears of a result, or of an exception, before the commit, since it may have come from what another
-member wrote.
+leads: it runs all of them in one transaction, and commits once. A function that raises undoes what it did alone. Nobody
+hears of a result, or of an exception, before the commit, since it may have come from what another member wrote.
+
+A savepoint takes longer than a short function does. So all functions run in one savepoint, until one raises: then it is
+undone, and they run again, each in a savepoint of its own, and so do those of the next groups.
 
 A group that fails as a whole is dissolved: each of its members runs alone then, and meets its own error. So is one
 whose leader was interrupted, unless the commit had come about, which `Transaction._told` says in the very call that
@@ -39,6 +41,8 @@ _LINGER = 0.1  # seconds without work after which the thread of `submit` ends
 _SHORTEST = 0.0005  # seconds that a group takes members for, however fast the disk is
 _GATHER = 0.25  # of the time of a commit: what a leader waits for those who were in the group before
 _PAUSE = 0.00002
+_STORED = "stored"
+_WARY = 1024  # functions that run in savepoints of their own after one has raised
 
 
 class Runs(Protocol):
@@ -72,8 +76,10 @@ class _Member:
         self.hooks: list[Callable[[bool], object]] = []
 
     def wake(self) -> None:
-        with suppress(RuntimeError):  # it was woken already
+        try:
             self.woken.release()
+        except RuntimeError:  # it was woken already
+            pass
 
     def outcome(self) -> Any:
         """The result; raises what the function raised. What waits for the commit is called now."""
@@ -102,6 +108,7 @@ class Groups:
         self._lead = WriterLock(None)
         self._recent = 1  # members of the last group
         self._commit = 0.0  # seconds that its commit took
+        self._wary = 0  # so many functions are to run in savepoints of their own
         self._worker: Optional[threading.Thread] = None
         self._work = _woken()
         self._closing = False
@@ -202,9 +209,10 @@ class Groups:
             txn = tables.txn
             txn._told = told
             most = max(self._commit, _SHORTEST)
+            if self._wary <= 0:
+                self._run_together(tables, members, told, began + most)
             while self._queue and (not members or _clock() - began <= most):
-                # In one call, so that no interrupt comes between the queue and the list.
-                members.extend(islice(iter(self._queue.popleft, None), 1))
+                self._take(members)
                 self._run_member(tables, members[-1], told)
             committing = _clock()
         self._commit = _clock() - committing
@@ -216,15 +224,55 @@ class Groups:
         while len(self._queue) < self._recent and _clock() < until:
             time.sleep(_PAUSE)
 
-    def _run_member(self, tables: Any, member: _Member, told: list[object]) -> None:
-        txn = tables.txn
-        hooks = len(txn._hooks)
+    def _take(self, members: list[_Member]) -> None:
+        # In one call, so that no interrupt comes between the queue and the list.
+        members.extend(islice(iter(self._queue.popleft, None), 1))
+
+    def _starts(self, member: _Member) -> bool:
+        """Whether *member* is to run: it was not cancelled."""
         future = member.future
         if future is not None and not member.begun:
             member.begun = True
             if not future.set_running_or_notify_cancel():
                 self._submitted.pop(member, None)
-                return
+                member.fn = _cancelled
+        return member.fn is not _cancelled
+
+    def _run_together(self, tables: Any, members: list[_Member], told: list[object], until: float) -> None:
+        """Run those who wait in one savepoint, or, if one of them raises, each in a savepoint of its own."""
+        txn, queue = tables.txn, self._queue
+        ends: list[int] = []  # of the hooks of each
+        first = len(txn._hooks)
+        try:
+            with txn.savepoint():
+                while queue and (not members or _clock() <= until):
+                    self._take(members)
+                    member = members[-1]
+                    if self._starts(member):
+                        member.result = member.context.run(member.fn, tables)
+                    ends.append(len(txn._hooks))
+        except Exception:
+            if txn._error is not None:
+                raise
+            self._wary = _WARY
+            for member in members:
+                self._run_member(tables, member, told)
+            return
+        if txn._error is not None:
+            raise txn._error
+        hooks, start = txn._hooks[:], first
+        del txn._hooks[first:]
+        for member, end in zip(members, ends):
+            member.hooks = hooks[start:end]
+            start = end
+            member.told = told
+
+    def _run_member(self, tables: Any, member: _Member, told: list[object]) -> None:
+        txn = tables.txn
+        hooks = len(txn._hooks)
+        self._wary -= 1
+        if not self._starts(member):
+            return
         try:
             with txn.savepoint():
                 member.result = member.context.run(member.fn, tables)
@@ -244,7 +292,7 @@ class Groups:
             if member.future is None:
                 member.wake()
             elif member.told:
-                self._deliver(member, member.outcome)
+                self._deliver(member, _STORED)
             else:
                 self._work_now()
         with suppress(IndexError):
@@ -299,8 +347,10 @@ class Groups:
     def _settle(self, db: Runs) -> None:
         """Let what was submitted go on: lead, or see what became of it."""
         for member in list(self._submitted):
+            if member not in self._submitted:  # it was told with its group
+                continue
             if member.told:
-                self._deliver(member, member.outcome)
+                self._deliver(member, _STORED)
             elif self._lead.owner is None:
                 try:
                     if self._advance(db, member, None) and not member.told:
@@ -314,7 +364,7 @@ class Groups:
                 return
 
     def _deliver(self, member: _Member, outcome: Any) -> None:
-        """Tell the future of *member* what *outcome*, an exception or a function, gives; once."""
+        """Tell the future of *member* what *outcome*, an exception, a function, or `_STORED`, gives; once."""
         future = member.future
         try:
             del self._submitted[member]
@@ -324,6 +374,12 @@ class Groups:
             return
         if not member.begun and not future.set_running_or_notify_cancel():
             return
+        if outcome is _STORED:
+            if member.error is None and not member.hooks:  # as below, with less around it
+                result, member.result = member.result, None
+                future.set_result(result)
+                return
+            outcome = member.outcome
         try:
             if isinstance(outcome, BaseException):
                 raise outcome
@@ -332,6 +388,10 @@ class Groups:
             future.set_exception(error)
         else:
             future.set_result(result)
+
+
+def _cancelled(_: Any) -> None:
+    """In place of the function of a future that was cancelled."""
 
 
 def _woken() -> Any:

@@ -78,7 +78,7 @@ class Storage(Generic[K, V]):
         self.programs: Any = None  # made by `query` on first use
         self.key_field: Optional[KeyField] = None
         self.lower = prefix
-        self.upper = after(prefix)
+        self.upper = after(prefix) if prefix else TOP
         skip = len(prefix)
         raw_decode = key.raw_decode
         self.load_key: Callable[[Any], K] = raw_decode if skip == 0 else lambda data: raw_decode(data[skip:])
