@@ -106,7 +106,7 @@ def dots(panels: dict[str, dict[str, list[Mark]]], foot: str, names: tuple[str, 
     def paint(pyplot: Any, theme: Theme) -> Any:
         heights = [len(lines) + 2.2 for lines in panels.values()]
         figure, axes = pyplot.subplots(
-            len(panels), 1, figsize=(5.6, 0.21 * sum(heights) + 0.6), height_ratios=heights, squeeze=False
+            len(panels), 1, figsize=(4.6, 0.21 * sum(heights) + 0.6), height_ratios=heights, squeeze=False
         )
         for ax, (title, lines) in zip(axes[:, 0], panels.items()):
             ordered = sorted(lines, key=lambda label: median(lines[label][0].each))
@@ -126,7 +126,7 @@ def dots(panels: dict[str, dict[str, list[Mark]]], foot: str, names: tuple[str, 
                     )  # fmt: skip
             ax.set_xscale("log")
             low, high = ax.get_xlim()
-            ax.set_xlim(low / ((high / low) ** 0.15 if names else 1.1), high * (high / low) ** 0.3)
+            ax.set_xlim(low / ((high / low) ** 0.3 if names else 1.1), high * (high / low) ** 0.3)
             logarithmic(ax.xaxis, ax.get_xlim(), lambda value: rate(1e9 / value))
             ax.set_yticks(range(len(ordered)), ordered, fontsize=8)
             for text in ax.get_yticklabels() if not names else ():
@@ -136,7 +136,7 @@ def dots(panels: dict[str, dict[str, list[Mark]]], foot: str, names: tuple[str, 
             ax.set_title(title)
             ax.grid(axis="x")
             ax.tick_params(axis="y", length=0)
-        axes[-1, 0].set_xlabel(f"per second, more is better\n{foot}", fontsize=7)
+        figure.supxlabel(f"per second, more is better; {foot}".replace(". ", "\n"), fontsize=7)
         if names:
             handles = [pyplot.Line2D([], [], color=colour, marker=form, linestyle="", label=name)
                        for name, colour, form in zip(names, (theme.ours, theme.raw), "oD")]  # fmt: skip
@@ -165,7 +165,7 @@ def lines(panels: dict[str, Points], x_label: str, y_label: str, foot: str) -> P
     labels = list(dict.fromkeys(label for found in panels.values() for label in found))
 
     def paint(pyplot: Any, theme: Theme) -> Any:
-        figure, axes = pyplot.subplots(len(panels), 1, figsize=(5.6, 2.1 * len(panels) + 0.9), squeeze=False)
+        figure, axes = pyplot.subplots(len(panels), 1, figsize=(4.6, 2.1 * len(panels) + 0.9), squeeze=False)
         hues = (theme.ours, theme.raw, "#CC79A7", theme.old, theme.other, theme.ink)
         styles = dict(zip(labels, zip(hues, "osD^vP", ("-", "--", ":", "-.", (0, (5, 1)), (0, (1, 1))))))
         for ax, (title, found) in zip(axes.flat, panels.items()):
@@ -184,7 +184,7 @@ def lines(panels: dict[str, Points], x_label: str, y_label: str, foot: str) -> P
             ax.set_ylabel(y_label, fontsize=8)
         handles, names = axes.flat[0].get_legend_handles_labels()
         figure.legend(handles, names, loc="outside upper center", ncols=2, fontsize=8)
-        figure.supxlabel(f"{x_label}\n{foot}", fontsize=7)
+        figure.supxlabel(f"{x_label}; {foot}".replace(". ", "\n"), fontsize=7)
         return figure
 
     return paint

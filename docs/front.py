@@ -12,9 +12,9 @@ from benchmarks.report import rate
 
 OTHERS = {
     "sqlite3": "sqlite3, typed columns",
-    "SQLAlchemy ORM": "SQLAlchemy ORM",
+    "SQLAlchemy": "SQLAlchemy ORM",
     "diskcache": "diskcache",
-    "raw lmdb and msgspec": "raw lmdb + msgspec",
+    "raw lmdb": "raw lmdb + msgspec",
 }
 """The columns, and the contenders in them."""
 
@@ -81,8 +81,9 @@ def restructured(saved: Saved) -> str:
     head, rows, foot = cells(saved)
     if not rows:
         return "No results are saved.\n"
-    lines = [".. list-table::", "   :header-rows: 1", "   :widths: 36 12 12 14 12 14", ""]
-    for row in (head, *rows):
+    lines = [".. list-table::", "   :header-rows: 1", "   :widths: auto", ""]
+    narrow = [name.replace("SQLA", "SQL\u200bA").replace("diskc", "disk\u200bc") for name in head]  # may break there
+    for row in (narrow, *rows):
         lines += [f"   {'* -' if at == 0 else '  -'} {cell}" for at, cell in enumerate(row)]
     return "\n".join(lines) + f"\n\nMedians of one run: {foot}.\n"
 

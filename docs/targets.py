@@ -198,9 +198,8 @@ def length(saved: Saved) -> Target:
 def target_table(saved: Saved) -> Iterator[str]:
     rows = []
     for kind in ("cpython", "pypy"):
-        interpreter = saved.interpreter(kind)
-        for target in targets(saved, kind) if interpreter else ():
+        for target in targets(saved, kind) if saved.interpreter(kind) else ():
             verdict = {True: "met", False: "missed", None: ""}[target.met]
-            rows.append([f"{target.what} ({interpreter})", target.goal, target.shown, verdict])
+            rows.append([target.what + (", PyPy" if kind == "pypy" else ""), target.goal, target.shown, verdict])
     if rows:
         yield table(["target", "goal", "measured", ""], rows, "46 14 30 10")

@@ -18,7 +18,7 @@ INTERRUPTS = (Interrupt, SystemError)
 """As it comes out: where it is raised beside the result of a function in C, Python 3.12 and later say so."""
 
 traces_instructions = pytest.mark.skipif(
-    sys.implementation.name != "cpython", reason="a trace function of CPython raises at any instruction"
+    sys.implementation.name != "cpython", reason="only CPython calls a trace function for each instruction"
 )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import gc
 import threading
 from collections.abc import Callable, Coroutine
@@ -121,13 +120,14 @@ def test_rows_that_are_written_meanwhile(db: Any, snapshot: bool) -> None:
 
 def test_a_loop_that_is_left_early_ends_its_snapshot(db: Any) -> None:
     async def main() -> None:
-        async with contextlib.aclosing(db.arows(lambda t: t.numbers, size=10, snapshot=True)) as rows:
+        rows = db.arows(lambda t: t.numbers, size=10, snapshot=True)
+        try:
             async for _ in rows:
                 break
+        finally:
+            await rows.aclose()
         assert [one for one in db._open_store._alive() if one.active] == []
 
-    if not hasattr(contextlib, "aclosing"):
-        pytest.skip("contextlib.aclosing came with Python 3.10")
     asyncio.run(main())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import subprocess
@@ -279,7 +280,6 @@ def test_the_map_grows_while_threads_read(tmp_path: Path) -> None:
         assert len(blobs) == 60
 
 
-@pytest.mark.skipif(sys.implementation.name != "cpython", reason="PyPy frees objects when its collector runs")
 def test_reads_beside_writers_leave_no_slots_of_readers(tmp_path: Path) -> None:
     with zlmdb.open(tmp_path / "db", Store, durability="none") as db:
         db.auto.counts["a"] = 1
@@ -294,7 +294,9 @@ def test_reads_beside_writers_leave_no_slots_of_readers(tmp_path: Path) -> None:
             thread.start()
         for thread in threads:
             thread.join(30)
-        assert len(db.readers()) <= 3, "transactions are kept by the tracebacks of exceptions"
+        gc.collect()  # PyPy frees objects only then
+        most = 3 if sys.implementation.name == "cpython" else len(threads) + 1  # one each, to be used again
+        assert len(db.readers()) <= most, "transactions are kept by the tracebacks of exceptions"
 
 
 def test_threads_increment_without_losing_any(db: Any) -> None:

@@ -647,7 +647,7 @@ def test_boots_without_names_are_told_by_their_time() -> None:
     assert cachefile.is_same_boot(cachefile.boot(), cachefile.boot())
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_child_that_closes_its_cache_leaves_that_of_its_parent_in_use(tmp_path: Path) -> None:
     with zlmdb.Cache(tmp_path) as cache:
         cache["a"] = 1

@@ -187,6 +187,37 @@ def test_put_checks_the_fields_that_the_file_records(tmp_path: Path) -> None:
     assert rows("select", path, "people") == []
 
 
+def test_put_checks_the_type_of_values_without_fields(tmp_path: Path) -> None:
+    class Plain(zlmdb.Schema):
+        documents: zlmdb.Table[str, dict[str, Any]]
+        numbers: zlmdb.Table[str, zlmdb.Json[list[int]]]
+        sets: zlmdb.Table[str, zlmdb.Zlib[zlmdb.Cbor[dict[str, set[int]]]]]
+        anything: zlmdb.Table[str, Any]
+
+    path = tmp_path / "plain"
+    zlmdb.open(path, Plain).close()
+    for table, wrong, right in (
+        ("documents", "[1]", '{"a": [1]}'),
+        ("numbers", '["a"]', "[1]"),
+        ("sets", '{"a": 1}', '{"a": [1]}'),
+    ):
+        found = run("put", path, table, "a", wrong)
+        assert found.exit_code == 1
+        assert "does not fit the type that the file records, " in found.output
+        ok("put", path, table, "a", right)
+    ok("put", path, "anything", "a", "[1]")
+
+    class Indexed(zlmdb.Table[str, dict[str, Any]], name="documents"):
+        by_a = zlmdb.Index[int](lambda document: document["a"][0], version=1)
+
+    class Later(Plain):
+        documents: Indexed  # type: ignore[assignment]  # of the same table, with an index
+
+    with zlmdb.open(path, Later) as db, db.read() as t:
+        assert dict(t.documents) == {"a": {"a": [1]}}
+        assert (t.numbers["a"], t.sets["a"], t.anything["a"]) == ([1], {"a": {1}}, [1])
+
+
 def test_put_knows_the_field_that_is_the_key(tmp_path: Path) -> None:
     @dataclass
     class City:

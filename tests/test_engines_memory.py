@@ -242,7 +242,7 @@ def test_an_interrupted_change_is_undone_in_full(env: MemoryEnvironment, monkeyp
         assert env.stat()["entries"] == 3
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_process_starts_from_the_last_commit(env: MemoryEnvironment) -> None:
     reader, writer = env.begin(), env.begin(write=True)

@@ -181,6 +181,24 @@ def test_a_new_field_with_a_default_is_free(path: Path, layout: Any, form: str) 
     assert "city has no default any more" in refused(path, without, form)
 
 
+@LAYOUTS
+@pytest.mark.parametrize("form", ["Msgpack", "Json", "Cbor", "Pickle"])
+def test_a_changed_type_of_plain_values_is_refused(path: Path, layout: Any, form: str) -> None:
+    def of(value: Any) -> Any:
+        generic: Any = zlmdb.Table
+        return type("Store", (zlmdb.Schema,), {"__annotations__": {"rows": generic[int, getattr(zlmdb, form)[value]]}})
+
+    with zlmdb.open(path, of(dict[str, list[int]]), layout=layout) as db, db.write() as t:
+        t.rows[1] = {"a": [1]}
+    for wrong in (dict[str, list[str]], dict[str, int], list[int], Optional[list[int]]):
+        with pytest.raises(zlmdb.SchemaMismatch, match=r"values of the type dict\[str, list\[int\]\]") as caught:
+            zlmdb.open(path, of(wrong))
+        assert "old.take('rows')" in str(caught.value)
+    for right in (dict[str, list[int]], dict[str, list[Union[int, str]]], dict, dict[str, Any], Any):
+        with zlmdb.open(path, of(right)) as db, db.read() as t:
+            assert dict(t.rows) == {1: {"a": [1]}}
+
+
 def test_a_new_field_without_a_default_is_refused(path: Path) -> None:
     named = model(name=str)
     start(path, named, named("Ann"))

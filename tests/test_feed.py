@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from types import new_class
+from types import SimpleNamespace, new_class
 from typing import Annotated, Any, ClassVar, Optional
 from uuid import UUID
 
@@ -786,7 +786,7 @@ def apply(records: Any, change: Any) -> None:
 
 
 @pytest.mark.once
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="many processes, each of which would import everything")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.parametrize("version", ["0.9", "1.0"])
 def test_a_program_killed_at_any_write_misses_no_change(version: str, tmp_path: Path) -> None:
     count = 0
@@ -905,3 +905,62 @@ def test_killed_writers_and_consumers_miss_nothing(tmp_path: Path) -> None:
         with db.read() as t:
             assert seen.records == {key: user.age for key, user in t.users.items()}
         assert db.check().ok
+
+
+# -- feeds that do not keep all changes --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "keep",
+    [
+        zlmdb.Feed(max_count=3),
+        zlmdb.Feed(max_age=timedelta(seconds=10)),
+        zlmdb.Feed(acknowledged=True),
+        zlmdb.Feed(max_count=4, max_age=timedelta(seconds=20), acknowledged=True),
+    ],
+    ids=["count", "age", "acknowledged", "all"],
+)
+def test_each_write_removes_what_trimming_after_it_would(keep: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a writer remembers of the feed within its transaction is what it would read."""
+    from zlmdb.feed import recorder
+
+    class Short(zlmdb.Table[int, str], feed=keep):
+        pass
+
+    class Long(zlmdb.Table[int, str], feed=True):
+        pass
+
+    class Two(zlmdb.Schema):
+        short: Short
+        long: Long
+
+    now, dice = [1_000_000_000], random.Random(5)
+    monkeypatch.setattr(recorder, "time", SimpleNamespace(time_ns=lambda: now[0] * 1_000_000_000))
+
+    def removed_and_last(table: Any) -> tuple[Any, int]:
+        ((follower,), raw) = table._storage.followers, table.txn._engine_txn
+        handle = follower.present.handle
+        if table._name == "long":
+            log.trim(raw, handle, keep, now[0] * 1_000_000, 2)
+        return log.removed(raw, handle), log.last(raw, handle)
+
+    def write(t: Any) -> None:
+        key = dice.randrange(5)
+        t.short[key] = t.long[key] = "text"
+        assert removed_and_last(t.short) == removed_and_last(t.long)
+
+    with zlmdb.open(None, Two) as db:
+        consumers = [db.changes(table, consumer="one") for table in (Short, Long)]
+        for _ in range(30):
+            now[0] += dice.choice([0, 1, 8, 30])
+            with db.write() as t:
+                for _ in range(dice.choice([1, 2, 5])):
+                    write(t)
+                    if dice.random() < 0.2:
+                        with suppress(KeyError), t.txn.savepoint():
+                            write(t)
+                            raise KeyError
+            done = dice.randrange(db.changes(Long).last() + 1)
+            for consumer in consumers:
+                consumer.acknowledge(max(done, 1))
+        assert db.changes(Short).last() > 50

@@ -35,7 +35,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 traces_instructions = pytest.mark.skipif(
-    sys.implementation.name != "cpython", reason="a trace function of CPython sends signals at any instruction"
+    sys.implementation.name != "cpython", reason="only CPython calls a trace function for each instruction"
 )
 
 

@@ -1173,7 +1173,7 @@ def test_attach_table_gives_a_new_map_of_the_class_each_time(make_db: Open) -> N
 
 def test_attached_tables_keep_their_records_when_the_file_is_opened_again(combo: str, make_db: Open) -> None:
     if combo.startswith("memory"):
-        pytest.skip("gone on close")
+        pytest.skip("a database in memory is gone when it is closed")
     db = make_db(zlmdb.Schema)
     names, users = db.attach_table(DecoratedNames), db.attach_table(DecoratedUsers)
     with db.begin(write=True) as txn:

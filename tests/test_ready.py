@@ -313,3 +313,25 @@ def test_a_broken_record_raises_where_it_comes(tmp_path: Any, planned: list[Runn
             planned.clear()
             assert len(found(t, 0).all()) == 10
             assert not planned
+
+
+def test_the_records_of_an_index_key_are_listed_at_once(db: Any) -> None:
+    with db.read() as t:
+        rows = list(t.people.items())
+        for age in (3, 7, 99):
+            expected = [pair for pair in rows if pair[1].age == age]
+            found = t.people.by_age[age]
+            assert found.all() == list(found) == expected
+            assert found.keys().all() == [key for key, _ in expected]
+            assert found.values().all() == [one for _, one in expected]
+            assert found.fields(lambda p: p.name).all() == [one.name for _, one in expected]
+            assert found.limit(2).all() == expected[:2]
+            assert (
+                t.people.by_age.select(age, age + 3, reverse=True).limit(4).all()
+                == list(t.people.by_age.select(age, age + 3, reverse=True))[:4]
+            )
+        tagged = t.people.by_tag.select("a", "d")
+        assert tagged.all() == list(tagged)
+        assert len(tagged.all()) == len([one for _, one in rows if one.tags])
+    with pytest.raises(zlmdb.TransactionClosed):
+        found.all()

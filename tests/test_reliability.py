@@ -40,7 +40,7 @@ def test_nothing_acknowledged_is_lost_by_kills(tmp_path: Path, durability: str) 
 def test_nothing_acknowledged_is_lost_by_kills_of_groups(tmp_path: Path) -> None:
     jobs = 0
     for turn in range(5):  # in so few rounds perhaps no job is done before the kill
-        found = killgroups.kills(tmp_path / str(turn), 2 * MANY, seed=turn + 1)
+        found = killgroups.kills(tmp_path / str(turn), 2 * MANY, seed=turn + 1, longest=0.1 * 4**turn)
         assert found["failures"] == []
         assert found["stored"] >= found["acknowledged"] > 0
         jobs += found["jobs"]

@@ -165,8 +165,10 @@ def unlike(db: Any, followed: dict[int, int]) -> str:
         return "" if followed == dict(t.counters) else f"the feed leads to {followed}, there is {dict(t.counters)}"
 
 
-def kills(directory: Path, count: int, seed: int = 1) -> dict[str, Any]:
+def kills(directory: Path, count: int, seed: int = 1, longest: float = 0.1) -> dict[str, Any]:
     """Kill two writers COUNT times; after each, nothing acknowledged is lost and no group is stored by half.
+
+    A kill comes at most *longest* seconds after the first acknowledgement.
 
     A consumer of the change feed, which goes on after each kill, is told of each change once, in order. Each job of a
     queue is done once, or waits.
@@ -178,7 +180,7 @@ def kills(directory: Path, count: int, seed: int = 1) -> dict[str, Any]:
     followed: dict[int, int] = {}
     number = stored = commits = changes = jobs = 0
     for number in range(1, count + 1):
-        acknowledged.update(kill_two(path, rnd.random() * rnd.choice([0.002, 0.02, 0.1])))
+        acknowledged.update(kill_two(path, rnd.random() * rnd.choice([longest / 50, longest / 5, longest])))
         with zlmdb.open(path, Book) as db:
             problem = wrong(db, acknowledged) or unlike(db, followed) or lost_jobs(db)
             changes = db.changes(Counters).last()

@@ -117,9 +117,7 @@ class Contents(NamedTuple):
         try:
             return codec.from_json(text)
         except (zlmdb.Error, ValueError) as error:
-            raise zlmdb.EncodeError(
-                f"{text} does not fit the fields that the file records, {codec.shown}: {error.__cause__ or error}"
-            ) from error
+            raise zlmdb.EncodeError(f"{text} does not fit {codec.shown}: {error.__cause__ or error}") from error
 
 
 def _scalar(kind: str, text: str) -> Any:

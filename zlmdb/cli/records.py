@@ -64,9 +64,10 @@ def put(path: Path, table: str, key: str, value: str, as_map: Optional[str], as_
     """Store VALUE under KEY in TABLE of the database at PATH; replace an existing record.
 
     VALUE is JSON for documents and numbers, the text itself for texts, hexadecimal for bytes; only programs can write
-    pickles and arrays. For a model class, VALUE must have the fields that the file records, with their types. The
-    command does not know further checks of the class. A table with indexes is refused, because only your program knows
-    how to make their keys. If a KEY or VALUE begins with a dash and is not a number, write -- before it.
+    pickles and arrays. VALUE must have the type that the file records, and for a model class the recorded fields, with
+    their types. The command does not know further checks of the class. A table with indexes is refused, because only
+    your program knows how to make their keys. If a KEY or VALUE begins with a dash and is not a number, write -- before
+    it.
     """
     with opened(path, table, write=True, as_map=as_map) as contents:
         contents.table._check_write()  # before the value is looked at

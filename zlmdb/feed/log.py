@@ -149,11 +149,18 @@ def trim(txn: Any, handle: Any, keep: Feed, now: int, most: Optional[int] = None
     if keep.max_count is not None:
         bound = max(bound, final - keep.max_count)
     if keep.acknowledged:
-        bound = max(bound, min((position for position, _ in consumers(txn, handle).values()), default=0))
+        bound = max(bound, acknowledged_by_all(txn, handle))
     expired = None if keep.max_age is None else now - keep.max_age // timedelta(microseconds=1)
-    first = before = (removed(txn, handle) or 0) + 1
+    return remove(txn, handle, (removed(txn, handle) or 0) + 1, final, bound, expired, most)
+
+
+def remove(
+    txn: Any, handle: Any, first: int, final: int, bound: int, expired: Optional[int], most: Optional[int]
+) -> int:  # fmt: skip
+    """Remove changes from *first* on, up to *most*: those up to *bound*, and those older than *expired*."""
+    before = first
     while first <= final and (most is None or first - before < most):
-        if first > bound and (expired is None or _time(txn, handle, first) >= expired):
+        if first > bound and (expired is None or time_of(txn, handle, first) >= expired):
             break
         txn.delete(key_of(first), b"", handle)
         first += 1
@@ -162,9 +169,15 @@ def trim(txn: Any, handle: Any, keep: Feed, now: int, most: Optional[int] = None
     return first - before
 
 
-def _time(txn: Any, handle: Any, number: int) -> int:
+def time_of(txn: Any, handle: Any, number: int) -> int:
+    """When the change *number* was made, in microseconds since 1970; 0 if it is missing."""
     data = txn.get(key_of(number), None, handle)
     return 0 if data is None else decode(key_of(number), data).time
+
+
+def acknowledged_by_all(txn: Any, handle: Any) -> int:
+    """The number of the last change that every consumer has acknowledged; 0 if there is none."""
+    return min((position for position, _ in consumers(txn, handle).values()), default=0)
 
 
 def trim_through(txn: Any, handle: Any, number: int) -> int:

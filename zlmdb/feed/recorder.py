@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Optional
 
@@ -27,6 +28,9 @@ class Present:
     *raw* is the engine's transaction or savepoint in which *number* was the last change; *handle* and *table* are the
     handles of feed and table there, *id* its number. *outermost* is the transaction, if `ended` is called at its end.
     *bell* wakes those who wait for changes; *topic* is the table's slot.
+
+    For feeds that do not keep all changes, once it was asked for: *first*, the number of the first change, *oldest*,
+    when that was made, and *acknowledged*, the last one that all consumers have acknowledged.
     """
 
     def __init__(self, store: Store, topic: int) -> None:
@@ -37,6 +41,9 @@ class Present:
         self.table: Any = None
         self.id = self.number = self.time = 0
         self.outermost: Any = None
+        self.first: Optional[int] = None
+        self.oldest: Optional[int] = None
+        self.acknowledged: Optional[int] = None
 
     def aim(self, txn: Transaction, space: bytes, table: Storage[Any, Any]) -> None:
         """*txn* begins, or a savepoint in it has begun or ended, with or without its changes."""
@@ -49,6 +56,7 @@ class Present:
             )
         (self.handle,), (self.table,) = found, stored
         self.number, self.id = log.last(raw, self.handle), raw.id()
+        self.first = self.oldest = self.acknowledged = None
         if txn._outermost is not self.outermost:
             self.outermost = txn._outermost
             self.time = time.time_ns() // 1000
@@ -74,6 +82,7 @@ class Recorder:
     def __init__(self, store: Store, space: bytes, topic: int, keep: Optional[Feed]) -> None:
         self._space = space
         self.keep = None if keep is None or keep.keeps_all else keep
+        self._age = keep.max_age // timedelta(microseconds=1) if keep is not None and keep.max_age is not None else None
         self.present = present(store, space, topic)
 
     def plan(self, txn: Transaction, change: Change) -> Callable[[], Written]:
@@ -107,8 +116,30 @@ class Recorder:
             data = log.encode(kind or (log.DELETE if new is None else log.PUT), known.id, known.time, key, old, new)
             log.append(known.raw, known.handle, known.number, data)
             if self.keep is not None:
-                log.trim(known.raw, known.handle, self.keep, known.time, 2)  # of which there are fewer in the end
+                self._trim(self.keep)
         except BaseException:
             known.raw = None
             raise
         return _NOTHING
+
+    def _trim(self, keep: Feed) -> None:
+        """As `log.trim` of two changes, so that there are fewer in the end; without reading what is known already."""
+        known, age = self.present, self._age
+        raw, handle, first = known.raw, known.handle, known.first
+        if first is None:
+            first = known.first = (log.removed(raw, handle) or 0) + 1
+        bound = 0 if keep.max_count is None else known.number - keep.max_count
+        if keep.acknowledged:
+            if known.acknowledged is None:
+                known.acknowledged = log.acknowledged_by_all(raw, handle)
+            bound = max(bound, known.acknowledged)
+        expired = None if age is None else known.time - age
+        if first > bound:
+            if expired is None:
+                return
+            if known.oldest is None:
+                known.oldest = log.time_of(raw, handle, first)
+            if known.oldest >= expired:
+                return
+        known.first = first + log.remove(raw, handle, first, known.number, bound, expired, 2)
+        known.oldest = None

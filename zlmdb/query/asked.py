@@ -79,6 +79,11 @@ def arguments(followed: Followed, numbers: Sequence[int], tables: Sequence[tuple
     return found
 
 
+def captured_source(node: Node, number: int, names: dict[str, Any]) -> str:
+    """The expression of *node*, of values that the asked one with that *number* has captured; it adds to *names*."""
+    return _Writing(f"asked{number}", (), names, ()).spell(node)
+
+
 _ROOM = 8
 """Parentheses that the loop may put around an expression."""
 

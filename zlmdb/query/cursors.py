@@ -52,6 +52,36 @@ def position_of(cursor: str, query: str) -> Position:
         raise ValueError(wrong) from error
 
 
+class Recent:
+    """Cursors that were given out not long ago: who goes on reads few pages later, often in the same process."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._positions: dict[tuple[str, str], Position] = {}
+
+    def cursor(self, position: Position, query: str) -> str:
+        """As `cursor_of`."""
+        made = cursor_of(position, query)
+        self._keep(made, query, position)
+        return made
+
+    def position(self, cursor: str, query: str) -> Position:
+        """As `position_of`."""
+        found = self._positions.get((cursor, query))
+        if found is None:
+            found = position_of(cursor, query)
+            self._keep(cursor, query, found)
+        return found
+
+    def _keep(self, cursor: str, query: str, position: Position) -> None:
+        if len(self._positions) >= self._most:
+            self._positions.clear()  # an interrupt may come between any two steps here
+        self._positions[cursor, query] = position
+
+
+recent = Recent(256)
+
+
 def _written(value: Any) -> Any:
     kind = kind_of(value)
     if value is None or kind in (bool, int, str):

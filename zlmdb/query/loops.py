@@ -20,12 +20,12 @@ from ..codegen import Recipe, Source
 from ..values.base import is_a, is_free
 from ..values.flatbuffers import FlatBuffersViewSerializer
 from ..values.narrow import Parts
-from .asked import Asked
+from .asked import Asked, captured_source
 from .expressions import Compare, Condition
 from .fieldtypes import Model, without_none
 from .following import Following, Node
 from .needed import named
-from .remembered import remembering
+from .remembered import look_up
 from .scanned import Scanned
 from .want import Want
 
@@ -204,9 +204,9 @@ class _Writer:
                 for value in one.numbers:
                     self.add(f"asked{number}_{value} = function.parameters[{value}]")
                 for place, (holder, private) in enumerate(one.links):
-                    self.names.update({"remembering": remembering, f"holder{number}_{place}": holder})
-                    call = f"remembering(holder{number}_{place}, {private}, function.parameters)"
-                    self.add(f"asked{number}_link{place} = {call}")
+                    self.names["look_up"] = look_up
+                    table = captured_source(holder, number, self.names)
+                    self.add(f"asked{number}_link{place} = look_up({table}, {private}, len(keys))")
             self.add("rows = []", "add = rows.append")
             with self.block("for key in keys:"):
                 self.add("data = get(key, None, handle)")

@@ -60,6 +60,17 @@ def remembering(holder: Node, private: bool, parameters: Sequence[Any]) -> Calla
     return first
 
 
+_FEW = 4
+
+
+def look_up(table: Any, private: bool, most: int) -> Callable[[Any], Any]:
+    """The function that looks up at most so many keys in *table*, in a read transaction."""
+    if most < _FEW:  # there is little to remember
+        found: Callable[[Any], Any] = table.__getitem__
+        return found
+    return _objects(table) if private else _bytes(table)
+
+
 def _objects(table: Any) -> Callable[[Any], Any]:
     """As ``table[key]``, with one object for each record."""
     known: dict[Any, Any] = {}

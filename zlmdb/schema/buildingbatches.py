@@ -130,14 +130,16 @@ class _Builder:
             return _Step(over=True)
         self._begun.setdefault(declared.name, set()).update(names)
         compare(self._store, slot, declared)
-        reached = min([slot.building[name] for name in names], key=_position)
-        behind = [name for name in names if slot.building[name] == reached]
+        reached, *further = sorted([slot.building[name] for name in names], key=_position)
+        behind = [name for name in names if _position(slot.building[name]) == _position(reached)]
+        met = further[len(behind) - 1] if len(behind) < len(names) else None  # from there on all are built together
         storage = storage_of(self._store, self._catalogue, slots, declared)
         parts = [self._part(one, slots, open_space) for one in storage.indexes if one.name in behind]
         handle = open_handle(storage.space, open_space)
         lower = storage.prefix + reached["after"] + b"\0" if reached["records"] else storage.lower
+        upper = storage.upper if met is None else storage.prefix + met["after"] + b"\0"
         try:
-            count, last = _read(parts, storage, _rows(txn, handle, lower, storage.upper))
+            count, last = _read(parts, storage, _rows(txn, handle, lower, upper))
             for part in parts:
                 _write(part, storage, txn)
         except _Unfit as unfit:
@@ -146,10 +148,12 @@ class _Builder:
         slot = slot.copy()
         records = reached["records"] + count
         for name in behind:
-            if last is None:
-                del slot.building[name]
-            else:
+            if last is not None:
                 slot.building[name] = {"after": last, "records": records}
+            elif met is not None:
+                slot.building[name] = met
+            else:
+                del slot.building[name]
         with self._catalogue.batch(txn):
             self._catalogue.write(txn, slot)
         total = int(txn.stat(handle)["entries"]) if storage.alone else None

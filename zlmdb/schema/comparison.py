@@ -9,8 +9,9 @@ from ..keys import KeyCodec
 from ..store.slots import Slot
 from ..store.store import Store
 from ..values.base import Serializer
+from ..values.description import format_of
 from .declaration import Declaration
-from .evolution import Relation, renamed_path
+from .evolution import Relation, may_read, renamed_path
 from .verdict import Verdict, verdict
 
 
@@ -40,16 +41,41 @@ def mismatch(store: Store, slot: Optional[Slot], declared: Declaration) -> Optio
         if stored is not None and stored != wanted:
             return (
                 f"table {declared.name!r} in the file has {what} of type {stored} (written by class "
-                f"{slot.class_name}), {declared.class_name} declares {wanted}: declare the stored type, use "
-                f"another name, or convert the records with a migration: zlmdb.Migration(version, name, step), where "
-                f"def step(t, old): for key, value in old.take({declared.name!r}).items(): store each in t again"
+                f"{slot.class_name}), {declared.class_name} declares {wanted}: {_remedy(declared)}"
             )
     if slot.fields == declared.described and slot.unsettled is None:  # as nearly always; this saves calls
-        return None
+        if slot.model == declared.value.model or slot.fields is not None or declared.vouched:
+            return None
+        return _of_plain_types(slot, declared)
     found = verdict(slot, declared, opening=not store.readonly)
     if found.refused is None:
         return None
     return f"table {declared.name!r}, class {declared.class_name}: {found.refused}"
+
+
+def _of_plain_types(slot: Slot, declared: Declaration) -> Optional[str]:
+    """The reason why values without models cannot be read by the declared type; None if they can, or may."""
+    from ..values.fields import type_of  # late: few types change
+    from ..values.spelledtypes import plain_type
+
+    found, form = plain_type(slot.model), format_of(declared.value.name)
+    if found is None or form is None:
+        return None
+    stored, wanted = type_of(found, form), type_of(declared.shape, form, declared.names)
+    if may_read(stored, wanted):
+        return None
+    return (
+        f"table {declared.name!r} in the file has values of the type {slot.model}, {declared.class_name} declares "
+        f"{declared.value.model}: {_remedy(declared)}"
+    )
+
+
+def _remedy(declared: Declaration) -> str:
+    return (
+        f"declare the stored type, use another name, or convert the records with a migration: "
+        f"zlmdb.Migration(version, name, step), where def step(t, old): for key, value in "
+        f"old.take({declared.name!r}).items(): store each in t again"
+    )
 
 
 def compare(store: Store, slot: Optional[Slot], declared: Declaration) -> None:

@@ -204,6 +204,23 @@ def _members(kind: Type) -> list[Type]:
     return kind[1:] if isinstance(kind, list) and kind[0] == "union" else [kind]
 
 
+def may_read(stored: Type, wanted: Type) -> bool:
+    """Whether values of the type *stored* can be read as *wanted*, as far as that is known. Neither has models."""
+    if _is_open(stored) or _is_open(wanted):
+        heads = [kind if isinstance(kind, str) else kind[0] for kind in (stored, wanted)]
+        return heads[0] == heads[1] or not {"any", "object", "model", "union"}.isdisjoint(heads)
+    from ..values.fields import Fields  # late: few types change
+
+    return not Relation({"type": stored, "models": []}, Fields({"type": wanted, "models": []}, [])).problems
+
+
+def _is_open(kind: Type) -> bool:
+    """Whether something about the type is not known."""
+    if isinstance(kind, str):
+        return kind in ("any", "object")
+    return kind[0] == "model" or (kind[0] != "one of" and any([_is_open(part) for part in kind[1:]]))
+
+
 def with_unknown_past(description: Description) -> Description:
     """*description* for records that may have been stored before a class had all of its fields."""
     models = [dict(model, fields=[_perhaps_absent(field) for field in model["fields"]]) for model in

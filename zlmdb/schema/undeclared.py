@@ -52,7 +52,7 @@ def undeclared(store: Store, name: str, *, by_fields: bool = False) -> Optional[
     if by_fields and slot.unsettled is None:
         from ..values.recorded import recorded  # late: commands need it
 
-        found = recorded(slot.value, slot.fields)
+        found = recorded(slot.value, slot.fields, slot.model)
         value, unwritable = (value, unwritable) if found is None else (found, None)
     storage = Storage(slot.name, keyspace.space, keyspace.prefix, key, value, store.environment.max_key_size())
     if slot.has_feed:

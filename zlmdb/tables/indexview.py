@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, TypeVar
 
 from .. import errors
@@ -10,15 +11,18 @@ from ..codegen import Recipe
 from ..handlers import let_through
 from ..query import Reads
 from ..query.reads import no_length
+from ..query.want import KEYS, PAIRS, VALUES
+from ..store.blocks import COUNTS_REFERENCES
 from ..store.ranges import keys_from, pairs_from, seek
 from .compiled.points import compiled, subclass
 from .indexstorage import BoundIndex, IndexStorage
 from .ranged import Bounds, Ranged, limits
 from .scan import IndexScan, Scan
-from .selection import Selection, refuse_position
+from .selection import ALL, Selection, refuse_position
 from .storage import Storage
 
 if TYPE_CHECKING:
+    from ..query.translated import Give
     from .table import Table
 
 _LOOKUPS = Recipe("look-ups")
@@ -252,6 +256,40 @@ class IndexSelection(Selection[K, V]):
 
     def _scan(self, cursor: Any = None) -> Scan:
         return IndexScan(self._table, self._lower, self._upper, self._reverse, self._index, cursor)
+
+    def _listed(self, give: Give) -> list[Any]:
+        found = self._at_once(give) if self._query is ALL else None
+        return super()._listed(give) if found is None else found
+
+    def _at_once(self, give: Give) -> Optional[list[Any]]:
+        """What *give* says of each record, while nothing changes; None where somebody else has to find out."""
+        table, index = self._table, self._index
+        tail = index.storage.tail
+        if give is not PAIRS and give is not VALUES and give is not KEYS:
+            return None
+        if table._txn._write or not table._steady or table._storage.expiring is not None or not tail:
+            return None
+        try:
+            cursor = table._raw.cursor(index.handle)
+            found = seek(cursor, self._lower, self._upper, self._reverse)
+            entries = keys_from(cursor, self._lower, self._upper, self._reverse) if found else ()
+            keys = [entry[tail:] for entry in (entries if self._limit is None else islice(entries, self._limit))]
+            if not COUNTS_REFERENCES:
+                cursor.close()
+            storage = table._storage
+            prefix, get, handle = storage.prefix, table._get, table._db
+            if prefix:
+                keys = [prefix + key for key in keys]
+            if give is KEYS:
+                return list(map(storage.load_key, keys))
+            load, rows = storage.load, [get(key, None, handle) for key in keys]
+            if None in rows:
+                return None
+            values = [load(data) for data in rows]
+            return values if give is VALUES else list(zip(map(storage.load_key, keys), values))
+        except Exception as error:  # the general form tells what it is
+            let_through(error)
+            return None
 
     def _edge(self, reverse: bool) -> tuple[Any, Any, Any]:
         table, lower, index = self._table, self._lower, self._index

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Optional
 
-from ..query.cursors import Position, cursor_of, fingerprint, position_of
+from ..query.cursors import Position, fingerprint, recent
 from ..query.following import Followed, spelled
 from ..query.following.nodes import shown as show
 from ..query.pages import Page
@@ -33,14 +33,14 @@ def page(selection: Selection[Any, Any], give: Give, shown: str, size: int, afte
             name = ready.fingerprint
     else:
         name = _fingerprint(selection)
-    begin = None if after is None else position_of(after, name)
+    begin = None if after is None else recent.position(after, name)
     if isinstance(ready, Ordered):
         found = ready.page(selection, give, size, begin)
         if found is not None:
             rows, last = found
-            return Page(rows, None if last is None else cursor_of(last, name))
+            return Page(rows, None if last is None else recent.cursor(last, name))
     rows = list(islice(_rows(selection, give, begin, size + 1), size + 1))
-    cursor = cursor_of(rows[size - 1][0], name) if len(rows) > size else None
+    cursor = recent.cursor(rows[size - 1][0], name) if len(rows) > size else None
     return Page([row for _, row in rows[:size]], cursor)
 
 

@@ -193,7 +193,7 @@ class Ranged(Generic[I, K, V]):
     def where(self, matches: Callable[[K, V], bool], /) -> Selection[K, V]: ...
     def where(self, matches: Any, /) -> Selection[K, V]:
         """``select().where(...)``, see `Selection.where`."""
-        return self._chosen(None, False, None).where(matches)
+        return self._chosen(None, False, None)._asked(matches)
 
     @overload
     def order_by(self, by: Callable[[V], Ordered], /, *, reverse: bool = False) -> Selection[K, V]: ...
@@ -201,7 +201,7 @@ class Ranged(Generic[I, K, V]):
     def order_by(self, by: Callable[[K, V], Ordered], /, *, reverse: bool = False) -> Selection[K, V]: ...
     def order_by(self, by: Any, /, *, reverse: bool = False) -> Selection[K, V]:
         """``select().order_by(...)``, see `Selection.order_by`."""
-        return self._chosen(None, False, None).order_by(by, reverse=reverse)
+        return self._chosen(None, False, None)._sorted_by(by, reverse)
 
     def limit(self, count: int, skip: int = 0) -> Selection[K, V]:
         """``select().limit(...)``, see `Selection.limit`."""

@@ -22,6 +22,7 @@ from ..query.needed import needed
 from ..query.plan import CAP, SHARE, SMALL, Access, Asking, accesses, conjuncts, order_access, ordered_by
 from ..query.prepared import Prepared
 from ..query.translated import Give, translated, want_of
+from ..query.want import PAIRS, VALUES
 from ..store.blocks import COUNTS_REFERENCES
 from ..store.ranges import keys_from, seek, values_from
 from .accessranges import Find, Range, finder
@@ -52,11 +53,11 @@ def ready_of(selection: Selection[Any, Any], give: Give) -> Optional[AnyReady]:
     if known.state is not state and known.state != state:
         return None
     given = give.reading if isinstance(give, Followed) else give
-    order = query.order
+    where, order = query.where, query.order
     key: tuple[Any, ...]
     if order is None:
-        key = (given, *[followed.reading for followed in query.where])
-    elif query.where:
+        key = (given, where[0].reading) if len(where) == 1 else (given, *[one.reading for one in where])
+    elif where:
         return None
     else:
         key = (given, None, order.reading, query.backwards)
@@ -183,6 +184,12 @@ class Way:
         ranges = self.find(where)
         return None if not ranges else self._within(table, ranges, most)
 
+    def key(self, table: Table[Any, Any], where: Sequence[Followed]) -> Optional[bytes]:
+        """The engine's key of the one record that there may be with a key of a unique index; raises for odd values."""
+        ranges: Any = self.find(where)
+        owner: Optional[bytes] = table._get(ranges[0][0], None, self.handle)
+        return owner if owner is None or not self.prefix else self.prefix + owner
+
     def _within(self, table: Table[Any, Any], ranges: Sequence[Range], most: int) -> list[bytes]:
         """The engine's keys of the records in *ranges*."""
         if self.sparse:
@@ -201,16 +208,12 @@ class Way:
         tail = self.tail
         found: list[bytes] = []
         cursor = table._raw.cursor(table._db if self.of_keys else self.handle)
-        several = len(ranges) > 1
+        if tail and len(ranges) > 1:
+            ranges = self._short_ranges(cursor, ranges, most, found)
         for lower, upper in ranges:
             if not seek(cursor, lower, upper):
                 continue
-            if tail and several:  # of which most are short
-                for entry in islice(cursor.iternext(True, False), most - len(found)):
-                    if entry >= upper:
-                        break
-                    found.append(entry[tail:])
-            elif self.of_keys:
+            if self.of_keys:
                 found += islice(keys_from(cursor, lower, upper), most - len(found))
             elif tail:
                 rows = takewhile(upper.__gt__, cursor.iternext(True, False))
@@ -222,6 +225,26 @@ class Way:
             cursor.close()
         return found
 
+    def _short_ranges(
+        self, cursor: Any, ranges: Sequence[Range], most: int, found: list[bytes]
+    ) -> Sequence[Range]:  # fmt: skip
+        """Put into *found* what is in *ranges*, of which most are short, and may follow each other; none are left."""
+        tail, add = self.tail, found.append
+        entry: Optional[bytes] = b""
+        rows: Iterator[bytes] = iter(())
+        for lower, upper in sorted(ranges):
+            if entry is None or entry < lower:
+                if not cursor.set_range(lower):
+                    break
+                rows = cursor.iternext(True, False)
+                entry = next(rows, None)
+            while entry is not None and entry < upper:
+                if len(found) >= most:
+                    return ()
+                add(entry[tail:])
+                entry = next(rows, None)
+        return ()
+
 
 class EitherWay(Way):
     """Several ways, each of which finds some of the records. All or none of them are `sparse`."""
@@ -229,7 +252,7 @@ class EitherWay(Way):
     __slots__ = ("_ways",)
 
     def __init__(self, ways: Sequence[Way]) -> None:
-        self._ways, first = ways, ways[0]
+        self._ways, first, self.only = ways, ways[0], False
         self.of_keys = self.sparse = first.sparse
         self.is_range_of_keys = False
 
@@ -248,10 +271,11 @@ class EitherWay(Way):
 class Ready:
     """A query of which all is known but the captured values."""
 
-    __slots__ = ("_list", "_ways")
+    __slots__ = ("_list", "_only", "_ways")
 
     def __init__(self, ways: Sequence[Way], prepared: Prepared) -> None:
         self._ways = ways
+        self._only = ways[0] if len(ways) == 1 and ways[0].only and not ways[0].sparse else None
         self._list = prepared.listing(sparse=ways[0].sparse)
 
     def all(
@@ -259,11 +283,17 @@ class Ready:
     ) -> Optional[list[Any]]:  # fmt: skip
         """At most *limit* of the rows of *selection*; None where somebody else has to find out."""
         table, query = selection._table, selection._query
+        functions = (*query.where, give)
+        only = self._only
         try:
+            if only is not None and not query.skip and limit != 0:  # one record, or none: without all that follows
+                key = only.key(table, query.where)
+                if key is None or not selection._lower <= key < selection._upper:
+                    return []
+                return self._list([key], table._get, table._db, functions)
             keys = self._keys(selection)
             if keys is None:
                 return None
-            functions = (*query.where, give)
             if (limit is None and not query.skip) or len(keys) < 2:
                 return self._list(keys, table._get, table._db, functions)[query.skip : limit]
             stop = None if limit is None else query.skip + limit
@@ -407,15 +437,17 @@ class Ordered:
             rows = self._rows(selection, give, keys[:size])
             if len(keys) <= size:
                 return rows, None
-            return rows, self._position(selection, keys[size - 1])
+            value = rows[-1] if give is VALUES else rows[-1][1] if give is PAIRS else None
+            return rows, self._position(selection, keys[size - 1], value)
         except Exception as error:  # as above
             let_through(error)
             return None
 
-    def _position(self, selection: Selection[Any, Any], key: bytes) -> Position:
+    def _position(self, selection: Selection[Any, Any], key: bytes, value: Any) -> Position:
         table, order = selection._table, selection._query.order
         storage = table._storage
-        value = storage.load(table._get(key, None, table._db))
+        if value is None:
+            value = storage.load(table._get(key, None, table._db))
         arguments = (storage.load_key(key), value) if order is not None and order.keyed else (value,)
         return Position(None if order is None else order.evaluated(*arguments), key)
 

@@ -71,7 +71,8 @@ class Query(NamedTuple):
     skip: int = 0
 
 
-_ALL = Query()
+ALL = Query()
+"""What a selection asks that is nothing but its range."""
 
 
 class Selection(Reads[tuple[K, V]], Generic[K, V]):
@@ -108,7 +109,7 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
         self._upper = upper
         self._reverse = reverse
         self._limit = limit
-        self._query = _ALL
+        self._query = ALL
 
     # -- asking -----------------------------------------------------------------------------------------------------
 
@@ -128,6 +129,11 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
         followed = self._following().condition(matches)
         return self._with(Query((*query.where, followed), query.order, query.backwards, query.skip))
 
+    def _asked(self, matches: Any) -> Selection[K, V]:
+        """As `where`, of a new selection of all, which itself becomes the one with the condition."""
+        self._query = Query((self._following().condition(matches),))
+        return self
+
     @overload
     def order_by(self, by: Callable[[V], Ordered], /, *, reverse: bool = False) -> Selection[K, V]: ...
     @overload
@@ -144,6 +150,11 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
             self._refuse_after_limit("order_by")
         followed = self._following().value(by)
         return self._with(Query(query.where, followed, bool(reverse), query.skip))
+
+    def _sorted_by(self, by: Any, reverse: bool) -> Selection[K, V]:
+        """As `order_by`, of a new selection of all, which itself is sorted then."""
+        self._query = Query((), self._following().value(by), bool(reverse))
+        return self
 
     def limit(self, count: int, skip: int = 0) -> Selection[K, V]:
         """At most *count* of them, after the first *skip*."""
@@ -229,7 +240,7 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
 
     def _run(self, give: Give) -> Iterator[Any]:
         """What *give* says of each record."""
-        if self._query is _ALL:
+        if self._query is ALL:
             kind = _FAST.get(id(give))
             if kind is not None:
                 rows = self._read(kind)
@@ -300,7 +311,7 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
 
     def first(self) -> Optional[tuple[K, V]]:
         """The first pair of key and value; None when the selection is empty."""
-        if self._query is _ALL:
+        if self._query is ALL:
             return None if self._limit == 0 else self._at_end(self._reverse)
         found: Optional[tuple[K, V]] = self._first_of(PAIRS)
         return found
@@ -320,7 +331,7 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
 
     def last(self) -> Optional[tuple[K, V]]:
         """The last pair of key and value; None when the selection is empty. O(log n), with a limit O(limit)."""
-        if self._query is _ALL and self._limit is None:
+        if self._query is ALL and self._limit is None:
             return self._at_end(not self._reverse)
         backwards = self._backwards()
         return super().last() if backwards is None else backwards.first()
@@ -469,7 +480,7 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
 
     def delete(self) -> int:
         """Delete the records, index entries too; the number of records deleted."""
-        if self._query is not _ALL or self._table._storage.referrers:
+        if self._query is not ALL or self._table._storage.referrers:
             from .changing import delete  # late, as above
 
             return delete(self)

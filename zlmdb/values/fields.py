@@ -54,6 +54,11 @@ def fields_of(
     return Fields({"type": whole, "models": reading.models}, reading.former)
 
 
+def type_of(annotation: Any, form: str, localns: Optional[Mapping[str, Any]] = None) -> Type:
+    """The recorded form of a type without models, as the format *form* stores it."""
+    return _Reading(form, localns).type(annotation)
+
+
 class _Reading:
     """Reads the annotations of one type. Each class is read once, so that a class may hold itself."""
 

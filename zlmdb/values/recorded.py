@@ -1,4 +1,4 @@
-"""Values by the fields that a file records, for programs that do not have their class."""
+"""Values by the fields or the type that a file records, for programs that do not have their class."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from .description import Description, format_of, spelled
 from .json import JsonSerializer
 from .makemodel import make_model
 from .resolve import from_name
+from .spelledtypes import plain_type
 
 
 class Recorded(FunctionSerializer[Any]):
-    """Reads and writes what the codec *name* does, as objects of a class made of *fields*, and checks them.
+    """Writes what the codec *name* does, as values of the type *model*, and checks them; *shown* is it in words.
 
-    A default that only the program can make is not known: such a record is read, and is refused when it is written.
+    It reads them by that type too, unless they are *plain* data. A class was made of the recorded fields: a default
+    that only the program can make is not known, and such a record is read, and refused when it is written.
     """
 
-    def __init__(self, name: str, fields: Description) -> None:
-        """Raises TypeError where the class cannot be made, or the values are pickles, which nothing here loads."""
+    def __init__(self, name: str, model: Any, shown: str, *, plain: bool = False) -> None:
+        """Raises TypeError where the values are pickles, which nothing here loads."""
         form = format_of(name)
         if form is None or form == "pickle":
             raise TypeError(f"values of type {name} are read and written by programs only")
-        if any("tag" in model for model in fields["models"]):
-            raise TypeError("records with a tag are read and written by programs only")
-        self._model = make_model(fields, lenient=True)
-        self.shown = spelled(fields["type"], fields["models"])
-        inner = _typed(form, self._model)
+        self._model = model
+        self.shown = shown
+        inner = _typed(form, model)
         outer = from_name(name.replace(form, "pickle"))  # what is around it, with bytes inside
         super().__init__(
             name,
             lambda value: outer.encode(inner.encode(value)),
-            lambda data: inner.decode(outer.decode(data)),
+            from_name(name).decode if plain else lambda data: inner.decode(outer.decode(data)),
             model="recorded",
         )
 
@@ -51,12 +51,20 @@ class Recorded(FunctionSerializer[Any]):
 _PLAIN: Serializer[Any] = JsonSerializer()
 
 
-def recorded(name: str, fields: Optional[Description]) -> Optional[Recorded]:
-    """What reads and writes values by their recorded *fields*; None where these do not say enough."""
-    if fields is None:
-        return None
+def recorded(name: str, fields: Optional[Description], spelling: Optional[str] = None) -> Optional[Recorded]:
+    """What reads and writes values by their recorded *fields*; None where these do not say enough.
+
+    *spelling* is the recorded text of the type, for values without fields.
+    """
     try:
-        return Recorded(name, fields)
+        if fields is None:
+            plain = plain_type(spelling)
+            shown = f"the type that the file records, {spelling}"
+            return None if plain is None else Recorded(name, plain, shown, plain=True)
+        if any("tag" in model for model in fields["models"]):
+            raise TypeError("records with a tag are read and written by programs only")
+        shown = f"the fields that the file records, {spelled(fields['type'], fields['models'])}"
+        return Recorded(name, make_model(fields, lenient=True), shown)
     except TypeError:
         return None
 

@@ -173,13 +173,13 @@ def read_again(function: Any, steps: Sequence[Step]) -> Optional[list[Any]]:
         return None
     try:
         for step in steps[1:]:
-            value = step.read(values[step.holder], step.what)
-            check = step.check
+            holder, read, what, check, expected = step
+            value = read(values[holder], what)
             if check == TYPE:
-                if type(value) is not step.expected:
+                if type(value) is not expected:
                     return None
             elif check == SAME:
-                if value is not step.expected:
+                if value is not expected:
                     return None
             elif not _holds(value, step, values):
                 return None
@@ -190,17 +190,18 @@ def read_again(function: Any, steps: Sequence[Step]) -> Optional[list[Any]]:
     return values
 
 
-Cells = tuple[tuple[int, bool, Any], ...]
-"""Variables of the functions around: the number of each, whether it has to be the same value, and that or its type."""
+Cells = tuple[tuple[bool, Any, int, Any], ...]
+"""Variables of the functions around, or globals: whether it is one of these, its number or name, and as in a `Step`."""
 
 
 def plain_cells(steps: Sequence[Step]) -> Optional[Cells]:
-    """What *steps* read, if that is nothing but variables of the functions around."""
-    found: list[tuple[int, bool, Any]] = []
+    """What *steps* read, if that is nothing but variables that the function uses itself."""
+    found: list[tuple[bool, Any, int, Any]] = []
     for step in steps[1:]:
-        if step.holder != 0 or step.read is not read_cell or step.check not in (SAME, TYPE) or step.expected is MISSING:
+        is_plain = step.holder == 0 and step.read in (read_cell, read_global) and step.check != SLOT
+        if not is_plain or step.expected is MISSING:
             return None
-        found.append((step.what, step.check == SAME, step.expected))
+        found.append((step.read is read_global, step.what, step.check, step.expected))
     first = steps[0]
     return tuple(found) if first.check == TYPE and first.expected is types.FunctionType else None
 
@@ -210,9 +211,15 @@ def cells_again(function: Any, cells: Cells) -> Optional[list[Any]]:
     values: list[Any] = [function]
     closure = function.__closure__
     try:
-        for number, exact, expected in cells:
-            value = closure[number].cell_contents
-            if (value if exact else type(value)) is not expected:
+        for is_global, what, check, expected in cells:
+            value = read_global(function, what) if is_global else closure[what].cell_contents
+            if check == TYPE:
+                if type(value) is not expected:
+                    return None
+            elif check == SAME:
+                if value is not expected:
+                    return None
+            elif type(value) is not types.FunctionType or value.__code__ is not expected:
                 return None
             values.append(value)
     except ValueError:  # a variable without a value

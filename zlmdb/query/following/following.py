@@ -67,8 +67,6 @@ class Reading:
 
     def values(self, function: Function) -> Optional[list[Any]]:
         """What *function* captured, if this is what following it would give."""
-        if self.cells is not None and type(function) is types.FunctionType:
-            return cells_again(function, self.cells)
         values = read_again(function, self.steps)
         if values is None or not self.guards:
             return values
@@ -246,7 +244,11 @@ class Following:
             return self._read(function, condition)
         kept: Sequence[Reading] = self._kept[condition].get(code) or ()
         for reading in kept:
-            values = reading.values(function)
+            cells = reading.cells
+            if cells is None or type(function) is not types.FunctionType:
+                values = reading.values(function)
+            else:  # what that comes to, without the call
+                values = cells_again(function, cells)
             if values is not None:
                 return Followed(reading, function, values)
         followed = self._read(function, condition)

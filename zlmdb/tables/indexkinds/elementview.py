@@ -73,6 +73,9 @@ class ElementSelection(IndexSelection[K, V]):
         finally:
             scan.close()
 
+    def _at_once(self, give: Any) -> None:
+        """None: a record may have several entries."""
+
     def _at_end(self, reverse: bool) -> Any:
         ends = self._with(reverse=reverse, limit=1)
         return next(iter(ends), None)
