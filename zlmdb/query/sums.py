@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from math import isfinite
 from typing import Any
 
+from ..values.base import is_a
+
 _BUILT_IN = sum([0.1] * 10) == 1.0
 
 
@@ -36,7 +38,7 @@ class Sum:
     def add(self, values: Iterable[Any]) -> None:
         """Add *values*, in order."""
         found, lost = self._found, self._lost
-        if type(values) is list and type(found) in (int, float) and {float}.issuperset(map(type, values)):
+        if is_a(values, list) and type(found) in (int, float) and {float}.issuperset(map(type, values)):
             self._add_floats(values)
             return
         for value in values:
@@ -51,9 +53,10 @@ class Sum:
                 found = found + value
         self._found, self._lost = found, lost
 
-    def _add_floats(self, values: list[float]) -> None:
+    def _add_floats(self, values: Iterable[Any]) -> None:
         """As `add`, of nothing but floats to a number."""
-        found, lost = self._found, self._lost
+        found: Any = self._found
+        lost: float = self._lost
         rest = iter(values)
         if type(found) is int:
             found += next(rest, 0)
