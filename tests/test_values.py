@@ -18,7 +18,7 @@ from typing import Annotated, Any, Optional, TypeVar
 from uuid import UUID
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import zlmdb
@@ -766,6 +766,7 @@ NESTED = st.recursive(
 def test_the_generated_check_of_plain_data_is_that_of_the_general_form(annotation: Any, value: Any) -> None:
     """It tests what is in lists and dicts itself, to some depth, and calls the general form further inside."""
     codec, fits = serializer(annotation), PlainData("msgpack").fits
+    assume(annotation is Any or type(value) is not Subclass)  # a dict there, which comes back as one
     outer = typing.get_origin(annotation) or annotation
     expected = fits(value) and (outer is Any or type(value) is outer)
     if expected and annotation == dict[str, Any]:
