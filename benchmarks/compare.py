@@ -273,17 +273,19 @@ def compare(
 def compare_inside(
     name: str, size: int, bounds: Bounds = BOUNDS["full"], progress: Callable[[str], None] = lambda text: None
 ) -> dict[str, Result]:
-    """What all labels of a workload did that is measured inside one process: a new one each round, but on PyPy.
+    """What all labels of a workload did that is measured inside one process: a new one each round, as a rule.
 
+    Not on PyPy, and not where filling takes long.
     Where memory happens to lie in a process moves a ratio by a tenth, and no further round in it shows that.
     """
     rows: dict[str, Result] = {}
     limit = bounds.limit * len(INSIDE[name].labels)  # they take turns
-    for number in range(1 if PYPY else bounds.rounds):
+    together = PYPY or (size > LARGE and INSIDE[name].filled_once)
+    for number in range(1 if together else bounds.rounds):
         progress(f"{name} {size:,}: round {number + 1}")
         remote = Remote()
         try:
-            rounds = bounds.rounds if PYPY else 1
+            rounds = bounds.rounds if together else 1
             add(rows, remote.call(limit, do="inside", workload=name, size=size, rounds=rounds)["rows"])
         except Absent as error:  # it would be again
             told = "note" if rows else "absent"
