@@ -17,8 +17,8 @@ from .workloads import INSIDE, WORKLOADS, Step, Workload
 from .workloads.base import LARGE, PYPY, WARMED_UP
 from .workloads.inside import row
 
-TOGETHER = 500_000_000
-"""Nanoseconds that processes which work at the same time have to prepare."""
+TOGETHER, TOGETHER_SMALL = 500_000_000, 100_000_000
+"""Nanoseconds that processes which work at the same time have to prepare; up to `WARMED_UP` records the latter."""
 
 Result = dict[str, Any]
 """``steps``: by name the ``count``, and ``wall`` and ``cpu``, nanoseconds a round; ``absent``: the reason, if any."""
@@ -36,7 +36,7 @@ class Bounds(NamedTuple):
 
 BOUNDS = {
     "tiny": Bounds(1, 30.0, 5.0),
-    "small": Bounds(4 if PYPY else 5, 30.0, 2.0),
+    "small": Bounds(3, 30.0, 2.0),
     "window": Bounds(5, 45.0, 8.0),
     "full": Bounds(),
 }
@@ -212,7 +212,8 @@ class Contender:
                 stack.callback(other.close)
             for other in others if not step.fresh else ():
                 other.call(deadline.left, do="open")
-            at = perf_counter_ns() + TOGETHER if step.processes > 1 else 0
+            ahead = TOGETHER_SMALL if self.size <= WARMED_UP else TOGETHER
+            at = perf_counter_ns() + ahead if step.processes > 1 else 0
             for other in others:
                 other.send(do="step", step=step.name, check=False, at=at)
             replies = [other.receive(deadline.left) for other in others]
@@ -273,17 +274,19 @@ def compare(
 def compare_inside(
     name: str, size: int, bounds: Bounds = BOUNDS["full"], progress: Callable[[str], None] = lambda text: None
 ) -> dict[str, Result]:
-    """What all labels of a workload did that is measured inside one process: a new one each round, but on PyPy.
+    """What all labels of a workload did that is measured inside one process: a new one each round, as a rule.
 
+    Not on PyPy, and not where filling takes long.
     Where memory happens to lie in a process moves a ratio by a tenth, and no further round in it shows that.
     """
     rows: dict[str, Result] = {}
     limit = bounds.limit * len(INSIDE[name].labels)  # they take turns
-    for number in range(1 if PYPY else bounds.rounds):
+    together = PYPY or (size > LARGE and INSIDE[name].filled_once)
+    for number in range(1 if together else bounds.rounds):
         progress(f"{name} {size:,}: round {number + 1}")
         remote = Remote()
         try:
-            rounds = bounds.rounds if PYPY else 1
+            rounds = bounds.rounds if together else 1
             add(rows, remote.call(limit, do="inside", workload=name, size=size, rounds=rounds)["rows"])
         except Absent as error:  # it would be again
             told = "note" if rows else "absent"

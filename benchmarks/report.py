@@ -6,6 +6,7 @@ from statistics import median
 from typing import Any, Optional
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from .results import common_base, per_operation, ratio, same_codec
@@ -65,7 +66,7 @@ def show(console: Console, data: dict[str, Any], only: str = "") -> None:
 def step_table(rows: dict[str, Any], step: str) -> Table:
     base = common_base(rows, step)
     picture = Table(
-        step, "per s", "each", "least to greatest", "cpu each", f"x {base or '-'}", "x raw, same codec", "of"
+        escape(step), "per s", "each", "least to greatest", "cpu each", f"x {base or '-'}", "x raw, same codec", "of"
     )
     for label, row in rows.items():
         if step not in row["steps"]:

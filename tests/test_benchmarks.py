@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import datetime, timezone
+from io import StringIO
 from pathlib import Path
 from time import perf_counter_ns, sleep
 from types import SimpleNamespace
@@ -20,6 +21,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from rich.console import Console
 
 from benchmarks import flatc, remote
 from benchmarks.askers import askers
@@ -607,6 +609,31 @@ def test_every_ratio_has_its_base() -> None:
     assert same_codec("peewee", rows) is None
     del rows["raw lmdb + msgspec"]
     assert same_codec("zlmdb", rows) == "raw lmdb + zlmdb codec"
+
+
+def test_names_with_brackets_are_printed_as_they_are() -> None:
+    step = "GRAB Item [name, category [name]]"
+    console = Console(width=150, file=StringIO(), record=True)
+    console.print(step_table({"zlmdb": {"steps": {step: {"wall": [5], "cpu": [5], "count": 1}}}}, step))
+    assert step in console.export_text()
+
+
+@pytest.mark.once
+def test_many_rounds_of_what_is_filled_slowly_are_in_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, int]] = []
+
+    class Answering:
+        def call(self, limit: float, **command: Any) -> dict[str, Any]:
+            asked.append((command["size"], command["rounds"]))
+            return {"rows": {}}
+
+        def close(self) -> None:
+            pass
+
+    monkeypatch.setattr("benchmarks.compare.Remote", Answering)
+    for name, size in (("questions", LARGE), ("questions", LARGE + 1), ("filtering", LARGE + 1)):
+        measure(name, size, None, BOUNDS["tiny"]._replace(rounds=2))
+    assert asked == [(LARGE, 1), (LARGE, 1), (LARGE + 1, 2), (LARGE + 1, 1), (LARGE + 1, 1)]
 
 
 def test_figures_are_told_in_three_digits() -> None:

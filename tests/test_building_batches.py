@@ -132,6 +132,7 @@ def test_an_opening_builds_all_of_it_and_says_so(path: str, caplog: pytest.LogCa
 def test_nobody_reads_it_before_the_last_batch(path: str) -> None:
     with half_built(path) as db:
         assert indexes(db) == ()
+        assert db.tables()["rows"].building == ("by_name", "by_n", "by_tag", "falling", "some", "two")
         with db.read() as t:
             asked = t.rows.where(lambda r: r.n == 7)
             assert asked.explain().indexes == ()

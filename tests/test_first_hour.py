@@ -579,3 +579,9 @@ def test_a_naive_datetime_is_told_what_it_lacks() -> None:
 
     with pytest.raises(zlmdb.EncodeError, match=r"at: expected datetime with a time zone, such as datetime\.now"):
         serializer(zlmdb.FlatBuffers[Visit]).encode(Visit("a", 1, dt.datetime(2020, 1, 1), 1.0))
+    for form in (zlmdb.Msgpack, zlmdb.Cbor, zlmdb.Json):
+        for document in ({"at": dt.datetime(2020, 1, 1)}, {"at": [(1, 2)]}):
+            with pytest.raises(zlmdb.EncodeError, match="declare the type of the values, or use a format that keeps"):
+                serializer(form[dict[str, Any]]).encode(document)
+    with pytest.raises(zlmdb.EncodeError, match=r"has no time zone: give it one, such as datetime\.now"):
+        serializer(dict).encode({"at": dt.datetime(2020, 1, 1)})

@@ -21,6 +21,8 @@ from zlmdb.feed import log
 from zlmdb.tables.recordwrites import RecordWrites
 from zlmdb.tables.table import Table
 
+from .interrupts import INTERRUPTS, interrupting, traces_instructions
+
 NOW, LATER = 1_000_000.0, 2_000_000.0
 
 
@@ -91,7 +93,7 @@ STEPS = st.lists(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=max(10, settings.default.max_examples // 3))
+@settings(max_examples=max(8, settings.default.max_examples // 5))
 @given(steps=STEPS)
 def test_they_leave_what_the_general_form_leaves(kind: str, steps: list[tuple[str, int, Row]]) -> None:
     """And count the same, and raise the same."""
@@ -210,3 +212,37 @@ def test_what_has_expired_is_written_over_by_the_general_form() -> None:
             assert t.fast._writer is not None
             assert list(t.fast) == [2, 3]
         assert db.check().ok
+
+
+@traces_instructions
+@pytest.mark.parametrize("kind", ["a feed", "all"])
+@pytest.mark.parametrize("verb", ["insert", "change", "delete"])
+def test_an_interrupted_write_is_whole_or_not_committed(kind: str, verb: str) -> None:
+    """Whatever instruction it comes in; the program goes on in the block and commits."""
+
+    def write(table: Any, at: int) -> bool:
+        with interrupting(at, lambda name: name.startswith((*PARTS, "<zlmdb indexed"))) as count:
+            if verb == "insert":
+                table[7] = Row("seven", 7, ["t", "new"], "n")
+            elif verb == "change":
+                table[1] = Row("changed", 7, ["u", "new"], "n")
+            else:
+                del table[1]
+        return at <= count[0]
+
+    at, more, refused = 1, True, 0
+    with open_both(KINDS[kind]) as db:
+        while more:
+            with db.write() as t:
+                t.fast.update(enumerate(GOOD))
+                with suppress(KeyError):
+                    del t.fast[7]
+            try:
+                with db.write() as t, suppress(*INTERRUPTS):
+                    t.fast[2] = GOOD[2]
+                    more = write(t.fast, at)
+            except zlmdb.TransactionPoisoned:
+                refused += 1
+            assert db.check().ok
+            at += 7
+    assert refused

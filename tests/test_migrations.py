@@ -130,6 +130,12 @@ def test_steps_out_of_order_are_a_mistake_of_the_program(path: Path) -> None:
         zlmdb.open(path, Unordered)
     with pytest.raises(TypeError, match="expected zlmdb.Migration"):
         zlmdb.open(path, NoStep)
+    for wrong in (None, lambda: None, lambda t, old, more: None):
+        steps: Any = {"migrations": (Migration(1, "first", count), Migration(2, "second", wrong))}
+        with zlmdb.open(path, type("Wrong", (Store,), steps)) as db:
+            with pytest.raises(TypeError, match=r"version 2 .*def step\(t, old\)"):
+                db.migrate()
+            assert db.schema_version == 0
 
 
 def test_a_readonly_database_and_an_open_transaction_are_refused(path: Path) -> None:

@@ -341,6 +341,14 @@ def test_sets_and_lists_are_made_at_run_time(db: Any) -> None:
     assert db.check().ok
 
 
+def test_values_are_not_assigned(db: Any) -> None:
+    with db.write() as t:
+        with pytest.raises(TypeError, match=r"table\[key\]\.update\(values\)"):
+            t.tags["a"] = {1}
+        with pytest.raises(TypeError, match=r"table\[key\]\.extend\(values\)"):
+            t.events["a", 1] = [Event("x")]
+
+
 def test_wrong_declarations_say_what_to_write() -> None:
     class NoTypes(zlmdb.Schema):
         tags: zlmdb.SetTable

@@ -9,7 +9,19 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).resolve().parent
-WATCHED = ("test_first_hour.py", "test_first_steps.py")
+WATCHED = (
+    "test_first_hour.py",
+    "test_first_steps.py",
+    "test_scan.py::test_the_first_loop_that_people_write_ends",
+    "test_scan.py::test_whatever_the_body_does_each_record_is_visited_once",
+    "test_evolution.py::test_a_renamed_field_is_refused_with_both_sides",
+    "test_evolution.py::test_a_changed_type_is_refused_with_both_sides",
+    "test_evolution.py::test_raw_writes_are_refused_where_the_file_records_what_follows",
+    "test_index.py::test_an_older_class_never_drops_a_newer_index",
+    "test_life.py::test_a_write_outside_of_a_block_says_what_to_write",
+    "test_commands.py::test_no_put_locks_a_program_out_after_a_load",
+    "test_values.py::test_plain_data_that_would_come_back_as_something_else_are_refused",
+)
 
 
 @pytest.mark.once

@@ -141,3 +141,36 @@ def test_a_table_of_models_has_indexes_filters_and_recorded_fields(tmp_path: Pat
 
     with pytest.raises(zlmdb.SchemaMismatch, match="lacks name, born"):
         zlmdb.open(tmp_path / "db", Other)
+
+
+class Note(BaseModel):  # type: ignore[misc, valid-type]
+    """One class at a time has this name, as in the versions of a program: pickles find it by the name."""
+
+    text: str
+    size: int = 1
+
+
+@pytest.mark.parametrize("form", list(FORMATS))
+def test_a_renamed_and_a_new_field_are_read_in_every_format(
+    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    def store(cls: Any) -> Any:
+        generic: Any = zlmdb.Table
+        of = FORMATS[form][dict[str, cls]] if form != "flatbuffers" else FORMATS[form][cls]
+        return type("Store", (zlmdb.Schema,), {"__annotations__": {"notes": generic[int, of]}})
+
+    def held(note: Any) -> Any:
+        return note if form == "flatbuffers" else {"a": note}
+
+    with zlmdb.open(tmp_path / "db", store(Note)) as db, db.write() as t:
+        t.notes[1] = held(Note(text="x"))
+    fields: Any = {"body": (Annotated[str, zlmdb.Was("text")], ...), "size": (int, 1), "tags": (list[str], ["new"])}
+    newer = pydantic.create_model("Note", __module__=__name__, **fields)
+    monkeypatch.setattr(f"{__name__}.Note", newer)
+    with zlmdb.open(tmp_path / "db", store(newer)) as db:
+        for _ in range(2):
+            with db.write() as t:
+                found = t.notes[1] if form == "flatbuffers" else t.notes[1]["a"]
+                assert found == newer(body="x", size=1, tags=["new"])
+                assert found.model_dump() == {"body": "x", "size": 1, "tags": ["new"]}
+                t.notes[1] = held(found)

@@ -50,6 +50,8 @@ class Inside:
     questions: ClassVar[tuple[Question, ...]]
     labels: ClassVar[tuple[str, ...]]
     """All that any question may yield."""
+    filled_once: ClassVar[bool] = False
+    """Whether filling takes longer than many rounds: beyond `LARGE` records all rounds are in one process."""
 
     def measure(self, size: int, rounds: int) -> dict[str, Any]:
         """Rows by label, as `benchmarks.compare.compare` gives them. A first round warms up."""

@@ -144,6 +144,7 @@ def run(method: Callable[..., object], values: list[tuple[Any, ...]], each: int)
 class Questions(Inside):
     name = "questions"
     title = "Questions, by an index and without one"
+    filled_once = True
     sizes = {"tiny": (200,), "small": (2_000,), "window": (100_000,), "full": (100_000, 1_000_000)}
     labels = ("sqlite3", "raw lmdb + msgspec", "SQLAlchemy ORM", "peewee", "ObjectBox", "zlmdb", "zlmdb FlatBuffers")
     questions = tuple(
@@ -163,8 +164,8 @@ class Questions(Inside):
                     stores[label] = module.ASKERS[label](Path(directory), size)
                     stack.callback(stores[label].close)
                 except ImportError as error:
-                    wanted = " ".join(module.NEEDS.values())
-                    rows[label]["absent"] = f"not installed ({error}): pip install '{wanted}'"
+                    wanted = " ".join(f"'{requirement}'" for requirement in module.NEEDS.values())
+                    rows[label]["absent"] = f"not installed ({error}): pip install {wanted}"
                 except Cannot as error:
                     rows[label]["absent"] = str(error)
             for asked, question in zip((*BY_INDEX, *SCANS), self.questions):

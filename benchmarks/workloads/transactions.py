@@ -148,7 +148,7 @@ class TransactionsDurable(Transactions):
     name = "transactions_durable"
     title = "Small transactions, fsync before each returns"
     durability = "full"
-    operations = 2_000
+    operations = 1_000
     steps = (
         Step("prefill", prefill),
         Step("write, one thread", write, "write"),

@@ -338,6 +338,7 @@ def ask(directory: Path, size: int, asked: Asked, shops: dict[str, Shop]) -> Ite
 class ZippondbLinks(Inside):
     name = "zippondb_links"
     title = "ZipponDB: links, updates and deletes by filter"
+    filled_once = True
     sizes = {"tiny": (60,), "small": (500,), "window": (100_000,), "full": (100_000, 1_000_000)}
     labels = ("sqlite3", "zlmdb", "zlmdb FlatBuffers")
     questions = tuple(Question(one.name, partial(ask, asked=one), BASE, one.unit) for one in ASKED)

@@ -74,7 +74,13 @@ def write(path: Path, process: int, acknowledged: int) -> None:
         while True:
             n += 1
             try:
-                stored = db.run(counted(thread, n)) if thread % 3 else db.submit(counted(thread, n)).result()
+                if thread % 4 == 0:
+                    stored = db.submit(counted(thread, n)).result()
+                elif thread % 4 == 1:
+                    stored = db.run(counted(thread, n))
+                else:
+                    with db.write() as t:
+                        stored = counted(thread, n)(t)
             except LookupError:
                 continue
             os.write(acknowledged, ACKNOWLEDGEMENT.pack(thread, stored))

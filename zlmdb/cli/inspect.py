@@ -74,7 +74,7 @@ def tables(path: Path, as_json: bool) -> None:
         rows = [
             {
                 "table": one.name, "key": one.key, "value": one.value, "records": one.count, "bytes": one.bytes,
-                "indexes": one.indexes, "fields": one.fields,
+                "indexes": [*one.indexes, *(f"{index} (being built)" for index in one.building)], "fields": one.fields,
             }
             for one in db.tables().values()
         ]  # fmt: skip

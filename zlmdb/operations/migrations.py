@@ -78,6 +78,28 @@ def declared(schema: type[Any]) -> Sequence[Migration]:
     return steps
 
 
+def _check_functions(schema: type[Any], steps: Sequence[Migration]) -> None:
+    """Raise `TypeError` for a step that cannot be called, before any of them runs."""
+    for step in steps:
+        run: Any = step.run
+        if not (callable(run) and (_takes(run, 1) or _takes(run, 2))):
+            raise TypeError(
+                f"{schema.__name__}.migrations: version {step.version} has {run!r}: expected a function of the tables, "
+                f"def step(t), or of the tables and the old ones as plain data, def step(t, old)"
+            )
+
+
+def _takes(run: Callable[..., object], count: int) -> bool:
+    """Whether the function of a step can be called with so many arguments; true where that is not known."""
+    try:
+        inspect.signature(run).bind(*[None] * count)
+    except TypeError:
+        return False
+    except ValueError:
+        pass
+    return True
+
+
 def recorded(store: Store) -> dict[int, str]:
     """The steps applied to the file: names by version, in order."""
     with store.reading() as txn:
@@ -123,6 +145,7 @@ def migrate(db: Any, schema: type[Any], *, dry_run: bool = False, told: Optional
     store: Store = db._open_store
     if not steps:
         return []
+    _check_functions(schema, steps)
     _compare(store, {step.version: step.name for step in steps}, recorded(store))
     running = _Running(db, store, tables_of(schema), steps, told or silent)
     if dry_run:

@@ -23,9 +23,9 @@ _PAGES = ("branch_pages", "leaf_pages", "overflow_pages")
 class TableInfo:
     """A table of a file: names of its codecs (None if the file does not record them), records, bytes, index names.
 
-    The index names include attached indexes if the file records them: in the tables layout. They do not include those
-    that are being built. *fields* are those of the model of the values, in the notation of a declaration; None if the
-    file does not record them.
+    The index names include attached indexes if the file records them: in the tables layout. *building* are the names of
+    indexes that are being built, which are not among them yet. *fields* are those of the model of the values, in the
+    notation of a declaration; None if the file does not record them.
     """
 
     name: str
@@ -36,6 +36,7 @@ class TableInfo:
     bytes: int
     indexes: tuple[str, ...]
     fields: Optional[str] = None
+    building: tuple[str, ...] = ()
 
 
 def table_infos(store: Store) -> dict[str, TableInfo]:
@@ -45,7 +46,8 @@ def table_infos(store: Store) -> dict[str, TableInfo]:
         count, size = _measure(store, slot)
         indexes = tuple([name for name in {**slot.indexes, **slot.attached} if name not in slot.building])
         fields = None if slot.fields is None else spelled(slot.fields["type"], slot.fields["models"])
-        found[name] = TableInfo(name, slot.uuid, slot.key, slot.value, count, size, indexes, fields)
+        building = tuple([name for name in slot.building if name in slot.indexes])
+        found[name] = TableInfo(name, slot.uuid, slot.key, slot.value, count, size, indexes, fields, building)
     return found
 
 

@@ -116,6 +116,15 @@ class Several(Generic[K, V]):
     def _entries(cls, value: Any) -> Any:
         """The declaration of the table of the values of the type *value*."""
 
+    if not TYPE_CHECKING:  # checkers report it by themselves
+
+        def __setitem__(self, key, values):
+            fill = "extend" if isinstance(self, ListTable) else "update"
+            raise TypeError(
+                f"the values of a key cannot be assigned: table[key].clear() deletes them, and "
+                f"table[key].{fill}(values) adds others"
+            )
+
     # -- keys -----------------------------------------------------------------------------------------------------
 
     def __contains__(self, key: Any) -> bool:

@@ -129,7 +129,9 @@ class Schema:
         unit = self._unit
         txn = unit.txn
         if txn._raw is None:
-            txn._enter()
+            if txn._thread or not txn._write:
+                txn._refuse_use()
+            txn._begin()
         elif not txn._write:
             try:  # when it is called by hand, nobody has a method of the transaction
                 txn._in_with = references(txn) > IN_VARIABLE + len(unit.tables)

@@ -42,6 +42,7 @@ _SHORTEST = 0.0005  # seconds that a group takes members for, however fast the d
 _GATHER = 0.25  # of the time of a commit: what a leader waits for those who were in the group before
 _PAUSE = 0.00002
 _STORED = "stored"
+_AWAKE = suppress(RuntimeError)  # it was woken already
 _WARY = 1024  # functions that run in savepoints of their own after one has raised
 
 
@@ -76,10 +77,8 @@ class _Member:
         self.hooks: list[Callable[[bool], object]] = []
 
     def wake(self) -> None:
-        try:
+        with _AWAKE:
             self.woken.release()
-        except RuntimeError:  # it was woken already
-            pass
 
     def outcome(self) -> Any:
         """The result; raises what the function raised. What waits for the commit is called now."""

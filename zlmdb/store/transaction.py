@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Optional
 from .. import errors
 from ..handlers import let_through
 from ..log import log
-from .blocks import BlockExit, Leave, is_over
+from .blocks import COUNTS_REFERENCES, BlockExit, Leave, is_over
 from .ended import CLOSED, closed
 from .pool import IN_LOOP, is_free, references
 from .rawrecords import RawRecords
@@ -103,12 +103,6 @@ class Transaction(Savepoints, RawRecords):
         self._begin()
         return self
 
-    def _enter(self) -> None:
-        """The schema object of this transaction enters its block."""
-        if not self._write or self._thread:
-            self._refuse_use()
-        self._begin()
-
     def _refuse_use(self) -> NoReturn:
         """Raise: the transaction is not open, because it has ended, or because a write transaction has not begun."""
         self._check_forked()
@@ -164,8 +158,8 @@ class Transaction(Savepoints, RawRecords):
     def _begin_write(self, store: Store) -> None:
         if store.readonly or self._hold is None:
             store.refuse_write()
-        self._error, self._puts, self._dels, self._told = None, 0, 0, None  # those of the transaction before
-        self._turn = None
+        self._error = self._told = None  # those of the transaction before
+        self._puts = self._dels = 0
         if self._hooks:
             self._hooks = []
         self._deferred = None
@@ -183,11 +177,14 @@ class Transaction(Savepoints, RawRecords):
             if now >= store.look_at:
                 store.look_at_file(now, self._timeout)
             if store.gate is None and not store.provisional:
+                env: Any = store.env
                 try:
-                    # Appended in the very call that begins it, so that no interrupt can come in between.
-                    env: Any = store.env
-                    held.extend(map(env.begin, _NONE, _NONE, _WRITE, (self._buffers,)))
-                except Exception:  # also where there is no environment: it mends what can be mended
+                    if COUNTS_REFERENCES:  # an interrupt that comes in between drops it, which aborts it
+                        held.append(env.begin(None, None, True, self._buffers))
+                    else:  # appended in the very call that begins it
+                        held.extend(map(env.begin, _NONE, _NONE, _WRITE, (self._buffers,)))
+                except Exception as error:  # also where there is no environment: it mends what can be mended
+                    let_through(error)
                     store.begin(write=True, buffers=self._buffers, who=self, held=held)
             else:
                 store.begin(write=True, buffers=self._buffers, who=self, held=held)

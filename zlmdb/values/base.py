@@ -198,6 +198,10 @@ def is_a(value: object, cls: Any) -> bool:
     return isinstance(value, cls)
 
 
+KEEP = "declare the type of the values, or use a format that keeps it (Pickle)"
+"""What to do about plain data that a format would change, for errors."""
+
+
 def is_free(annotation: Any) -> bool:
     """Whether *annotation* does not restrict the value, which is plain data then."""
     return annotation is None or annotation is Any or annotation is object or isinstance(annotation, TypeVar)

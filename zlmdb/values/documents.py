@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Callable, ClassVar, Optional, TypeVar
 
-from .base import Data, Decode, Encode, FunctionSerializer, Serializer, is_free, refuse_callables, typename
+from .base import KEEP, Data, Decode, Encode, FunctionSerializer, Serializer, is_free, refuse_callables, typename
 from .models import Model
 
 if TYPE_CHECKING:
@@ -116,6 +116,11 @@ class DocumentSerializer(FunctionSerializer[T]):
             return self
         given: dict[str, Any] = {**self._given, "marshal": marshal, "unmarshal": unmarshal}
         return type(self)(**given)
+
+    def _refusal(self, verb: str, what: str, error: Exception) -> str:
+        said = super()._refusal(verb, what, error)
+        foreign = isinstance(error, TypeError) or "naive" in str(error)
+        return f"{said}: {KEEP}" if verb == "store" and foreign else said
 
     def unchecked(self) -> Serializer[T]:
         """The same without checks on writing."""

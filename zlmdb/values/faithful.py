@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Optional
 
 from ..errors import EncodeError
-from .base import is_a, show, typename
+from .base import KEEP, is_a, show, typename
 
 
 def refuse_changed(value: Any, back: Any, form: str) -> None:
@@ -15,8 +15,7 @@ def refuse_changed(value: Any, back: Any, form: str) -> None:
         path, given, read = found
         raise EncodeError(
             f"{path} is {show(given)} ({typename(type(given))}), and {form} would return it as {show(read)} "
-            f"({typename(type(read))}): store that, declare the type of the values, or use a format that keeps it "
-            f"(Pickle); Unchecked stores it nevertheless"
+            f"({typename(type(read))}): store that, {KEEP}; Unchecked stores it nevertheless"
         )
 
 

@@ -24,6 +24,7 @@ from .base import Decode, Encode, is_a, show, typename
 from .checks import Check
 from .packed import packing_of, unpacked
 from .pickleshapes import structure
+from .pydantics import fields_of, is_pydantic
 from .scalars import Shape
 from .shapes import DictOf, Field, ListOf, NamedTupleRecord, Record, TupleOf, UnionOf, walk
 
@@ -229,7 +230,13 @@ def _former(value: Any, field: Field, record: Record) -> Any:
     """What the object has under a former name of *field*, and not any more; the default without one."""
     own: dict[str, Any] = getattr(value, "__dict__", {})
     name = next((name for name in field.former if name in own), None)
-    return _default(value, field.name, record) if name is None else own.pop(name)
+    if name is None:
+        return _default(value, field.name, record)
+    given: Any = getattr(value, "__pydantic_fields_set__", None)
+    if given is not None and name in given:
+        given.add(field.name)
+        given.discard(name)
+    return own.pop(name)
 
 
 def holds_records(shape: Shape) -> bool:
@@ -253,6 +260,11 @@ def _default(value: Any, name: str, record: Record) -> Any:
             return field.default_factory()
         if field.default is not dataclasses.MISSING:
             return field.default
+    if is_pydantic(record.cls):
+        known: Any = fields_of(record.cls)[name]
+        if known.is_required():
+            raise ValueError(f"{record.label} without {name!r}")
+        return known.get_default(call_default_factory=True)
     attribute: Any = next((one for one in getattr(record.cls, "__attrs_attrs__", ()) if one.name == name), None)
     default: Any = getattr(attribute, "default", None)
     if hasattr(default, "factory"):

@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Sequence
 from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any, Optional
 
+from ..handlers import let_through
 from .base import is_a
 
 if TYPE_CHECKING:
@@ -65,7 +66,8 @@ def _readable(annotation: Any, msgspec: ModuleType) -> dict[str, _Field]:
         return {}
     try:
         return _fields(annotation, msgspec)
-    except (TypeError, NameError):  # types that only the serializer could resolve
+    except (TypeError, NameError) as error:  # types that only the serializer could resolve
+        let_through(error)
         return {}
 
 
@@ -75,7 +77,8 @@ def _defined(cls: type[Any], chosen: Sequence[_Field], msgspec: ModuleType) -> O
             cls.__name__, [one.definition for one in chosen], kw_only=True, gc=False,
             rename={one.definition[0]: one.stored for one in chosen},
         )  # fmt: skip
-    except (TypeError, ValueError):  # a default that msgspec does not take
+    except (TypeError, ValueError) as error:  # a default that msgspec does not take
+        let_through(error)
         return None
     return made
 

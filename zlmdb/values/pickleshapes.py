@@ -75,6 +75,15 @@ class OneOf(Shape):
         return (type(value), value) in self.values
 
 
+class PydanticObject(Record):
+    """An object of a Pydantic model, which pickles itself. It fits as it is; only what its class has got is added."""
+
+    def test_value(self, check: Check, is_one: str = "isinstance(value, cls)") -> None:
+        """Tests of ``value``: of its class, and nothing else."""
+        check.names["cls"] = self.cls
+        check.refuse_if(f"not {is_one}")
+
+
 class PickleReader(Reader):
     """Reads the annotations of one type, for pickles. It raises for none of them."""
 
@@ -119,7 +128,7 @@ class PickleReader(Reader):
         except TypeError:
             return InstanceOf(cls)
         if isinstance(record, PydanticRecord):
-            return InstanceOf(cls)  # which pickles itself
+            record = PydanticObject(cls)
         try:
             hints = self.hints(cls)
         except TypeError:

@@ -17,7 +17,7 @@ from math import isfinite
 from typing import Any, Callable, Literal, Optional
 from uuid import UUID
 
-from .base import is_a, show, typename
+from .base import KEEP, is_a, show, typename
 from .checks import Check
 from .depth import DEPTH, TOO_DEEP, too_deep
 
@@ -255,14 +255,17 @@ class PlainData(Shape):
         if is_a(value, dict):
             for key, item in value.items():
                 if type(key) not in self._keys:
-                    return f"{path}: the key {show(key)} would not come back as a {typename(type(key))}"
+                    return f"{path}: the key {show(key)} would not come back as a {typename(type(key))}: {KEEP}"
                 if not self.fits(item):
                     return self.misfit(item, f"{path}[{show(key)}]")
         if is_a(value, list):
             for position, item in enumerate(value):
                 if not self.fits(item):
                     return self.misfit(item, f"{path}[{position}]")
-        return super().misfit(value, path)
+        said = super().misfit(value, path)
+        if type(value) is datetime and value.utcoffset() is None:
+            return f"{said}, which has no time zone: give it one, such as datetime.now(timezone.utc), or {KEEP}"
+        return f"{said}: {KEEP}"
 
 
 def plain_data(scalars: frozenset[type], keys: frozenset[type], other: Callable[[Any], bool]) -> Callable[[Any], bool]:
