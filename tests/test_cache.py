@@ -162,6 +162,19 @@ def test_writes_delete_what_has_expired(cache: zlmdb.Cache[str, Any], clock: Clo
     assert sorted(cache) == ["new 0", "new 1", "new 2", "new 3"]
 
 
+def test_to_expire_nothing_writes_nothing(cache: zlmdb.Cache[str, Any], clock: Clock) -> None:
+    def commits() -> int:
+        return int(cache._db.stats()["last_txnid"])
+
+    for number in range(3):
+        cache.set(f"k{number}", number, expire=10 + number)
+    before = commits()
+    assert (cache.expire(), cache.cull(), commits()) == (0, 0, before)
+    clock.now += 11
+    assert (cache.expire(), commits()) == (2, before + 1)
+    assert list(cache) == ["k2"]
+
+
 def test_a_tag_evicts_its_entries(cache: zlmdb.Cache[str, Any]) -> None:
     for number in range(30):
         cache.set(f"k{number}", number, tag=["red", "blué", None][number % 3])

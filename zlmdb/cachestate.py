@@ -83,5 +83,10 @@ class CacheState(Generic[K, V]):
                 t.tags.pop((label, key), None)
 
     @staticmethod
+    def _some_expired(t: Any) -> bool:
+        first = t.until.first()
+        return first is not None and bool(first[0][0] <= _clock())
+
+    @staticmethod
     def _expired(t: Any, most: int) -> list[Any]:
         return [key for _, key in t.until.select(through=(_clock(),), limit=most).keys().all()]

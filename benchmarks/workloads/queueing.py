@@ -165,6 +165,13 @@ def claim(db: Any, jobs: list[str]) -> None:
             t.jobs.done(t.jobs.claim())
 
 
+def taken(db: Any, jobs: list[str]) -> None:
+    for _ in jobs:
+        with db.write() as t:
+            key, _ = t.jobs.ready.first()
+            del t.jobs[key]
+
+
 def worked(db: Any, jobs: list[str]) -> None:
     put(db, jobs)
     for _ in jobs:
@@ -226,6 +233,7 @@ METHODS = (
     Method("a queue: appendleft, put with priority", append_left, put_first),
     Method("a queue: extend, put in one transaction", extend, put_all),
     Method("a queue: popleft, claim and done at once", pop_left, claim, full=True),
+    Method("a queue: popleft, the first that is ready deleted", pop_left, taken, full=True),
     Method("a queue: peekleft, the first that is ready", peek_left, first, full=True, unit="call"),
     Method("a queue: peek, the last that is ready", peek_last, last, full=True, unit="call"),
     Method("a queue: list(deque), all that are ready", iterate, every, full=True),
