@@ -17,8 +17,8 @@ from .workloads import INSIDE, WORKLOADS, Step, Workload
 from .workloads.base import LARGE, PYPY, WARMED_UP
 from .workloads.inside import row
 
-TOGETHER = 500_000_000
-"""Nanoseconds that processes which work at the same time have to prepare."""
+TOGETHER, TOGETHER_SMALL = 500_000_000, 100_000_000
+"""Nanoseconds that processes which work at the same time have to prepare; up to `WARMED_UP` records the latter."""
 
 Result = dict[str, Any]
 """``steps``: by name the ``count``, and ``wall`` and ``cpu``, nanoseconds a round; ``absent``: the reason, if any."""
@@ -36,7 +36,7 @@ class Bounds(NamedTuple):
 
 BOUNDS = {
     "tiny": Bounds(1, 30.0, 5.0),
-    "small": Bounds(4 if PYPY else 5, 30.0, 2.0),
+    "small": Bounds(3, 30.0, 2.0),
     "window": Bounds(5, 45.0, 8.0),
     "full": Bounds(),
 }
@@ -212,7 +212,8 @@ class Contender:
                 stack.callback(other.close)
             for other in others if not step.fresh else ():
                 other.call(deadline.left, do="open")
-            at = perf_counter_ns() + TOGETHER if step.processes > 1 else 0
+            ahead = TOGETHER_SMALL if self.size <= WARMED_UP else TOGETHER
+            at = perf_counter_ns() + ahead if step.processes > 1 else 0
             for other in others:
                 other.send(do="step", step=step.name, check=False, at=at)
             replies = [other.receive(deadline.left) for other in others]

@@ -88,8 +88,10 @@ def times(rows: dict[str, Any], label: str, base: Optional[str], step: str) -> s
 
 
 def between(figures: list[float]) -> str:
-    """The least and the greatest, of more than one."""
-    return f"{duration(min(figures))} to {duration(max(figures))}" if len(figures) > 1 else ""
+    """The least and the greatest, of more than one: ``1.2 to 1.4 ms``."""
+    low, high = duration(min(figures)), duration(max(figures))
+    same = low.split()[1] == high.split()[1]
+    return f"{low.split()[0] if same else low} to {high}" if len(figures) > 1 else ""
 
 
 def notes(rows: dict[str, Any]) -> list[str]:

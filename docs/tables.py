@@ -58,11 +58,8 @@ def size_table(measured: Any, size: int) -> Iterator[str]:
         body.append([label, *cells])
     yield table(["", *steps, *(titles[name] for name in extra)], body)
     base = ", ".join(sorted({base for step in steps if (base := common_base(rows, step))}))
-    yield (
-        f"Median time of an operation, and the least and greatest of the rounds; × is the rate relative to {base}, "
-        "codec × to raw lmdb with the same codec, where that is another; CPU is the processor time, where it is not "
-        f"that of the clock. {escape(where(measured, size))}. ``{measured['command']}``\n\n"
-    )
+    yield f"× is to {base}. " if base else ""
+    yield f"{escape(where(measured, size))}. ``{measured['command']}``\n\n"
     yield "".join(f"* {escape(line)}\n" for line in notes(rows)) + "\n"
 
 

@@ -114,7 +114,7 @@ def test_published_queries_are_told_with_the_whole_time_of_ours(page: Any, resul
 
 def test_every_figure_and_absence_is_in_the_tables(page: Any, results: Path) -> None:
     text = "".join(page("tables").figures(page("saved").Saved(results)))
-    assert "2 s (2 s to 2 s), ×2" in text
+    assert "2 s (2 to 2 s), ×2" in text
     assert "plyvel: does not take part: not installed: pip install plyvel" in text
     assert "10,000,000: not run, no time" in text
     assert MACHINE["interpreter"] in text

@@ -199,6 +199,34 @@ def test_a_changed_type_of_plain_values_is_refused(path: Path, layout: Any, form
             assert dict(t.rows) == {1: {"a": [1]}}
 
 
+@LAYOUTS
+def test_a_map_without_a_type_reads_plain_values_of_a_type(path: Path, layout: Any) -> None:
+    uuid = "40ce61ae-3c59-45f3-9a5b-0d8f7c4c3a0f"
+
+    class Rows(zlmdb.Table[zlmdb.keys.Oid, zlmdb.Json[dict[str, int]]], uuid=uuid): ...
+
+    class Store(zlmdb.Schema):
+        rows: Rows
+
+    @zlmdb.table(uuid)
+    class Untyped(zlmdb.MapOidJson): ...  # type: ignore[type-arg]
+
+    @zlmdb.table(uuid)
+    class Other(zlmdb.PersistentMap[zlmdb.keys.Oid, zlmdb.Json[dict[str, str]]]): ...
+
+    with zlmdb.open(path, Store, layout=layout) as db, db.write() as t:
+        t.rows[1] = {"a": 1}
+    with zlmdb.Database(str(path)) as db:
+        rows = db.attach_table(Untyped)
+        with db.begin(write=True) as txn:
+            assert rows[txn, 1] == {"a": 1}
+            rows[txn, 2] = {"b": 2}
+        with pytest.raises(zlmdb.SchemaMismatch, match="dict"):
+            db.attach_table(Other)
+    with zlmdb.open(path, Store) as db, db.read() as t:
+        assert dict(t.rows) == {1: {"a": 1}, 2: {"b": 2}}
+
+
 def test_a_new_field_without_a_default_is_refused(path: Path) -> None:
     named = model(name=str)
     start(path, named, named("Ann"))

@@ -135,3 +135,32 @@ def _condition(
     if sign in ("==", "!="):
         return compare(asked, given), lambda one: bool(compare(found(one), given))
     return compare(asked, given), lambda one: found(one) is not None and bool(compare(found(one), given))
+
+
+@dataclass
+class Named:
+    name: str
+    other: Optional[str] = None
+
+
+class Names(zlmdb.Schema):
+    names: zlmdb.Table[int, FlatBuffers[Named]]
+
+
+def test_texts_of_any_length_are_found() -> None:
+    """Their lengths are compared first."""
+    texts = ["", "a", "\u00e4", "ab", "\u00e4b", "ba", "abc", "ab\0", "a" * 300]
+    with zlmdb.open(None, Names) as db:
+        with db.write() as t:
+            for number, text in enumerate(texts * 2):
+                t.names[number] = Named(text, text if number % 3 else None)
+        with db.read() as t:
+            for text in [*texts, "x", "b\u00e4", "\0"]:
+                expected = [key for key, one in t.names.items() if one.name == text]
+                assert t.names.where(lambda n: n.name == text).keys().all() == expected  # noqa: B023
+                others = [key for key, one in t.names.items() if one.name != text and one.other == text]
+                assert not others
+                either = t.names.where(lambda n: n.name == text or n.other == "ab")  # noqa: B023
+                assert either.count() == len([one for one in t.names.values() if one.name == text or one.other == "ab"])
+                both = t.names.where(lambda n: n.name == text and n.other == text)  # noqa: B023
+                assert both.count() == len([one for one in t.names.values() if one.name == text == one.other])

@@ -293,6 +293,10 @@ def test_sums_of_floats_are_compensated_on_every_python() -> None:
     for _ in range(50):
         values: list[Any] = [dice.choice([dice.random(), dice.random() * 1e16, -1e16, 0.1]) for _ in range(20)]
         assert compensated(values) == total(values)
+        signed = [dice.choice([-1, 1, 1]) * one for one in values]
+        if dice.random() < 0.1:
+            signed[3] = dice.choice([float("inf"), float("nan"), -0.0])
+        assert repr(compensated(iter(signed))) == repr(compensated(signed))
     assert total([0.1] * 10) == compensated([0.1] * 10) == 1.0
     assert compensated([1, 2, 3]) == 6
     assert compensated([float("inf"), 1.0]) == float("inf")

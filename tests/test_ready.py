@@ -46,8 +46,16 @@ class Named(zlmdb.Table[str, Person]):  # its keys have no fixed width
     by_town = zlmdb.Index[str]("town")
 
 
+class Flat(zlmdb.Table[int, zlmdb.FlatBuffers[Person]]):
+    by_email = zlmdb.UniqueIndex[str]("email")
+    by_age = zlmdb.Index[int]("age")
+    by_town = zlmdb.Index[tuple[str, int]]("town", "age")
+    by_tag = zlmdb.Index[str]("tags", each=True)
+
+
 class Store(zlmdb.Schema):
     people: People
+    flat: Flat
     named: Named
 
 
@@ -67,7 +75,7 @@ def db(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[zlmdb
         with opened.write() as t:
             for n in range(300):
                 one = person(n, dice)
-                t.people[n * 3 % 307] = one
+                t.people[n * 3 % 307] = t.flat[n * 3 % 307] = one
                 t.named[f"k{n * 7 % 300}"] = one
         yield opened
 
@@ -142,13 +150,14 @@ def check(table: Any, make: Make, dice: random.Random, rows: list[Any]) -> None:
     assert part.all() == rows[::-1]
 
 
-@pytest.mark.parametrize("name", ["people", "named"])
+@pytest.mark.parametrize("name", ["people", "named", "flat"])
 def test_it_gives_what_python_gives_for_all_captured_values(db: Any, name: str, planned: list[Running]) -> None:
     dice = random.Random(name)
     with db.read() as t:
         table = t[name]
         rows = list(table.items())
         queries = {**QUERIES, "days": DAYS} if name == "people" else {one: QUERIES[one] for one in NAMED}
+        queries = QUERIES if name == "flat" else queries
         for what, make in queries.items():
             if name == "named" and what.startswith("key"):
                 continue
@@ -335,3 +344,31 @@ def test_the_records_of_an_index_key_are_listed_at_once(db: Any) -> None:
         assert len(tagged.all()) == len([one for _, one in rows if one.tags])
     with pytest.raises(zlmdb.TransactionClosed):
         found.all()
+
+
+@pytest.mark.parametrize("name", ["people", "flat"])
+def test_the_first_few_in_an_order_without_an_index(db: Any, name: str) -> None:
+    with db.read() as t:
+        table = t[name]
+        for backwards in (False, True):
+            rows = sorted(
+                list(table.items())[:: -1 if backwards else 1], key=lambda pair: pair[1].name, reverse=backwards
+            )
+            few = table.where(lambda p: p.age > 20).order_by(lambda p: p.name, reverse=backwards).limit(5, 2)
+            expected = [pair for pair in rows if pair[1].age > 20][2:7]
+            assert few.all() == list(few) == expected
+            assert few.first() == expected[0]
+            assert few.fields(lambda k, p: (k, p.town)).all() == [(key, one.town) for key, one in expected]
+            assert few.keys().all() == [key for key, _ in expected]
+            assert table.order_by(lambda p: p.town, reverse=backwards).limit(0).all() == []
+        kept = iter(few)
+        next(kept)
+    with pytest.raises(zlmdb.TransactionClosed):
+        next(kept)
+    with db.read() as t:
+        broken = t.people.order_by(lambda p: 1 // (p.age - t.people[0].age)).limit(3)
+        with pytest.raises(ZeroDivisionError):
+            broken.all()
+        given = t.people.order_by(lambda p: p.name).limit(3).fields(lambda p: 1 // (p.age - p.age))
+        with pytest.raises(ZeroDivisionError):
+            given.all()

@@ -350,6 +350,33 @@ def test_a_write_inside_of_a_block_of_a_group_is_refused(db: Any) -> None:
     assert [type(error) for error in nested[:2]] == [zlmdb.NestedTransaction] * 2
 
 
+def test_a_block_that_is_alone_may_wait_for_what_another_thread_does_after_its_own(db: Any) -> None:
+    stored_first = threading.Event()
+
+    class First(Writer):
+        def run(self) -> None:
+            super().run()
+            stored_first.set()
+
+    class Alone(Writer):
+        def run(self) -> None:
+            with self.db.write(alone=True) as t:
+                self.got = stored_first.wait(20), self.body(t)
+
+    before = last(db)
+    with db.write():
+        first = First(db, put(1))
+        wait_until(lambda: waiting(db) == 1)
+        alone = Alone(db, put(2))
+        wait_until(lambda: len(db._open_store.writer._waiters) == 2)
+        third = Writer(db, put(3))
+        wait_until(lambda: waiting(db) == 2)
+    assert [first.ended().got, alone.ended().got, third.ended().got] == [1, (True, 2), 3]
+    assert stored(db) == {1: 1, 2: 1, 3: 1}
+    assert last(db) > before + 1
+    still_writes(db)
+
+
 def test_a_slow_block_is_the_last_one_of_its_group(db: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns, "_SHORTEST", 0.05)
 

@@ -18,7 +18,7 @@ from typing import Annotated, Any, Optional, TypeVar
 from uuid import UUID
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import zlmdb
@@ -26,6 +26,7 @@ from zlmdb import values
 from zlmdb.errors import DecodeError, EncodeError
 from zlmdb.values import Serializer, from_name, serializer
 from zlmdb.values.depth import DEPTH
+from zlmdb.values.scalars import PlainData
 
 numpy = pytest.importorskip("numpy")
 
@@ -740,3 +741,39 @@ def test_memory_errors_pass_through() -> None:
 
 def test_uuid_examples_cover_the_named_and_the_bare_codec() -> None:
     assert serializer(values.Uuid).name == serializer(uuid.UUID).name == "uuid"
+
+
+class Subclass(dict[str, Any]):
+    """Comes back as a dict."""
+
+
+PARTS = st.one_of(
+    st.text(max_size=2),
+    st.sampled_from([0, True, None, 1.5, b"b", (1,), {1}, datetime(2020, 1, 1), Subclass(a=1), UUID(int=1)]),
+)
+NESTED = st.recursive(
+    PARTS,
+    lambda inside: st.one_of(
+        st.lists(inside, max_size=2),
+        st.dictionaries(st.sampled_from(["a", "b", 1, (1,)]), inside, max_size=2),
+    ),
+    max_leaves=6,
+)
+
+
+@pytest.mark.parametrize("annotation", [Any, dict, dict[str, Any], list[Any]], ids=str)
+@given(value=NESTED)
+def test_the_generated_check_of_plain_data_is_that_of_the_general_form(annotation: Any, value: Any) -> None:
+    """It tests what is in lists and dicts itself, to some depth, and calls the general form further inside."""
+    codec, fits = serializer(annotation), PlainData("msgpack").fits
+    assume(annotation is Any or type(value) is not Subclass)  # a dict there, which comes back as one
+    outer = typing.get_origin(annotation) or annotation
+    expected = fits(value) and (outer is Any or type(value) is outer)
+    if expected and annotation == dict[str, Any]:
+        expected = all(type(key) is str for key in value)
+    try:
+        codec.encode(value)
+    except EncodeError:
+        assert not expected
+    else:
+        assert expected

@@ -462,16 +462,18 @@ class Database(Calls[S_co], Operations, Generic[S_co]):
         typed: S_co = tables  # it has the operations of the tables that take no block
         return typed
 
-    def write(self, *, timeout: Optional[float] = None) -> S_co:
+    def write(self, *, timeout: Optional[float] = None, alone: bool = False) -> S_co:
         """The tables in a write transaction: the end of the ``with`` block commits it, an exception aborts it.
 
         There is one writer at a time; *timeout* is the time to wait for it, in seconds, by default that given to
-        `open`. Raises `WriterTimeout`, `ReadonlyDatabase`, `NestedTransaction`.
+        `open`. Blocks of several threads that wait for the writer share a commit, unless *alone* is true: a block whose
+        body waits for another thread that writes must be alone. Raises `WriterTimeout`, `ReadonlyDatabase`,
+        `NestedTransaction`.
         """
         store = self._open_store
         if store.readonly:
             store.refuse_write()
-        unit: Unit[S_co] = self._writers.take() or self._writer()
+        unit: Unit[S_co] = (self._lonely_writer() if alone else self._writers.take()) or self._writer()
         txn = unit.txn
         txn._thread = 0  # it begins with the block
         txn._timeout = self._opening.timeout if timeout is None else timeout
@@ -484,6 +486,12 @@ class Database(Calls[S_co], Operations, Generic[S_co]):
         store = self._open_store
         store.end_dropped()
         return unit_of(self._readers, Snapshot(store), self._schema, self._storages)
+
+    def _lonely_writer(self) -> Unit[Any]:
+        """As `_writer`, for one block that joins no group."""
+        unit = self._writer()
+        unit.stay_alone()
+        return unit
 
     def _writer(self) -> Unit[Any]:
         """A new write transaction and its tables."""

@@ -152,6 +152,7 @@ class _Writer:
     ) -> None:  # fmt: skip
         self.programs, self.model, self.columns = programs, programs.model, programs.columns
         self.asked, self.want, self.stored, self.views = asked, want, stored, views
+        self.measured: list[int] = []  # the constants whose lengths are compared, too
         self.picking = True  # whether few records are expected to match
         self.source = Source()
         self.add, self.block = self.source.add, self.source.block
@@ -173,6 +174,7 @@ class _Writer:
             constants += "".join([f", {name}" for name in one.names(number)])
         with self.block(f"def loop(scan_of, load, load_key, failed{constants}):"):
             self.add("key = data = scan = None")
+            begin = len(self.source.lines)
             self.add("rested = False")
             with self.block("try:"):
                 self.add("scan = scan_of()")
@@ -188,6 +190,7 @@ class _Writer:
                 self.add("failed(error, key, data, scan)")
             with self.block("finally:"):
                 self.add("if scan is not None: scan.close()")
+        self.source.lines[begin:begin] = [f"    size{number} = len(c{number})" for number in self.measured]
         made: Callable[..., Iterator[Any]]
         made = _LOOPS.functions(self.programs.name, str(self.source), self.names)["loop"]
         return made
@@ -328,12 +331,23 @@ class _Writer:
             return sorted({compare.path[0] for compare in one[0]._compares() if self.columns.referred(compare.path[0])})
 
         for part, first in sorted(parts, key=lambda one: len(referred(one))):
+            self.lengths(part, first)
             for name in referred((part, first)):
                 if name not in fetched:
                     self.add(*self.columns.fetched(name, self.views))
                     fetched.add(name)
             self.unless(part, first, self.compared_column)
         return fetched
+
+    def lengths(self, part: Condition, number: int) -> None:
+        """Lines that go on to the next record where a text has another length than the one that it should be."""
+        if not isinstance(part, Compare) or part.operator != "==" or not self.stored[number]:
+            return
+        length = self.columns.length(part.path[0])
+        if length is not None:
+            self.measured.append(number)
+            with self.block(f"if {length} != size{number}:"):
+                self.add("continue")
 
     def compared_column(self, compare: Compare, number: int) -> str:
         """The expression of *compare*, of a single field."""

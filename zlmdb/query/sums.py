@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from math import isfinite
 from typing import Any
 
+from ..values.base import is_a
+
 _BUILT_IN = sum([0.1] * 10) == 1.0
 
 
@@ -36,6 +38,9 @@ class Sum:
     def add(self, values: Iterable[Any]) -> None:
         """Add *values*, in order."""
         found, lost = self._found, self._lost
+        if is_a(values, list) and type(found) in (int, float) and {float}.issuperset(map(type, values)):
+            self._add_floats(values)
+            return
         for value in values:
             if type(value) is float and type(found) in (int, float):
                 after = found + value
@@ -46,6 +51,23 @@ class Sum:
                 if lost and type(found) is float and type(value) is not int:
                     found, lost = _with(found, lost), 0.0
                 found = found + value
+        self._found, self._lost = found, lost
+
+    def _add_floats(self, values: Iterable[Any]) -> None:
+        """As `add`, of nothing but floats to a number."""
+        found: Any = self._found
+        lost: float = self._lost
+        rest = iter(values)
+        if type(found) is int:
+            found += next(rest, 0)
+        for value in rest:
+            after = found + value
+            # As with absolute values, without the calls; the first test is true of most sums of positive numbers.
+            if -found <= value <= found or found <= value <= -found:
+                lost += (found - after) + value
+            else:
+                lost += (value - after) + found
+            found = after
         self._found, self._lost = found, lost
 
     def total(self) -> Any:

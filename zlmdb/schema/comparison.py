@@ -59,7 +59,7 @@ def _of_plain_types(slot: Slot, declared: Declaration) -> Optional[str]:
     from ..values.spelledtypes import plain_type
 
     found, form = plain_type(slot.model), format_of(declared.value.name)
-    if found is None or form is None:
+    if found is None or form is None or declared.value.model is None or declared.shape is None:
         return None
     stored, wanted = type_of(found, form), type_of(declared.shape, form, declared.names)
     if may_read(stored, wanted):

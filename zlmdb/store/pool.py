@@ -41,6 +41,11 @@ class Unit(Generic[T]):
         self.names: dict[str, Any] = view.__dict__
         txn._unit = self
 
+    def stay_alone(self) -> None:
+        """Join no group, and be used only once."""
+        self.txn._hold.join = None
+        self.release = _drop
+
     def is_unheld(self) -> bool:
         """Whether the program no longer has the schema object; other code may have it for a moment."""
         return COUNTS_REFERENCES and references(self.view) == _ATTRIBUTE
@@ -67,6 +72,10 @@ class Unit(Generic[T]):
         if self.txn._in_with:
             return COUNTS_REFERENCES and references(self.txn) == _ATTRIBUTE + len(self.tables)
         return self.is_unheld()
+
+
+def _drop(unit: Unit[Any]) -> None:
+    """In place of `Pool.idle.append`."""
 
 
 class Pool(Generic[T]):

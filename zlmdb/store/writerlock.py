@@ -221,8 +221,10 @@ class WriterLock:
     def shown_owner(self) -> str:
         """Who holds the lock, in words."""
         hold = self._claims.get(0)
-        if self._abroad or hold is None:
+        if self._abroad:
             return self._other_process()
+        if hold is None:  # it has just ended
+            return "another thread of this process"
         return f"thread {self._in_fact(hold).thread} of this process"
 
     def late(self, timeout: Optional[float]) -> errors.WriterTimeout:

@@ -9,8 +9,10 @@ of rows, as for all other functions.
 from __future__ import annotations
 
 import dis
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from itertools import islice
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Optional, TypeVar
 
@@ -24,8 +26,8 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-_CHUNK = 512
-"""Rows of a group that are kept before they are added to what is known of it."""
+_BLOCK = 16_384
+"""Rows that are kept before they are added to what is known of their groups."""
 
 _NAMES = frozenset(("count", "fields", "max", "mean", "min", "sum", "where"))
 _PLAIN = (int, float, str, bytes, bool, type(None))
@@ -102,31 +104,27 @@ def _summed(
     gives: list[Followed] = []
     for one in asked:
         gives.extend(followed for followed in (*one.where, one.give) if followed is not None)
-    chunks: dict[Any, list[Any]] = {}
     sums: dict[Any, list[_Running]] = {}
-
-    def add(name: Any, rows: list[Any]) -> None:
-        kept = sums.get(name)
-        if kept is None:
-            kept = sums[name] = [_Running(one, gives) for one in asked]
-        columns = list(zip(*rows))
-        for running in kept:
-            running.add(columns, len(rows))
-
     wanted: list[Any] = gives or [HITS]
-    for row in selection._running().rows(by, *wanted, one=False):
-        name = row[0]
-        chunk = chunks.get(name)
-        if chunk is None:
-            chunks[name] = [row]
+    rows = selection._running().rows(by, *wanted, one=False)
+    while True:
+        chunks: defaultdict[Any, list[Any]] = defaultdict(list)
+        if len(wanted) == 1:  # the pairs are not kept: the garbage collector would look at all of them
+            for name, value in islice(rows, _BLOCK):
+                chunks[name].append(value)
         else:
-            chunk.append(row)
-            if len(chunk) >= _CHUNK:
-                add(name, chunk)
-                chunk.clear()
-    for name, chunk in chunks.items():
-        if chunk or name not in sums:
-            add(name, chunk)
+            for row in islice(rows, _BLOCK):
+                chunks[row[0]].append(row)
+        if not chunks:
+            break
+        for name, chunk in chunks.items():
+            kept = sums.get(name)
+            if kept is None:
+                kept = sums[name] = [_Running(one, gives) for one in asked]
+            columns = [(), chunk] if len(wanted) == 1 else list(zip(*chunk))
+            for running in kept:
+                running.add(columns, len(chunk))
+    for name in list(sums):
         yield name, [running.found() for running in sums.pop(name)]
 
 

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any, Optional, Union
 
 from ..handlers import let_through
 from ..keys import TupleKey
+from ..query.asked import Asked
 from ..query.cursors import Position
 from ..query.following import Followed
 from ..query.following.operations import Joined
 from ..query.needed import needed
 from ..query.plan import CAP, SHARE, SMALL, Access, Asking, accesses, conjuncts, order_access, ordered_by
 from ..query.prepared import Prepared
-from ..query.translated import Give, translated, want_of
+from ..query.translated import Give, want_of
 from ..query.want import PAIRS, VALUES
 from ..store.blocks import COUNTS_REFERENCES
 from ..store.ranges import keys_from, seek, values_from
@@ -80,7 +81,7 @@ def _made(selection: Selection[Any, Any], give: Give, known: Known) -> Any:
     if any([one.to_check > 0 for one in readings]):
         return None
     programs, storage = table._storage.programs, table._storage
-    if programs.columns is not None or storage.expiring is not None or any([index.where for index in known.facts]):
+    if storage.expiring is not None or any([index.where for index in known.facts]):
         return False
     if not all([one.trusted and not one.calls for one in readings]):
         return False
@@ -107,8 +108,9 @@ def _made(selection: Selection[Any, Any], give: Give, known: Known) -> Any:
         return False
     if _is_covered(functions, give, found, running):
         return False
-    condition, asked = translated(query.where, programs)
-    prepared = Prepared(functions, condition, asked, want_of((give,), programs, one=True), programs)
+    # An index has found the records, most of which match: single fields are not looked at before, as in a scan.
+    asked = [Asked(one, node) for one in query.where for node in conjuncts(one.node)]
+    prepared = Prepared(functions, None, asked, want_of((give,), programs, one=True), programs)
     return Ready(ways, prepared)
 
 

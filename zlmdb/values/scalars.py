@@ -80,6 +80,10 @@ class Shape:
         fits = check.general(self.fits) if tests else check.constant(self.fits)
         check.refuse_if(" and ".join([*tests, f"not {fits}({x})"]))
 
+    def test_key(self, check: Check, x: str) -> None:
+        """The same for a key of a dict, which is neither a list nor a dict."""
+        self.test(check, x)
+
     def test_value(self, check: Check) -> None:
         """The same for ``value``, where that is all there is to check."""
         self.test(check, "value")
@@ -224,6 +228,10 @@ def literal_choice(label: str, values: tuple[Any, ...]) -> Choice:
     return Choice(label, {value: value for value in values})
 
 
+_INLINE = 2
+"""Loops within one another in which `PlainData` tests what is inside; further inside it calls a function."""
+
+
 class PlainData(Shape):
     """Anything that the format holds by itself: no tuples and sets, which would come back as lists."""
 
@@ -242,8 +250,27 @@ class PlainData(Shape):
         self.__dict__["fits"] = plain_data(self._scalars, self._keys, others[form])
 
     def test(self, check: Check, x: str) -> None:
-        scalars = check.constant(self._scalars)
+        if check.loops >= _INLINE:
+            self.test_key(check, x)
+            return
+        scalars, text = check.constant(self._scalars), check.constant(str)
         fits = f"{check.constant(self.fits)}({x}, {DEPTH - check.loops})"
+        # What is inside is tested here, too: a call takes as long as the test of a small list.
+        cls, item = check.variable(), check.variable()
+        check.line(f"{cls} = type({x})")
+        with check.block(f"if {cls} is not {text} and {cls} not in {scalars}:"):
+            with check.block(f"if {cls} is {check.constant(list)}:"), check.loop(f"for {item} in {x}:"):
+                self.test(check, item)
+            with check.block(f"elif {cls} is {check.constant(dict)}:"):
+                key = check.variable()
+                with check.loop(f"for {key}, {item} in {x}.items():"):
+                    check.refuse_if(f"type({key}) is not {text} and type({key}) not in {check.constant(self._keys)}")
+                    self.test(check, item)
+            check.line(f"elif not {fits}: return {check.no}")
+
+    def test_key(self, check: Check, x: str) -> None:
+        fits = f"{check.constant(self.fits)}({x}, {DEPTH - check.loops})"
+        scalars = check.constant(self._scalars)
         check.refuse_if(f"type({x}) is not {check.constant(str)} and type({x}) not in {scalars} and not {fits}")
 
     def load(self, data: Any) -> Any:

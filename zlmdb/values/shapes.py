@@ -190,7 +190,7 @@ class DictOf(Shape):
             else:
                 key, item = check.variable(), check.variable()
                 with check.loop(f"for {key}, {item} in {x}.items():"):
-                    self.key.test(check, key)
+                    self.key.test_key(check, key)
                     self.value.test(check, item)
         check.otherwise(_not_deep(self.fits) if is_plain_container(self) else self.fits, x)
 

@@ -119,6 +119,12 @@ class Columns:
             return lines
         return [f"if {self._there(field)}:", *(f"    {line}" for line in lines), "else:", f"    x{number} = None"]
 
+    def length(self, name: str) -> Optional[str]:
+        """The variable with the number of bytes of a text, known before these are `fetched`; None if it is not."""
+        field = self.fields[name]
+        joint = field is self.layout.joint and isinstance(field.node, Text) and not field.optional
+        return f"z{field.id}" if joint else None
+
     def value(self, name: str) -> str:
         """The expression of the field's value."""
         field = self.fields[name]
