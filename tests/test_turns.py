@@ -440,6 +440,15 @@ def test_a_disk_that_takes_no_time_is_left_to_one_after_the_other(db: Any, monke
     assert last(db) == before + 3
 
 
+def test_who_holds_a_lock_that_has_just_been_released_is_no_other_process(db: Any) -> None:
+    with db.write() as t:
+        t.numbers[1] = 1
+    lock = db._open_store.writer
+    assert lock.shown_owner() == "another thread of this process"
+    with db.write():
+        assert lock.shown_owner() == f"thread {threading.get_ident()} of this process"
+
+
 # -- threads that end, interrupts and forks ----------------------------------------------------------------------------
 
 
