@@ -366,7 +366,7 @@ def test_a_block_that_is_alone_may_wait_for_what_another_thread_does_after_its_o
     before = last(db)
     with db.write():
         first = First(db, put(1))
-        wait_until(lambda: waiting(db) == 1)
+        wait_until(lambda: waiting(db) == len(db._open_store.writer._waiters) == 1)  # the group comes before
         alone = Alone(db, put(2))
         wait_until(lambda: len(db._open_store.writer._waiters) == 2)
         third = Writer(db, put(3))
