@@ -208,6 +208,11 @@ def test_every_contender_has_small_transactions_by_threads_in_flight_and_by_task
             outcome.check()
 
 
+def test_who_always_syncs_is_beside_those_that_sync() -> None:
+    taking = [takes_part("ObjectBox", WORKLOADS[name]) for name in ("transactions", "transactions_durable")]
+    assert taking == [False, True]
+
+
 def test_a_small_transaction_that_is_lost_is_no_figure(tmp_path: Path) -> None:
     class Forgets(contenders()["dict + lock"].VARIANTS["dict + lock"]):  # type: ignore[misc]
         def put(self, key: Any, record: Any) -> None:
