@@ -366,7 +366,7 @@ def test_a_block_that_is_alone_may_wait_for_what_another_thread_does_after_its_o
     before = last(db)
     with db.write():
         first = First(db, put(1))
-        wait_until(lambda: waiting(db) == 1)
+        wait_until(lambda: waiting(db) == len(db._open_store.writer._waiters) == 1)  # the group comes before
         alone = Alone(db, put(2))
         wait_until(lambda: len(db._open_store.writer._waiters) == 2)
         third = Writer(db, put(3))
@@ -438,6 +438,15 @@ def test_a_disk_that_takes_no_time_is_left_to_one_after_the_other(db: Any, monke
     for writer in writers:
         writer.ended()
     assert last(db) == before + 3
+
+
+def test_who_holds_a_lock_that_has_just_been_released_is_no_other_process(db: Any) -> None:
+    with db.write() as t:
+        t.numbers[1] = 1
+    lock = db._open_store.writer
+    assert lock.shown_owner() == "another thread of this process"
+    with db.write():
+        assert lock.shown_owner() == f"thread {threading.get_ident()} of this process"
 
 
 # -- threads that end, interrupts and forks ----------------------------------------------------------------------------
