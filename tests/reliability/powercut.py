@@ -13,6 +13,8 @@ import struct
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -38,19 +40,32 @@ class Event(NamedTuple):
 
 
 def make(path: Path, trace: Path, transactions: int, durability: Any, lib_version: str, together: int) -> None:
-    """The program that is recorded. It commits in groups if more than one transaction is under way *together*."""
+    """The program that is recorded.
+
+    It commits in groups if more than one transaction is under way *together*: by turns of functions, and of blocks.
+    """
     zlmdb.Database(str(path), lib_version=lib_version, sync=durability != "none").close()
-    with open(trace, "ab", buffering=0) as notes, zlmdb.open(path, Ledger, durability=durability) as db:
+    opened = zlmdb.open(path, Ledger, durability=durability)
+    with open(trace, "ab", buffering=0) as notes, opened as db, ThreadPoolExecutor(together) as threads:
         notes.write(_HEAD.pack(ACKNOWLEDGED, 0, 0, 0, 0))
         for first in range(1, transactions + 1, together):
             numbers = range(first, min(first + together, transactions + 1))
             if together == 1:
-                with db.write() as t:
-                    step(t, first)
+                block(db, iter(numbers))
             else:
-                for future in [db.submit(partial(step, n=n)) for n in numbers]:
+                by_blocks = first // together % 2
+                of_all = iter(numbers)
+                for future in [
+                    threads.submit(block, db, of_all) if by_blocks else db.submit(partial(step, n=n)) for n in numbers
+                ]:
                     future.result()
             notes.write(_HEAD.pack(ACKNOWLEDGED, 0, numbers[-1], 0, 0))
+
+
+def block(db: zlmdb.Database[Ledger], numbers: Iterator[int]) -> None:
+    """The transaction with the next of *numbers*: blocks come one after the other, whichever thread is first."""
+    with db.write() as t:
+        step(t, next(numbers))
 
 
 def record(directory: Path, transactions: int, durability: str, lib_version: str, together: int) -> list[Event]:
