@@ -587,7 +587,7 @@ def test_a_traceback_through_a_table_shows_its_own_lines() -> None:
 # Life of a source -----------------------------------------------------------------------------------------------------
 
 
-Key = tuple[int, int, int, int, int]  # no other table has it: equal sources are compiled once
+Key = tuple[int, int, int, int, int]  # no other table has it, nor its index: equal sources are compiled once
 
 
 def sources() -> set[str]:
@@ -635,7 +635,7 @@ def test_sources_go_with_the_tables_that_they_are_for() -> None:
             scores: dict[str, float]
 
         class Rows(zlmdb.Table[Key, FlatBuffers[Own]]):
-            by_name = zlmdb.UniqueIndex[str]("name")
+            by_name = zlmdb.UniqueIndex[tuple[str, int, int]]("name", "id", "id")
 
         class Tables(zlmdb.Schema):
             rows: Rows
@@ -643,7 +643,7 @@ def test_sources_go_with_the_tables_that_they_are_for() -> None:
         with zlmdb.open(None, Tables) as db, db.write() as t:
             t.rows.put_many([((n, n, n, n, n), Own(n, f"n{n}", {"a": 0.5})) for n in range(TURNS)])
             t.rows[one] = Own(1, "other", {})
-            assert t.rows.by_name["other"] == t.rows[one]
+            assert t.rows.by_name["other", 1, 1] == t.rows[one]
             assert list(t.rows.where(lambda row: row.name == "other").keys()) == [one]
             del t.rows[one]
             return sources() - before
