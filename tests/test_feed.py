@@ -964,3 +964,33 @@ def test_each_write_removes_what_trimming_after_it_would(keep: Any, monkeypatch:
             for consumer in consumers:
                 consumer.acknowledge(max(done, 1))
         assert db.changes(Short).last() > 50
+
+
+def test_a_writer_sees_what_functions_of_its_group_remove_and_forget() -> None:
+    """They share a transaction of the engine."""
+
+    class Short(zlmdb.Table[int, str], feed=zlmdb.Feed(max_count=10)):
+        pass
+
+    class Kept(zlmdb.Table[int, str], feed=zlmdb.Feed(acknowledged=True)):
+        pass
+
+    class Two(zlmdb.Schema):
+        short: Short
+        kept: Kept
+
+    with zlmdb.open(None, Two) as db:
+        short, kept = db.changes(Short), db.changes(Kept, consumer="one")
+        for n in range(8):
+            db.auto.short[n] = db.auto.kept[n] = "text"
+        kept.acknowledge(5)
+        with db.write() as t:
+            t.short[8] = t.kept[8] = "text"
+            short._work(t.txn, lambda raw, handle: log.trim_through(raw, handle, 7))  # as `trim` in its function
+            kept.forget(t)
+            kept.acknowledge(2, t)
+            for n in range(9, 14):
+                t.short[n] = t.kept[n] = "text"
+        assert short.first() == 8
+        assert [change.number for change in db.changes(Short, after=7).take()] == list(range(8, 15))
+        assert kept.first() == 3

@@ -22,10 +22,11 @@ from . import log
 from .change import Change, Codecs
 from .doorbell import PATIENCE, AsyncWait, Doorbell, Wait
 from .policy import Feed
-from .recorder import present
+from .recorder import Present, present
 
 if TYPE_CHECKING:
     from ..database import Database
+    from ..store.store import Store
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -175,8 +176,10 @@ class Changes(Generic[K, V]):
                 return
 
     def _bell(self) -> Doorbell:
-        store = self._db._open_store
-        return present(store, self._space, tables(store)[self._name].number).bell
+        return self._present(self._db._open_store).bell
+
+    def _present(self, store: Store) -> Present:
+        return present(store, self._space, tables(store)[self._name].number)
 
     def _page(self, most: int) -> list[Change[K, V]]:
         """The next changes that are there, up to *most*."""
@@ -369,6 +372,7 @@ class Changes(Generic[K, V]):
         txn._check_write()
         raw, handle = txn._engine_txn, self._handle(txn)
         self._removed(raw, handle)
+        self._present(txn._store).raw = None  # who writes next looks again where the feed begins
         try:
             result = work(raw, handle)
         except Exception as error:
