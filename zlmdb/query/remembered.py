@@ -71,12 +71,12 @@ def _objects(table_of: Callable[[], Any]) -> Callable[[Any], Any]:
     """As ``table[key]``, with one object for each record."""
     known: dict[Any, Any] = {}
 
-    def look_up(key: Any) -> Any:
-        kind: Any = type(key)
-        if kind is UUID:
+    def look_up(key: object) -> Any:
+        place: Any
+        if type(key) is UUID:
             place = key.int  # a number is found without a call of `UUID.__hash__` and another one of `UUID.__eq__`
-        elif kind in _EXACT:
-            place = kind, key
+        elif type(key) in _EXACT:
+            place = type(key), key
         else:
             return table_of()[key]
         found = known.get(place, known)
@@ -98,12 +98,12 @@ def _bytes(table_of: Callable[[], Any]) -> Callable[[Any], Any]:
     known: dict[Any, Any] = {}
     loads: list[Callable[[Any], Any]] = []
 
-    def look_up(key: Any) -> Any:
-        kind: Any = type(key)
-        if kind is UUID:
+    def look_up(key: object) -> Any:
+        place: Any
+        if type(key) is UUID:
             place = key.int
-        elif kind in _EXACT:
-            place = kind, key
+        elif type(key) in _EXACT:
+            place = type(key), key
         else:
             return table_of()[key]
         data = known.get(place)
