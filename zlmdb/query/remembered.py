@@ -13,7 +13,7 @@ from uuid import UUID
 
 from ..handlers import let_through
 from .following import Given, Node, walk
-from .following.known import PLAIN, kind_of
+from .following.known import PLAIN
 from .following.linked import Link
 from .following.operations import Attribute
 
@@ -46,18 +46,14 @@ def _uses(node: Node) -> Iterator[tuple[Link, bool]]:
 
 def remembering(holder: Node, private: bool, parameters: Sequence[Any]) -> Callable[[Any], Any]:
     """The function that looks up a key in the table *holder*, an expression of captured values."""
-    look_up: list[Callable[[Any], Any]] = []
+    tables: list[Any] = []
 
-    def first(key: Any) -> Any:
-        if not look_up:  # not before a record asks: whoever asks nothing sees no error
-            table: Any = holder.evaluate(Given((), parameters))
-            if table._txn._write:
-                look_up.append(table.__getitem__)
-            else:
-                look_up.append(_objects(table) if private else _bytes(table))
-        return look_up[0](key)
+    def table_of() -> Any:
+        if not tables:  # not before a record asks: whoever asks nothing sees no error
+            tables.append(holder.evaluate(Given((), parameters)))
+        return tables[0]
 
-    return first
+    return _objects(table_of) if private else _bytes(table_of)
 
 
 _FEW = 4
@@ -68,50 +64,69 @@ def look_up(table: Any, private: bool, most: int) -> Callable[[Any], Any]:
     if most < _FEW:  # there is little to remember
         found: Callable[[Any], Any] = table.__getitem__
         return found
-    return _objects(table) if private else _bytes(table)
+    return (_objects if private else _bytes)(lambda: table)
 
 
-def _objects(table: Any) -> Callable[[Any], Any]:
+def _objects(table_of: Callable[[], Any]) -> Callable[[Any], Any]:
     """As ``table[key]``, with one object for each record."""
     known: dict[Any, Any] = {}
-    get = table.__getitem__
 
-    def look_up(key: Any) -> Any:
-        kind = kind_of(key)
-        if kind not in _EXACT:
-            return get(key)
-        found = known.get((kind, key), known)
+    def look_up(key: object) -> Any:
+        place: Any
+        if type(key) is UUID:
+            place = key.int  # a number is found without a call of `UUID.__hash__` and another one of `UUID.__eq__`
+        elif type(key) in _EXACT:
+            place = type(key), key
+        else:
+            return table_of()[key]
+        found = known.get(place, known)
         if found is known:
-            found = get(key)
+            table = table_of()
+            found = table[key]
+            if table._txn._write:
+                return found
             if len(known) >= MOST:
                 known.clear()
-            known[kind, key] = found
+            known[place] = found
         return found
 
     return look_up
 
 
-def _bytes(table: Any) -> Callable[[Any], Any]:
+def _bytes(table_of: Callable[[], Any]) -> Callable[[Any], Any]:
     """As ``table[key]``: the bytes of a record are remembered, and each call returns a new object."""
     known: dict[Any, Any] = {}
-    get, load, encode, handle = table._get, table._load, table._lookup, table._db
+    loads: list[Callable[[Any], Any]] = []
 
-    def look_up(key: Any) -> Any:
-        kind = kind_of(key)
-        try:
-            if kind not in _EXACT:
+    def look_up(key: object) -> Any:
+        place: Any
+        if type(key) is UUID:
+            place = key.int
+        elif type(key) in _EXACT:
+            place = type(key), key
+        else:
+            return table_of()[key]
+        data = known.get(place)
+        if data is None:
+            table = table_of()
+            if table._txn._write:
                 return table[key]
-            data = known.get((kind, key))
-            if data is None:
-                data = get(encode(key), None, handle)
-                if len(known) >= MOST:
-                    known.clear()
+            try:
+                data = table._get(table._lookup(key), None, table._db)
                 if data is None:
                     return table[key]  # raises
-                known[kind, key] = data
-            return load(data)
+                if not loads:
+                    loads.append(table._load)
+            except Exception as error:
+                let_through(error)
+                return table[key]  # which raises what it has to
+            if len(known) >= MOST:
+                known.clear()
+            known[place] = data
+        try:
+            return loads[0](data)
         except Exception as error:
             let_through(error)
-            return table[key]  # which raises what it has to
+            return table_of()[key]
 
     return look_up

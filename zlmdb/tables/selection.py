@@ -188,7 +188,7 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
         """What *into* gives for each group of records for which *by* gives the same, in the order of their first ones.
 
         ``group_by(lambda b: b.country, lambda g: (g.count(), g.fields(lambda b: b.price).sum()))``: *into* is given a
-        selection of the group. All records are in memory meanwhile.
+        selection of the group. If it asks for more than counts, sums, means and extremes, all records are in memory.
         """
         from .grouped import grouped  # late, as what compiles
 
