@@ -52,7 +52,7 @@ ROWS = [
     ["store.snapshot", "store.groups"],
     ["store.openstores"],
     ["query"],
-    ["tables.keyfield"],
+    ["tables.keyfield", "tables.missing"],
     ["tables.storage"],
     ["tables.compiled.points", "tables.indexstorage", "tables.ranged"],
     ["tables.compiled.entries"],

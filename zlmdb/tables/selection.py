@@ -15,6 +15,7 @@ from ..query.scanned import Scanned
 from ..query.want import HITS, KEYS, PAIRS, VALUES
 from ..store.blocks import COUNTS_REFERENCES
 from ..store.ranges import TOP, keys_from, pairs_from, seek
+from .missing import missing
 from .scan import Scan
 from .storage import Storage
 
@@ -295,7 +296,7 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
         value = self._within(key)
         for followed in self._query.where:
             if not followed(*((key, value) if followed.keyed else (value,))):
-                raise KeyError(key)
+                raise missing(key)
         return value
 
     def _within(self, key: K) -> V:
@@ -306,7 +307,7 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
             refuse_position(key, error)
             raise
         if not self._lower <= encoded < self._upper:
-            raise KeyError(key)
+            raise missing(key)
         return self._table[key]
 
     def first(self) -> Optional[tuple[K, V]]:
