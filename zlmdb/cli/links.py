@@ -21,10 +21,10 @@ from .programs import schema_of
 @click.option("--delete", "how", flag_value="delete", help="Delete the records with such links.")
 @click.option("--clear", "how", flag_value="clear", help="Set the fields to None, and take the keys out of lists.")
 def mend_links(path: Path, schema: str, how: Optional[str], as_json: bool) -> None:
-    """List the links of a schema that lead to no record in the database at PATH, as after a salvage; or mend them.
+    """List the links of a schema that lead to no record in the database at PATH, as after a salvage, or mend them.
 
-    Without an option, nothing is changed, and exit code 3 says that there are some. With one, all is done in one
-    transaction. MODULE may be a file in the current directory.
+    Without an option, nothing is changed; exit code 3: there are such links. With an option, all of them are mended in
+    one transaction. MODULE may be a file in the current directory.
     """
     given: Any = how
     cls = schema_of(schema)
