@@ -452,6 +452,35 @@ def test_keys_and_values_have_first_count_truth_and_no_length(db: Any) -> None:
                 len(reads)
 
 
+def test_a_key_that_looks_like_a_position_says_what_to_write() -> None:
+    class Numbered(zlmdb.Table[int, int]):
+        by_value = zlmdb.Index[int](lambda value: value, version=1)
+        by_square = zlmdb.UniqueIndex[int](lambda value: value * value, version=1)
+
+    class Numbers(zlmdb.Schema):
+        numbers: Numbered
+
+    with zlmdb.open(None, Numbers) as db, db.write() as t:
+        t.numbers[5] = 3
+        table: Any = t.numbers
+        chosen = (table.select(), table.select(4), table.where(lambda v: v > 2), table.by_value.select())
+        for view in (*chosen, table, table.by_square):
+            for position in (0, -1):
+                with pytest.raises(KeyError, match=r"a position: write \.first\(\) or \.last\(\)") as raised:
+                    view[position]
+                assert raised.value.args == (position,)
+            with pytest.raises(KeyError, match="^7$"):
+                view[7]
+        for view in chosen:
+            with pytest.raises(TypeError, match=r"write \.first\(\)"):
+                view[:2]
+        for view in (table, table.by_value, table.by_square):
+            with pytest.raises(zlmdb.EncodeError, match=r"write \.select\(limit=10\)"):
+                view[:2]
+        t.numbers[0] = 0
+        assert dict(t.numbers.select()) == {0: 0, 5: 3}
+
+
 def test_tables_indexes_and_views_have_the_methods_of_a_selection(db: Any) -> None:
     with db.write() as t:
         people = t.people

@@ -153,10 +153,15 @@ def test_slots_given_by_hand_without_metadata_are_classic_for_those_who_say_so(t
 
 
 def test_a_file_that_is_not_lmdbs_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "data.mdb").write_bytes(b"no database" * 1000)
-    with pytest.raises(zlmdb.InvalidDatabase, match=r"no LMDB data file|another version"):
-        zlmdb.open(tmp_path, Store)
-    assert (tmp_path / "data.mdb").read_bytes() == b"no database" * 1000
+    data = tmp_path / "data.mdb"
+    for content in (b"no database" * 1000, b"short", b"\0" * 9000, b""):
+        for readonly in (False, True):
+            if content or readonly:  # of an empty file, a writer makes a database
+                data.write_bytes(content)
+                with pytest.raises(zlmdb.InvalidDatabase, match=r"no LMDB data file"):
+                    zlmdb.open(tmp_path, Store, readonly=readonly)
+                assert data.read_bytes() == content
+                assert list(tmp_path.iterdir()) == [data]
 
 
 def test_an_existing_file_keeps_its_layout(tmp_path: Path) -> None:

@@ -143,13 +143,22 @@ def test_the_page_of_the_documentation_passes_in_a_pytest_of_its_own(tmp_path: P
     [block] = re.findall(r":caption: test_shop\.py\n\n((?:   .*\n|\n)+)", page)
     test = tmp_path / "test_shop.py"
     test.write_text(re.sub(r"^   ", "", block, flags=re.MULTILINE))
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "zlmdb.testing.plugin", "-W", "error", str(test)],
-        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": ""},
-        cwd=tmp_path, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "7 passed" in done.stdout
+    workers = [  # at the same time, and with a directory for each worker, as pytest-xdist does
+        subprocess.Popen(
+            [sys.executable, "-m", "pytest", "-q", "-p", "zlmdb.testing.plugin", "-p", "no:cacheprovider",
+             "-W", "error", f"--basetemp={tmp_path / worker}", str(test)],
+            env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": "",
+                 "PYTHONDONTWRITEBYTECODE": "1", "PYTEST_XDIST_WORKER": worker},
+            cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )
+        for worker in ("popen-gw0", "popen-gw1")
+    ]  # fmt: skip
+    for process in workers:
+        output = process.communicate()[0]
+        assert process.returncode == 0, output
+        assert "7 passed" in output
+    # All that the tests wrote is in the directory of their worker.
+    assert {path.name for path in tmp_path.iterdir()} == {test.name, "popen-gw0", "popen-gw1"}
 
 
 def test_pytest_finds_the_plugin_where_zlmdb_is_installed() -> None:

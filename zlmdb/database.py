@@ -756,7 +756,7 @@ class Database(Calls[S_co], Operations, Generic[S_co]):
 
     @property
     def layout(self) -> Layout:
-        """The layout of the open file, "tables" or "classic"."""
+        """The layout of the open file: "tables", "classic", or "raw" for a file of another program."""
         return self._open_store.layout
 
     def flush(self) -> None:

@@ -196,6 +196,8 @@ class KeyCodec(ABC, Generic[T]):
         """Raise the `EncodeError` for a key that does not fit, with the current exception as its cause."""
         why = f" ({why})" if why else ""
         message = f"{_repr.repr(key)} is not a key of type {self.name}{why}: expected {self.expects}"
+        if isinstance(key, slice):
+            message += "; [...] looks up one key: write .select(limit=10) for the first records"
         raise EncodeError(message, key=key)
 
     def __eq__(self, other: object) -> bool:

@@ -78,7 +78,7 @@ class Operations:
         """Build the indexes that an opening with ``build_indexes=False`` has left, or one that was interrupted.
 
         It takes many short transactions, between which others write, so that a thread can do it while the program
-        works. Queries use an index from the end of the last one on. *timeout*: seconds to wait for another writer, each
+        works. Queries use an index when the last of them is done. *timeout*: seconds to wait for another writer, each
         time. If a record does not fit, raises `DuplicateKey`, `EncodeError`, `DecodeError` or `SchemaMismatch`, and the
         file gets none of these indexes. Raises `IndexNotBuilt` if another process drops them meanwhile. Does nothing if
         all are complete.

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Optional, TypeVar
 
 from ..shown import shortened
+from .missing import missing
 
 if TYPE_CHECKING:
     from .table import Table
@@ -33,7 +34,7 @@ def change(
     old = table._stored(encoded, key)
     given = old or default
     if given is None:
-        raise KeyError(key)
+        raise missing(key)
     new = how(given[0])
     if new is not None:
         table[key] = new

@@ -11,6 +11,7 @@ from ..query.following import Followed, spelled
 from ..query.ordering import checked, first_of, sliced
 from ..query.want import ENGINE_KEYS, KEYS, PAIRS, VALUES
 from .aggregated import aggregated
+from .missing import missing
 from .selection import Selection
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ class Group(Selection[K, V]):
         for one, value in self._rows:
             if one == key:
                 return value
-        raise KeyError(key)
+        raise missing(key)
 
     def group_by(self, by: Any, into: Any, /) -> dict[Any, Any]:
         """As of every selection."""

@@ -16,6 +16,7 @@ from ..store.blocks import COUNTS_REFERENCES
 from ..store.ranges import keys_from, pairs_from, seek
 from .compiled.points import compiled, subclass
 from .indexstorage import BoundIndex, IndexStorage
+from .missing import missing
 from .ranged import Bounds, Ranged, limits
 from .scan import IndexScan, Scan
 from .selection import ALL, Selection, refuse_position
@@ -174,7 +175,7 @@ class UniqueIndexView(_View[I, K, V]):
         """The record with this index key. Raises `KeyError` when there is none."""
         primary = self._primary(key)
         if primary is None:
-            raise KeyError(key)
+            raise missing(key)
         return self._table._owned(primary, self._storage)
 
     def get(self, key: I, default: Optional[V] = None) -> Optional[V]:
@@ -186,7 +187,7 @@ class UniqueIndexView(_View[I, K, V]):
         """The primary key of the record with this index key; the record is not read. Raises `KeyError`."""
         primary = self._primary(key)
         if primary is None:
-            raise KeyError(key)
+            raise missing(key)
         return self._table._storage.key.decode(primary)
 
     def __contains__(self, key: object) -> bool:
@@ -247,7 +248,7 @@ class IndexSelection(Selection[K, V]):
             refuse_position(key, error)
             raise
         if self._place(value, self._table._storage.key.encode(key)) is None:
-            raise KeyError(key)
+            raise missing(key)
         return value
 
     def _place(self, value: V, primary: bytes) -> Optional[bytes]:

@@ -17,14 +17,13 @@ from uuid import UUID
 
 from ..query.following import Followed, Node, walk
 from ..query.following.following import Reading
-from ..query.following.known import BOOL, SOMETHING
+from ..query.following.known import BOOL, SOMETHING, kind_of
 from ..query.following.linked import Link
 from ..query.following.nodes import Argument, Parameter
 from ..query.following.operations import Compare
 from ..query.plan import Asking
 from ..query.remembered import links
 from ..query.want import KEYS
-from .selection import Query, Selection
 
 MOST = 100_000
 """Keys that are kept at most."""
@@ -44,14 +43,14 @@ def keys_that_fit(asking: Asking, followed: Followed, link: Link, table: Any, to
     there = table._entries()
     if there > total or not all([private for _, private in links(asking.node)]):
         return None
-    selection: Selection[Any, Any] = table.select()
+    selection = table.select()
     kept, key = followed.reading.kept, ("linked", asking.node)
     if key not in kept:
         argument = Argument(0, "value", link.known)
         kept[key] = Reading.of(_replaced(asking.node, {link: argument}), keyed=False)
     fits = Followed(kept[key], _nothing, asking.parameters)
     most = min(MOST, there // 2)
-    found = list(islice(selection._with(Query((fits,)))._run(KEYS), most + 1))
+    found = list(islice(selection._with(selection._query._replace(where=(fits,)))._run(KEYS), most + 1))
     return None if len(found) > most else frozenset(found)
 
 
@@ -81,9 +80,8 @@ def _replaced(node: Node, known: dict[Node, Node]) -> Node:
 def _in_place(value: Any, known: dict[Node, Node]) -> Any:
     if isinstance(value, Node):
         return _replaced(value, known)
-    if type(value) is tuple:
-        parts: tuple[Any, ...] = value
-        return tuple([_in_place(one, known) for one in parts])
+    if kind_of(value) is tuple:
+        return tuple([_in_place(one, known) for one in value])
     return value
 
 

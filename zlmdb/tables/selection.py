@@ -15,6 +15,7 @@ from ..query.scanned import Scanned
 from ..query.want import HITS, KEYS, PAIRS, VALUES
 from ..store.blocks import COUNTS_REFERENCES
 from ..store.ranges import TOP, keys_from, pairs_from, seek
+from .missing import missing
 from .scan import Scan
 from .storage import Storage
 
@@ -187,7 +188,7 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
         """What *into* gives for each group of records for which *by* gives the same, in the order of their first ones.
 
         ``group_by(lambda b: b.country, lambda g: (g.count(), g.fields(lambda b: b.price).sum()))``: *into* is given a
-        selection of the group. All records are in memory meanwhile.
+        selection of the group. If it asks for more than counts, sums, means and extremes, all records are in memory.
         """
         from .grouped import grouped  # late, as what compiles
 
@@ -304,7 +305,7 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
         value = self._within(key)
         for followed in self._query.where:
             if not followed(*((key, value) if followed.keyed else (value,))):
-                raise KeyError(key)
+                raise missing(key)
         return value
 
     def _within(self, key: K) -> V:
@@ -315,7 +316,7 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
             refuse_position(key, error)
             raise
         if not self._lower <= encoded < self._upper:
-            raise KeyError(key)
+            raise missing(key)
         return self._table[key]
 
     def first(self) -> Optional[tuple[K, V]]:

@@ -25,6 +25,7 @@ from .index import DeclaredIndex
 from .indexview import view_of
 from .keyfield import KeyField
 from .mappingviews import Items, Keys, Values
+from .missing import missing
 from .ranged import Bounds, limits
 from .recordwrites import RecordWrites
 from .selection import Selection
@@ -170,7 +171,7 @@ class Table(EngineReads[K, V], RecordWrites[K, V], MutableMapping[K, V], Generic
             found: V = self._read_again(key, error, REQUIRED)
             return found
         self._storage.encode_key(key)  # what does not fit raises
-        raise KeyError(key)
+        raise missing(key)
 
     @overload
     def get(self, key: K, default: None = None, /) -> Optional[V]: ...
@@ -220,7 +221,7 @@ class Table(EngineReads[K, V], RecordWrites[K, V], MutableMapping[K, V], Generic
 
     def __delitem__(self, key: K) -> None:
         if not self._remove(self._storage.encode_key(key)):
-            raise KeyError(key)
+            raise missing(key)
 
     def add(self, value: V, /) -> K:
         """Store *value* under a new key, and return the key.
@@ -454,7 +455,7 @@ class Table(EngineReads[K, V], RecordWrites[K, V], MutableMapping[K, V], Generic
         """Return *default* for a missing record, or raise KeyError without one. Raise first if the key does not fit."""
         self._storage.encode_key(key)
         if default is REQUIRED:
-            raise KeyError(key)
+            raise missing(key)
         return default
 
     def _read_again(self, key: Any, error: Exception, default: Any) -> Any:

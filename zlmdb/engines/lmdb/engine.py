@@ -159,7 +159,7 @@ class LmdbEngine:
             )
         if not new:
             require_regular(self.file)
-            structure.check_opening(self.file)
+            structure.check_opening(self.file, self.lock_file, options.readonly)
         if self._env_path not in _looked_at:
             _looked_at.add(self._env_path)
             look_at(self.file)

@@ -8,6 +8,7 @@ a value that was replaced by a shorter one in the same transaction, passes, too.
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Callable, Iterable
 from itertools import repeat
@@ -309,8 +310,10 @@ class _TreeCheck:
         return None if data is None else data[file.header : file.header + node.length]
 
 
-def check_opening(path: str) -> None:
-    """Raise `CorruptDatabase` for a file on which LMDB would crash, or go on from a state that is not the last one.
+def check_opening(path: str, lock: str, readonly: bool) -> None:
+    """Raise `InvalidDatabase` for a file that is not LMDB's and has no *lock* file; an empty one is, unless *readonly*.
+
+    Raise `CorruptDatabase` for a file on which LMDB would crash, or go on from a state that is not the last one.
 
     That is when pages in use are missing at its end, or when its two meta pages cannot both be true. Reads these, and
     the greatest number in their lists of free pages; more only where the file is shorter than its last page number
@@ -320,7 +323,11 @@ def check_opening(path: str) -> None:
         try:
             file = PageFile(data, path)
         except errors.InvalidDatabase:
-            return  # LMDB has more to say
+            # LMDB would say so, too, but leave a new lock file beside it. It makes that one before a new data file, so
+            # where there is one, another process may be about to write the meta pages, for which LMDB waits.
+            if os.path.exists(lock) or not (readonly or os.fstat(data.fileno()).st_size):
+                return
+            raise
         wrong = contradiction(file)
         if wrong is not None:
             raise errors.CorruptDatabase(
