@@ -43,14 +43,14 @@ def keys_that_fit(asking: Asking, followed: Followed, link: Link, table: Any, to
     there = table._entries()
     if there > total or not all([private for _, private in links(asking.node)]):
         return None
-    selection = table.select()
+    selection: Any = table.select()
     kept, key = followed.reading.kept, ("linked", asking.node)
     if key not in kept:
         argument = Argument(0, "value", link.known)
         kept[key] = Reading.of(_replaced(asking.node, {link: argument}), keyed=False)
     fits = Followed(kept[key], _nothing, asking.parameters)
     most = min(MOST, there // 2)
-    found = list(islice(selection._with(selection._query._replace(where=(fits,)))._run(KEYS), most + 1))
+    found: list[Any] = list(islice(selection._with(selection._query._replace(where=(fits,)))._run(KEYS), most + 1))
     return None if len(found) > most else frozenset(found)
 
 
