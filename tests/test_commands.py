@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date
+from enum import Enum
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Optional
 from uuid import UUID
 
 import click
@@ -185,6 +186,42 @@ def test_put_checks_the_fields_that_the_file_records(tmp_path: Path) -> None:
         assert dict(t.points) == {1: Point(3)}
     ok("delete", path, "people", 1)
     assert rows("select", path, "people") == []
+
+
+def test_flatbuffers_are_shown_by_the_fields_that_the_file_records(tmp_path: Path) -> None:
+    class Colour(Enum):
+        RED = "red"
+        BLUE = "blue"
+
+    @dataclass
+    class Part:
+        name: str
+        data: bytes = b""
+
+    @dataclass
+    class Car:
+        made: date
+        colour: Colour
+        parts: list[Part]
+        owner: Optional[str] = None
+        by_name: dict[str, int] = field(default_factory=lambda: {"a": 1})
+
+    class Cars(zlmdb.Schema):
+        cars: zlmdb.Table[int, zlmdb.FlatBuffers[Car]]
+        zipped: zlmdb.Table[int, zlmdb.Zlib[zlmdb.FlatBuffers[Car]]]
+
+    path = tmp_path / "cars"
+    with zlmdb.open(path, Cars) as db, db.write() as t:
+        t.cars[1] = t.zipped[1] = Car(date(2001, 2, 3), Colour.BLUE, [Part("wheel", b"\xff")], by_name={"b": 2})
+    stored = {
+        "made": "2001-02-03", "colour": "blue", "parts": [{"name": "wheel", "data": {"$bytes": "/w=="}}],
+        "owner": None, "by_name": {"b": 2},
+    }  # fmt: skip
+    for table in ("cars", "zipped"):
+        assert json.loads(ok("get", path, table, 1)) == stored
+        assert rows("select", path, table) == [{"key": 1, "value": stored}]
+    raw = run("get", path, "cars", 1, "--raw")
+    assert (raw.exit_code, b"wheel" in raw.stdout_bytes) == (0, True)
 
 
 def test_put_checks_the_type_of_values_without_fields(tmp_path: Path) -> None:

@@ -164,6 +164,27 @@ def test_a_file_that_is_not_lmdbs_is_refused(tmp_path: Path) -> None:
                 assert list(tmp_path.iterdir()) == [data]
 
 
+@pytest.mark.parametrize("in_file", [True, False])
+def test_a_name_that_is_too_long_is_refused_with_the_limit(in_file: bool, tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path if in_file else None, Store) as db:
+        limit = db._open_store.environment.max_key_size() - len("t:")
+        longest = "\u00e4" + (limit - 2) * "x"
+        with pytest.raises(
+            zlmdb.EncodeError, match=f": {limit + 1} bytes in UTF-8, and at most {limit} are possible"
+        ) as raised:
+            db.table(longest + "x", int, str)
+        assert (raised.value.size, raised.value.limit, raised.value.table) == (limit + 1, limit, longest + "x")
+        table = db.table(longest, int, str)
+        with db.write() as t:
+            t[table][1] = "one"
+
+        class Indexed(zlmdb.Table[int, str]):
+            by_text = zlmdb.Index[str](lambda text: text, version=1)
+
+        with pytest.raises(zlmdb.EncodeError, match=f"index .*{limit + 4} bytes in UTF-8, and at most {limit - 1} are"):
+            db.table((limit - 3) * "y", Indexed)
+
+
 def test_an_existing_file_keeps_its_layout(tmp_path: Path) -> None:
     new(tmp_path / "classic", layout="classic")
     new(tmp_path / "tables")

@@ -156,9 +156,13 @@ def for_reading(path: Path) -> zlmdb.Database[Any]:
 
 @contextmanager
 def opened(
-    path: Path, name: str, *, write: bool = False, as_map: Optional[str] = None, unpickle: bool = False
-) -> Generator[Contents, None, None]:
-    """A block with the table *name* of the database at *path*; *as_map* is the named map of a table without types."""
+    path: Path, name: str, *, write: bool = False, as_map: Optional[str] = None, unpickle: bool = False,
+    raw: bool = False,
+) -> Generator[Contents, None, None]:  # fmt: skip
+    """A block with the table *name* of the database at *path*; *as_map* is the named map of a table without types.
+
+    FlatBuffers are read by the fields that the file records, if it does; with *raw*, as bytes.
+    """
     if as_map is not None:
         if not registry.engine(str(path)).exists():
             raise FileNotFoundError(f"no database at {str(path)!r}: check the path")  # Database() would make one
@@ -172,6 +176,8 @@ def opened(
         infos = db.tables()
         with db.write() if write else db.read() as t:
             table = t._undeclared(name, by_fields=True) if write else t[name]
+            if not (write or raw) and innermost(table._storage.value.name) == "flatbuffers":
+                table = t._undeclared(name, by_fields=True)
             yield Contents(table, infos[table._name].value or "bytes", unpickle)
 
 

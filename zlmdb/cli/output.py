@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import datetime as dt
 import json
 import math
@@ -16,6 +17,7 @@ import click
 
 from ..operations.progress import Progress, Told, silent
 from ..values.base import is_a
+from ..values.makemodel import UNKNOWN
 
 _HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 """Categories of Unicode: controls (C0, C1), format characters such as bidi overrides, surrogates, line separators."""
@@ -86,6 +88,9 @@ def to_json(value: Any) -> Any:
         return [to_json(one) for one in value]
     if isinstance(value, (dt.date, dt.time)):
         return value.isoformat()
+    if dataclasses.is_dataclass(value):  # of the fields that a file records
+        named = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        return {name: to_json(one) for name, one in named.items() if one is not UNKNOWN}
     return str(value)
 
 

@@ -33,9 +33,10 @@ def get(path: Path, table: str, key: str, raw: bool, unpickle: bool, as_map: Opt
 
     A KEY is a text, a UUID, a date, hexadecimal bytes or a number; a tuple is a JSON list of its parts. TABLE is the
     name of a table, its UUID, or slot:N for a table with a slot given by hand, which needs --map. Exit code 4: the
-    record does not exist. If a KEY begins with a dash and is not a number, write -- before it.
+    record does not exist. If a KEY begins with a dash and is not a number, write -- before it. FlatBuffers are shown by
+    the fields that the file records, with --raw as their bytes.
     """
-    with opened(path, table, as_map=as_map, unpickle=unpickle) as contents:
+    with opened(path, table, as_map=as_map, unpickle=unpickle, raw=raw) as contents:
         found = contents.key(key)
         if found not in contents.table:
             _absent(table, key, as_json)

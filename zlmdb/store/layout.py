@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple, Optional, Protocol, TypeVar
 
 from .. import errors
 from ..engines import Engine, Environment, Handle, Transaction
+from ..shown import shortened
 
 Layout = Literal["tables", "classic", "raw"]
 
@@ -200,3 +201,17 @@ def shown_space(name: Optional[bytes]) -> str:
     """What the space *name* holds, in words."""
     kind, _, rest = (name or b"").decode(errors="backslashreplace").partition(":")
     return f"the index {rest.replace(':', '.')!r}" if kind == "i" else f"the table {rest or kind!r}"
+
+
+def refuse_long(name: bytes, limit: int) -> None:
+    """Raise `EncodeError` where *name*, of a new space, has more bytes than *limit*, which the engine has for it."""
+    if len(name) <= limit:
+        return
+    kind, _, rest = name.decode().partition(":")
+    one, size, most = ("name", len(name) - 2, limit - 2)
+    if kind == "i":
+        one, size, most = ("names of a table and its index", size - 1, most - 1)
+    raise errors.EncodeError(
+        f"{one} {shortened(rest)}: {size} bytes in UTF-8, and at most {most} are possible here: choose a shorter one",
+        table=rest.partition(":")[0], size=size, limit=most,
+    )  # fmt: skip

@@ -23,7 +23,7 @@ from ..log import log
 from . import layout
 from .blocks import COUNTS_REFERENCES, clear_frames
 from .gate import Gate
-from .layout import TRAITS, Layout, Traits, shown_space
+from .layout import TRAITS, Layout, Traits, refuse_long, shown_space
 from .readers import Ages, shown_with_origin
 from .writerlock import Claim, WriterLock
 
@@ -259,7 +259,11 @@ class Store:
             if not opened:
                 ours = txn.stat()["entries"] == self._main_entries
             if name not in opened:
-                opened[name] = self.environment.open_db(name, txn=txn, create=True)
+                try:
+                    opened[name] = self.environment.open_db(name, txn=txn, create=True)
+                except Exception:
+                    refuse_long(name, self.environment.max_key_size())
+                    raise
             return opened[name]
 
         with self.writing(timeout) as writing, self.lock:
