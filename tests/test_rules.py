@@ -60,6 +60,7 @@ ROWS = [
     ["tables.accessranges", "tables.covered", "tables.indexkinds.carrying"],
     ["tables.scan"],
     ["tables.picked", "tables.ready"],
+    ["tables.linkscans"],
     ["tables.running", "tables.semijoins"],
     ["tables.linkedway"],
     ["tables.selection"],

@@ -286,8 +286,8 @@ class IndexSelection(Selection[K, V]):
             load, rows = storage.load, [get(key, None, handle) for key in keys]
             if None in rows:
                 return None
-            values = [load(data) for data in rows]
-            return values if give is VALUES else list(zip(map(storage.load_key, keys), values))
+            values: list[Any] = [load(data) for data in rows]
+            return values if give is VALUES else [*zip(map(storage.load_key, keys), values)]
         except Exception as error:  # the general form tells what it is
             let_through(error)
             return None

@@ -33,6 +33,7 @@ from ..query.plan import (
     Question,
     Subject,
     choose,
+    conjuncts,
     ordered_by,
     reasons,
 )
@@ -107,6 +108,8 @@ class Running:
         self.order = query.order if ordered else None
         self.joined: Mapping[Node, str] = {}  # the semi-joins of the plan, in words
         self.at_once = False  # nothing changes while it runs, in a write transaction either
+        self.every = False  # all rows are wanted, and before the program continues
+        self.among: Sequence[Followed] = ()  # what also holds for the records that fit: see `linkscans`
         self._bounds: Optional[dict[str, BoundIndex]] = None
         self._known_ranges: dict[int, tuple[Access, list[Range]]] = {}  # with the access, so that its id stays its own
         self._known_entries: dict[int, tuple[Access, list[Any]]] = {}
@@ -184,9 +187,13 @@ class Running:
             if isinstance(give, Followed):
                 self.settle(give)
                 functions.append(give)
-        prepared = self._prepared(functions, gives, one)
         skip, limit = query.skip, selection._limit
         choice = choice or self.choice()
+        if not choice.accesses and self.among:
+            functions += self.among
+        else:
+            self.among = ()
+        prepared = self._prepared(functions, gives, one)
         ordered = choice.order is not None
         covered = self._covered(choice, prepared, functions, gives)
         if covered is not None:
@@ -248,7 +255,7 @@ class Running:
         if programs is None:
             programs = self.programs
         key: Any = None
-        if programs.columns is None and all([followed.reading.trusted for followed in functions]):
+        if programs.columns is None and not self.among and all([followed.reading.trusted for followed in functions]):
             fixed = [None if isinstance(give, Followed) else give for give in gives]
             key = (one, self.order is None, *fixed, *[followed.reading for followed in functions])
             found: Optional[Prepared] = programs.prepared.get(key)
@@ -258,7 +265,7 @@ class Running:
         if self.order is not None:
             sort_key = want_of((self.order,), programs, one=True)
             want = Want((sort_key.parts[0] if sort_key.one else sort_key, want), one=False)
-        condition, asked = translated(self.query.where, programs)
+        condition, asked = translated((*self.among, *self.query.where), programs)
         found = Prepared(functions, condition, asked, want, programs)
         if key is not None:
             found.needs = needed(functions, gives)
@@ -356,6 +363,11 @@ class Running:
         kept = known.accesses if joins is None else None  # what is linked may be another one each time
         question = Question(askings, indexes, self._total(), order, limit, kept)
         choice = choose(question, self._measure)
+        used = choice.accesses or choice.order
+        if joins is not None and self.every and not used and self.storage.alone and self._is_whole():
+            if joins.scan([one.of(node) for one in askings for node in conjuncts(one.node)]):
+                choice = choose(Question(askings, indexes, self._total(), order, limit), self._measure)
+            self.among = joins.among
         # The only record of a key: no other values make another index better, unless it is partial.
         if key and joins is None and [(one.rank, one.facts.where) for one in choice.accesses] == [(0, ())]:
             known.choices[key] = choice.accesses[0]

@@ -262,7 +262,15 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
         """What *give* says of each record, in a list."""
         ready = self._ready(give)
         rows = None if ready is None else ready.all(self, give, self._limit)
-        return list(self._run(give)) if rows is None else rows
+        return self._every(give) if rows is None else rows
+
+    def _every(self, give: Give) -> list[Any]:
+        """What *give* says of each record, in a list, by what is not known from before."""
+        if self._limit is not None or not self._plain or not any([one.reading.links for one in self._query.where]):
+            return list(self._run(give))
+        running = self._running()
+        running.every = True
+        return list(running.rows(give))
 
     def all(self) -> list[tuple[K, V]]:
         """All pairs of key and value in a list."""
@@ -274,6 +282,7 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
         if where and any([one.reading.links for one in where]):
             running = self._running()
             running.at_once = True
+            running.every = self._limit is None
             return list(running.rows(give))
         return list(self._run(give))
 

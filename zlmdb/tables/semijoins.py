@@ -9,16 +9,21 @@ change the other table, and each record is judged when its turn comes: there lin
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Optional
 
 from ..handlers import let_through
-from ..query.following import Given, Node, spelled
+from ..query.following import Followed, Given, Node, spelled
 from ..query.following.linked import Link
 from ..query.following.nodes import Argument, Called, Variable
-from ..query.plan import CAP, Access, Asking, Question, Term, choose, is_indexed
+from ..query.plan import CAP, SHARE, Access, Asking, Question, Term, choose, is_indexed
 
 if TYPE_CHECKING:
     from .running import Running
+
+
+_LEAST = 256
+"""Records of a table below which looking up each linked record takes no time that matters."""
 
 
 class SemiJoins:
@@ -27,6 +32,9 @@ class SemiJoins:
     def __init__(self, running: Running) -> None:
         self._running = running
         self._known: dict[Node, Optional[Term]] = {}
+        self._open: dict[Node, tuple[Link, Any]] = {}  # those for which no index finds few, and their tables
+        self.among: list[Followed] = []
+        """Conditions that leave out records before what these refer to is looked up: see `linkscans`."""
         self.texts: dict[Node, str] = {}
 
     def __call__(self, asking: Asking) -> Optional[Term]:
@@ -49,10 +57,43 @@ class SemiJoins:
             if table._txn is not txn or (txn._write and not self._running.at_once):
                 return None
             keys = self._keys(table, asking._replace(elements={link: ()}, linked=None))
+            if keys is None:
+                self._open[asking.node] = link, table
         except Exception as error:  # whoever reads the records is told
             let_through(error)
             return None
         return None if keys is None else Term(subject, "in", keys, asking.node)
+
+    def scan(self, parts: Sequence[Asking]) -> bool:
+        """Read other tables as a whole where that takes less time; whether an index may find few records then.
+
+        *parts* are conditions that must all hold: one of several cases leaves out no record.
+        """
+        total = self._running._total()
+        if total < _LEAST:
+            return False
+        from .linkscans import among, keys_that_fit  # late: where indexes do not serve
+
+        few, running = False, self._running
+        most = total if len(parts) == 1 else total // SHARE  # other conditions may leave little to look up
+        for asking in parts:
+            if asking.node not in self._open:
+                continue
+            link, table = self._open[asking.node]
+            followed = running.query.where[asking.number]
+            try:
+                keys = keys_that_fit(asking, followed, link, table, most)
+            except Exception as error:  # whoever looks them up one by one is told, if that record is asked for
+                let_through(error)
+                continue
+            if keys is None:
+                continue
+            self.among.append(among(followed, asking.node, link, keys))
+            subject = asking.subject(link.key)
+            if subject and len(keys) <= CAP:
+                self._known[asking.node] = Term(subject, "in", tuple(keys), asking.node)
+                few = True
+        return few
 
     def _keys(self, table: Any, inner: Asking) -> Optional[tuple[Any, ...]]:
         """The keys of the records of *table* that may fit *inner*; None if they are many, or no index finds them."""

@@ -62,7 +62,7 @@ def _type(node: ast.AST, depth: int) -> Any:
 
 
 def _generic(name: str, given: ast.AST, depth: int) -> Any:
-    nodes = given.elts if isinstance(given, ast.Tuple) else [given]
+    nodes: list[ast.AST] = [*given.elts] if isinstance(given, ast.Tuple) else [given]
     last = nodes[-1] if nodes else None
     if name in ("tuple", "Tuple") and isinstance(last, ast.Constant) and last.value is Ellipsis:
         return _CONTAINERS[name][_type(nodes[0], depth), Ellipsis]

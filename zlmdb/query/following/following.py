@@ -65,6 +65,16 @@ class Reading:
         self.links = any([isinstance(one, Link) for one in walk(node)])
         self.trusted = True
 
+    @classmethod
+    def of(cls, node: Node, *, keyed: bool) -> Reading:
+        """Of the condition *node*, which was made of a part of another function that was followed and checked."""
+        made = cls.__new__(cls)
+        made.node, made.keyed, made.condition, made.trusted = node, keyed, True, True
+        made.kept, made.steps, made.guards, made.cells = {}, (), (), None
+        made.ways, made.to_check, made.calls = 1, 0, bool(calls(node))
+        made.links = any([isinstance(one, Link) for one in walk(node)])
+        return made
+
     def values(self, function: Function) -> Optional[list[Any]]:
         """What *function* captured, if this is what following it would give."""
         values = read_again(function, self.steps)
