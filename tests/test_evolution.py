@@ -15,6 +15,7 @@ from uuid import UUID
 import pytest
 
 import zlmdb
+from zlmdb.schema import contents
 from zlmdb.values import U16, Id, InStruct
 
 LAYOUTS = pytest.mark.parametrize("layout", ["tables", "classic"])
@@ -197,6 +198,36 @@ def test_a_changed_type_of_plain_values_is_refused(path: Path, layout: Any, form
     for right in (dict[str, list[int]], dict[str, list[Union[int, str]]], dict, dict[str, Any], Any):
         with zlmdb.open(path, of(right)) as db, db.read() as t:
             assert dict(t.rows) == {1: {"a": [1]}}
+
+
+@LAYOUTS
+def test_a_wider_type_of_plain_values_is_recorded_by_the_next_write(path: Path, layout: Any) -> None:
+    def of(value: Any) -> Any:
+        generic: Any = zlmdb.Table
+        return type("Store", (zlmdb.Schema,), {"__annotations__": {"rows": generic[int, value]}})
+
+    def recorded() -> Optional[str]:
+        with zlmdb.open(path) as db:
+            return contents.tables(db._open_store)["rows"].model
+
+    narrow, wide = of(list[Optional[int]]), of(list[Union[int, str, None]])
+    with zlmdb.open(path, narrow, layout=layout) as db, db.write() as t:
+        t.rows[1] = [1]
+    first = recorded()
+    for vague in (list[Any], list, Any):  # they say nothing of what is written
+        with zlmdb.open(path, of(vague)) as db, db.write() as t:
+            t.rows[2] = [2]
+        assert recorded() == first
+    with zlmdb.open(path, wide, readonly=True) as db, db.read() as t:
+        assert t.rows[1] == [1]
+    assert recorded() == first
+    with zlmdb.open(path, wide) as db, db.write() as t:
+        t.rows[2] = ["a"]
+    assert "str" in str(recorded())
+    with pytest.raises(zlmdb.SchemaMismatch, match="values of the type list"):
+        zlmdb.open(path, narrow)
+    with zlmdb.open(path, wide) as db, db.read() as t:
+        assert dict(t.rows) == {1: [1], 2: ["a"]}
 
 
 @LAYOUTS

@@ -55,19 +55,35 @@ def mismatch(store: Store, slot: Optional[Slot], declared: Declaration) -> Optio
 
 def _of_plain_types(slot: Slot, declared: Declaration) -> Optional[str]:
     """The reason why values without models cannot be read by the declared type; None if they can, or may."""
+    types = _plain_types(slot, declared)
+    if types is None or may_read(*types):
+        return None
+    return (
+        f"table {declared.name!r} in the file has values of the type {slot.model}, {declared.class_name} declares "
+        f"{declared.value.model}: {_remedy(declared)}"
+    )
+
+
+def _plain_types(slot: Slot, declared: Declaration) -> Optional[tuple[Any, Any]]:
+    """The recorded and the declared type of values without models; None if one of them is not known."""
     from ..values.fields import type_of  # late: few types change
     from ..values.spelledtypes import plain_type
 
     found, form = plain_type(slot.model), format_of(declared.value.name)
     if found is None or form is None or declared.value.model is None or declared.shape is None:
         return None
-    stored, wanted = type_of(found, form), type_of(declared.shape, form, declared.names)
-    if may_read(stored, wanted):
-        return None
-    return (
-        f"table {declared.name!r} in the file has values of the type {slot.model}, {declared.class_name} declares "
-        f"{declared.value.model}: {_remedy(declared)}"
-    )
+    return type_of(found, form), type_of(declared.shape, form, declared.names)
+
+
+def _is_wider(slot: Slot, declared: Declaration) -> bool:
+    """Whether the declared type of values without models has values that do not fit the recorded one.
+
+    A type that is only spelt in another way has none, and of one with Any in it nothing is known.
+    """
+    if slot.fields is not None or declared.vouched:
+        return False
+    types = _plain_types(slot, declared)
+    return types is not None and may_read(*types) and not may_read(types[1], types[0])
 
 
 def _remedy(declared: Declaration) -> str:
@@ -92,6 +108,8 @@ def lacks(slot: Optional[Slot], declared: Declaration, drop_indexes: bool) -> bo
     if slot.building and unfinished(slot, declared):
         return True
     if slot.fields == declared.described and not drop_indexes:
+        if slot.model != declared.value.model and _is_wider(slot, declared):
+            return True
         if slot.indexes == declared.definitions:  # as nearly always
             return False
         outdated = outdated_indexes(slot, declared)
