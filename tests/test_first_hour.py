@@ -614,3 +614,16 @@ def test_a_naive_datetime_is_told_what_it_lacks() -> None:
                 serializer(form[dict[str, Any]]).encode(document)
     with pytest.raises(zlmdb.EncodeError, match=r"has no time zone: give it one, such as datetime\.now"):
         serializer(dict).encode({"at": dt.datetime(2020, 1, 1)})
+
+
+def test_the_name_that_sqlite_has_for_memory_makes_no_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Empty(zlmdb.Schema): ...
+
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=r"zlmdb\.open\(None, Schema\)"):
+        zlmdb.open(":memory:", Empty)
+    with pytest.raises(ValueError, match="None opens a database in memory"):
+        zlmdb.Database(":memory:")
+    assert list(tmp_path.iterdir()) == []

@@ -28,7 +28,9 @@ def register(scheme: str, engine_class: str) -> None:
 
 
 def engine_class(path: Optional[str]) -> EngineClass:
-    """The engine class for *path*. Raises ValueError for a URL whose scheme is not registered."""
+    """The engine class for *path*. Raises ValueError for a URL whose scheme is not registered, and for ``:memory:``."""
+    if path == ":memory:":  # as for sqlite3; a directory of that name would keep what is meant to go
+        raise ValueError("':memory:': the path None opens a database in memory, as in zlmdb.open(None, Schema)")
     scheme = _scheme(path)
     if scheme not in _ENGINES:
         known = ", ".join(f"{one}://" for one in _ENGINES if one) or "none"
