@@ -126,6 +126,16 @@ def test_one_writer_makes_no_group(db: Any) -> None:
     assert db._open_store.turns is None
 
 
+def test_closing_leaves_no_thread(db: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "_LINGER", 20.0)
+    before = set(threading.enumerate())
+    with together(db, [put(1), put(2)]):
+        pass
+    assert {thread.name for thread in set(threading.enumerate()) - before} == {"zlmdb-commit"}
+    db.close()
+    assert set(threading.enumerate()) <= before
+
+
 def test_an_exception_undoes_its_block_only_and_leaves_it_after_the_commit(db: Any) -> None:
     def fails(t: Any) -> None:
         t.numbers[1] += 5

@@ -746,6 +746,8 @@ class Store:
             env.close()
             self.engine.closed()
             self.writer.close()
+        if self.turns is not None:
+            self.turns.end()
         for feed in list(self.feeds.values()):
             feed.bell.ring()  # who waits for a change finds that the database is closed
         _stores.discard(self)

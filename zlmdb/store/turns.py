@@ -119,6 +119,7 @@ class Turns:
         self._recent = 1  # blocks in the last group
         self._commit = 0.0  # seconds that its commit took
         self._rest_until = 0.0
+        self._ended = False
         self._new = begin
         self._txn = self._next()
 
@@ -178,6 +179,14 @@ class Turns:
             if one.gone and one is not by:
                 one.give_back()
 
+    def end(self) -> None:
+        """The store is closed: let the lender end, too, and wait until it has."""
+        self._ended = True
+        lender = self._lenders.get(0)
+        self._wake()
+        if lender is not None and lender is not threading.current_thread():
+            lender.join(PATIENCE)
+
     def is_led(self) -> bool:
         """Whether there is a lender."""
         lender = self._lenders.get(0)
@@ -223,7 +232,7 @@ class Turns:
                 self._wanted = _NOBODY
                 self._lead()
                 self._gather()
-            elif not self._work.acquire(timeout=_LINGER):
+            elif self._ended or not self._work.acquire(timeout=_LINGER):
                 return
 
     def _lead(self) -> None:
