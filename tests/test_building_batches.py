@@ -706,7 +706,7 @@ def slowly(path: str, started: Any) -> None:
 
 @pytest.mark.once
 @pytest.mark.skipif(
-    "fork" not in multiprocessing.get_all_start_methods(), reason="the batches are small in a fork only"
+    "fork" not in multiprocessing.get_all_start_methods(), reason="this system has no fork, in which batches stay small"
 )
 def test_other_processes_read_and_write_meanwhile_and_help(path: str) -> None:
     context: Any = multiprocessing.get_context("fork")
