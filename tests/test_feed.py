@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from threading import Event, Thread
 from types import SimpleNamespace, new_class
 from typing import Annotated, Any, ClassVar, Optional
 from uuid import UUID
@@ -158,6 +159,34 @@ def test_a_group_of_writers_is_recorded_in_the_order_of_their_functions(tmp_path
         changes = list(db.changes(Users))
         assert [one.key for one in changes] == [n for n in range(40) if n % 5]
         assert [one.number for one in changes] == list(range(1, 33))
+
+
+def test_what_runs_late_after_a_commit_disturbs_no_change_of_the_next_writer(
+    db: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Functions after a commit run when the writer lock is free: the next transaction may be anywhere by then."""
+    encode, stored, writing, ended = log.encode, Event(), Event(), Event()
+
+    def encode_late(*change: Any) -> bytes:
+        if stored.is_set():
+            writing.set()
+            assert ended.wait(20)
+        return encode(*change)
+
+    def first() -> None:
+        with db.write() as t:
+            t.txn.after_commit(lambda: stored.set() or writing.wait(20))
+            t.users[1] = User("ann")
+        ended.set()
+
+    monkeypatch.setattr(log, "encode", encode_late)
+    thread = Thread(target=first, daemon=True)
+    thread.start()
+    assert stored.wait(20)
+    with db.write() as t:
+        t.users[2] = User("bob")
+    thread.join(20)
+    assert [change.key for change in db.changes("users")] == [1, 2]
 
 
 def test_the_feed_replayed_is_the_table(db: Any) -> None:

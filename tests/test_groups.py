@@ -11,10 +11,10 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, Callable, Optional
+from typing import Any, Callable
 
 import pytest
 from hypothesis import given
@@ -24,6 +24,7 @@ import zlmdb
 from zlmdb.store import groups
 
 from .interrupts import INTERRUPTS, interrupting, traces_instructions
+from .waiters import Caller, last, put, wait_until, waiting_together
 
 
 class Store(zlmdb.Schema):
@@ -43,60 +44,12 @@ def disk(tmp_path: Path) -> Iterator[Any]:
     db.close()
 
 
-class Caller(threading.Thread):
-    """Calls ``db.run(fn)``; *got* or *raised* has what came of it."""
-
-    def __init__(self, db: Any, fn: Callable[[Any], Any]) -> None:
-        super().__init__(daemon=True)
-        self.db, self.fn = db, fn
-        self.got: Any = None
-        self.raised: Optional[BaseException] = None
-        self.start()
-
-    def run(self) -> None:
-        try:
-            self.got = self.db.run(self.fn)
-        except BaseException as error:
-            self.raised = error
-
-    def ended(self) -> Caller:
-        self.join(20)
-        assert not self.is_alive()
-        return self
+def waiting(db: Any) -> int:
+    return 0 if db._groups is None else len(db._groups._queue)
 
 
-def wait_until(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.001)
-
-
-@contextmanager
-def together(db: Any, functions: list[Callable[[Any], Any]]) -> Iterator[list[Caller]]:
-    """The callers of *functions*, who wait while the block has the writer; after it all of them have ended."""
-    callers: list[Caller] = []
-    with db.write():
-        for n, fn in enumerate(functions):
-            callers.append(Caller(db, fn))
-            wait_until(lambda n=n: db._groups is not None and len(db._groups._queue) == n + 1)  # type: ignore[misc]
-        yield callers
-    for caller in callers:
-        caller.ended()
-
-
-def last(db: Any) -> int:
-    with db.read() as t:
-        number: int = t.txn.id()
-        return number
-
-
-def put(key: int) -> Callable[[Any], int]:
-    def fn(t: Any) -> int:
-        t.numbers[key] = t.numbers.get(key, 0) + 1
-        return key
-
-    return fn
+def together(db: Any, functions: list[Callable[[Any], Any]]) -> AbstractContextManager[list[Caller]]:
+    return waiting_together(db, Caller, functions, waiting)
 
 
 def test_those_who_wait_for_the_writer_are_stored_by_one_commit(disk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,7 +207,7 @@ def test_a_function_runs_in_the_context_of_its_caller(db: Any) -> None:
     with db.write():
         for n in range(3):
             callers.append(InContext(db, called(n)))
-            wait_until(lambda n=n: db._groups is not None and len(db._groups._queue) == n + 1)  # type: ignore[misc]
+            wait_until(lambda n=n: waiting(db) == n + 1)  # type: ignore[misc]
     for n, caller in enumerate(callers):
         assert caller.ended().got == n * 1000 + int(caller.name.split("-")[1].split(" ")[0])
 
@@ -292,7 +245,7 @@ def test_where_nothing_can_be_stored_each_member_gets_an_error_of_its_own(
     with monkeypatch.context() as broken:
         with pytest.raises(zlmdb.DiskError), disk.write():  # noqa: PT012
             callers = [Caller(disk, put(n)) for n in range(3)]
-            wait_until(lambda: disk._groups is not None and len(disk._groups._queue) == 3)
+            wait_until(lambda: waiting(disk) == 3)
             broken.setattr(zlmdb.Transaction, "commit", fails)
         raised = [caller.ended().raised for caller in callers]
     assert [type(error) for error in raised] == [zlmdb.DiskError] * 3

@@ -7,9 +7,9 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from typing import Any, Callable, Optional
+from typing import Any, Callable
 
 import pytest
 from hypothesis import given
@@ -19,6 +19,7 @@ import zlmdb
 from zlmdb.store import turns
 
 from .interrupts import INTERRUPTS, interrupting, traces_instructions
+from .waiters import Caller, last, put, wait_until, waiting_together
 
 
 class Store(zlmdb.Schema):
@@ -34,35 +35,13 @@ def db(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         yield db
 
 
-class Writer(threading.Thread):
-    """Runs *body* in a block; *got* or *raised* has what came of it."""
+class Writer(Caller):
+    """Runs its function in a block."""
 
-    def __init__(self, db: Any, body: Callable[[Any], Any]) -> None:
-        super().__init__(daemon=True)
-        self.db, self.body = db, body
-        self.got: Any = None
-        self.raised: Optional[BaseException] = None
-        self.start()
-
-    def run(self) -> None:
-        try:
-            with self.db.write() as t:
-                got = self.body(t)
-            self.got = got
-        except BaseException as error:
-            self.raised = error
-
-    def ended(self) -> Writer:
-        self.join(20)
-        assert not self.is_alive()
-        return self
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.001)
+    def call(self) -> Any:
+        with self.db.write() as t:
+            got = self.fn(t)
+        return got
 
 
 def waiting(db: Any) -> int:
@@ -70,31 +49,8 @@ def waiting(db: Any) -> int:
     return 0 if found is None else len(found.queue)
 
 
-@contextmanager
-def together(db: Any, bodies: list[Callable[[Any], Any]]) -> Iterator[list[Writer]]:
-    """The writers of *bodies*, who wait while the block has the lock; after it all of them have ended."""
-    writers: list[Writer] = []
-    with db.write():
-        for n, body in enumerate(bodies):
-            writers.append(Writer(db, body))
-            wait_until(lambda n=n: waiting(db) == n + 1)  # type: ignore[misc]
-        yield writers
-    for writer in writers:
-        writer.ended()
-
-
-def last(db: Any) -> int:
-    with db.read() as t:
-        number: int = t.txn.id()
-        return number
-
-
-def put(key: int) -> Callable[[Any], int]:
-    def body(t: Any) -> int:
-        t.numbers[key] = t.numbers.get(key, 0) + 1
-        return key
-
-    return body
+def together(db: Any, bodies: list[Callable[[Any], Any]]) -> AbstractContextManager[list[Writer]]:
+    return waiting_together(db, Writer, bodies, waiting)
 
 
 def still_writes(db: Any) -> None:
@@ -371,7 +327,7 @@ def test_a_block_that_is_alone_may_wait_for_what_another_thread_does_after_its_o
     class Alone(Writer):
         def run(self) -> None:
             with self.db.write(alone=True) as t:
-                self.got = stored_first.wait(20), self.body(t)
+                self.got = stored_first.wait(20), self.fn(t)
 
     before = last(db)
     with db.write():

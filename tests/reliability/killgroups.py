@@ -70,6 +70,12 @@ def write(path: Path, process: int, acknowledged: int) -> None:
     db = zlmdb.open(path, Book)
 
     def work(thread: int) -> None:
+        try:
+            count(thread)
+        finally:  # an error of one thread must not pass unseen
+            os._exit(2)
+
+    def count(thread: int) -> None:
         n = 0
         while True:
             n += 1

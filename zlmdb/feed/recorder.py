@@ -26,7 +26,7 @@ class Present:
     """What a store knows of a feed in its current write transaction.
 
     *raw* is the engine's transaction or savepoint in which *number* was the last change; *handle* and *table* are the
-    handles of feed and table there, *id* its number. *outermost* is the transaction, if `ended` is called at its end.
+    handles of feed and table there, *id* its number. *outermost* is the transaction at whose end `ended` is called.
     *bell* wakes those who wait for changes; *topic* is the table's slot.
 
     For feeds that do not keep all changes, once it was asked for: *first*, the number of the first change, *oldest*,
@@ -65,9 +65,10 @@ class Present:
 
     def ended(self, kept: bool) -> None:
         """The transaction is stored, or the savepoint is undone in which the first change was."""
-        self.raw = self.outermost = None
-        if kept:
+        if kept:  # the next one may be writing by now: what is known belongs to that
             self.bell.ring()
+        else:
+            self.raw = self.outermost = None
 
 
 def present(store: Store, space: bytes, topic: int) -> Present:

@@ -1,0 +1,79 @@
+"""Threads that write at the same time: they wait until the test lets them, and keep what came of it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Callable, Optional, TypeVar
+
+C = TypeVar("C", bound="Caller")
+
+
+class Caller(threading.Thread):
+    """Calls *fn* with the tables of a write transaction, as `call` says; *got* or *raised* has what came of it."""
+
+    def __init__(self, db: Any, fn: Callable[[Any], Any]) -> None:
+        super().__init__(daemon=True)
+        self.db, self.fn = db, fn
+        self.got: Any = None
+        self.raised: Optional[BaseException] = None
+        self.start()
+
+    def call(self) -> Any:
+        """The result of *fn*."""
+        return self.db.run(self.fn)
+
+    def run(self) -> None:
+        try:
+            self.got = self.call()
+        except BaseException as error:
+            self.raised = error
+
+    def ended(self: C) -> C:
+        self.join(20)
+        assert not self.is_alive()
+        return self
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    until = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.001)
+
+
+@contextmanager
+def waiting_together(
+    db: Any, kind: type[C], functions: Sequence[Callable[[Any], Any]], waiting: Callable[[Any], int]
+) -> Iterator[list[C]]:
+    """The callers of *functions*, who wait while the block has the writer; after it all of them have ended.
+
+    *waiting* says how many of them wait.
+    """
+    callers: list[C] = []
+    with db.write():
+        for n, fn in enumerate(functions):
+            callers.append(kind(db, fn))
+            wait_until(lambda n=n: waiting(db) == n + 1)  # type: ignore[misc]
+        yield callers
+    for caller in callers:
+        caller.ended()
+
+
+def last(db: Any) -> int:
+    """The number of the last commit."""
+    with db.read() as t:
+        number: int = t.txn.id()
+        return number
+
+
+def put(key: int) -> Callable[[Any], int]:
+    """A function that counts in the record *key*, and returns it."""
+
+    def fn(t: Any) -> int:
+        t.numbers[key] = t.numbers.get(key, 0) + 1
+        return key
+
+    return fn
