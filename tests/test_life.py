@@ -316,7 +316,7 @@ def test_after_an_interrupt_the_next_reads_end_the_one_that_was_left(db: Any) ->
                 pass
             db._open_store.ages.look_at = 0.0  # some time has passed
             LIVES["read"](db, -1)
-            assert [one for one in db._open_store._alive() if one._begun] == [], at
+            assert [one for one in db._open_store.live.alive() if one._begun] == [], at
     finally:
         gc.enable()
 
