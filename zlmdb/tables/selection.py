@@ -495,13 +495,20 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
 
             return delete(self)
         table = self._table
+        if self._limit is None and self._plain and table._plain and not table._storage.followers and self._is_whole():
+            deleted = self._entries()
+            table.truncate()
+            return deleted
+        from .compiled.selected import remove_all  # late, as above
+
         deleted = 0
         while True:
             most = _CHUNK if self._limit is None else min(_CHUNK, self._limit - deleted)
             chunk = self._record_keys(most)
             if not chunk:
                 return deleted
-            removed = sum([table._remove(key) for key in chunk])
+            table._check_write()
+            removed = remove_all(table, chunk, type(table)._remove)
             if removed == 0:
                 self._not_there(chunk[0])
             deleted += removed
