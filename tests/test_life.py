@@ -23,7 +23,17 @@ import zlmdb
 from zlmdb import database
 from zlmdb.schema import auto, schema
 from zlmdb.store import (
-    blocks, environment, gate, live, pool, savepoints, snapshot, store, transaction, transactionend, transactionstate,
+    blocks,
+    environment,
+    gate,
+    live,
+    pool,
+    savepoints,
+    snapshot,
+    store,
+    transaction,
+    transactionend,
+    transactionstate,
     writerlock,
 )  # fmt: skip
 from zlmdb.store.blocks import COUNTS_REFERENCES
