@@ -22,13 +22,27 @@ import pytest
 import zlmdb
 from zlmdb import database
 from zlmdb.schema import auto, schema
-from zlmdb.store import blocks, gate, pool, savepoints, snapshot, store, transaction, transactionstate, writerlock
+from zlmdb.store import (
+    blocks,
+    environment,
+    gate,
+    live,
+    pool,
+    savepoints,
+    snapshot,
+    store,
+    transaction,
+    transactionend,
+    transactionstate,
+    writerlock,
+)  # fmt: skip
 from zlmdb.store.blocks import COUNTS_REFERENCES
 
 from .interrupts import INTERRUPTS, Interrupt, interrupting, traces_instructions
 
 MODULES = (
-    auto, blocks, database, gate, pool, savepoints, schema, snapshot, store, transaction, transactionstate, writerlock,
+    auto, blocks, database, environment, gate, live, pool, savepoints, schema, snapshot, store, transaction,
+    transactionend, transactionstate, writerlock,
 )  # fmt: skip
 LIFE = {module.__file__ for module in MODULES}
 
