@@ -1,7 +1,8 @@
-"""What a database was opened with, and where."""
+"""The settings of a database: what it was opened with, and what can be set while it is open."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Optional
 
 from .databasestate import DatabaseState
@@ -9,7 +10,7 @@ from .store.layout import Layout
 
 
 class Settings(DatabaseState):
-    """The part of `Database` that tells its settings."""
+    """The part of `Database` that has its settings."""
 
     @property
     def dbpath(self) -> Optional[str]:
