@@ -22,13 +22,27 @@ import pytest
 import zlmdb
 from zlmdb import database
 from zlmdb.schema import auto, schema
-from zlmdb.store import blocks, gate, pool, savepoints, snapshot, store, transaction, transactionstate, writerlock
+from zlmdb.store import (
+    blocks,
+    environment,
+    gate,
+    live,
+    pool,
+    savepoints,
+    snapshot,
+    store,
+    transaction,
+    transactionend,
+    transactionstate,
+    writerlock,
+)  # fmt: skip
 from zlmdb.store.blocks import COUNTS_REFERENCES
 
 from .interrupts import INTERRUPTS, Interrupt, interrupting, traces_instructions
 
 MODULES = (
-    auto, blocks, database, gate, pool, savepoints, schema, snapshot, store, transaction, transactionstate, writerlock,
+    auto, blocks, database, environment, gate, live, pool, savepoints, schema, snapshot, store, transaction,
+    transactionend, transactionstate, writerlock,
 )  # fmt: skip
 LIFE = {module.__file__ for module in MODULES}
 
@@ -316,7 +330,7 @@ def test_after_an_interrupt_the_next_reads_end_the_one_that_was_left(db: Any) ->
                 pass
             db._open_store.ages.look_at = 0.0  # some time has passed
             LIVES["read"](db, -1)
-            assert [one for one in db._open_store._alive() if one._begun] == [], at
+            assert [one for one in db._open_store.live.alive() if one._begun] == [], at
     finally:
         gc.enable()
 

@@ -484,7 +484,7 @@ class Database(Calls[S_co], Operations, Generic[S_co]):
     def _reader(self) -> Unit[Any]:
         """A new read transaction and its tables, if the pool has none."""
         store = self._open_store
-        store.end_dropped()
+        store.live.end_dropped()
         return unit_of(self._readers, Snapshot(store), self._schema, self._storages)
 
     def _lonely_writer(self) -> Unit[Any]:

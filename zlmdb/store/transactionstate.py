@@ -66,9 +66,12 @@ class TransactionState:
     _dels: int
     _era: Optional[int]
     _error: Optional[BaseException]
+    _exit: list[Leave]
     _held: list[Any]
     _hold: Optional[Hold]
     _hooks: list[Callable[[bool], object]]
+    _in_with: bool
+    _mixed: bool
     _index_hooks: list[Callable[[Any, Sequence[str]], object]]
     _is_forked: bool
     _outer: list[Any]

@@ -5,14 +5,27 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Callable, ClassVar, Generic, NamedTuple, NoReturn, Optional, TypeVar, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    ClassVar,
+    Generic,
+    NamedTuple,
+    NoReturn,
+    Optional,
+    TypeVar,
+    cast,
+    overload,
+)
 
 from .. import errors
 from ..handlers import let_through
-from ..query import Given, Ordered, Page, Plan, Reads, preview
+from ..query import SOME, Given, Ordered, Page, Plan, Reads, preview, shown_position
 from ..query.reads import first_of
 from ..query.scanned import Scanned
 from ..query.want import HITS, KEYS, PAIRS, VALUES
+from ..shown import shortened
 from ..store.blocks import COUNTS_REFERENCES
 from ..store.ranges import TOP, keys_from, pairs_from, seek
 from .missing import missing
@@ -54,12 +67,11 @@ _FAST = {id(PAIRS): _pairs, id(KEYS): _keys, id(VALUES): _values}
 """What is read without asking anything, by what is wanted."""
 
 
-def refuse_position(key: object, error: Exception) -> None:
+def refuse_position(key: Any, error: Exception) -> None:
     """Raise `TypeError` for a position or a slice in place of a key."""
     if isinstance(key, (int, slice)):
         raise TypeError(
-            f"selection[{key!r}] looks up a key, and keys here are no numbers: write .first() or .last() for one "
-            f"record, select(..., limit=10) or itertools.islice for some, list(selection) for all"
+            f"selection[{shown_position(key)}]: a selection looks up keys and has no positions: {SOME}"
         ) from error
 
 
@@ -71,6 +83,8 @@ class Query(NamedTuple):
     backwards: bool = False
     skip: int = 0
 
+
+_AS_TUPLE: Any = cast(Any, tuple).__new__  # of a named tuple: a tenth of the time
 
 ALL = Query()
 """What a selection asks that is nothing but its range."""
@@ -132,7 +146,10 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
 
     def _asked(self, matches: Any) -> Selection[K, V]:
         """As `where`, of a new selection of all, which itself becomes the one with the condition."""
-        self._query = Query((self._following().condition(matches),))
+        programs = self._table._storage.programs
+        following = self._following() if programs is None else programs.following
+        # What `Following.condition` and `Query` come to, without the calls: most queries begin here.
+        self._query = _AS_TUPLE(Query, ((following._followed(matches, True),), None, False, 0))
         return self
 
     @overload
@@ -308,6 +325,13 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
                 raise missing(key)
         return value
 
+    def _is_key(self, key: Any) -> bool:
+        try:
+            self._table._storage.encode_key(key)
+        except errors.EncodeError:
+            return False
+        return True
+
     def _within(self, key: K) -> V:
         """The value of *key*, one of the range."""
         try:
@@ -318,6 +342,16 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
         if not self._lower <= encoded < self._upper:
             raise missing(key)
         return self._table[key]
+
+    if not TYPE_CHECKING:  # checkers take anything
+
+        def __contains__(self, pair: object) -> bool:
+            if isinstance(pair, tuple) and len(pair) == 2 and self._is_key(pair[0]):
+                return any(row == pair for row in self)
+            raise TypeError(
+                f"{shortened(pair)} in a selection, which has pairs of key and value: write `in selection.keys()` or "
+                "`in selection.values()`"
+            )
 
     def first(self) -> Optional[tuple[K, V]]:
         """The first pair of key and value; None when the selection is empty."""
@@ -505,13 +539,20 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
 
             return delete(self)
         table = self._table
+        if self._limit is None and self._plain and table._plain and not table._storage.followers and self._is_whole():
+            deleted = self._entries()
+            table.truncate()
+            return deleted
+        from .compiled.selected import remove_all  # late, as above
+
         deleted = 0
         while True:
             most = _CHUNK if self._limit is None else min(_CHUNK, self._limit - deleted)
             chunk = self._record_keys(most)
             if not chunk:
                 return deleted
-            removed = sum([table._remove(key) for key in chunk])
+            table._check_write()
+            removed = remove_all(table, chunk, type(table)._remove)
             if removed == 0:
                 self._not_there(chunk[0])
             deleted += removed
