@@ -85,7 +85,8 @@ ROWS = [
     ["tables.expiring"],
     ["schema.declaration"],
     ["schema.links"],
-    ["schema.evolution", "schema.made", "schema.multi", "schema.plaindata"],
+    ["schema.evolution", "schema.made", "schema.multivalues", "schema.plaindata"],
+    ["schema.multi"],
     ["schema.rawtables", "schema.renamedtables", "schema.rewrite"],
     ["schema.verdict"],
     ["schema.comparison", "schema.contents", "schema.indexfinder", "schema.lost", "schema.making"],
@@ -122,6 +123,7 @@ RANK = {unit: rank for rank, row in enumerate(ROWS) for unit in row}
 # Imports that look down or sideways, because they run late (inside a function) or never (under TYPE_CHECKING):
 # (importer, imported): why. An entry that nothing needs any more fails, too.
 LATE: dict[tuple[str, str], str] = {
+    ("schema.multivalues", "schema.multi"): "annotations: the values are of a table",
     ("names", "cache"): "annotations: names that are imported on first use",
     ("names", "queue"): "annotations: names that are imported on first use",
     ("names", "worker"): "annotations: names that are imported on first use",
