@@ -41,7 +41,7 @@ class TransactionEnd(Savepoints):
         if tables:
             for table in tables.values():  # what `Table.end` does, without the calls
                 table._raw = CLOSED
-                table._get = table._put = closed
+                table._get = table._put = table._delete = closed
                 table._writer = None
         if unit is None:
             tables.clear()

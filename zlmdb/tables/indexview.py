@@ -300,7 +300,11 @@ class IndexSelection(Selection[K, V]):
     def _edge(self, reverse: bool) -> tuple[Any, Any, Any]:
         table, lower, index = self._table, self._lower, self._index
         cursor = table._cursor(index.handle)
-        if seek(cursor, lower, self._upper, reverse) if reverse or not lower else cursor.set_range(lower):
+        if reverse:
+            found = seek(cursor, lower, self._upper, reverse)
+        else:
+            found = cursor.set_range(lower) if lower else cursor.first()
+        if found:
             entry = cursor.key()
             if type(entry) is not bytes:  # a memoryview
                 entry = bytes(entry)

@@ -355,13 +355,13 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
 
     def first(self) -> Optional[tuple[K, V]]:
         """The first pair of key and value; None when the selection is empty."""
-        if self._query is ALL:
-            return None if self._limit == 0 else self._at_end(self._reverse)
         found: Optional[tuple[K, V]] = self._first_of(PAIRS)
         return found
 
     def _first_of(self, give: Give) -> Any:
         """What *give* says of the first record; None if there is none."""
+        if self._query is ALL and id(give) in _FAST:
+            return None if self._limit == 0 else self._at_end(self._reverse, give)
         if self._limit != 0:
             ready = self._ready(give)
             rows = None if ready is None else ready.all(self, give, 1)
@@ -376,7 +376,8 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
     def last(self) -> Optional[tuple[K, V]]:
         """The last pair of key and value; None when the selection is empty. O(log n), with a limit O(limit)."""
         if self._query is ALL and self._limit is None:
-            return self._at_end(not self._reverse)
+            found: Optional[tuple[K, V]] = self._at_end(not self._reverse)
+            return found
         backwards = self._backwards()
         return super().last() if backwards is None else backwards.first()
 
@@ -389,8 +390,11 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
             return self._with(query=query._replace(backwards=not query.backwards))
         return self._with(reverse=not self._reverse)
 
-    def _at_end(self, reverse: bool) -> Optional[tuple[K, V]]:
-        """The first record of the range, with *reverse* the last one, whatever the limit."""
+    def _at_end(self, reverse: bool, give: Give = PAIRS) -> Any:
+        """*give*, pairs, keys or values, of the first record of the range, with *reverse* of the last one.
+
+        Whatever the limit; None if there is none.
+        """
         key: Any = None
         data: Any = None
         try:
@@ -400,7 +404,9 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
             if key is None:
                 return None
             storage = self._table._storage
-            return storage.load_key(key), storage.load(data)
+            if give is VALUES:
+                return storage.load(data)
+            return storage.load_key(key) if give is KEYS else (storage.load_key(key), storage.load(data))
         except Exception as error:
             self._failed(error, key, data)
 
@@ -411,7 +417,11 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
         """
         table, lower = self._table, self._lower
         cursor = table._cursor()
-        if seek(cursor, lower, self._upper, reverse) if reverse or not lower else cursor.set_range(lower):
+        if reverse:
+            found = seek(cursor, lower, self._upper, reverse)
+        else:
+            found = cursor.set_range(lower) if lower else cursor.first()
+        if found:
             key = cursor.key()
             if type(key) is not bytes:  # a memoryview
                 key = bytes(key)

@@ -65,7 +65,7 @@ def __setitem__(self, key, value):
                     txn._count({inserted}, 0)
                 return
             {withdraw}
-            self._raw.delete(encoded, b"", db)
+            self._delete(encoded, b"", db)
         else:
             self._growing = False
             try:
@@ -81,7 +81,7 @@ def __setitem__(self, key, value):
             if readable:
                 if {moved}:
                     puts, dels = 1, 0
-                    delete = self._raw.delete
+                    delete = self._delete
                     {update}
                     put(encoded, data, True, True, False, db)
                     if self._watched:
@@ -118,7 +118,7 @@ def <name>(self, <argument>):
     if data is None:
         return general_<name>(self, <argument>)
     {handles}
-    delete, dels = self._raw.delete, 0
+    delete, dels = self._delete, 0
     try:
         {removed}
         dels += delete(encoded, b"", self._db)

@@ -78,7 +78,7 @@ def <name>(self, keys, <given>):
                 try:
                     if {moved}:
                         puts, dels = 1, 0
-                        delete = self._raw.delete
+                        delete = self._delete
                         {update}
                         put(encoded, data, True, True, False, db)
                         if self._watched:
@@ -147,7 +147,7 @@ def remove(self, keys):
         let_through(error)
         return None
     {handles}
-    delete, dels = self._raw.delete, 0
+    delete, dels = self._delete, 0
     try:
         {removed}
         dels += sum(map(delete, sorted(there), repeat(b""), repeat(db)))
