@@ -20,7 +20,7 @@ from typing import Any, Callable
 import pytest
 
 import zlmdb
-from zlmdb import database
+from zlmdb import database, databasestate
 from zlmdb.schema import auto, schema
 from zlmdb.store import (
     blocks,
@@ -35,14 +35,14 @@ from zlmdb.store import (
     transactionend,
     transactionstate,
     writerlock,
-)  # fmt: skip
+)
 from zlmdb.store.blocks import COUNTS_REFERENCES
 
 from .interrupts import INTERRUPTS, Interrupt, interrupting, traces_instructions
 
 MODULES = (
-    auto, blocks, database, environment, gate, live, pool, savepoints, schema, snapshot, store, transaction,
-    transactionend, transactionstate, writerlock,
+    auto, blocks, database, databasestate, environment, gate, live, pool, savepoints, schema, snapshot, store,
+    transaction, transactionend, transactionstate, writerlock,
 )  # fmt: skip
 LIFE = {module.__file__ for module in MODULES}
 
