@@ -24,6 +24,7 @@ from . import layout
 from .blocks import COUNTS_REFERENCES, clear_frames
 from .gate import Gate
 from .layout import TRAITS, Layout, Traits, refuse_long, shown_space
+from .quiet import Besides
 from .readers import Ages, shown_with_origin
 from .writerlock import Claim, WriterLock
 
@@ -78,7 +79,7 @@ _SHOWN = 5  # of the transactions that keep a store from being closed, in the er
 _ATTEMPTS = 100  # to begin, each time after another process has made the file larger
 
 
-class Store:
+class Store(Besides):
     """One open environment. *layout* is that of a new file; an existing one keeps its own."""
 
     def __init__(self, engine: Engine, layout: Layout) -> None:
@@ -97,35 +98,32 @@ class Store:
         self.by_hand: set[int] = set()  # the slots of maps that have them by hand
         self.contents: Any = None  # what `attach` has read of the catalogue
         self.definitions: dict[bytes, tuple[bytes, Any]] = {}  # records of a classic file, as decoded the last time
-        self.full = False
         self.grown = 0  # so many times, to tell a failure from before the map grew
         self.ages = Ages()
-        self.provisional = False  # opened read-only, since another process was writing
+        self.wanted = set()
+        self.pending = []
         self._try_at = 0.0  # when to try to open it for good, before a read
-        self.look_at = 0.0  # when to look at the file again, before a write
         self._main_entries = -1
         self._era = (-1, 0)  # the latest snapshot that is of it, and its number
         self._era_first = -1  # the snapshot before its first transaction
         self.guarded: tuple[Optional[int], Mapping[bytes, str]] = None, {}  # an era, and what raw writes would break
-        self.wanted: set[bytes] = set()
-        self.pending: list[Callable[[Optional[float]], object]] = []
         self.at_rest: Optional[Callable[[], None]] = None
         self._reset_locks()
         self._opened(engine.open())
         _stores.add(self)
 
     def _reset_locks(self) -> None:
-        self.gate: Optional[Gate] = None
+        self._gate = None
         self.lock = threading.RLock()
         self.writer = WriterLock(self.engine.writer_lock, self.engine.file)
         self.turns: Any = None  # the `Turns` of write blocks, once several have waited
 
     def _opened(self, env: Environment) -> None:
         # The same one for the same transactions: a thread may wait at it while the environment is opened anew.
-        self.gate = (self.gate or Gate()) if self.engine.moves or self.provisional else None
+        self._gate = (self._gate or Gate()) if self.engine.moves or self.provisional else None
+        self.look_at = time.monotonic() + _LOOK_AGAIN  # which says that there may be a gate, too
         self.env = env
         self.contents = None
-        self.look_at = time.monotonic() + _LOOK_AGAIN
         self.clock = time.time
         self._era = (-1, self._era[1])  # the file may be another
 
@@ -181,7 +179,7 @@ class Store:
         missing = [name for name in names if name not in self.spaces]
         self.writer.end_leftovers()
         if missing and self.writer.owner == threading.get_ident():
-            self.wanted.update(missing)
+            self.want(missing)
             raise errors.TransactionStale(
                 f"another program made {shown_space(missing[0])} after this one opened the file, and handles are not "
                 f"opened inside a write transaction: begin again"
@@ -762,6 +760,7 @@ class Store:
             feed.ended(kept=False)
         self.env = None
         self.ages = Ages()
+        self.disturb()
         self.writer.close()  # else the parent's lock, which is that of the open file, outlives the parent
         self._reset_locks()
         self.engine.in_child()
