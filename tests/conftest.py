@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import suppress
@@ -14,11 +15,34 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import zlmdb
-from tests import toy_engine
+from tests import toy_engine, waiters
+from tests.loud import sitecustomize
 
 # Whole programs and type-checker samples, which tests run in processes of their own, and what wrote the golden files:
 # pytest must not import them.
 collect_ignore_glob = ["programs/*", "typing/*", "golden/*"]
+
+# No exception passes unseen in processes that tests start, and in those that they fork.
+_LOUD = Path(sitecustomize.__file__).parent
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(_LOUD), os.environ.get("PYTHONPATH")]))
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=sitecustomize.install)
+
+
+class _Unseen(logging.Handler):
+    """Keeps what asyncio and the executors only log: exceptions that nobody fetched, and those of callbacks."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.told: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.told.append(self.format(record))
+
+
+_log = _Unseen()
+for _name in ("asyncio", "concurrent.futures"):
+    logging.getLogger(_name).addHandler(_log)
 
 # No deadline and no health check of speed: PyPy is slow until it is warm, and machines of a CI are shared.
 _patient = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow], "print_blob": True}
@@ -63,6 +87,15 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 def pytest_collection_finish() -> None:
     """What is imported and collected stays to the end: no later collection of garbage has to look through it."""
     _freeze()
+
+
+@pytest.fixture(autouse=True)
+def unseen() -> Iterator[list[str]]:
+    _log.told.clear()
+    waiters.unseen.clear()
+    yield _log.told
+    assert _log.told == []
+    assert waiters.unseen == {}
 
 
 @pytest.hookimpl(trylast=True)

@@ -27,7 +27,7 @@ from zlmdb import cache as module
 from zlmdb import cacheentry, cachefile, cachestate, cacheuse
 from zlmdb.memoized import text_of
 
-ROOT = str(Path(__file__).parent.parent)
+from . import workers
 
 
 @dataclass
@@ -556,7 +556,7 @@ with zlmdb.Cache(sys.argv[1]) as cache:
 
 @pytest.mark.once  # processes take a while to start on PyPy
 def test_processes_that_ask_at_once_compute_once(tmp_path: Path) -> None:
-    environment = {**os.environ, "PYTHONPATH": ROOT}
+    environment = workers.surroundings()
     command = [sys.executable, "-c", PROCESS, str(tmp_path)]
     processes = [
         subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -622,7 +622,7 @@ def abandon(cache: Any) -> None:
 
 def test_after_a_boot_that_interrupted_it_a_cache_is_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(tmp_path)
-    subprocess.run([sys.executable, "-c", DIES, str(tmp_path)], check=True, env={**os.environ, "PYTHONPATH": ROOT})
+    subprocess.run([sys.executable, "-c", DIES, str(tmp_path)], check=True, env=workers.surroundings())
     with zlmdb.Cache(tmp_path) as cache:  # the machine runs on
         assert dict.fromkeys(cache, 0) == {"a": 0, "b": 0}
         monkeypatch.setattr(cachefile, "boot", lambda: "second")

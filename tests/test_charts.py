@@ -168,6 +168,13 @@ def test_the_small_table_gives_rates_of_others_as_multiples_of_ours(page: Any, r
     assert "0.25" in front.restructured(saved)
 
 
+def test_a_row_of_the_small_table_takes_the_only_form_of_a_contender(page: Any, results: Path) -> None:
+    step = "where() equal, one thousandth"
+    save(results, "questions", "Questions", {100_000: {"zlmdb": row({step: 0.001}), "sqlite3": row({step: 0.002})}})
+    cells = page("front").cells(page("saved").Saved(results))
+    assert [line[2] for line in cells[1]] == ["0.5"]
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_without_results_the_page_says_so(page: Any, tmp_path: Path) -> None:
     page("charts").build(tmp_path / "nothing", tmp_path / "charts")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 import subprocess
 import sys
@@ -14,6 +13,8 @@ import pytest
 import zlmdb
 from zlmdb import errors
 
+from . import workers
+
 ROOT = Path(__file__).resolve().parent.parent
 ALL = [value for value in vars(errors).values() if isinstance(value, type) and issubclass(value, errors.Error)]
 
@@ -21,7 +22,7 @@ ALL = [value for value in vars(errors).values() if isinstance(value, type) and i
 @pytest.mark.parametrize("options", [[], ["-O"]])
 def test_refusals_hold_with_and_without_assertions(options: list[str], tmp_path: Path) -> None:
     command = [sys.executable, *options, str(ROOT / "tests" / "programs" / "refusals.py")]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
+    environment = workers.surroundings(TMPDIR=str(tmp_path))
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout.split()[0]) > 200

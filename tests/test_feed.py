@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import random
-import signal
 import subprocess
 import sys
 import time
@@ -26,6 +25,8 @@ import zlmdb
 from zlmdb.feed import log
 from zlmdb.operations.salvage import salvage
 from zlmdb.testing import kill_points
+
+from .workers import kill
 
 U = UUID("6c4ea3a1-6b5d-4d3c-9a55-000000000001")
 
@@ -909,12 +910,10 @@ def test_killed_writers_and_consumers_miss_nothing(tmp_path: Path) -> None:
     for n in range(4):
         time.sleep(rnd.uniform(0.01, 0.1))
         which = n % 2
-        running[which].send_signal(signal.SIGKILL)
-        running[which].communicate()
+        kill(running[which])
         running[which] = start(WRITER, n) if which == 0 else start(CONSUMER, index)
     for process in running:
-        process.kill()
-        process.communicate()
+        kill(process)
     seen = Seen()
     for line in index.read_text().splitlines(keepends=True):
         if line.endswith("\n"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -20,6 +19,8 @@ import zlmdb
 from tests.test_feed import ROOT, Store, User, Users
 from zlmdb.feed import changes as changes_module
 from zlmdb.feed import doorbell
+
+from .workers import kill
 
 pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes: those who wait look every 20 ms")
 
@@ -213,8 +214,7 @@ def test_another_process_is_woken_at_once(readonly: Any, tmp_path: Path) -> None
             woken, said = process.stdout.readline().split()
             assert int(said) == key
             pauses.append(float(woken) - done)
-        process.kill()
-        process.communicate()
+        kill(process)
     assert sorted(pauses)[4] < 0.05
 
 
@@ -226,8 +226,7 @@ def test_the_pipe_of_a_killed_waiter_is_removed_by_the_next_commit(tmp_path: Pat
         put(db, 1)
         process.stdout.readline()
         left = within(5, lambda: waiting(tmp_path))
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
+        kill(process)
         assert waiting(tmp_path) == left
         put(db, 2)
         assert not (tmp_path / "data.mdb-waiting").exists()

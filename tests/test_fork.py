@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+from . import workers
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork()")
 
@@ -69,7 +69,7 @@ def churn(db, word):
 def run(script: str, tmp_path: Path) -> None:
     """Run *script* after the prelude; it fails by a traceback or an exit status."""
     program = PRELUDE + textwrap.dedent(script)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment = workers.surroundings()
     command = [sys.executable, "-c", program, str(tmp_path / "data")]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

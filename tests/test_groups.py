@@ -25,6 +25,7 @@ from zlmdb.store import groups
 
 from .interrupts import INTERRUPTS, interrupting, traces_instructions
 from .waiters import Caller, last, put, wait_until, waiting_together
+from .workers import kill
 
 
 class Store(zlmdb.Schema):
@@ -551,10 +552,8 @@ def test_a_kill_loses_nothing_that_was_acknowledged_and_stores_no_half(tmp_path:
     assert program.stdout is not None
     program.stdout.readline()
     time.sleep(after)
-    program.kill()
-    acknowledged = [int(line) for line in program.stdout.read().splitlines(keepends=True) if line.endswith(b"\n")]
-    program.wait()
-    program.stdout.close()
+    said = kill(program)
+    acknowledged = [int(line) for line in said.splitlines(keepends=True) if line.endswith(b"\n")]
     with zlmdb.open(tmp_path / "k", Store) as db, db.read() as t:
         stored = set(t.numbers)
     assert stored.issuperset(acknowledged)

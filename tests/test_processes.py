@@ -131,7 +131,7 @@ def test_a_file_that_is_being_written_keeps_no_other_from_being_opened(tmp_path:
             sys.stdin.read()
     """
     command = [sys.executable, "-c", textwrap.dedent(program), str(tmp_path / "busy")]
-    environment = {**os.environ, "PYTHONPATH": workers.root()}
+    environment = workers.surroundings()
     writer = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
     assert writer.stdin is not None
     assert writer.stdout is not None
@@ -202,7 +202,7 @@ def test_a_fork_while_a_thread_opens_does_not_leave_the_child_waiting(path: str)
 
 
 def run(program: str, *arguments: str, code: int = 0) -> str:
-    environment = {**os.environ, "PYTHONPATH": workers.root()}
+    environment = workers.surroundings()
     command = [sys.executable, "-c", textwrap.dedent(program), *arguments]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == code, done.stdout + done.stderr
@@ -444,7 +444,7 @@ def test_namespaces_of_processes_do_not_confuse_writers(path: str) -> None:
                 with db.write() as t:
                     t.counts["n"] = t.counts.get("n", 0) + 1
     """
-    environment = {**os.environ, "PYTHONPATH": workers.root()}
+    environment = workers.surroundings()
     command = [*unshare, sys.executable, "-c", textwrap.dedent(program), path]
     running = [subprocess.Popen(command, env=environment) for _ in range(2)]
     assert [process.wait(120) for process in running] == [0, 0]

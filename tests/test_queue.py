@@ -21,6 +21,8 @@ from hypothesis import strategies as st
 
 import zlmdb
 
+from . import workers
+
 NOW = [1000.0]
 
 
@@ -393,7 +395,7 @@ while True:
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 def test_a_worker_of_another_process_is_woken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "db"
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
+    environment = workers.surroundings()
     with zlmdb.open(path, Disk, durability="none") as db:
         command = [sys.executable, "-c", WAITS, str(path)]
         with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
@@ -442,28 +444,26 @@ class Disk(zlmdb.Schema):
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="kills")
 def test_killed_workers_do_each_job_exactly_once_in_the_database(tmp_path: Path) -> None:
     path = tmp_path / "db"
-    root = str(Path(__file__).parent.parent)
 
     def start() -> Any:
-        environment = {**os.environ, "PYTHONPATH": root}
-        return subprocess.Popen([sys.executable, "-c", KILLED, str(path)], env=environment, stdout=subprocess.PIPE)
+        command = [sys.executable, "-c", KILLED, str(path)]
+        return subprocess.Popen(command, env=workers.surroundings(), stdout=subprocess.PIPE)
 
     with zlmdb.open(path, Disk, durability="none") as db:
         with db.write() as t:
             for number in range(200):
                 t.jobs.put(number)
-        workers = [start(), start()]
+        running = [start(), start()]
         try:
             for number in range(200, 500):
                 with db.write() as t:
                     t.jobs.put(number)
                 if number % 100 == 0:
-                    victim = workers.pop(0)
+                    victim = running.pop(0)
                     victim.stdout.readline()
                     time.sleep(0.02)
-                    victim.send_signal(signal.SIGKILL)
-                    victim.communicate()
-                    workers.append(start())
+                    workers.kill(victim)
+                    running.append(start())
             end = time.monotonic() + 60
             while time.monotonic() < end:
                 with db.read() as t:
@@ -471,9 +471,8 @@ def test_killed_workers_do_each_job_exactly_once_in_the_database(tmp_path: Path)
                         break
                 time.sleep(0.02)
         finally:
-            for worker in workers:
-                worker.kill()
-                worker.communicate()
+            for worker in running:
+                workers.kill(worker)
         with db.read() as t:
             assert dict(t.done) == dict.fromkeys(range(500), 1)
             assert len(t.jobs) == 0

@@ -47,6 +47,19 @@ def test_a_thread_that_was_called_and_does_not_come_stops_nobody() -> None:
     assert lock.owner is None
 
 
+def test_a_thread_that_was_called_when_it_gave_up_does_not_take_itself_for_the_writer() -> None:
+    lock = WriterLock(None)
+    before = Hold()
+    before.called = threading.Lock()
+    before.thread = threading.get_ident()
+    lock._waiters.append(before)
+    lock._call(time.monotonic())  # it is about to leave the queue, after its timeout
+    mine = Hold()
+    lock.acquire(5, mine)
+    assert lock.owner == threading.get_ident()
+    lock.release(mine)
+
+
 def test_who_gives_up_leaves_the_queue() -> None:
     lock = WriterLock(None)
     mine = Hold()

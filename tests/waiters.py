@@ -10,6 +10,9 @@ from typing import Any, Callable, Optional, TypeVar
 
 C = TypeVar("C", bound="Caller")
 
+unseen: dict[Caller, BaseException] = {}
+"""What was raised in threads, and no test has looked at."""
+
 
 class Caller(threading.Thread):
     """Calls *fn* with the tables of a write transaction, as `call` says; *got* or *raised* has what came of it."""
@@ -18,8 +21,14 @@ class Caller(threading.Thread):
         super().__init__(daemon=True)
         self.db, self.fn = db, fn
         self.got: Any = None
-        self.raised: Optional[BaseException] = None
+        self._raised: Optional[BaseException] = None
         self.start()
+
+    @property
+    def raised(self) -> Optional[BaseException]:
+        """What `call` raised. A test that does not ask for it fails."""
+        unseen.pop(self, None)
+        return self._raised
 
     def call(self) -> Any:
         """The result of *fn*."""
@@ -29,7 +38,7 @@ class Caller(threading.Thread):
         try:
             self.got = self.call()
         except BaseException as error:
-            self.raised = error
+            self._raised = unseen[self] = error
 
     def ended(self: C) -> C:
         self.join(20)

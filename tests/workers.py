@@ -129,6 +129,15 @@ def grow(path: str, worker: int, transactions: int) -> None:
             raise RuntimeError(wrong[0])
 
 
-def root() -> str:
-    """The directory that subprocesses need in their path."""
-    return str(Path(__file__).resolve().parent.parent)
+def kill(process: Any) -> Any:
+    """Kill a `Popen`, which must not have ended by itself, as it does when one of its threads fails; what it wrote."""
+    process.kill()
+    said, _ = process.communicate()
+    assert process.returncode < 0, f"the process ended by itself, with status {process.returncode}"
+    return said
+
+
+def surroundings(**more: str) -> dict[str, str]:
+    """The environment of a process that imports zlmdb from here; with *more*."""
+    paths = [str(Path(__file__).resolve().parent.parent), os.environ["PYTHONPATH"]]  # conftest.py has set it
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **more}

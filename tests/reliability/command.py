@@ -18,9 +18,15 @@ from typing import Any, Callable, NamedTuple
 
 import zlmdb
 
+from ..loud.sitecustomize import install as loud
+
 
 def main(work: Callable[..., dict[str, Any]], **options: Any) -> None:
-    """Run *work* with the options of the command line and print what it found; exit status 1 for failures."""
+    """Run *work* with the options of the command line and print what it found; exit status 1 for failures.
+
+    An exception of a thread ends the command.
+    """
+    loud()
     parser = argparse.ArgumentParser(description=work.__doc__)
     for name, default in options.items():
         parser.add_argument(f"--{name}", type=type(default), default=default)
@@ -47,6 +53,22 @@ def machine() -> dict[str, str]:
         "system": f"{platform.system()} {platform.release()} {platform.machine()}, {os.cpu_count()} CPUs",
         "date": date.today().isoformat(),
     }
+
+
+def forked(work: Callable[..., object], *args: Any) -> int:
+    """The process id of a fork that runs *work*, which is to be killed; an exception ends it and is printed."""
+    sys.stdout.flush()
+    pid = os.fork()
+    if pid:
+        return pid
+    loud()
+    try:
+        work(*args)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(1)
 
 
 def in_children(work: Callable[[int], Any], numbers: Iterable[int], batch: int = 200) -> Iterator[tuple[int, Any]]:

@@ -21,7 +21,7 @@ from typing import Any, Callable, Optional
 import zlmdb
 
 from . import shim
-from .command import main
+from .command import loud, main
 from .ledger import Item, Ledger, Model, digest, reached, step, wrong
 
 lmdb = zlmdb.lmdb
@@ -232,6 +232,7 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--here"]:
         import json
 
+        loud()
         print(json.dumps(system_calls_here(Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]), sys.argv[5])))
         sys.exit(0)
     main(both, most=100_000, every=1)

@@ -11,7 +11,7 @@ from typing import Any
 
 import zlmdb
 
-from .command import main
+from .command import forked, main
 from .ledger import Ledger, Model, reached, step, wrong
 
 
@@ -29,12 +29,7 @@ def write(path: Path, durability: Any, acknowledged: int) -> None:
 def kill_one(path: Path, durability: Any, delay: float) -> int:
     """Start a writer, kill it *delay* seconds after its first acknowledgement; the number acknowledged last."""
     reading, writing = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            write(path, durability, writing)
-        finally:
-            os._exit(1)
+    pid = forked(write, path, durability, writing)
     os.close(writing)
     received = os.read(reading, 8)
     time.sleep(delay)

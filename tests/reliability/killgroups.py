@@ -14,7 +14,7 @@ from typing import Any, Callable
 
 import zlmdb
 
-from .command import main
+from .command import forked, main
 
 THREADS = 8
 ACKNOWLEDGEMENT = struct.Struct(">HQ")
@@ -70,12 +70,6 @@ def write(path: Path, process: int, acknowledged: int) -> None:
     db = zlmdb.open(path, Book)
 
     def work(thread: int) -> None:
-        try:
-            count(thread)
-        finally:  # an error of one thread must not pass unseen
-            os._exit(2)
-
-    def count(thread: int) -> None:
         n = 0
         while True:
             n += 1
@@ -103,13 +97,7 @@ def kill_two(path: Path, delay: float) -> dict[int, int]:
     reading, writing = os.pipe()
     pids = []
     for process in range(2):
-        pid = os.fork()
-        if pid == 0:
-            try:
-                write(path, process, writing)
-            finally:
-                os._exit(1)
-        pids.append(pid)
+        pids.append(forked(write, path, process, writing))
     os.close(writing)
     received = os.read(reading, 1 << 16)
     time.sleep(delay)

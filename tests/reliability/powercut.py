@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import zlmdb
 
 from . import shim
-from .command import Crash, in_children, main
+from .command import Crash, in_children, loud, main
 from .ledger import Ledger, Model, reached, step, wrong
 
 WRITE, FLUSH, TRUNCATE, ACKNOWLEDGED = 1, 2, 3, 4
@@ -196,6 +196,7 @@ def cuts(
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--record"]:
+        loud()
         make(Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]), sys.argv[5], sys.argv[6], int(sys.argv[7]))
         os._exit(0)
     main(cuts, images=1000, transactions=60, durability="full", format="0.9", seed=1, together=1)

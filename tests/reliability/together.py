@@ -104,6 +104,13 @@ def start(work: Callable[[Path, int, int], None], path: Path, worker: int, repor
         os._exit(1)
 
 
+def killed(pid: int) -> str:
+    """Kill a process; what is wrong with it if it had ended by itself."""
+    os.kill(pid, signal.SIGKILL)
+    status = os.waitpid(pid, 0)[1]
+    return "" if os.WIFSIGNALED(status) else f"a process ended by itself, with status {status}"
+
+
 def together(directory: Path, run: float, writers: int = 4, readers: int = 8, seed: int = 1) -> dict[str, Any]:
     """Let WRITERS and READERS work for RUN seconds beside a killer and a backup loop; all counts are right then."""
     rnd, path = random.Random(seed), directory / "data"
@@ -139,13 +146,11 @@ def together(directory: Path, run: float, writers: int = 4, readers: int = 8, se
         listen()
         victim = rnd.choice(list(running))
         work, worker = running.pop(victim)
-        os.kill(victim, signal.SIGKILL)
-        os.waitpid(victim, 0)
+        failures += filter(None, [killed(victim)])
         seen["kills"] += 1
         running[start(work, path, worker + 2 * rnd.randrange(2) * (work is read), report)] = (work, worker)
     for pid in running:
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
+        failures += filter(None, [killed(pid)])
     listen()
     with zlmdb.open(path, Shared) as db:
         checked = db.check()

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Optional, TypeVar, Union
 
-from ..query import Page, Plan, Reads
+from ..query import NoList, Page, Plan, Reads, no_length
 from ..shown import shortened
 from ..store.transaction import Transaction
 from ..tables.selection import Selection
@@ -132,6 +132,9 @@ class Several(Generic[K, V]):
 
     def __iter__(self) -> Iterator[K]:
         return iter(self._numbers)
+
+    def __reversed__(self) -> Iterator[K]:
+        return reversed(self._numbers)
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -322,7 +325,7 @@ class ListTable(Several[K, V]):
         return next((entry for entry, found in self._of(number) if found == value), None)
 
 
-class Values(Generic[K, V]):
+class Values(NoList, Generic[K, V]):
     """What a `ValueSet` and a `ValueList` have in common."""
 
     __slots__ = ("_key", "_table")
@@ -479,7 +482,7 @@ class Taken(Reads[V]):
         return self._selection._plan()
 
 
-class Branch(Generic[K, V]):
+class Branch(NoList, Generic[K, V]):
     """The pairs of key and value of a range of keys of a `SetTable` or `ListTable`, read lazily."""
 
     __slots__ = ("_keys", "_table")
@@ -498,6 +501,9 @@ class Branch(Generic[K, V]):
 
     def __bool__(self) -> bool:
         return bool(self._keys)
+
+    if not TYPE_CHECKING:  # checkers report it by themselves
+        __len__ = no_length
 
     def keys(self) -> Reads[K]:
         """The keys of the range that have values."""

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Optional, TypeVar, get_origin, 
 from .. import reserved
 from ..store.blocks import SchemaExit
 from ..store.pool import IN_VARIABLE, Pool, Unit, is_free, references
-from ..store.transaction import MOST_KEPT, Transaction
+from ..store.transaction import Transaction
+from ..store.transactionend import MOST_KEPT
 from ..tables.table import Table
 from ..tables.tableclass import calling_locals
 from ..typeargs import annotated_names, is_mentioned, nested_types, own_annotations

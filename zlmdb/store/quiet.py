@@ -52,6 +52,7 @@ class Besides:
     quiet: Quiet
     _gate: Optional[Gate] = None
     _full = _provisional = False
+    _look_at: float
 
     def disturb(self) -> None:
         """There is something to do: the next transaction looks what it is."""

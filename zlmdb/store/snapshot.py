@@ -11,7 +11,8 @@ from ..handlers import let_through
 from .blocks import COUNTS_REFERENCES
 from .ended import CLOSED, closed
 from .pool import IN_LOOP, is_free, references
-from .transaction import MOST_KEPT, Transaction
+from .transaction import Transaction
+from .transactionend import MOST_KEPT
 
 _get_ident = threading.get_ident
 _clock = time.monotonic

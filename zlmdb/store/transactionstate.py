@@ -64,14 +64,17 @@ class TransactionState:
 
     _block: Optional[weakref.ref[Leave]]
     _buffers: bool
+    _deferred: Optional[dict[Any, None]]
     _dels: int
     _era: Optional[int]
     _error: Optional[BaseException]
+    _exit: list[Leave]
     _held: list[Any]
     _hold: Optional[Hold]
     _hooks: list[Callable[[bool], object]]
-    _index_hooks: list[Callable[[Any, Sequence[str]], object]]
+    _in_with: bool
     _mixed: bool
+    _index_hooks: list[Callable[[Any, Sequence[str]], object]]
     _odd: bool
     _is_forked: bool
     _outer: list[Any]
@@ -84,6 +87,7 @@ class TransactionState:
     _store: Store
     _tables: dict[Any, Any]
     _thread: int
+    _told: Optional[list[Any]]
     _turn: Any
     _unit: Any
     _views: list[memoryview]

@@ -313,7 +313,8 @@ class WriterLock:
                 else:
                     other = self._claims.get(0, self._next)
                 other = self._in_fact(other)
-                if other.thread == hold.thread:
+                # Who was only called may be this thread, with a claim that it has given up meanwhile.
+                if other.thread == hold.thread and self.owner == hold.thread:
                     raise errors.NestedTransaction(
                         "this thread has a write transaction open already, and would wait for itself forever: "
                         "use txn.savepoint() inside it"
@@ -325,10 +326,10 @@ class WriterLock:
                     logged = True
                 self._wait(hold, None if deadline is None else deadline - now)
         finally:
-            if self._next is hold or _clock() - self._turn > _GIVE_WAY:
-                self._next = None
             with suppress(ValueError):
                 self._waiters.remove(hold)
+            if self._next is hold or _clock() - self._turn > _GIVE_WAY:  # afterwards: nobody calls it any more
+                self._next = None
             with suppress(IndexError):  # it is the first one now, and looks more often
                 _wake(self._waiters[0])
 

@@ -16,7 +16,7 @@ _get_ident = threading.get_ident
 _clock = time.monotonic
 
 
-class Writing(Transaction):
+class SchemaWriting(Transaction):
     """A `Transaction` that writes for a schema object, without the steps that it does not need.
 
     That is, if nobody else writes and nothing else is to be done; all other cases are left to `Transaction`.
@@ -56,6 +56,7 @@ class Writing(Transaction):
                         table._raw = raw
                         table._get = raw.get
                         table._put = raw.put
+                        table._delete = raw.delete
                         table._growing = True
                         table._watched = False
                         table._writer = self._thread
@@ -73,7 +74,7 @@ class Writing(Transaction):
     ) -> None:
         """The end of the ``with`` block."""
         raw = self._raw
-        store = self._store
+        store: Any = self._store
         if self._odd or kind is not None or raw is None or store.limited or _get_ident() != self._thread:
             super()._leave(kind, error, trace)
             return
@@ -87,5 +88,5 @@ class Writing(Transaction):
         self._end()
 
 
-SchemaWriter: type[Transaction] = Writing if COUNTS_REFERENCES else Transaction
+SchemaWriter: type[Transaction] = SchemaWriting if COUNTS_REFERENCES else Transaction
 """Elsewhere only what `Transaction` does is sure to end."""
