@@ -81,7 +81,7 @@ class PersistentMap(StoredMap[K, V]):
             return table, {} if self._wiring in txn._tables else self._prepare(txn, table)
         txn._engine_txn  # noqa: B018 - raises where the transaction is not open
         self._check_slot(txn)
-        txn._mixed = True
+        txn._mix()
         table = txn._tables[self] = Table._bound(txn, self._storage_in(txn._store))
         try:
             return table, self._prepare(txn, table)
@@ -114,7 +114,7 @@ class PersistentMap(StoredMap[K, V]):
             check_built(owner, self, txn, table)
         # Under what is attached, too: it is there for as long as nothing else is attached, nor the catalogue changed.
         txn._tables[wiring] = table
-        txn._mixed = True
+        txn._mix()
         txn._index_hooks.append(partial(self._indexes_changed, txn))
         return built
 
