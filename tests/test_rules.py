@@ -23,6 +23,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 # The rows of one package stand together, but for "schema": what is declared is below the classic maps, schemas above.
 ROWS = [
     [
+        "database",
         "feed",
         "schema",
         "store",
@@ -100,12 +101,12 @@ ROWS = [
     ["feed.change"],
     ["feed.changes"],
     ["schema.auto"],
-    ["databasestate"],
+    ["database.state"],
     ["operations.statistics"],
     ["operations"],
-    ["attaching", "calls", "flushing", "settings"],
-    ["database"],
-    ["opening"],
+    ["database.calls", "database.flushing", "database.settings", "database.tables"],
+    ["database.database"],
+    ["database.opening"],
     ["flatbuffers", "lmdb"],
     ["_flatbuffers_vendor", "compat"],
     ["names"],
@@ -157,7 +158,7 @@ LATE: dict[tuple[str, str], str] = {
     ("tables.indexview", "tables.table"): "annotations: a view reads a table",
     ("tables.bulkwrites", "tables.table"): "annotations: it writes to a table",
     ("tables.table", "feed.policy"): "annotations: a class may declare how long its changes are kept",
-    ("feed.changes", "database"): "annotations: it reads a database",
+    ("feed.changes", "database.database"): "annotations: it reads a database",
     ("tables.running", "tables.semijoins"): "few programs follow links",
     ("tables.semijoins", "tables.running"): "annotations: a semi-join is a part of a run",
     ("tables.changing", "tables.removal"): "few tables have links to them",
