@@ -110,7 +110,7 @@ class Calls(DatabaseState, Generic[S_co]):
             grown = self._open_store.grown
             try:
                 with self.write() if write else self.read() as tables:
-                    tables.txn._hooks.append(stored.append)
+                    tables.txn._hook(stored.append)
                     tables.txn._opener = getattr(fn, "__code__", tables.txn._opener)  # the program's part of it
                     tables.txn._instruction = -1
                     return fn(tables)

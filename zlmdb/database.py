@@ -24,6 +24,7 @@ from .store.snapshot import Snapshot
 from .store.store import Store
 from .store.transaction import Transaction
 from .store.transactionstats import TransactionStats
+from .store.writing import SchemaWriter
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -100,6 +101,7 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
 
     def _setup(self, opening: Opening, schema: type[Any]) -> None:
         self._opening = opening
+        self._timeout = opening.timeout
         self._schema = schema
         self._context = None
         self._log = None
@@ -246,10 +248,13 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
 
     def read(self) -> S_co:
         """The tables in a read transaction: a snapshot that never changes. Never waits."""
-        unit: Unit[S_co] = self._readers.take() or self._reader()
+        unit: Optional[Unit[S_co]] = self._readers.take()
+        if unit is None:
+            unit = self._reader()
         txn = unit.txn
         caller = _getframe(1)
-        txn._opener, txn._instruction = caller.f_code, caller.f_lasti
+        txn._opener = caller.f_code
+        txn._instruction = caller.f_lasti
         txn._begin()
         return unit.view
 
@@ -277,15 +282,15 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
         body waits for another thread that writes must be alone. Raises `WriterTimeout`, `ReadonlyDatabase`,
         `NestedTransaction`.
         """
-        store = self._open_store
-        if store.readonly:
-            store.refuse_write()
-        unit: Unit[S_co] = (self._lonely_writer() if alone else self._writers.take()) or self._writer()
+        unit: Optional[Unit[S_co]] = self._lonely_writer() if alone else self._writers.take()
+        if unit is None:
+            unit = self._writer()
         txn = unit.txn
         txn._thread = 0  # it begins with the block
-        txn._timeout = self._opening.timeout if timeout is None else timeout
+        txn._timeout = self._timeout if timeout is None else timeout
         caller = _getframe(1)
-        txn._opener, txn._instruction = caller.f_code, caller.f_lasti
+        txn._opener = caller.f_code
+        txn._instruction = caller.f_lasti
         return unit.view
 
     def _reader(self) -> Unit[Any]:
@@ -302,7 +307,10 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
 
     def _writer(self) -> Unit[Any]:
         """A new write transaction and its tables."""
-        return unit_of(self._writers, Transaction(self._open_store, write=True), self._schema, self._storages)
+        store = self._open_store
+        if store.readonly:
+            store.refuse_write()
+        return unit_of(self._writers, SchemaWriter(store, write=True), self._schema, self._storages)
 
     def begin(
         self, write: bool = False, buffers: bool = False, stats: Optional[TransactionStats] = None

@@ -87,7 +87,9 @@ class Settings(DatabaseState):
 
     @long_read.setter
     def long_read(self, seconds: float) -> None:
-        self._open_store.ages.warn_after(seconds)
+        store = self._open_store
+        store.ages.warn_after(seconds)
+        store.disturb()
 
     @property
     def clock(self) -> Callable[[], float]:

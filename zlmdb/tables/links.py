@@ -118,6 +118,7 @@ class Link:
 
     def _defer(self, txn: Transaction, own: bytes) -> Written:
         if txn._deferred is None:
+            txn._odd = True
             txn._deferred = {}
         txn._deferred[self, own] = None
         return 0, 0

@@ -97,12 +97,16 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
         elif self._checked:
             snapshot = txn._raw.id()
             if snapshot != self._snapshot:
-                self._snapshot = snapshot
-                latest, era = txn._store._era
-                if latest != snapshot:
-                    self._see_file(None)
-                elif era != self._era:
-                    self._see_file(era)
+                self._see_snapshot(snapshot)
+
+    def _see_snapshot(self, snapshot: int) -> None:
+        """Read the catalogue's record of the table in another *snapshot*, unless it is known to be the same."""
+        self._snapshot = snapshot
+        latest, era = self._txn._store._era
+        if latest != snapshot:
+            self._see_file(None)
+        elif era != self._era:
+            self._see_file(era)
 
     def _see_file(self, era: Optional[int]) -> None:
         """Read the catalogue's record of the table in this transaction, which belongs to *era*."""
