@@ -137,7 +137,7 @@ def _renewals(
         if compare.source is not None:
             followed, number = compare.source
             compare.source = None  # what is kept must not hold what a function has captured
-            kind = type(compare.value)
+            kind: type[Any] = compare.value.__class__
             if kind not in PLAIN or kind is not type(followed.parameters[number]):
                 return None
             convert = programs.columns.convert(compare.path[0], compare.value) if stored[place] else None
