@@ -232,7 +232,7 @@ def test_writers_look_again_after_a_while_only(tmp_path: Path, monkeypatch: pyte
         store: Any = db._open_store
         module = sys.modules[type(store.engine).__module__]
         monkeypatch.setattr(module, "require_same", lambda *arguments: looks.append("look"))
-        monkeypatch.setattr("zlmdb.store.store._LOOK_AGAIN", 1000.0)
+        monkeypatch.setattr("zlmdb.store.environment._LOOK_AGAIN", 1000.0)
         for expected in (1, 2):
             store.look_at = 0.0
             for _ in range(10):

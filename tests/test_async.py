@@ -126,7 +126,7 @@ def test_a_loop_that_is_left_early_ends_its_snapshot(db: Any) -> None:
                 break
         finally:
             await rows.aclose()
-        assert [one for one in db._open_store._alive() if one.active] == []
+        assert [one for one in db._open_store.live.alive() if one.active] == []
 
     asyncio.run(main())
 

@@ -316,5 +316,5 @@ def test_threads_increment_without_losing_any(db: Any) -> None:
 def test_no_read_stays_open(db: Any) -> None:
     for _ in range(3):
         assert db.auto.counts["a"] == 1
-    assert [one for one in db._open_store._alive() if one.active] == []
+    assert [one for one in db._open_store.live.alive() if one.active] == []
     assert all(reader.snapshot is None or reader.age is None for reader in db.readers())

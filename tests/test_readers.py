@@ -166,7 +166,7 @@ def test_slots_of_killed_readers_are_freed_when_the_table_is_full(path: str, mon
 
 @posix
 def test_a_killed_reader_does_not_make_the_file_grow_for_ever(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("zlmdb.store.store._LOOK_AGAIN", 0.0)
+    monkeypatch.setattr("zlmdb.store.environment._LOOK_AGAIN", 0.0)
     data = os.path.join(path, "data.mdb")
     with zlmdb.open(path, Store, durability="none") as db:
 

@@ -10,10 +10,11 @@ from uuid import UUID
 from ..engines import Cursor
 from ..schema.contents import tables
 from ..store.catalogue import catalogue_of
+from ..store.environment import MAIN
 from ..store.layout import SLOTS
 from ..store.ranges import prefixed
 from ..store.slots import Slot
-from ..store.store import MAIN, Store
+from ..store.store import Store
 from ..values.description import spelled
 
 _PAGES = ("branch_pages", "leaf_pages", "overflow_pages")

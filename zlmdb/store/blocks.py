@@ -27,8 +27,8 @@ _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 COUNTS_REFERENCES = sys.implementation.name == "cpython"
 
 
-class Block(Protocol):
-    """An object that ends with a block. *_block* refers to the method that the ``with`` statement holds, if any.
+class Watched(Protocol):
+    """An object of a ``with`` statement. *_block* refers to the method that the statement holds, if any.
 
     *_exit* holds that method until the statement gets it. No variable of a frame holds it, because a traceback would
     keep it.
@@ -36,6 +36,10 @@ class Block(Protocol):
 
     _block: Optional[ref[Leave]]
     _exit: list[Leave]
+
+
+class Block(Watched, Protocol):
+    """An object that ends with a block."""
 
     def _leave(
         self, kind: Optional[type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType], /
@@ -79,7 +83,7 @@ def clear_frames(*objects: Any) -> None:
                 frame.clear()
 
 
-def is_over(block: Block) -> bool:
+def is_over(block: Watched) -> bool:
     """Whether the ``with`` statement of *block* has ended."""
     statement = block._block
     if statement is None:

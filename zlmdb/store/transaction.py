@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import threading
 import time
-import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -17,36 +16,30 @@ from typing import TYPE_CHECKING, Any, NoReturn, Optional
 from .. import errors
 from ..handlers import let_through
 from ..log import log
-from .blocks import COUNTS_REFERENCES, BlockExit, Leave, is_over
-from .ended import CLOSED, closed
+from .blocks import COUNTS_REFERENCES, BlockExit, Leave
 from .pool import IN_LOOP, is_free, references
 from .rawrecords import RawRecords
-from .savepoints import Savepoints
 from .scans import Scans
 from .store import Store
+from .transactionend import TransactionEnd
 from .transactionstate import needs_room
 from .transactionstats import TransactionStats
-from .writerlock import Hold, is_alive
+from .writerlock import Hold
 
 _get_ident = threading.get_ident
 _clock = time.monotonic
 _NONE, _WRITE = (None,), (True,)
 _COMMIT = methodcaller("commit")
-MOST_KEPT = 2
-"""So many tables, bound in one transaction of a schema object, are aimed at the start of the next one."""
 _getframe = sys._getframe  # it has no other name
 
 
-class Transaction(Savepoints, RawRecords):
+class Transaction(TransactionEnd, RawRecords):
     """A block that commits or aborts: ``with db.begin(write=True) as txn: ...``.
 
     The transaction begins with the block. The end of the block commits it, an exception aborts it; `commit` and `abort`
     end it earlier. A write transaction belongs to the thread that began it. After its end, its tables, views and
     selections raise `TransactionClosed`. Tables see the transaction's own writes immediately.
     """
-
-    # The object may be used for one transaction after another. What is said of an end is undone step by step, each of
-    # which may be done again: an interrupt can come between any two, and then `_clear` does all of them once more.
 
     __slots__ = ()
 
@@ -79,6 +72,7 @@ class Transaction(Savepoints, RawRecords):
         self._hold = Hold(self, _join) if write else None
         self._turn: Any = None  # where it is a member of a group: see `turns`
         self._edited: set[tuple[str, bytes]] = set()  # by table and key: those that an `edit` is going on of
+        self._odd = False  # besides the engine's transaction and the tables there is something to end
         self._is_forked = False  # this is a child process of that in which it began
         self._mixed = False  # *tables* has others than the attributes of the schema object, or that has others
         self._unit: Any = None  # what it is part of, and waits in for its next use: see `pool`
@@ -122,7 +116,7 @@ class Transaction(Savepoints, RawRecords):
         try:
             if self._write:
                 self._begin_write(store)
-            elif store.gate is None and not self._buffers and store.env is not None:
+            elif now < store.quiet.reads and not self._buffers and store.env is not None:
                 sequence = store.sequence
                 try:
                     self._raw = store.env.begin()
@@ -132,6 +126,7 @@ class Transaction(Savepoints, RawRecords):
                 if sequence != self._sequence:
                     self._forget_handles(sequence)
             else:
+                self._odd = True  # it goes through a gate, if there is one
                 sequence, self._raw = store.begin_read(self, self._buffers)
                 self._forget_handles(sequence)
         except BaseException as error:
@@ -139,8 +134,10 @@ class Transaction(Savepoints, RawRecords):
             if isinstance(error, Exception):
                 store.fail(error)
             raise
-        if now >= store.ages.look_at:
-            store.look_at_reads(now)
+        if now >= (store.quiet.writes if self._write else store.quiet.reads):
+            if now >= store.ages.look_at:
+                store.look_at_reads(now)
+            store.look_around()
 
     def _forget_handles(self, sequence: int) -> None:
         """The handles now are those of *sequence*; tables that were bound before have other handles."""
@@ -149,46 +146,29 @@ class Transaction(Savepoints, RawRecords):
             self._unit.tables.clear()
             self._let_go()
 
-    def _let_go(self) -> None:
-        """Drop the references to bound tables."""
-        self._unit.names.clear()  # first: an attribute that is there is taken to be one of the tables
-        self._tables.clear()
-        self._mixed = False
-
     def _begin_write(self, store: Store) -> None:
         if store.readonly or self._hold is None:
             store.refuse_write()
-        self._error = self._told = None  # those of the transaction before
         self._puts = self._dels = 0
-        if self._hooks:
-            self._hooks = []
-        self._deferred = None
         if store.wanted or store.pending:
             store.open_wanted(self._timeout)
         self._turn = turn = store.writer.acquire(self._timeout, self._hold)
         self._since = now = _clock()  # it may have waited
-        held = self._held
         if turn is not None:
+            self._odd = True
             begin = partial(store.environment.begin, parent=turn.leader._raw, write=True, buffers=self._buffers)
-            held.extend(map(begin, _NONE))
+            self._held.extend(map(begin, _NONE))
         else:
             if store.full:
                 store.make_room()
             if now >= store.look_at:
                 store.look_at_file(now, self._timeout)
             if store.gate is None and not store.provisional:
-                env: Any = store.env
-                try:
-                    if COUNTS_REFERENCES:  # an interrupt that comes in between drops it, which aborts it
-                        held.append(env.begin(None, None, True, self._buffers))
-                    else:  # appended in the very call that begins it
-                        held.extend(map(env.begin, _NONE, _NONE, _WRITE, (self._buffers,)))
-                except Exception as error:  # also where there is no environment: it mends what can be mended
-                    let_through(error)
-                    store.begin(write=True, buffers=self._buffers, who=self, held=held)
+                self._begin_engine(store)
             else:
-                store.begin(write=True, buffers=self._buffers, who=self, held=held)
-        self._raw = raw = held[-1]
+                self._odd = True
+                store.begin(write=True, buffers=self._buffers, who=self, held=self._held)
+        self._raw = raw = self._held[-1]
         if store.sequence != self._sequence:  # another writer made tables, or the environment was opened anew
             self._forget_handles(store.sequence)
         self._era: Optional[int] = store.era_to_write(raw)
@@ -200,6 +180,20 @@ class Transaction(Savepoints, RawRecords):
                     self._let_go()
                     break
                 table._aim()
+
+    def _begin_engine(self, store: Store) -> None:
+        """Begin a write of the engine, where no gate is in the way."""
+        env: Any = store.env
+        held = self._held
+        try:
+            if COUNTS_REFERENCES:  # an interrupt that comes in between drops it, which aborts it
+                held.append(env.begin(None, None, True, self._buffers))
+            else:  # appended in the very call that begins it
+                held.extend(map(env.begin, _NONE, _NONE, _WRITE, (self._buffers,)))
+        except Exception as error:  # also where there is no environment: it mends what can be mended
+            let_through(error)
+            self._odd = True
+            store.begin(write=True, buffers=self._buffers, who=self, held=held)
 
     def commit(self) -> None:
         """Store all changes and end. Raises `TransactionPoisoned` if an engine error broke the transaction."""
@@ -296,7 +290,7 @@ class Transaction(Savepoints, RawRecords):
         Raises `ReadonlyDatabase` in a read transaction.
         """
         self._check_write()
-        self._hooks.append(lambda kept: fn() if kept else None)
+        self._hook(lambda kept: fn() if kept else None)
 
     def abort(self) -> None:
         """Undo all changes and end. Does nothing if the transaction has ended."""
@@ -317,11 +311,6 @@ class Transaction(Savepoints, RawRecords):
             if failed is not None:
                 raise failed
 
-    def _forget(self) -> None:
-        """Nothing is stored: call no hooks, and count nothing."""
-        self._hooks.clear()
-        self._undo((0, 0, 0))
-
     def _check_end(self, verb: str) -> Any:
         if self._raw is None:
             self._check_forked()
@@ -331,51 +320,6 @@ class Transaction(Savepoints, RawRecords):
         if self._write:
             self._check_thread()
         return self._raw
-
-    def _end(self) -> None:
-        """Release everything that was held for the engine's transaction, which has ended."""
-        self._raw = None
-        tables, store, unit = self._tables, self._store, self._unit
-        if self._scans is not None:
-            self._scans.end(CLOSED)
-            self._scans = None
-        if tables:
-            for table in tables.values():  # what `Table.end` does, without the calls
-                table._raw = CLOSED
-                table._get = table._put = closed
-                table._writer = None
-        if unit is None:
-            tables.clear()
-        elif self._mixed or len(tables) > MOST_KEPT:
-            self._let_go()
-        else:  # the next transaction has them from its beginning, and nobody before
-            unit.names.clear()
-        if self._index_hooks:
-            self._index_hooks.clear()
-        if self._views:
-            self._release_views()
-        if store.gate is not None:  # a call less where there is none
-            store.gate.leave(self)
-        if self._hold is not None:
-            self._held.clear()
-            store.writer.release(self._hold)
-        elif _clock() - self._since > store.ages.limit:
-            store.ages.ended(self)
-        self._since = 0.0
-        if store.at_rest is not None:
-            store.rest()
-        if self._stats is not None:
-            self._stats._freeze()
-        if self._block is not None:
-            self._block = None
-            if unit is not None:
-                unit.release(unit)
-
-    def _release_views(self) -> None:
-        for view in self._views:
-            with suppress(BufferError):  # something else still points into it
-                view.release()
-        self._views.clear()
 
     def __enter__(self) -> Transaction:
         return self.begin()
@@ -417,79 +361,6 @@ class Transaction(Savepoints, RawRecords):
             self.abort()
         if kind is None and left_open:
             raise errors.DatabaseInUse("the block ended inside a savepoint that was never left: nothing was stored")
-
-    # -- what an interrupt left open ------------------------------------------------------------------------------
-
-    def _left(self, block: weakref.ref[Leave]) -> None:
-        """End what an interrupt left open, after the ``with`` statement dropped the block."""
-        if self._block is block and self._since and (self._in_with or not self._write):
-            self._clear()
-
-    def _is_over(self) -> bool:
-        return self._in_with and is_over(self)
-
-    def _end_if_over(self) -> None:
-        """End if the block is over without having ended, or if nothing refers to the transaction."""
-        over = is_over(self) if not self._write or self._in_with else False
-        unit = self._unit
-        if not over and unit is not None and self._block is None:
-            over = unit.is_unheld()
-        if over:
-            self._clear()
-
-    def _clear(self) -> None:
-        """End, in whatever state. The thread of a write transaction does so itself, as long as it lives."""
-        # LMDB lets only the thread that began a write transaction end it.
-        foreign = self._write and self._thread != _get_ident() and self._turn is None
-        foreign = foreign and not hasattr(self._outermost, "abandon")
-        if foreign and is_alive(self._thread) and self._hold is not None:
-            self._hold.kept = self
-        else:
-            self._abandon()
-
-    def __del__(self) -> None:
-        if not getattr(self, "_since", 0.0):
-            store: Optional[Store] = getattr(self, "_store", None)  # absent where making it failed
-            if store is not None:
-                store.live.pop(id(self), None)
-                if store.at_rest is not None:  # PyPy clears weak references before: it counted as open until now
-                    store.rest()
-            return
-        mine = not self._write or self._thread == _get_ident() or not is_alive(self._thread)
-        when = "now" if mine or hasattr(self._outermost, "abandon") else "when its thread begins the next one"
-        try:
-            if self._raw is not None and (self._write or not self._in_with):  # else an interrupt came, at its end
-                warnings.warn(
-                    f"{self!r} was never ended: it is aborted {when}", ResourceWarning, source=self, stacklevel=1
-                )
-        finally:  # warnings may be errors
-            self._clear()
-
-    @property
-    def _outermost(self) -> Any:
-        """The engine's transaction around all savepoints."""
-        return self._outer[0] if self._outer else self._held[0] if self._held else self._raw
-
-    def _abandon(self) -> None:
-        """Abort, from a finaliser: the memory engine must not wait for its lock, which a frame below may hold."""
-        self._forget()
-        abandon = getattr(self._outermost, "abandon", None)
-        try:
-            if abandon is not None:
-                abandon()
-            elif self._raw is not None or self._held:
-                with suppress(Exception):  # it may have been ended
-                    self._leave_savepoints()
-                with suppress(Exception):
-                    (self._held or [self._raw])[0].abort()
-        finally:
-            self._outer.clear()
-            if self._hold is not None:
-                self._hold.kept = None
-            self._end()
-            known = self._store.live.get(id(self))
-            if known is not None and known() is None:  # this is a finaliser, or what one has put off
-                del self._store.live[id(self)]
 
     def __repr__(self) -> str:
         state = "open" if self._raw is not None else "not open"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Optional
 
 from ..codegen import Recipe, Source
@@ -74,12 +74,14 @@ def finder(spans: Any, access: Access, functions: Sequence[Followed]) -> Find:
     return _Writer(spans, access, functions).function()
 
 
-def finder_of(spans: Any, access: Access) -> Callable[[Iterable[Any]], Sequence[Range]]:
+def finder_of(spans: Any, access: Access) -> Callable[[Sequence[Any]], Sequence[Range]]:
     """The function of the values of the only part of *access* that gives its ranges."""
     writer = _Writer(spans, access, ())
     with writer.source.block("def find(values):"):
+        with writer.source.block("if len(values) == 1:"):
+            writer.source.add("one = values[0]", f"return ({writer.exactly('one')},)")
         writer.source.add(f"return [{writer.exactly('one')} for one in values]")
-    made: Callable[[Iterable[Any]], Sequence[Range]]
+    made: Callable[[Sequence[Any]], Sequence[Range]]
     made = _RANGES.functions(access.facts.name, str(writer.source), writer.names)["find"]
     return made
 

@@ -5,14 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Optional
 
+from ..query.asked import Asked
 from ..query.following import Followed, Given, Node
-from ..query.plan import CAP, Access, Asking, IndexFacts, accesses
+from ..query.following.linked import Link
+from ..query.loops import Programs
+from ..query.plan import CAP, Access, Asking, IndexFacts, accesses, conjuncts
+from ..query.prepared import Prepared
+from ..query.translated import Give, want_of
 from .accessranges import captured, finder_of
-from .ready import Way, way_of
+from .covered import EXACT, cover_of
+from .linkscans import EXACT_KEYS, among
+from .ready import FEW, Ready, most_of
 from .semijoins import link_of
+from .ways import Way, way_of
 
 if TYPE_CHECKING:
     from .running import Known, Running
+    from .selection import Selection
     from .table import Table
 
 
@@ -46,7 +55,34 @@ def _linked_way(
         return None
     access = Access(index, members=(), nodes=(asking.node,), rank=2)
     way = way_of(inner[0], other, where)
-    return LinkedWay(access, running, where[asking.number], link.holder, asking.number, way, other._known())
+    told = link.key.known.cls in EXACT_KEYS and _tells_all(inner[0], asking.node, other)
+    return LinkedWay(access, running, where[asking.number], asking, link, way, other._known(), told)
+
+
+def _tells_all(access: Access, node: Node, other: Running) -> bool:
+    """Whether the entries of *access* are of exactly those records of which *node*, a condition, is true."""
+    bound = other._bound(access)
+    if bound is None or [term.node for _, term in access.terms] != [node]:
+        return False
+    part, term = access.terms[0]
+    if term.operator not in ("==", "in") or part.kind not in EXACT or len(part.subject) != 1:
+        return False
+    cover = cover_of(bound.storage, access.facts, other.storage, other.programs.following)
+    return cover is not None and part.subject[0] in cover.fields
+
+
+def ready_by_link(
+    way: Way, functions: Sequence[Followed], where: Sequence[Followed], give: Give, programs: Programs
+) -> Optional[Ready]:  # fmt: skip
+    """The known query that finds its records by *way* alone, if the entries of the other index tell all of it."""
+    if not isinstance(way, LinkedWay) or way.told is None or way.only:
+        return None
+    node, link = way.told
+    found = among(where[way.number], node, link, frozenset())
+    asked = [Asked(one, part) for one in where for part in conjuncts(one.node) if part is not node]
+    asked.append(Asked(found, found.node))
+    prepared = Prepared([found, *functions], None, asked, want_of((give,), programs, one=True), programs)
+    return LinkedReady(way, found, prepared)
 
 
 def _nothing(functions: Sequence[Followed]) -> None:
@@ -56,25 +92,80 @@ def _nothing(functions: Sequence[Followed]) -> None:
 class LinkedWay(Way):
     """The index of a field that refers to the records of another table, which *inner* finds."""
 
-    __slots__ = ("_holder", "_inner", "_known", "_number", "_of_values")
+    __slots__ = ("_holder", "_inner", "_known", "_of_values", "number", "told")
 
     def __init__(
-        self, access: Access, running: Running, followed: Followed, holder: Node, number: int, inner: Way, known: Known
+        self, access: Access, running: Running, followed: Followed, asking: Asking, link: Link, inner: Way,
+        known: Known, told: bool,
     ) -> None:  # fmt: skip
         bound = running._bound(access)
         super().__init__(access, bound, running.table, _nothing)
         self._of_values = finder_of(running.storage if bound is None else bound.storage, access)
-        self._holder, self._number, self._inner, self._known = captured(followed, holder), number, inner, known
+        self._holder, self.number, self._inner, self._known = (
+            captured(followed, link.holder),
+            asking.number,
+            inner,
+            known,
+        )
+        self.told = (asking.node, link) if told else None
+        """The condition, and what it is about, if no record of the other table has to be read for it."""
 
     def keys(self, table: Table[Any, Any], where: Sequence[Followed], most: int) -> Optional[list[bytes]]:
-        linked: Any = self._holder(where[self._number])
+        values = self.values(table, where)
+        return None if values is None else self.of_values(table, values, most)
+
+    def values(self, table: Table[Any, Any], where: Sequence[Followed]) -> Optional[list[Any]]:
+        """The keys of the records of the other table; None if it cannot tell, or they are many."""
+        linked: Any = self._holder(where[self.number])
         known, state = self._known, linked._index_state
         if linked._txn is not table._txn or not linked._steady:
             return None
-        if linked._storage.programs.known is not known or (known.state is not state and known.state != state):
+        storage = linked._storage
+        if storage.programs.known is not known or (known.state is not state and known.state != state):
             return None
-        found = self._inner.keys(linked, where, CAP)
+        inner = self._inner
+        if inner.only:  # what `Way.key` comes to, without the call
+            ranges: Any = inner.find(where)
+            owner = linked._get(ranges[0][0], None, inner.handle)
+            return [] if owner is None else [storage.load_key(inner.prefix + owner if inner.prefix else owner)]
+        found = inner.keys(linked, where, CAP)
         if found is None or len(found) >= CAP:
             return None
-        decode = linked._storage.load_key
-        return self._within(table, self._of_values([decode(key) for key in found]), most)
+        decode = storage.load_key
+        return [decode(key) for key in found]
+
+    def of_values(self, table: Table[Any, Any], values: list[Any], most: int) -> list[bytes]:
+        """The engine's keys of the records that refer to those with the keys *values*, at most so many."""
+        return self._within(table, self._of_values(values), most) if values else []
+
+
+class LinkedReady(Ready):
+    """A known query by one link: no record of the other table is read, only entries of its index."""
+
+    __slots__ = ("_among", "_way")
+
+    def __init__(self, way: LinkedWay, found: Followed, prepared: Prepared) -> None:
+        super().__init__([way], prepared)
+        self._way, self._among = way, found.reading
+
+    def _keys(
+        self, selection: Selection[Any, Any], give: Give
+    ) -> tuple[Optional[list[bytes]], tuple[Any, ...]]:  # fmt: skip
+        table, where, way = selection._table, selection._query.where, self._way
+        values = way.values(table, where)
+        if not values:
+            return values, ()
+        keys = way.of_values(table, values, CAP)
+        if not keys:
+            return keys, ()
+        if len(keys) >= FEW:
+            most = most_of(table)
+            if len(keys) >= CAP:
+                keys = way.of_values(table, values, most)
+            if len(keys) >= most:
+                return None, ()
+        return self._in_order(selection, keys), (Followed(self._among, _called, (values,)), *where, give)
+
+
+def _called(*arguments: Any) -> Any:
+    """In the place of the function of a condition that is made here."""

@@ -28,7 +28,7 @@ from ..query.want import KEYS
 MOST = 100_000
 """Keys that are kept at most."""
 
-_EXACT = (int, str, bytes, UUID)
+EXACT_KEYS = (int, str, bytes, UUID)
 """Types of keys that are equal if and only if they are the same key."""
 
 
@@ -38,7 +38,7 @@ def keys_that_fit(asking: Asking, followed: Followed, link: Link, table: Any, to
     *asking* is a part of *followed*. *total*: the most records that the table may have.
     """
     storage = table._storage
-    if link.key.known.cls not in _EXACT or not storage.alone or not table._steady or storage.expiring is not None:
+    if link.key.known.cls not in EXACT_KEYS or not storage.alone or not table._steady or storage.expiring is not None:
         return None
     there = table._entries()
     if there > total or not all([private for _, private in links(asking.node)]):

@@ -12,7 +12,7 @@ from ..query.following.nodes import shown as show
 from ..query.pages import Page
 from ..query.want import ENGINE_KEYS, VALUES
 from .indexview import IndexSelection
-from .ready import Ordered
+from .readyorder import Ordered
 
 if TYPE_CHECKING:
     from ..query.translated import Give

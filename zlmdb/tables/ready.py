@@ -10,25 +10,20 @@ handles all cases.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice, takewhile
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 from ..handlers import let_through
-from ..keys import TupleKey
 from ..query.asked import Asked
-from ..query.cursors import Position
 from ..query.following import Followed
 from ..query.following.operations import Joined
 from ..query.needed import needed
 from ..query.plan import CAP, SHARE, SMALL, Access, Asking, accesses, conjuncts, order_access, ordered_by
 from ..query.prepared import Prepared
 from ..query.translated import Give, want_of
-from ..query.want import PAIRS, VALUES
-from ..store.blocks import COUNTS_REFERENCES
-from ..store.ranges import keys_from, seek, values_from
-from .accessranges import Find, Range, finder
-from .covered import EXACT, cover_of
-from .indexstorage import BoundIndex
+from .covered import cover_of
+from .readyorder import BLOCK, Ordered
+from .ways import EitherWay, Way, way_of
 
 if TYPE_CHECKING:
     from .running import Known, Running
@@ -36,10 +31,10 @@ if TYPE_CHECKING:
     from .table import Table
 
 _KEPT = 256
-_FEW = 64
+FEW = 64
 """Entries that an index gives about as fast as a scan does, of any table."""
 
-_FIRST_BLOCK, _BLOCK = 8, 1000
+_FIRST_BLOCK = 8
 
 
 def ready_of(selection: Selection[Any, Any], give: Give) -> Optional[AnyReady]:
@@ -95,9 +90,13 @@ def _made(selection: Selection[Any, Any], give: Give, known: Known) -> Any:
     if found and found[0].rank == 0:
         del found[1:]
     elif any([one.links for one in readings]):
-        from .linkedway import linked_ways  # late: few programs follow links
+        from .linkedway import linked_ways, ready_by_link  # late: few programs follow links
 
         ways += linked_ways(parts, known.facts, running, query.where)
+        if len(ways) == 1 and not found:
+            ready = ready_by_link(ways[0], functions, query.where, give, programs)
+            if ready is not None:
+                return ready
     ways += [way_of(one, running, query.where) for one in found]
     if not ways:
         ways = _either(parts, known, running, query.where)
@@ -155,121 +154,6 @@ def _is_covered(functions: Sequence[Followed], give: Give, found: Sequence[Acces
     return cover is not None and fields <= cover.fields
 
 
-def way_of(access: Access, running: Running, where: Sequence[Followed]) -> Way:
-    """What *access* reads, for the conditions *where*."""
-    bound = running._bound(access)
-    find = finder(running.storage if bound is None else bound.storage, access, where)
-    return Way(access, bound, running.table, find)
-
-
-class Way:
-    """One index, and what is read of it."""
-
-    __slots__ = ("find", "handle", "is_range_of_keys", "of_keys", "only", "prefix", "several", "sparse", "tail")
-
-    def __init__(self, access: Access, bound: Optional[BoundIndex], table: Table[Any, Any], find: Find) -> None:
-        """*find* gives the ranges of entries, of the conditions of a query."""
-        storage = table._storage
-        self.of_keys, self.find = bound is None, find
-        self.handle: Any = None if bound is None else bound.handle
-        self.prefix = storage.prefix
-        self.tail = 0 if bound is None else bound.storage.tail
-        self.several = access.facts.several
-        self.only = access.rank == 0
-        self.is_range_of_keys = bound is None and not (
-            access.exact or (access.members is not None and len(access.equal) + 1 == len(access.facts.parts))
-        )
-        self.sparse = self.of_keys and not self.is_range_of_keys  # there may be no record
-
-    def keys(self, table: Table[Any, Any], where: Sequence[Followed], most: int) -> Optional[list[bytes]]:
-        """The engine's keys of the records that it finds, each once, at most so many; None if it cannot tell."""
-        ranges = self.find(where)
-        return None if not ranges else self._within(table, ranges, most)
-
-    def key(self, table: Table[Any, Any], where: Sequence[Followed]) -> Optional[bytes]:
-        """The engine's key of the one record that there may be with a key of a unique index; raises for odd values."""
-        ranges: Any = self.find(where)
-        owner: Optional[bytes] = table._get(ranges[0][0], None, self.handle)
-        return owner if owner is None or not self.prefix else self.prefix + owner
-
-    def _within(self, table: Table[Any, Any], ranges: Sequence[Range], most: int) -> list[bytes]:
-        """The engine's keys of the records in *ranges*."""
-        if self.sparse:
-            return list({one[0] for one in ranges}) if len(ranges) > 1 else [one[0] for one in ranges]
-        if self.only:
-            owner = table._get(ranges[0][0], None, self.handle)
-            return [] if owner is None else [self.prefix + owner]
-        found = self._entries(table, ranges, most)
-        if self.prefix and not self.of_keys:
-            prefix = self.prefix
-            found = [prefix + one for one in found]
-        return list(set(found)) if self.several else found
-
-    def _entries(self, table: Table[Any, Any], ranges: Sequence[Range], most: int) -> list[bytes]:
-        """The encoded primary keys of the records."""
-        tail = self.tail
-        found: list[bytes] = []
-        cursor = table._raw.cursor(table._db if self.of_keys else self.handle)
-        if tail and len(ranges) > 1:
-            ranges = self._short_ranges(cursor, ranges, most, found)
-        for lower, upper in ranges:
-            if not seek(cursor, lower, upper):
-                continue
-            if self.of_keys:
-                found += islice(keys_from(cursor, lower, upper), most - len(found))
-            elif tail:
-                rows = takewhile(upper.__gt__, cursor.iternext(True, False))
-                found += [entry[tail:] for entry in islice(rows, most - len(found))]
-            else:
-                pairs = takewhile((upper,).__gt__, cursor.iternext(True, True))
-                found += [owner for _, owner in islice(pairs, most - len(found))]
-        if not COUNTS_REFERENCES:
-            cursor.close()
-        return found
-
-    def _short_ranges(
-        self, cursor: Any, ranges: Sequence[Range], most: int, found: list[bytes]
-    ) -> Sequence[Range]:  # fmt: skip
-        """Put into *found* what is in *ranges*, of which most are short, and may follow each other; none are left."""
-        tail, add = self.tail, found.append
-        entry: Optional[bytes] = b""
-        rows: Iterator[bytes] = iter(())
-        for lower, upper in sorted(ranges):
-            if entry is None or entry < lower:
-                if not cursor.set_range(lower):
-                    break
-                rows = cursor.iternext(True, False)
-                entry = next(rows, None)
-            while entry is not None and entry < upper:
-                if len(found) >= most:
-                    return ()
-                add(entry[tail:])
-                entry = next(rows, None)
-        return ()
-
-
-class EitherWay(Way):
-    """Several ways, each of which finds some of the records. All or none of them are `sparse`."""
-
-    __slots__ = ("_ways",)
-
-    def __init__(self, ways: Sequence[Way]) -> None:
-        self._ways, first, self.only = ways, ways[0], False
-        self.of_keys = self.sparse = first.sparse
-        self.is_range_of_keys = False
-
-    def keys(self, table: Table[Any, Any], where: Sequence[Followed], most: int) -> Optional[list[bytes]]:
-        found: set[bytes] = set()
-        for way in self._ways:
-            keys = way.keys(table, where, most)
-            if keys is None:
-                return None
-            found.update(keys)
-            if len(keys) >= most:  # more than that may be there
-                return list(found) if len(found) >= most else None
-        return list(found)
-
-
 class Ready:
     """A query of which all is known but the captured values."""
 
@@ -285,17 +169,16 @@ class Ready:
     ) -> Optional[list[Any]]:  # fmt: skip
         """At most *limit* of the rows of *selection*; None where somebody else has to find out."""
         table, query = selection._table, selection._query
-        functions = (*query.where, give)
         only = self._only
         try:
             if only is not None and not query.skip and limit != 0:  # one record, or none: without all that follows
                 key = only.key(table, query.where)
                 if key is None or not selection._lower <= key < selection._upper:
                     return []
-                return self._list([key], table._get, table._db, functions)
-            keys = self._keys(selection)
-            if keys is None:
-                return None
+                return self._list([key], table._get, table._db, (*query.where, give))
+            keys, functions = self._keys(selection, give)
+            if not keys:
+                return keys
             if (limit is None and not query.skip) or len(keys) < 2:
                 return self._list(keys, table._get, table._db, functions)[query.skip : limit]
             stop = None if limit is None else query.skip + limit
@@ -309,14 +192,20 @@ class Ready:
             let_through(error)
             return None
 
-    def _keys(self, selection: Selection[Any, Any]) -> Optional[list[bytes]]:
-        """The engine's keys of the records that may fit, in order."""
+    def _keys(
+        self, selection: Selection[Any, Any], give: Give
+    ) -> tuple[Optional[list[bytes]], tuple[Any, ...]]:  # fmt: skip
+        """The engine's keys of the records that may fit, in order, and the functions that they are listed for."""
         table, where = selection._table, selection._query.where
         ways = self._ways
         found = self._found(table, where) if len(ways) == 1 else self._fewest(table, where)
+        return self._in_order(selection, found), (*where, give)
+
+    def _in_order(self, selection: Selection[Any, Any], found: Optional[list[bytes]]) -> Optional[list[bytes]]:
+        """Those of the keys *found* that are in the range of *selection*, in its order."""
         if not found:
             return found
-        lower, upper, storage = selection._lower, selection._upper, table._storage
+        lower, upper, storage = selection._lower, selection._upper, selection._table._storage
         if lower != storage.lower or upper != storage.upper:
             found = [key for key in found if lower <= key < upper]
         if len(found) > 1:
@@ -326,16 +215,16 @@ class Ready:
     def _found(self, table: Table[Any, Any], where: Sequence[Followed]) -> Optional[list[bytes]]:
         way = self._ways[0]
         found = way.keys(table, where, CAP)
-        if found is None or len(found) < _FEW or way.of_keys:
+        if found is None or len(found) < FEW or way.of_keys:
             return found
-        most = _most(table)
+        most = most_of(table)
         if len(found) >= CAP:
             found = way.keys(table, where, most)
         return None if found is None or len(found) >= most else found
 
     def _fewest(self, table: Table[Any, Any], where: Sequence[Followed]) -> Optional[list[bytes]]:
         """As the planner has it: of several indexes the one with the fewest entries."""
-        most = min(_most(table), CAP)
+        most = min(most_of(table), CAP)
         best: Optional[list[bytes]] = None
         for way in self._ways:
             found = way.keys(table, where, most)
@@ -350,12 +239,12 @@ class Ready:
         table, query = selection._table, selection._query
         txn = table._txn
         scans = txn._open_scans() if txn._scans is None else txn._scans
-        functions = (*query.where, give)
+        functions: tuple[Any, ...] = ()
         left, skip = selection._limit, query.skip
         given = 0
         try:
             scans.check()
-            keys = self._keys(selection)
+            keys, functions = self._keys(selection, give)
             blocks = None if keys is None else _blocks(keys, 1 if left is None else skip + left)
         except Exception as error:
             let_through(error)
@@ -383,107 +272,10 @@ class Ready:
         yield from islice(selection._running().rows(give), given, None)
 
 
-class Ordered:
-    """All records in the order of an index, of which all is known."""
-
-    __slots__ = ("_bound", "_list", "access", "fingerprint")
-
-    def __init__(self, access: Access, bound: BoundIndex, prepared: Prepared) -> None:
-        self.access, self._bound = access, bound
-        self._list = prepared.listing(sparse=False)
-        self.fingerprint: Optional[str] = None  # of the query, if it depends on nothing else
-
-    def all(
-        self, selection: Selection[Any, Any], give: Give, limit: Optional[int]
-    ) -> Optional[list[Any]]:  # fmt: skip
-        """As `Ready.all`."""
-        query, index = selection._query, self._bound.storage
-        try:
-            keys = self._keys(selection, index.lower, index.upper, query.skip, limit)
-            return None if keys is None else self._rows(selection, give, keys)
-        except Exception as error:  # the general form tells what it is
-            let_through(error)
-            return None
-
-    def rows(self, selection: Selection[Any, Any], give: Give) -> Iterator[Any]:
-        """As `Ready.rows`."""
-        limit = selection._limit
-        found = None if limit is None or limit > _BLOCK else self.all(selection, give, limit)
-        if found is None:
-            yield from selection._running().rows(give)
-            return
-        txn = selection._table._txn
-        scans = txn._open_scans() if txn._scans is None else txn._scans
-        for row in found:
-            yield row
-            if scans.ended is not None:
-                scans.check()
-
-    def page(
-        self, selection: Selection[Any, Any], give: Give, size: int, begin: Optional[Position]
-    ) -> Optional[tuple[list[Any], Optional[Position]]]:  # fmt: skip
-        """The rows of a page behind *begin*, and the position of the last one if there are more."""
-        index, backwards = self._bound.storage, selection._query.backwards
-        lower, upper = index.lower, index.upper
-        if begin is not None:
-            key = self.access.whole_key(begin.key)
-            if key is None or not index.tail or not all([part.kind in EXACT for part in self.access.facts.parts]):
-                return None
-            place = begin.place[len(selection._table._storage.prefix) :]
-            entry = index.exactly(key if isinstance(index.storage.key, TupleKey) else key[0])[0] + place
-            lower, upper = (lower, entry) if backwards else (entry + b"\0", upper)
-        try:
-            keys = self._keys(selection, lower, upper, 0, size + 1)
-            if keys is None:
-                return None
-            rows = self._rows(selection, give, keys[:size])
-            if len(keys) <= size:
-                return rows, None
-            value = rows[-1] if give is VALUES else rows[-1][1] if give is PAIRS else None
-            return rows, self._position(selection, keys[size - 1], value)
-        except Exception as error:  # as above
-            let_through(error)
-            return None
-
-    def _position(self, selection: Selection[Any, Any], key: bytes, value: Any) -> Position:
-        table, order = selection._table, selection._query.order
-        storage = table._storage
-        if value is None:
-            value = storage.load(table._get(key, None, table._db))
-        arguments = (storage.load_key(key), value) if order is not None and order.keyed else (value,)
-        return Position(None if order is None else order.evaluated(*arguments), key)
-
-    def _keys(
-        self, selection: Selection[Any, Any], lower: bytes, upper: bytes, skip: int, limit: Optional[int]
-    ) -> Optional[list[bytes]]:
-        """The engine's keys of the records with these entries; None if it is not all records that are asked for."""
-        table, reverse = selection._table, selection._query.backwards
-        storage, index = table._storage, self._bound.storage
-        if selection._lower != storage.lower or selection._upper != storage.upper or selection._reverse:
-            return None
-        stop = None if limit is None else skip + limit
-        cursor, tail = table._raw.cursor(self._bound.handle), index.tail
-        if not seek(cursor, lower, upper, reverse):
-            return []
-        if tail:
-            entries = islice(keys_from(cursor, lower, upper, reverse), skip, stop)
-            keys = [entry[tail:] for entry in entries]
-        else:
-            keys = list(islice(values_from(cursor, lower, upper, reverse), skip, stop))
-        if not COUNTS_REFERENCES:
-            cursor.close()
-        prefix = storage.prefix
-        return [prefix + key for key in keys] if prefix else keys
-
-    def _rows(self, selection: Selection[Any, Any], give: Give, keys: list[bytes]) -> list[Any]:
-        table = selection._table
-        return self._list(keys, table._get, table._db, (give,))
-
-
 AnyReady = Union[Ready, Ordered]
 
 
-def _most(table: Table[Any, Any]) -> int:
+def most_of(table: Table[Any, Any]) -> int:
     """Entries from which on all records are read faster; see `plan`."""
     total = table._entries() if table._storage.alone else SHARE * CAP
     return CAP if total <= SMALL else max(total // SHARE, 1)
@@ -491,8 +283,8 @@ def _most(table: Table[Any, Any]) -> int:
 
 def _blocks(keys: list[bytes], first: Optional[int]) -> Iterator[list[bytes]]:
     """*keys* in blocks, of which the first is small."""
-    at, size = 0, min(max(first or 1, 1), _BLOCK)
+    at, size = 0, min(max(first or 1, 1), BLOCK)
     while at < len(keys):
         yield keys[at : at + size]
         at += size
-        size = min(max(2 * size, _FIRST_BLOCK), _BLOCK)
+        size = min(max(2 * size, _FIRST_BLOCK), BLOCK)

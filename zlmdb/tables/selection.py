@@ -5,14 +5,27 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Callable, ClassVar, Generic, NamedTuple, NoReturn, Optional, TypeVar, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    ClassVar,
+    Generic,
+    NamedTuple,
+    NoReturn,
+    Optional,
+    TypeVar,
+    cast,
+    overload,
+)
 
 from .. import errors
 from ..handlers import let_through
-from ..query import Given, Ordered, Page, Plan, Reads, preview
+from ..query import SOME, Given, Ordered, Page, Plan, Reads, preview, shown_position
 from ..query.reads import first_of
 from ..query.scanned import Scanned
 from ..query.want import HITS, KEYS, PAIRS, VALUES
+from ..shown import shortened
 from ..store.blocks import COUNTS_REFERENCES
 from ..store.ranges import TOP, keys_from, pairs_from, seek
 from .missing import missing
@@ -54,12 +67,11 @@ _FAST = {id(PAIRS): _pairs, id(KEYS): _keys, id(VALUES): _values}
 """What is read without asking anything, by what is wanted."""
 
 
-def refuse_position(key: object, error: Exception) -> None:
+def refuse_position(key: Any, error: Exception) -> None:
     """Raise `TypeError` for a position or a slice in place of a key."""
     if isinstance(key, (int, slice)):
         raise TypeError(
-            f"selection[{key!r}] looks up a key, and keys here are no numbers: write .first() or .last() for one "
-            f"record, select(..., limit=10) or itertools.islice for some, list(selection) for all"
+            f"selection[{shown_position(key)}]: a selection looks up keys and has no positions: {SOME}"
         ) from error
 
 
@@ -71,6 +83,8 @@ class Query(NamedTuple):
     backwards: bool = False
     skip: int = 0
 
+
+_AS_TUPLE: Any = cast(Any, tuple).__new__  # of a named tuple: a tenth of the time
 
 ALL = Query()
 """What a selection asks that is nothing but its range."""
@@ -132,7 +146,10 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
 
     def _asked(self, matches: Any) -> Selection[K, V]:
         """As `where`, of a new selection of all, which itself becomes the one with the condition."""
-        self._query = Query((self._following().condition(matches),))
+        programs = self._table._storage.programs
+        following = self._following() if programs is None else programs.following
+        # What `Following.condition` and `Query` come to, without the calls: most queries begin here.
+        self._query = _AS_TUPLE(Query, ((following._followed(matches, True),), None, False, 0))
         return self
 
     @overload
@@ -308,6 +325,13 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
                 raise missing(key)
         return value
 
+    def _is_key(self, key: Any) -> bool:
+        try:
+            self._table._storage.encode_key(key)
+        except errors.EncodeError:
+            return False
+        return True
+
     def _within(self, key: K) -> V:
         """The value of *key*, one of the range."""
         try:
@@ -319,15 +343,25 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
             raise missing(key)
         return self._table[key]
 
+    if not TYPE_CHECKING:  # checkers take anything
+
+        def __contains__(self, pair: object) -> bool:
+            if isinstance(pair, tuple) and len(pair) == 2 and self._is_key(pair[0]):
+                return any(row == pair for row in self)
+            raise TypeError(
+                f"{shortened(pair)} in a selection, which has pairs of key and value: write `in selection.keys()` or "
+                "`in selection.values()`"
+            )
+
     def first(self) -> Optional[tuple[K, V]]:
         """The first pair of key and value; None when the selection is empty."""
-        if self._query is ALL:
-            return None if self._limit == 0 else self._at_end(self._reverse)
         found: Optional[tuple[K, V]] = self._first_of(PAIRS)
         return found
 
     def _first_of(self, give: Give) -> Any:
         """What *give* says of the first record; None if there is none."""
+        if self._query is ALL and id(give) in _FAST:
+            return None if self._limit == 0 else self._at_end(self._reverse, give)
         if self._limit != 0:
             ready = self._ready(give)
             rows = None if ready is None else ready.all(self, give, 1)
@@ -342,7 +376,8 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
     def last(self) -> Optional[tuple[K, V]]:
         """The last pair of key and value; None when the selection is empty. O(log n), with a limit O(limit)."""
         if self._query is ALL and self._limit is None:
-            return self._at_end(not self._reverse)
+            found: Optional[tuple[K, V]] = self._at_end(not self._reverse)
+            return found
         backwards = self._backwards()
         return super().last() if backwards is None else backwards.first()
 
@@ -355,8 +390,11 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
             return self._with(query=query._replace(backwards=not query.backwards))
         return self._with(reverse=not self._reverse)
 
-    def _at_end(self, reverse: bool) -> Optional[tuple[K, V]]:
-        """The first record of the range, with *reverse* the last one, whatever the limit."""
+    def _at_end(self, reverse: bool, give: Give = PAIRS) -> Any:
+        """*give*, pairs, keys or values, of the first record of the range, with *reverse* of the last one.
+
+        Whatever the limit; None if there is none.
+        """
         key: Any = None
         data: Any = None
         try:
@@ -366,7 +404,9 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
             if key is None:
                 return None
             storage = self._table._storage
-            return storage.load_key(key), storage.load(data)
+            if give is VALUES:
+                return storage.load(data)
+            return storage.load_key(key) if give is KEYS else (storage.load_key(key), storage.load(data))
         except Exception as error:
             self._failed(error, key, data)
 
@@ -377,7 +417,11 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
         """
         table, lower = self._table, self._lower
         cursor = table._cursor()
-        if seek(cursor, lower, self._upper, reverse) if reverse or not lower else cursor.set_range(lower):
+        if reverse:
+            found = seek(cursor, lower, self._upper, reverse)
+        else:
+            found = cursor.set_range(lower) if lower else cursor.first()
+        if found:
             key = cursor.key()
             if type(key) is not bytes:  # a memoryview
                 key = bytes(key)
@@ -495,13 +539,20 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
 
             return delete(self)
         table = self._table
+        if self._limit is None and self._plain and table._plain and not table._storage.followers and self._is_whole():
+            deleted = self._entries()
+            table.truncate()
+            return deleted
+        from .compiled.selected import remove_all  # late, as above
+
         deleted = 0
         while True:
             most = _CHUNK if self._limit is None else min(_CHUNK, self._limit - deleted)
             chunk = self._record_keys(most)
             if not chunk:
                 return deleted
-            removed = sum([table._remove(key) for key in chunk])
+            table._check_write()
+            removed = remove_all(table, chunk, type(table)._remove)
             if removed == 0:
                 self._not_there(chunk[0])
             deleted += removed

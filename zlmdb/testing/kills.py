@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..engines import registry
-from ..store import store as stores
+from ..store import fork
 from .watched import WatchedEngine, Watcher
 
 _KILLED = 86
@@ -99,5 +99,5 @@ def watch_all(watcher: Watcher) -> None:
         return WatchedEngine(plain(*args, **options), watcher)
 
     registry.engine = watched
-    for store in list[Any](stores._stores):
+    for store in list[Any](fork.environments):
         store.engine = WatchedEngine(store.engine, watcher)

@@ -23,10 +23,10 @@ from ..codegen import Recipe
 from .base import Decode, Encode, is_a, show, typename
 from .checks import Check
 from .packed import packing_of, unpacked
-from .pickleshapes import structure
-from .pydantics import fields_of, is_pydantic
+from .pickleshapes import PydanticObject, structure
 from .scalars import Shape
 from .shapes import DictOf, Field, ListOf, NamedTupleRecord, Record, TupleOf, UnionOf, walk
+from .validated import holds_pydantic, rename_fields, validated
 
 _PICKLING = Recipe("pickling")
 _UNPICKLING = Recipe("unpickling")
@@ -139,10 +139,13 @@ class FieldTuples:
             "        return general(value)",
             f"    {''.join(f'{item}, ' for item in ['_', *items])}= value",
         ]
-        for item, packing in zip(items, self.packings):
+        for item, packing, field in zip(items, self.packings, self.record.fields):
             if packing is not None:
                 names.update({f"packed_{item}": packing.packed, f"unpack_{item}": packing.unpack})
                 lines.append(f"    if type({item}) is packed_{item}: {item} = unpack_{item}({item})")
+            if holds_pydantic(field.shape):
+                names.update({"validated": validated, f"shape_{item}": field.shape})
+                lines.append(f"    {item} = validated({item}, shape_{item})")
         lines += [f"    {line}" for line in self._making(items, names)]
         lines.append("    return made" if trusting else "    return checked(made)")
         source = "\n".join(lines) + "\n"
@@ -176,7 +179,7 @@ class FieldTuples:
         elif not isinstance(value, record.cls):
             raise ValueError(f"expected {record.label}, got {show(value)} ({typename(type(value))})")
         completed(value, record)
-        return self._checked(value)
+        return self._checked(validated(value, record))
 
     def _by_name(self, items: tuple[Any, ...]) -> dict[str, Any]:
         text = items[0] if items else None
@@ -210,6 +213,9 @@ def completed(value: Any, shape: Shape) -> None:
         return
     if isinstance(shape, Record) and is_a(value, dict):
         _rename_keys(value, shape)
+    elif isinstance(shape, PydanticObject):
+        if is_a(value, shape.cls):
+            rename_fields(value, shape)  # Pydantic knows the defaults itself
     elif isinstance(shape, Record) and not is_a(value, tuple) and is_a(value, shape.cls):
         for field in shape.fields:
             if not hasattr(value, field.name) or _is_shadow(value, field.name):
@@ -230,13 +236,7 @@ def _former(value: Any, field: Field, record: Record) -> Any:
     """What the object has under a former name of *field*, and not any more; the default without one."""
     own: dict[str, Any] = getattr(value, "__dict__", {})
     name = next((name for name in field.former if name in own), None)
-    if name is None:
-        return _default(value, field.name, record)
-    given: Any = getattr(value, "__pydantic_fields_set__", None)
-    if given is not None and name in given:
-        given.add(field.name)
-        given.discard(name)
-    return own.pop(name)
+    return _default(value, field.name, record) if name is None else own.pop(name)
 
 
 def holds_records(shape: Shape) -> bool:
@@ -260,11 +260,6 @@ def _default(value: Any, name: str, record: Record) -> Any:
             return field.default_factory()
         if field.default is not dataclasses.MISSING:
             return field.default
-    if is_pydantic(record.cls):
-        known: Any = fields_of(record.cls)[name]
-        if known.is_required():
-            raise ValueError(f"{record.label} without {name!r}")
-        return known.get_default(call_default_factory=True)
     attribute: Any = next((one for one in getattr(record.cls, "__attrs_attrs__", ()) if one.name == name), None)
     default: Any = getattr(attribute, "default", None)
     if hasattr(default, "factory"):

@@ -64,13 +64,9 @@ class Model:
         if not self.recheck:
             return encode_checked
 
-        # The class itself has a say when it is made (a __post_init__, a validator): only reading back tells.
-        def encode_reread(value: Any) -> bytes:
-            data = encode_checked(value)
-            decode(data)
-            return data
+        from .reread import reread
 
-        return encode_reread
+        return reread(encode_checked, decode, name)
 
     def shallow(self, encode: Encode) -> Encode:
         """*encode*, but refuses values that are nested too deeply, if the type does not limit the depth."""

@@ -12,8 +12,10 @@ from .checks import Check
 from .depth import DEPTH, MEMOIZE, limited, may_be_deep, not_deep, pickle_may_be_deep
 from .fieldtuples import FieldTuples, completed, fields_suffice, holds_records
 from .pickleshapes import PickleReader, classes_in
+from .reread import difference, settled
 from .scalars import Shape
 from .shapes import Record, TypedDictRecord
+from .validated import holds_pydantic, validated
 
 _dumps: Encode = functools.partial(pickle.dumps, protocol=5)
 
@@ -36,6 +38,8 @@ def typed_codec(
         decode = made.decode
         if as_fields:
             encode = limited(made.encode, pickle_may_be_deep) if checked and may_be_deep(shape) else made.encode
+    if checked and holds_pydantic(shape):
+        return _as_validated(encode, decode, shape), decode
     if allow is None or not checked:
         return encode, decode
 
@@ -45,6 +49,22 @@ def typed_codec(
         return data
 
     return encode_reread, decode
+
+
+def _as_validated(encode: Encode, decode: Decode, shape: Shape) -> Encode:
+    """*encode*, but refuses what Pydantic does not accept, makes another type of, or changes each time it is read."""
+
+    def encode_validated(value: Any) -> bytes:
+        data = encode(value)
+        found = decode(data)
+        what = difference(value, found, shape.label, of_types=True)
+        if what is not None:
+            raise ValueError(what)
+        if difference(value, found, shape.label) is not None:
+            settled(found, decode(encode(found)), shape.label)
+        return data
+
+    return encode_validated
 
 
 def is_of_fields(record: Record, reader: PickleReader) -> bool:
@@ -70,6 +90,8 @@ def _plain_decoder(shape: Shape, loads: Decode) -> Decode:
     check.line("value = loads(value)")
     if holds_records(shape):
         check.line(f"{check.constant(completed)}(value, {check.constant(shape)})")
+    if holds_pydantic(shape):
+        check.line(f"value = {check.constant(validated)}(value, {check.constant(shape)})")
     shape.test(check, "value")
     return check.made("value", f"unpickling {shape.label}")
 

@@ -16,8 +16,8 @@ from typing import Any, Optional
 
 from .base import is_a, typename
 from .checks import Check
-from .describe import DICTS, SETS, Reader, model_record
-from .pydantics import PydanticRecord
+from .describe import DICTS, SETS, Names, Reader, model_record
+from .pydantics import argument, fields_of, is_pydantic, pydantic_version
 from .scalars import Shape
 from .shapes import DictOf, ListOf, Record, TupleOf, TypedDictRecord, UnionOf, walk
 
@@ -75,22 +75,56 @@ class OneOf(Shape):
         return (type(value), value) in self.values
 
 
-class PydanticObject(Record):
-    """An object of a Pydantic model, which pickles itself. It fits as it is; only what its class has got is added."""
+class Recurring(InstanceOf):
+    """An object of a class that is inside of an object of this class."""
 
-    def test_value(self, check: Check, is_one: str = "isinstance(value, cls)") -> None:
-        """Tests of ``value``: of its class, and nothing else."""
+    def __init__(self, record: Record) -> None:
+        super().__init__(record.cls)
+        self.record = record
+
+
+class PydanticObject(Record):
+    """An object of a Pydantic model, which pickles itself, with what is private and extra. Subclasses fit."""
+
+    is_one = "isinstance(value, cls)"
+
+    def __init__(self, cls: Any, reader: PickleReader) -> None:
+        super().__init__(cls)
+        self._reader = reader
+        self._others: dict[Any, PydanticObject] = {}
+        self.is_root = bool(getattr(cls, "__pydantic_root_model__", False))
+        self.options: dict[str, Any] = {}
+        """How ``model_validate`` is to be called."""
+        self.arguments = {name: name for name in fields_of(cls)}
+        """The names by which it takes the fields."""
+        try:
+            self.arguments = {name: argument(cls, name, self.label) for name in self.arguments}
+        except TypeError:
+            if pydantic_version() < (2, 11):
+                raise
+            self.options = {"by_name": True, "by_alias": False}
+
+    def of_class(self, cls: Any) -> PydanticObject:
+        """The shape of objects of *cls*, which is the class or a subclass."""
+        if cls is self.cls:
+            return self
+        if cls not in self._others:
+            self._others[cls] = self._reader.pydantic_object(cls)
+        return self._others[cls]
+
+    def test_value(self, check: Check, is_one: str = is_one) -> None:
+        """Tests of ``value``: of its class. Pydantic makes the others, when it is read (`validated`)."""
         check.names["cls"] = self.cls
         check.refuse_if(f"not {is_one}")
 
 
 class PickleReader(Reader):
-    """Reads the annotations of one type, for pickles. It raises for none of them."""
+    """Reads the annotations of one type, for pickles. It raises for none of them that are valid."""
 
     def __init__(self, localns: Optional[Mapping[str, Any]]) -> None:
         super().__init__("msgpack", bytes, localns)
         self.scalars = {cls: InstanceOf(cls) for cls in self.scalars}
-        self.unfinished: set[Any] = set()
+        self.unfinished: dict[Any, Record] = {}
         self.recursive: set[Any] = set()
         """Classes whose objects may hold others of the same class, or themselves."""
 
@@ -120,25 +154,36 @@ class PickleReader(Reader):
             return Anything()
         if annotation in self.unfinished:
             self.recursive.add(cls)
-            return InstanceOf(cls)
+            return Recurring(self.unfinished[annotation])
         if annotation in self.records:
             return self.records[annotation]
+        if is_pydantic(cls):
+            return self.pydantic_object(cls)
         try:
             record, names = model_record(cls, where)
         except TypeError:
             return InstanceOf(cls)
-        if isinstance(record, PydanticRecord):
-            record = PydanticObject(cls)
+        record.annotation = annotation
+        if not isinstance(record, TypedDictRecord):
+            record.is_one = "isinstance(value, cls)"
+        return self._defined(cls, record, names, args, where)
+
+    def pydantic_object(self, cls: Any) -> PydanticObject:
+        """The shape of objects of the Pydantic model *cls*. Raises TypeError where its fields cannot be given."""
+        names = [(name, name, bool(field.is_required())) for name, field in fields_of(cls).items()]
+        record = PydanticObject(cls, self)
+        self._defined(cls, record, names, (), record.label)
+        return record
+
+    def _defined(self, cls: Any, record: Record, names: Names, args: tuple[Any, ...], where: str) -> Record:
+        annotation = record.annotation
         try:
             hints = self.hints(cls)
         except TypeError:
             hints = {}
-        record.annotation = annotation
-        if not isinstance(record, TypedDictRecord):
-            record.is_one = "isinstance(value, cls)"
-        self.unfinished.add(annotation)
+        self.unfinished[annotation] = record
         self.define(record, names, hints, args, where)
-        self.unfinished.discard(annotation)
+        del self.unfinished[annotation]
         self.records[annotation] = record
         return record
 

@@ -14,6 +14,14 @@ def is_pydantic(cls: Any) -> bool:
     return hasattr(cls, "__pydantic_validator__") and hasattr(cls, "model_validate")
 
 
+def pydantic_version() -> tuple[int, int]:
+    """Which Pydantic is there."""
+    from pydantic import VERSION
+
+    major, minor = VERSION.split(".")[:2]
+    return int(major), int(minor)
+
+
 def names_of(cls: Any, where: str) -> list[tuple[str, str, bool]]:
     """The fields of the model class *cls*: name, name when stored, whether each must be given.
 

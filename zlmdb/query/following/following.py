@@ -252,7 +252,8 @@ class Following:
         code = function.__code__ if type(function) is types.FunctionType else code_of(function)
         if code is None:
             return self._read(function, condition)
-        kept: Sequence[Reading] = self._kept[condition].get(code) or ()
+        known = self._kept[condition]._kept.get(id(code))  # `ByCode.get`, without the call
+        kept: Sequence[Reading] = known[1] if known is not None and known[0]() is code else ()
         for reading in kept:
             cells = reading.cells
             if cells is None or type(function) is not types.FunctionType:

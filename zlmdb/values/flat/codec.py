@@ -33,13 +33,9 @@ class Codec:
             encode = limited(encode, lambda data: len(data) > _LEAST * DEPTH)
         if not (checked and self.schema.recheck):
             return encode
+        from ..reread import reread  # late: few models need it
 
-        def encode_reread(value: Any) -> bytes:
-            data = encode(value)
-            decode(data)
-            return data
-
-        return encode_reread
+        return reread(encode, decode, self.schema.label)
 
     def decoder(self) -> Decode:
         """From bytes to values."""

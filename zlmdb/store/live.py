@@ -1,0 +1,76 @@
+"""The transactions of one store, as long as their objects exist: which are open, and which an interrupt left open."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from typing import Any, Protocol
+
+from .blocks import COUNTS_REFERENCES, clear_frames
+
+
+class Live(Protocol):
+    """A transaction as its store sees it."""
+
+    _unit: Any
+    _write: bool
+
+    @property
+    def _begun(self) -> bool:
+        """Whether it is open."""
+        ...
+
+    @property
+    def active(self) -> bool:
+        """Whether it is open, or about to be: it is known to be before it looks for the environment."""
+        ...
+
+    def _end_if_over(self) -> None:
+        """End, if the block is over and did not."""
+        ...
+
+    def _forked(self) -> None:
+        """This is a child process: refuse further use."""
+        ...
+
+
+class LiveTransactions(dict[int, "weakref.ref[Live]"]):
+    """The transactions of a store, by their identity; those that are not open, too."""
+
+    def alive(self) -> list[Live]:
+        """The transactions that there are, ended ones, too."""
+        found = [ref() for ref in list(self.values())]
+        return [one for one in found if one is not None]
+
+    def count(self) -> int:
+        """How many transactions are open. One that was collected is, until its thread ends it."""
+        return sum(1 for live in [ref() for ref in list(self.values())] if live is None or live._begun)
+
+    def end_leftovers(self) -> None:
+        """End what blocks that are over have left open, since an interrupt came at their end."""
+        # Once for all of them, since each time the whole heap is searched.
+        parts = [part for unit in self._units_in_use() for part in (unit.txn, unit.view)]
+        if parts and COUNTS_REFERENCES:
+            clear_frames(*parts)
+        collect = bool(parts) and not COUNTS_REFERENCES
+        del parts  # which would be counted, and kept
+        if collect:
+            gc.collect()
+        self._end_blocks()
+        for unit in self._units_in_use():
+            unit.end_if_over()
+
+    def end_dropped(self) -> None:
+        """End the reads that an interrupt left open, and of which the program has nothing any more."""
+        for unit in [one._unit for one in self.alive() if one.active and not one._write and one._unit is not None]:
+            if unit.is_dropped():
+                unit.txn._clear()
+
+    def _units_in_use(self) -> list[Any]:
+        """Of the transactions that are open."""
+        return [one._unit for one in self.alive() if one.active and one._unit is not None]
+
+    def _end_blocks(self) -> None:
+        for live in self.alive():
+            if live.active:
+                live._end_if_over()

@@ -1,0 +1,168 @@
+"""The end of a transaction: of its block, after an interrupt, or when nothing refers to it any more."""
+
+from __future__ import annotations
+
+import threading
+import time
+import warnings
+import weakref
+from contextlib import suppress
+from typing import Any, Optional
+
+from .blocks import Leave, is_over
+from .ended import CLOSED, closed
+from .savepoints import Savepoints
+from .store import Store
+from .writerlock import is_alive
+
+_get_ident = threading.get_ident
+_clock = time.monotonic
+MOST_KEPT = 2
+"""So many tables, bound in one transaction of a schema object, are aimed at the start of the next one."""
+
+
+class TransactionEnd(Savepoints):
+    """The part of a `Transaction` that ends it, in whatever state it is."""
+
+    # The object may be used for one transaction after another. What is said of an end is undone step by step, each of
+    # which may be done again: an interrupt can come between any two, and then `_clear` does all of them once more.
+
+    __slots__ = ()
+
+    _block: Optional[weakref.ref[Leave]]
+
+    def _end(self) -> None:
+        """Release everything that was held for the engine's transaction, which has ended."""
+        self._raw = None
+        tables, store, unit = self._tables, self._store, self._unit
+        if self._odd:
+            self._end_oddities()
+        for table in tables.values():  # what `Table.end` does, without the calls
+            table._raw = CLOSED
+            table._get = table._put = table._delete = closed
+            table._writer = None
+        if unit is None:
+            tables.clear()
+        elif self._mixed or len(tables) > MOST_KEPT:
+            self._let_go()
+        else:  # the next transaction has them from its beginning, and nobody before
+            unit.names.clear()
+        if self._hold is not None:
+            self._held.clear()
+            store.writer.release(self._hold)
+        elif _clock() - self._since > store.ages.limit:
+            store.ages.ended(self)
+        self._since = 0.0
+        if store.at_rest is not None:
+            store.rest()
+        if self._stats is not None:
+            self._stats._freeze()
+        if self._block is not None:
+            self._block = None
+            if unit is not None:
+                unit.release(unit)
+
+    def _end_oddities(self) -> None:
+        """End what few transactions have. Whoever gives this one such a thing sets *_odd* before."""
+        if self._scans is not None:
+            self._scans.end(CLOSED)
+            self._scans = None
+        self._index_hooks.clear()
+        if self._views:
+            self._release_views()
+        if self._store.gate is not None:
+            self._store.gate.leave(self)
+        self._error = self._told = self._deferred = None
+        if self._hooks:
+            self._hooks = []
+        self._odd = False
+
+    def _let_go(self) -> None:
+        """Drop the references to bound tables."""
+        self._unit.names.clear()  # first: an attribute that is there is taken to be one of the tables
+        self._tables.clear()
+        self._mixed = False
+
+    def _release_views(self) -> None:
+        for view in self._views:
+            with suppress(BufferError):  # something else still points into it
+                view.release()
+        self._views.clear()
+
+    def _forget(self) -> None:
+        """Nothing is stored: call no hooks, and count nothing."""
+        self._hooks.clear()
+        self._undo((0, 0, 0))
+
+    # -- what an interrupt left open ------------------------------------------------------------------------------
+
+    def _left(self, block: weakref.ref[Leave]) -> None:
+        """End what an interrupt left open, after the ``with`` statement dropped the block."""
+        if self._block is block and self._since and (self._in_with or not self._write):
+            self._clear()
+
+    def _is_over(self) -> bool:
+        return self._in_with and is_over(self)
+
+    def _end_if_over(self) -> None:
+        """End if the block is over without having ended, or if nothing refers to the transaction."""
+        over = (self._in_with or not self._write) and is_over(self)
+        unit = self._unit
+        if not over and unit is not None and self._block is None:
+            over = unit.is_unheld()
+        if over:
+            self._clear()
+
+    def _clear(self) -> None:
+        """End, in whatever state. The thread of a write transaction does so itself, as long as it lives."""
+        # LMDB lets only the thread that began a write transaction end it.
+        foreign = self._write and self._thread != _get_ident() and self._turn is None
+        foreign = foreign and not hasattr(self._outermost, "abandon")
+        if foreign and is_alive(self._thread) and self._hold is not None:
+            self._hold.kept = self
+        else:
+            self._abandon()
+
+    def _abandon(self) -> None:
+        """Abort, from a finaliser: the memory engine must not wait for its lock, which a frame below may hold."""
+        self._forget()
+        abandon = getattr(self._outermost, "abandon", None)
+        try:
+            if abandon is not None:
+                abandon()
+            elif self._raw is not None or self._held:
+                with suppress(Exception):  # it may have been ended
+                    self._leave_savepoints()
+                with suppress(Exception):
+                    (self._held or [self._raw])[0].abort()
+        finally:
+            self._outer.clear()
+            if self._hold is not None:
+                self._hold.kept = None
+            self._end()
+            known = self._store.live.get(id(self))
+            if known is not None and known() is None:  # this is a finaliser, or what one has put off
+                del self._store.live[id(self)]
+
+    @property
+    def _outermost(self) -> Any:
+        """The engine's transaction around all savepoints."""
+        return self._outer[0] if self._outer else self._held[0] if self._held else self._raw
+
+    def __del__(self) -> None:
+        if not getattr(self, "_since", 0.0):
+            store: Optional[Store] = getattr(self, "_store", None)  # absent where making it failed
+            if store is not None:
+                store.live.pop(id(self), None)
+                if store.at_rest is not None:  # PyPy clears weak references before: it counted as open until now
+                    store.rest()
+            return
+        mine = not self._write or self._thread == _get_ident() or not is_alive(self._thread)
+        when = "now" if mine or hasattr(self._outermost, "abandon") else "when its thread begins the next one"
+        try:
+            if self._raw is not None and (self._write or not self._in_with):  # else an interrupt came, at its end
+                warnings.warn(
+                    f"{self!r} was never ended: it is aborted {when}", ResourceWarning, source=self, stacklevel=1
+                )
+        finally:  # warnings may be errors
+            self._clear()
