@@ -61,6 +61,13 @@ class Programs:
         self.prepared: dict[Any, Any] = {}  # loops, by the functions of queries
         self._made: dict[Any, Callable[..., Any]] = {}
 
+    def keep(self, key: Any, prepared: Any) -> None:
+        """Keep what is *prepared*, unless the *key* is None."""
+        if key is not None:
+            if len(self.prepared) >= KEPT:
+                self.prepared.clear()
+            self.prepared[key] = prepared
+
     def narrow(self, fields: frozenset[str]) -> Optional[Callable[[Any], Any]]:
         """The function that decodes *fields* of a record only, if there is one that takes less time than all."""
         if self.columns is not None:

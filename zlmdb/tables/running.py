@@ -19,7 +19,7 @@ from ..query.following.known import PLAIN as SETTLED
 from ..query.following.linked import Link, TableTypes
 from ..query.following.nodes import Called
 from ..query.forms import BLOCK, GROUPED, ROWS, Form
-from ..query.loops import KEPT, Programs
+from ..query.loops import Programs
 from ..query.needed import needed
 from ..query.ordering import best_of, bounded, checked, first_of, sliced
 from ..query.plan import (
@@ -154,7 +154,13 @@ class Running:
         functions = [give for give in gives if isinstance(give, Followed)]
         for give in functions:
             self.settle(give)
-        prepared = Prepared(functions, None, (), want_of(tuple(gives), self.programs, one=one), self.programs)
+        programs, key, prepared = self.programs, None, None
+        if all([give.reading.trusted for give in functions]):
+            key = "few", one, *[give.reading if isinstance(give, Followed) else give for give in gives]
+            prepared = programs.prepared.get(key)
+        if prepared is None:
+            prepared = Prepared(functions, None, (), want_of(tuple(gives), programs, one=one), programs)
+            programs.keep(key, prepared)
         table = self.table
         rows: Iterator[Any]
         try:
@@ -288,9 +294,7 @@ class Running:
         if key is not None and found.renewable:
             if programs.columns is None:
                 found.needs = needed(functions, gives)
-            if len(programs.prepared) >= KEPT:
-                programs.prepared.clear()
-            programs.prepared[key] = found
+            programs.keep(key, found)
         return found
 
     def _sorted(self, pairs: Iterator[tuple[Any, Any]], skip: int, limit: Optional[int]) -> Iterator[Any]:
