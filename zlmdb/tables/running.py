@@ -18,7 +18,7 @@ from ..query.following import Followed, Node, spelled, walk
 from ..query.following.known import PLAIN as SETTLED
 from ..query.following.linked import Link, TableTypes
 from ..query.following.nodes import Called
-from ..query.forms import BLOCK, GROUPED, ROWS, Form
+from ..query.forms import BLOCK, GROUPED, LISTED, ROWS, Form
 from ..query.loops import Programs
 from ..query.needed import needed
 from ..query.ordering import best_of, bounded, checked, first_of, sliced
@@ -187,6 +187,10 @@ class Running:
             for row in block:
                 groups.setdefault(row[0], []).append(row[1] if len(gives) == 1 else row)
             yield groups
+
+    def lists(self, give: Give) -> Iterator[list[Any]]:
+        """As `rows`, without an order and a limit: lists of many rows each."""
+        return self._rows((give,), True, None, form=LISTED)
 
     def rows_behind(
         self, gives: Sequence[Give], behind: Callable[[tuple[Any, Any]], bool], begin: Optional[Position]

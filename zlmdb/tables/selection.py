@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -283,8 +283,13 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
 
     def _every(self, give: Give) -> list[Any]:
         """What *give* says of each record, in a list, by what is not known from before."""
-        if self._limit is not None or not self._plain or not any([one.reading.links for one in self._query.where]):
+        query = self._query
+        if self._limit is not None or not self._plain:
             return list(self._run(give))
+        if not any([one.reading.links for one in query.where]):
+            if query.order is not None or query.skip or self._table._txn._write or (query is ALL and id(give) in _FAST):
+                return list(self._run(give))
+            return list(chain.from_iterable(self._running().lists(give)))
         running = self._running()
         running.every = True
         return list(running.rows(give))
