@@ -38,7 +38,7 @@ ROWS = [
     ["engines.registry"],
     ["keys"],
     ["values"],
-    ["store.blocks", "store.ended", "store.transactionstats"],
+    ["store.awaited", "store.blocks", "store.ended", "store.transactionstats"],
     ["store.scans", "store.gate", "store.live", "store.pool", "store.ranges", "store.readers", "store.writerlock"],
     ["store.quiet"],
     ["store.environment"],

@@ -90,9 +90,10 @@ class Calls(DatabaseState, Generic[S_co]):
         If the task is cancelled before *fn* starts, nothing is written. If it is cancelled later, the changes are
         stored all the same.
         """
-        from asyncio import wrap_future  # late: not every program uses it
-
-        return await wrap_future(self.submit(fn))
+        store = self._open_store
+        if store.readonly:
+            store.refuse_write()
+        return await self._group_commit().arun(self, fn)
 
     def _group_commit(self) -> Groups:
         """The group commit of this database, created when there are several writers for the first time."""
