@@ -106,7 +106,7 @@ def _summed(
         gives.extend(followed for followed in (*one.where, one.give) if followed is not None)
     sums: dict[Any, list[_Running]] = {}
     wanted: list[Any] = gives or [HITS]
-    rows = selection._running().rows(by, *wanted, one=False)
+    rows = selection._all_rows(by, *wanted, one=False)
     while True:
         chunks: defaultdict[Any, list[Any]] = defaultdict(list)
         if len(wanted) == 1:  # the pairs are not kept: the garbage collector would look at all of them
