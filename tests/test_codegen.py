@@ -14,7 +14,7 @@ import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import CodeType
 from typing import Any, Callable, Optional
 from uuid import UUID
@@ -231,8 +231,8 @@ def delete_points() -> None:
     with table() as rows:
         rows.put_many([(row.id, row) for row in ROWS])
         del rows[3]
-        assert rows.select(10).delete() == 10
-        assert len(rows) == 9
+        rows.change(4, lambda row: None)
+        assert len(rows) == 18
 
 
 def write_many() -> None:
@@ -263,9 +263,26 @@ def delete_indexed() -> None:
         for row in ROWS:
             rows[row.id] = row
         del rows[3]
-        assert rows.select(10).delete() == 10
+        rows.change(4, lambda row: None)
         assert "name 3" not in rows.by_name
-        assert len(rows) == 9
+        assert len(rows) == 18
+
+
+def change_selected() -> None:
+    with table(indexed=True) as rows:
+        rows.put_many([(row.id, replace(row)) for row in ROWS])
+        assert rows.where(lambda row: row.city == "Bonn").change(lambda row: replace(row, city="Rome")) == 10
+        with rows.where(lambda row: row.id > 14).edit() as found:
+            for row in found:
+                row.name = row.name.upper()
+        assert rows.by_name["NAME 16"].city == "Rome"
+
+
+def delete_selected() -> None:
+    with table(indexed=True) as rows:
+        rows.put_many([(row.id, row) for row in ROWS])
+        assert rows.where(lambda row: row.city == "Bonn").delete() == 10
+        assert not rows.by_city["Bonn"]
 
 
 def look_up() -> None:
@@ -320,7 +337,9 @@ CASES: dict[str, list[Callable[[], None]]] = {
     "JSON": [write_json],
     "bulk writes": [write_many],
     "bulk writes of lists": [write_lists],
+    "changes of selections": [change_selected],
     "check": [check_values],
+    "deletions of selections": [delete_selected],
     "index condition": [write_partial],
     "indexed deletions": [delete_indexed],
     "indexed writes": [write_indexed],
@@ -522,7 +541,7 @@ WRONG = [
     (points, "_READING", "self._db)", "self._base)", "self._base"),
     (points, "_READING", "load(data)", "lode(data)", "lode"),
     (points, "_WRITING", "txn._puts", "txn._put", "txn._put"),
-    (indexwrites, "_STORING", "self._raw.delete", "self._raw.remove", "self._raw.remove"),
+    (indexwrites, "_STORING", "self._delete", "self._remove_now", "self._remove_now"),
     (indexwrites, "_STORING", "self._growing", "self._grows", "self._grows"),
     (indexwrites, "_REMOVING", "self._writer", "self._author", "self._author"),
     (indexview, "_FINDING", "table._db", "table.db", "table.db"),

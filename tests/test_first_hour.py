@@ -439,6 +439,50 @@ def test_a_position_in_a_selection_says_what_to_write(db: Any) -> None:
             t.words.select()[1.5]
 
 
+def test_what_is_read_lazily_says_what_to_write_in_place_of_what_a_list_has(db: Any) -> None:
+    with db.write() as t:
+        t.words.update(ant=1, bat=2)
+        chosen, index = t.words.select(), t.people.by_name
+        every = [chosen, t.words.where(lambda n: n > 1), index.select(), t.people.where(lambda p: p.age > 1)]
+        rows = [one for each in every for one in (each, each.keys(), each.values())]
+        rows += [index.keys(), index.values(), chosen.fields(lambda n: -n), chosen.keys().distinct()]
+        for each in (*rows, t.words.keys(), t.words.values(), t.words.items()):
+            for position in (0, -1, slice(1), slice(None)):
+                with pytest.raises(TypeError, match=r"write \.first\(\) or \.last\(\)"):
+                    each[position]
+        for each in rows:
+            for wrong in (len, reversed, lambda each: each == [], lambda each: each != {1}):
+                with pytest.raises(TypeError, match=r"write \.count\(\)|reverse=True|compare (list|set)\("):
+                    wrong(each)
+            assert each in {each}  # compared by identity
+            assert each != object()
+        for wrong in (iter, reversed):
+            with pytest.raises(TypeError, match=r"write"):
+                wrong(index)
+
+
+def test_in_a_selection_are_pairs_and_a_key_says_what_to_write(db: Any) -> None:
+    with db.write() as t:
+        t.words.update(ant=1, bat=2)
+        assert ("ant", 1) in t.words.select()
+        assert ("ant", 2) not in t.words.select()
+        assert ("cat", 2) not in t.words.select()
+        for wrong in ("ant", 1, (1, 2), ("a", 1, 2)):
+            with pytest.raises(TypeError, match=r"write `in selection\.keys\(\)`"):
+                wrong in t.words.select()  # noqa: B015
+        assert "ant" in t.words.select().keys()  # noqa: SIM118 - it is no dict
+        assert 2 in t.words.where(lambda n: n > 1).values()
+
+
+def test_the_views_of_a_table_can_be_reversed(db: Any) -> None:
+    with db.write() as t:
+        t.words.update(ant=1, bat=2)
+        plain = dict(t.words)
+        assert list(reversed(t.words.keys())) == list(reversed(plain.keys()))
+        assert list(reversed(t.words.values())) == list(reversed(plain.values()))
+        assert list(reversed(t.words.items())) == list(reversed(plain.items()))
+
+
 def test_keys_and_values_have_first_count_truth_and_no_length(db: Any) -> None:
     with db.write() as t:
         t.words.update(ant=1, bat=2)

@@ -20,15 +20,31 @@ from typing import Any, Callable
 import pytest
 
 import zlmdb
-from zlmdb import database
+from zlmdb import database, databasestate
 from zlmdb.schema import auto, schema
-from zlmdb.store import blocks, gate, pool, savepoints, snapshot, store, transaction, transactionstate, writerlock
+from zlmdb.store import (
+    blocks,
+    environment,
+    gate,
+    live,
+    pool,
+    quiet,
+    savepoints,
+    snapshot,
+    store,
+    transaction,
+    transactionend,
+    transactionstate,
+    writerlock,
+    writing,
+)
 from zlmdb.store.blocks import COUNTS_REFERENCES
 
 from .interrupts import INTERRUPTS, Interrupt, interrupting, traces_instructions
 
 MODULES = (
-    auto, blocks, database, gate, pool, savepoints, schema, snapshot, store, transaction, transactionstate, writerlock,
+    auto, blocks, database, databasestate, environment, gate, live, pool, quiet, savepoints, schema, snapshot,
+    store, transaction, transactionend, transactionstate, writerlock, writing,
 )  # fmt: skip
 LIFE = {module.__file__ for module in MODULES}
 
@@ -314,7 +330,7 @@ def test_after_an_interrupt_the_next_reads_end_the_one_that_was_left(db: Any) ->
                 done = count[0] < at
             except INTERRUPTS:
                 pass
-            db._open_store.ages.look_at = 0.0  # some time has passed
+            db.long_read = 60.0  # as if some time had passed
             LIVES["read"](db, -1)
             assert [one for one in db._open_store.live.alive() if one._begun] == [], at
     finally:

@@ -366,3 +366,17 @@ def test_wrong_declarations_say_what_to_write() -> None:
 
     with pytest.raises(TypeError, match="makes no table"):
         Tags()
+
+
+def test_values_of_a_key_are_no_list_and_say_what_to_write(db: Any) -> None:
+    with db.write() as t:
+        t.tags["ant"].update([2, 1])
+        t.events["ant", 1].extend([Event("a", 1), Event("b", 2)])
+        for values in (t.tags["ant"], t.tags.select(), t.events["ant", 1], t.events.select()):
+            with pytest.raises(TypeError, match=r"write \.first\(\) or \.last\(\)"):
+                values[0]
+            with pytest.raises(TypeError, match=r"compare list\("):
+                assert values == [1, 2]
+        assert list(reversed(t.tags)) == ["ant"]
+        with pytest.raises(TypeError, match=r"write \.count\(\)"):
+            len(t.tags.select())

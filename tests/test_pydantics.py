@@ -89,13 +89,12 @@ class Small(BaseModel):  # type: ignore[misc, valid-type]
 
 
 @pytest.mark.parametrize("form", list(FORMATS))
-def test_what_a_validator_would_give_back_as_another_value_is_refused(form: str) -> None:
-    with pytest.raises(zlmdb.EncodeError, match=r"Counted\.number: 2 would be read as 3\. Validators"):
+def test_a_validator_that_changes_its_own_results_is_refused(form: str) -> None:
+    with pytest.raises(zlmdb.EncodeError, match=r"Counted\.number: 3 would be read as 4, and so on\. Validators"):
         serializer(FORMATS[form][Counted]).encode(Counted(number=1))
     codec = serializer(FORMATS[form][Small])
-    assert codec.decode(codec.encode(Small(text="Ann"))) == Small(text="ann")
-    with pytest.raises(zlmdb.EncodeError, match="'Ann' would be read as 'ann'"):
-        codec.encode(Small.model_construct(text="Ann"))
+    for ann in (Small(text="Ann"), Small.model_construct(text="Ann")):
+        assert codec.decode(codec.encode(ann)) == Small(text="ann")
 
 
 def test_extra_values_are_refused_and_not_lost() -> None:

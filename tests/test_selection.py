@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import platform
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, Callable
 
 import pytest
@@ -190,6 +193,37 @@ def test_first_and_last_are_pairs_or_none(t: Any) -> None:
     assert t.seq.select().first() is None
     assert t.seq.select().last() is None
     assert t.seq.select(reverse=True).last() is None
+
+
+def test_the_first_key_and_value_are_those_of_the_first_pair(t: Any) -> None:
+    for rows in (t.seq.select(25, 55), t.seq.select(25, 55, reverse=True), t.seq.limit(1), t.cities.by_size.select(1)):
+        assert (rows.keys().first(), rows.values().first()) == rows.first() == next(iter(rows))
+    for rows in (t.seq.select(41, 50), t.seq.select(25, limit=0), t.seq.limit(0), t.cities.by_size.select(9)):
+        assert rows.keys().first() is rows.values().first() is rows.first() is None
+    firsts = t.cities.group_by(lambda c: c.size, lambda g: (g.first(), g.keys().first(), g.values().first()))
+    assert all(pair == (key, value) for pair, key, value in firsts.values())
+    assert len(firsts) == 4
+
+
+@pytest.mark.skipif(platform.python_implementation() != "CPython", reason="PyPy counts calls otherwise")
+def test_the_first_record_is_read_without_setting_up_a_scan(db: Any) -> None:
+    ours = str(Path(zlmdb.__file__).parent)
+    outside = str(Path(ours, "engines"))
+    with db.read() as t:
+        for read in (lambda: t.seq.limit(1).values().first(), lambda: t.seq.select(25).keys().first()):
+            assert read() is not None
+            called: list[str] = []
+
+            def count(frame: Any, event: str, argument: Any, called: list[str] = called) -> None:
+                name = frame.f_code.co_filename
+                if event == "call" and name.startswith(ours) and not name.startswith(outside):
+                    called.append(frame.f_code.co_name)
+
+            sys.setprofile(count)
+            read()
+            sys.setprofile(None)
+            assert len(called) <= 18, called  # the classic layout takes two more than the other
+            assert "_read" not in called
 
 
 def test_count_and_truth_heed_the_range_and_the_limit(t: Any) -> None:

@@ -349,9 +349,9 @@ def test_maps_first_used_in_a_savepoint_go_on_after_it(db: Any) -> None:
 def test_hooks_of_an_undone_savepoint_are_told(db: Any) -> None:
     told: list[tuple[str, bool]] = []
     with db.write() as t:
-        t.txn._hooks.append(lambda committed: told.append(("outer", committed)))
+        t.txn._hook(lambda committed: told.append(("outer", committed)))
         with suppress(Boom), t.txn.savepoint():
-            t.txn._hooks.append(lambda committed: told.append(("inner", committed)))
+            t.txn._hook(lambda committed: told.append(("inner", committed)))
             raise Boom
         assert told == [("inner", False)]
     assert told == [("inner", False), ("outer", True)]
@@ -361,7 +361,7 @@ def test_hooks_do_not_outlive_an_aborted_transaction(db: Any) -> None:
     told: list[bool] = []
     txn = db.begin(write=True)
     with suppress(Boom), txn:
-        txn._hooks.append(told.append)
+        txn._hook(told.append)
         raise Boom
     with txn:
         pass
@@ -429,7 +429,7 @@ def test_hooks_run_after_the_end(db: Any) -> None:
     seen: list[dict[str, int]] = []
     with db.write() as t:
         t.numbers["a"] = 1
-        t.txn._hooks.append(lambda committed: seen.append(numbers(db)))
+        t.txn._hook(lambda committed: seen.append(numbers(db)))
     assert seen == [{"a": 1}]
 
 
@@ -1066,7 +1066,7 @@ def test_a_failed_commit_raises_and_ends_the_transaction(make_db: Callable[..., 
     with pytest.raises(zlmdb.DiskError, match="broken"):  # noqa: PT012, SIM117
         with txn:
             txn.put(b"\x00\x09k", b"v")
-            txn._hooks.append(told.append)
+            txn._hook(told.append)
             raw = txn._engine_txn
             txn._raw = Failing(raw, "commit", zlmdb.lmdb.DiskError("broken"))
     raw.abort()

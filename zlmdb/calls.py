@@ -12,9 +12,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union
 
 from . import errors
+from .databasestate import DatabaseState
 from .schema.schema import Schema
-from .store.openstores import Opening
-from .store.store import Store
 from .tables.table import Table
 from .values.base import is_a
 
@@ -37,17 +36,11 @@ _THREADS = 8
 """Threads that read for asyncio at the same time: more would wait for the interpreter."""
 
 
-class Calls(Generic[S_co]):
+class Calls(DatabaseState, Generic[S_co]):
     """The part of `Database` that runs functions in transactions."""
 
     _groups: Optional[Groups] = None
     _threads: Optional[tuple[int, ThreadPoolExecutor]] = None  # with the process that began them
-    _opening: Opening
-
-    @property
-    @abstractmethod
-    def _open_store(self) -> Store:
-        """The open environment."""
 
     @abstractmethod
     def read(self) -> S_co:
@@ -117,7 +110,7 @@ class Calls(Generic[S_co]):
             grown = self._open_store.grown
             try:
                 with self.write() if write else self.read() as tables:
-                    tables.txn._hooks.append(stored.append)
+                    tables.txn._hook(stored.append)
                     tables.txn._opener = getattr(fn, "__code__", tables.txn._opener)  # the program's part of it
                     tables.txn._instruction = -1
                     return fn(tables)

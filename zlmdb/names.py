@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from .queue import Queue as Queue
     from .schema.multi import ListTable as ListTable
     from .schema.multi import SetTable as SetTable
-    from .schema.multi import ValueList as ValueList
-    from .schema.multi import ValueSet as ValueSet
+    from .schema.multivalues import ValueList as ValueList
+    from .schema.multivalues import ValueSet as ValueSet
     from .values import ArraySerializer as ArraySerializer
     from .values import CborSerializer as CborSerializer
     from .values import Compression as Compression
@@ -59,7 +59,8 @@ else:
             ".operations.oldtables": "OldTables",
             ".operations.progress": "Progress",
             ".operations.report": "CheckReport",
-            ".schema.multi": "ListTable SetTable ValueList ValueSet",
+            ".schema.multi": "ListTable SetTable",
+            ".schema.multivalues": "ValueList ValueSet",
             ".queue": "Job Lease Queue",
             ".values.aliases": "Array Cbor Checked Compressed FlatBuffers Json Msgpack Pickle Snappy Unchecked Zlib "
             "Zstd",

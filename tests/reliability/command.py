@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any, Callable, NamedTuple
 
 import zlmdb
-
-from ..loud.sitecustomize import install as loud
+from tests.loud.sitecustomize import install as loud
 
 
 def main(work: Callable[..., dict[str, Any]], **options: Any) -> None:

@@ -119,7 +119,7 @@ def prepare(pmap: PersistentMap[Any, Any], txn: Transaction, table: Table[Any, A
         txn._indexes_changed(table, tuple(wanted))
     tokens = {name: one.token for name, one in attached.items()}
     if records.verified != tokens:
-        txn._hooks.append(partial(_ended, records, table, tokens, partial(pmap._unprepare, txn)))
+        txn._hook(partial(_ended, records, table, tokens, partial(pmap._unprepare, txn)))
     return built
 
 

@@ -1,26 +1,13 @@
 """Storage engines: the Protocols that define an engine, and the engines.
 
-`protocols` defines an engine, `registry` chooses one; each engine is a package beside them, which only the registry
-imports.
+`engine` and `environment` define an engine, `registry` chooses one; each engine is a package beside them, which only
+the registry imports.
 """
 
-from .protocols import (
-    Cursor,
-    Data,
-    Durability,
-    Engine,
-    EngineClass,
-    Environment,
-    Handle,
-    Options,
-    PlainOptions,
-    Record,
-    Remains,
-    State,
-    Told,
-    Transaction,
-    Tree,
-)
+from .engine import Engine, EngineClass, Told
+from .environment import Cursor, Data, Environment, Handle, Transaction
+from .options import Durability, Options, PlainOptions
+from .remains import Record, Remains, State, Tree
 
 __all__ = [
     "Cursor", "Data", "Durability", "Engine", "EngineClass", "Environment", "Handle", "Options", "PlainOptions",

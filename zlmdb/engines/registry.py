@@ -5,7 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Optional, cast
 
-from .protocols import Engine, EngineClass, Options
+from .engine import Engine, EngineClass
+from .options import Options
 
 if TYPE_CHECKING:  # that each is an engine is checked here; programs that pack others find here what to pack
     from .lmdb.engine import LmdbEngine

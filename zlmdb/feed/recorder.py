@@ -60,7 +60,7 @@ class Present:
         if txn._outermost is not self.outermost:
             self.outermost = txn._outermost
             self.time = time.time_ns() // 1000
-            txn._hooks.append(self.ended)
+            txn._hook(self.ended)
         self.raw = raw
 
     def ended(self, kept: bool) -> None:

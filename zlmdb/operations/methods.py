@@ -1,16 +1,16 @@
 """The methods of a database that operate on its whole file.
 
-Each method imports its module when it is called, because most programs call none of them.
+They import their modules when they are called, because most programs call none of them.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any, Optional, TypeVar, Union, overload
 
-from ..store.store import Store
-from ..tables.storage import Storage
+from ..databasestate import DatabaseState, StrPath
+from ..store.readers import Reader, readers
 
 if TYPE_CHECKING:
     from ..classic.pmap import PersistentMap
@@ -24,25 +24,17 @@ if TYPE_CHECKING:
     from .progress import Told
     from .report import CheckReport
     from .salvage import SalvageReport
+    from .statistics import TableInfo
     from .stream import Streamed
 
-StrPath = Union[str, "os.PathLike[str]"]
 K = TypeVar("K")
 V = TypeVar("V")
 
 
-class Operations:
+class Operations(DatabaseState):
     """The part of `Database` that operates on the whole file. *progress* is called with the progress so far."""
 
     if TYPE_CHECKING:
-
-        @property
-        def _open_store(self) -> Store:
-            """The open environment."""
-            ...
-
-        _made: dict[str, Any]
-        _storages: dict[str, tuple[type[Table[Any, Any]], Storage[Any, Any]]]
 
         def write(self, *, timeout: Optional[float] = None) -> Any:
             """A block with the tables."""
@@ -52,17 +44,56 @@ class Operations:
             """A block with the tables, which reads."""
             ...
 
-    @property
-    def clock(self) -> Callable[[], float]:
-        """The function that tells the time to tables whose records expire, in seconds since 1970: ``time.time``.
+    # -- what there is ------------------------------------------------------------------------------------------------
 
-        Tests can set another one. It belongs to the open file: all databases of this process that have it open use it.
+    def tables(self) -> dict[str, TableInfo]:
+        """The tables of the file, declared or not, by name (or UUID), with number and bytes of their records."""
+        from . import statistics
+
+        return statistics.table_infos(self._open_store)
+
+    def readers(self) -> list[Reader]:
+        """The readers of the file in all processes; those of this process also have their age and origin."""
+        store = self._open_store
+        return readers(store.engine.readers(store.environment), store.live)
+
+    def clear_readers(self) -> int:
+        """Free the slots of killed readers, and with them the pages that they kept; returns their number.
+
+        Opening does this too, as do every 1,000th write transaction and a full table of readers.
         """
-        return self._open_store.clock
+        return self._open_store.clear_readers()
 
-    @clock.setter
-    def clock(self, clock: Callable[[], float]) -> None:
-        self._open_store.clock = clock
+    def stats(self, include_slots: bool = False) -> dict[str, Any]:
+        """Sizes in bytes and pages, LMDB's own statistics, and with *include_slots* a list of the attached tables.
+
+        ``used`` are the bytes of the pages in use, in all tables and indexes that this process has open;
+        ``reclaimable`` those of the unused pages, which are written again before the file grows.
+        """
+        from . import statistics
+
+        options = self._opening.options
+        found = {
+            **statistics.sizes(self._open_store),
+            "read_only": options.readonly,
+            "sync_enabled": options.durability != "none",
+        }
+        return {**found, "slots": statistics.slot_statistics(self._open_store)} if include_slots else found
+
+    def flush(self) -> None:
+        """Flush committed data to the disk now, whatever the *durability*: see `zlmdb.open`."""
+        self.sync(True)
+
+    def sync(self, force: bool = False) -> None:
+        """Flush committed data to the disk; with *force* even if ``sync=False`` was given."""
+        store = self._open_store
+        try:
+            if not store.provisional:  # else nothing was written
+                store.environment.sync(force)
+        except Exception as error:
+            store.fail(error)
+
+    # -- what takes its time ------------------------------------------------------------------------------------------
 
     def sweep(self, limit: Optional[int] = None) -> int:
         """Delete expired records, at most *limit*; returns their number.
@@ -86,7 +117,7 @@ class Operations:
         from ..schema.schema import declarations
         from .building import build_indexes  # late, as all operations
 
-        declared = [one for _, one in declarations(vars(self)["_schema"]).values()]
+        declared = [one for _, one in declarations(self._schema).values()]
         declared += [one.declared for one in self._made.values()]
         build_indexes(self._open_store, declared, progress, timeout)
 
@@ -245,7 +276,7 @@ class Operations:
         """
         from .migrations import migrate
 
-        return migrate(self, vars(self)["_schema"], dry_run=dry_run, told=progress)
+        return migrate(self, self._schema, dry_run=dry_run, told=progress)
 
     def drop_index(self, table: str, index: str, /) -> None:
         """Drop a declared index from the file permanently.
@@ -304,7 +335,7 @@ class Operations:
         """Whether the schema has steps that the file lacks. Raises `SchemaMismatch` if the file is newer."""
         from .migrations import check
 
-        return check(self._open_store, vars(self)["_schema"])
+        return check(self._open_store, self._schema)
 
     @property
     def schema_version(self) -> int:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import struct
 import typing
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from itertools import count
+from itertools import count, islice
 from typing import Any, NamedTuple, Optional
 from uuid import UUID
 
@@ -24,6 +25,7 @@ from .asked import Asked, captured_source
 from .expressions import Compare, Condition
 from .fieldtypes import Model, without_none
 from .following import Following, Node
+from .forms import BLOCK, ROWS, Form
 from .needed import named
 from .remembered import look_up
 from .scanned import Scanned
@@ -96,21 +98,22 @@ class Programs:
 
     def loop(
         self, condition: Optional[Condition], stored: tuple[bool, ...], asked: Sequence[Asked], want: Want, keyed: bool,
-        views: bool,
+        views: bool, form: Form,
     ) -> Callable[..., Iterator[Any]]:  # fmt: skip
         """The generator function ``(scan_of, load, load_key, failed, *given, *constants, *asked)``.
 
         *scan_of* gives the `Scan` of the records; with *keyed* the loop reads their keys, too. *given* are the values
         of the condition as they are, *constants* in the form that is *stored* where that is so; *asked* are the
-        `arguments` of what is asked of whole records, and of what is wanted. *views*: the records are memoryviews.
+        `arguments` of what is asked of whole records, and of what is wanted. *views*: the records are memoryviews. What
+        the generator gives, *form* says.
         """
         shape = None if condition is None else condition._shape()
-        key = shape, stored, tuple([one.shape() for one in asked]), want.shape(), keyed, views
+        key = shape, stored, tuple([one.shape() for one in asked]), want.shape(), keyed, views, form
         made = self._made.get(key)
         if made is None:
             if len(self._made) >= KEPT:
                 self._made.clear()
-            writer = _Writer(self, condition, stored, asked, want, views)
+            writer = _Writer(self, condition, stored, asked, want, views, form)
             made = self._made[key] = writer.loop(keyed)
         found: Callable[..., Iterator[Any]] = made
         return found
@@ -148,8 +151,9 @@ class _Writer:
 
     def __init__(
         self, programs: Programs, condition: Optional[Condition], stored: tuple[bool, ...], asked: Sequence[Asked],
-        want: Want, views: bool,
+        want: Want, views: bool, form: Form = ROWS,
     ) -> None:  # fmt: skip
+        self.form = form
         self.programs, self.model, self.columns = programs, programs.model, programs.columns
         self.asked, self.want, self.stored, self.views = asked, want, stored, views
         self.measured: list[int] = []  # the constants whose lengths are compared, too
@@ -172,16 +176,25 @@ class _Writer:
         constants = "".join([*(f", given{number}" for number in numbers), *(f", c{number}" for number in numbers)])
         for number, one in enumerate([*self.asked, *self.want.asked]):
             constants += "".join([f", {name}" for name in one.names(number)])
-        with self.block(f"def loop(scan_of, load, load_key, failed{constants}):"):
+        bound = ", bound" if self.form.best else ""
+        with self.block(f"def loop(scan_of, load, load_key, failed{constants}{bound}):"):
             self.add("key = data = scan = None")
             begin = len(self.source.lines)
             self.add("rested = False")
+            if self.form.best:
+                self.add("top = None")
+            if self.form.grouped:
+                self.names.update(islice=islice, defaultdict=defaultdict)
+                self.add("groups = defaultdict(list)")
             with self.block("try:"):
                 self.add("scan = scan_of()")
                 self.add(f"rows = scan.{'pairs' if keyed else 'values'}() if scan.any else ()")
                 with self.block("while True:"):
                     with self.block("try:"):
-                        self.rows(keyed)
+                        if self.form.grouped:
+                            self.blocks(keyed)
+                        else:
+                            self.rows(keyed)
                         self.add("if scan.any and not rested: scan.current()", "return")
                     with self.block("except Exception as error:"):
                         self.add("if rested or not scan.is_paused(error): raise")
@@ -231,7 +244,38 @@ class _Writer:
         with self.block(f"for {'key, data' if keyed else 'data'} in rows:"):
             if self.columns is None or not self.by_columns():
                 self.as_whole()
+            if self.form.late:
+                self.add("found = (sort_key, scan.current()[0])")
             self.add("yield found")
+            if self.form.best:
+                self.add("top = bound[0]")
+
+    def blocks(self, keyed: bool) -> None:
+        """The loop that gives dicts of many rows."""
+        self.add("rows = iter(rows)")
+        with self.block("while True:"):
+            self.add("data = None")
+            with self.block(f"for {'key, data' if keyed else 'data'} in islice(rows, {BLOCK}):"):
+                if self.columns is None or not self.by_columns():
+                    self.as_whole()
+            self.add("if data is None: break", "if groups: yield groups", "groups = defaultdict(list)")
+        self.add("if groups: yield groups")
+
+    def found(self, of_path: Callable[[tuple[str, ...]], str]) -> list[str]:
+        """The lines for what is wanted of the record, whose fields *of_path* spells."""
+        form = self.form
+        if not form.best and not form.grouped:
+            return [f"found = {self.want.source(of_path, self.of_asked)}"]
+        first, *more = [Want((part,)).source(of_path, self.of_asked) for part in self.want.parts]
+        if form.grouped:
+            value = more[0] if len(more) == 1 else f"(None, {', '.join(more)})"
+            return [f"groups[{first}].append({value})"]
+        unsure = " and sort_key == sort_key" if form.unsure else ""
+        return [
+            f"sort_key = {first}",
+            f"if top is not None and not (top {form.best} sort_key){unsure}: continue",
+            "pass" if form.late else f"found = (sort_key, {', '.join(more)})",
+        ]
 
     def as_whole(self) -> None:
         """Lines that read the record as a whole."""
@@ -398,14 +442,14 @@ class _Writer:
                 self.add("continue")
         if first_some and self.want.whole:
             self.load()
-        self.add(f"found = {self.want.source(self.path, self.of_asked)}")
+        self.add(*self.found(self.path))
 
     def project(self, unpacked: set[str], fetched: set[str]) -> None:
         """Lines that read the fields asked for, of which some are *unpacked* and *fetched* already."""
         columns = self.columns
         names = [path[0] for path in self.want.paths]
         more = sorted(set(names) - unpacked)
-        found = f"found = {self.want.source(lambda path: columns.value(path[0]), self.of_asked)}"
+        found = self.found(lambda path: columns.value(path[0]))
         fetch = [
             line
             for name in sorted(set(names) - fetched)
@@ -419,12 +463,12 @@ class _Writer:
             self.add(f"{', '.join(second.variables)}, = unpack_more(data)")
             elsewhere = second.elsewhere
         if not elsewhere:
-            self.add(*fetch, found)
+            self.add(*fetch, *found)
             return
         with self.block(f"if {' or '.join(elsewhere)}:"):
-            self.add("value = load(data)", f"found = {self.want.source(self.path, self.of_asked)}")
+            self.add("value = load(data)", *self.found(self.path))
         with self.block("else:"):
-            self.add(*fetch, found)
+            self.add(*fetch, *found)
 
 
 def take(holder: Any, name: str) -> Any:

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import date, timedelta
 from itertools import islice
 from operator import itemgetter
-from typing import Any, Optional, Protocol
+from typing import TYPE_CHECKING, Any, Optional, Protocol
+from uuid import UUID
+
+if TYPE_CHECKING:
+    from .following import Followed
 
 
 class Ordered(Protocol):
@@ -76,6 +81,48 @@ def first_of(rows: Iterable[tuple[Any, ...]], count: Optional[int], *, backwards
     if backwards:
         return iter(heapq.nlargest(count, rows, key=_first))
     return iter(heapq.nsmallest(count, rows, key=_first))
+
+
+_MOST = 1000
+"""Rows that `best_of` keeps at most: each better one takes a place in a list."""
+_COMPARED = (bool, int, float, str, bytes, date, timedelta, UUID)
+"""Types of which any two values can be compared."""
+
+
+def bounded(order: Optional[Followed], count: int) -> bool:
+    """Whether the first *count* in this order are found by `best_of`: they are few, and any two compare."""
+    if order is None or not 0 < count <= _MOST:
+        return False
+    known = order.node.known
+    return known.cls in _COMPARED and not known.optional
+
+
+def best_of(
+    rows: Iterable[tuple[Any, ...]], count: int, *, backwards: bool, bound: list[Any]
+) -> Iterator[tuple[Any, ...]]:  # fmt: skip
+    """As `first_of`. Once there are *count*, ``bound[0]`` is the sort key of the last one; only better rows need come.
+
+    Keys that are neither less nor greater than each other are equal.
+    """
+    from bisect import insort  # late, as above
+
+    kept: list[tuple[Any, int, tuple[Any, ...]]] = []
+    step, worst = (-1, 0) if backwards else (1, -1)  # of equal ones the first to come is the better one
+    number = 0
+    for row in rows:
+        number += step
+        if len(kept) == count:
+            top = kept[worst][0]
+            if not (top < row[0] if backwards else row[0] < top):
+                continue
+            del kept[worst]
+        insort(kept, (row[0], number, row))
+        if len(kept) == count:
+            bound[0] = kept[worst][0]
+    if backwards:
+        kept.reverse()
+    for _, _, row in kept:
+        yield row
 
 
 def sliced(rows: Iterator[Any], skip: int, limit: Optional[int]) -> Iterator[Any]:

@@ -12,6 +12,7 @@ from typing import Any, Optional
 from .asked import Asked, arguments
 from .expressions import Condition
 from .following import Followed
+from .forms import ROWS, Form
 from .loops import Captured, Programs
 from .want import Want
 
@@ -55,14 +56,23 @@ class Prepared:
         """Whether the loop needs the keys of the records."""
         self.needs: Optional[frozenset[str]] = None
         """The fields that are enough for it; None if they are not known, or the whole record is needed."""
-        self._loops: dict[tuple[bool, bool], Loop] = {}
+        self._loops: dict[tuple[bool, bool, Form], Loop] = {}
 
-    def loop(self, keyed: bool, views: bool) -> Loop:
+    @property
+    def late(self) -> bool:
+        """Whether only what stands beside a sort key is, or has, the key of the record, and it is nothing but that."""
+        first, *more = self._want.parts
+        rest = more[0].parts if len(more) == 1 and isinstance(more[0], Want) and more[0].one else more
+        return rest in (("engine key",), ["engine key"]) and not (
+            Want((first,)).keyed or any([one.keyed for one in self._asked])
+        )
+
+    def loop(self, keyed: bool, views: bool, form: Form = ROWS) -> Loop:
         """The loop over records: see `Programs.loop`."""
-        found = self._loops.get((keyed, views))
+        found = self._loops.get((keyed, views, form))
         if found is None:
-            found = self._programs.loop(self._condition, self._stored, self._asked, self._want, keyed, views)
-            self._loops[keyed, views] = found
+            found = self._programs.loop(self._condition, self._stored, self._asked, self._want, keyed, views, form)
+            self._loops[keyed, views, form] = found
         return found
 
     def listing(self, *, sparse: bool) -> Callable[..., list[Any]]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union, overlo
 from .. import errors
 from ..shown import shortened
 from .explained import Plan
+from .nolists import NoList, no_length
 from .ordering import Ordered
 from .pages import Page
 from .sums import mean, total
@@ -34,12 +35,7 @@ def first_of(rows: Iterator[R_co], default: D) -> Union[R_co, D]:
     return found
 
 
-def no_length(given: object) -> int:
-    """Raise `TypeError`: counting may read every record, which `len` does not say."""
-    raise TypeError(f"{type(given).__name__} has no len(), since counting may read every record: write .count()")
-
-
-class Reads(Iterable[R_co], Generic[R_co]):
+class Reads(NoList, Iterable[R_co], Generic[R_co]):
     """Rows of a query: pairs of key and value, or what `fields` gives. Each iteration reads afresh.
 
     Nothing is read before the iteration, which must happen inside the transaction, else `TransactionClosed`.

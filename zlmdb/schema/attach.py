@@ -71,7 +71,7 @@ def attach(
         if any(lacks_urgently(slots.get(one.name), one, drop_indexes) for one in fitting):
             contents, created = change_contents(store, work, timeout), True
         else:  # only a shape to record: a program that does not write changes nothing
-            store.pending.append(lambda timeout: change_contents(store, work, timeout))
+            store.put_off(lambda timeout: change_contents(store, work, timeout))
     absent = open_contents(store, contents, timeout)
     if absent and create:
         from .creation import create_lacking  # late, as above

@@ -10,6 +10,7 @@ from .. import reserved
 from ..store.blocks import SchemaExit
 from ..store.pool import IN_VARIABLE, Pool, Unit, is_free, references
 from ..store.transaction import Transaction
+from ..store.transactionend import MOST_KEPT
 from ..tables.table import Table
 from ..tables.tableclass import calling_locals
 from ..typeargs import annotated_names, is_mentioned, nested_types, own_annotations
@@ -83,6 +84,8 @@ def bound(unit: Unit[Any], name: str) -> Table[Any, Any]:
         cls, storage = unit.storages[name]
         table = unit.tables[name] = cls._bound(txn, storage)
     txn._tables[name] = unit.names[name] = table
+    if len(txn._tables) > MOST_KEPT:
+        txn._odd = True
     return table
 
 
@@ -192,7 +195,7 @@ class Schema:
             raise KeyError(f"no table {name!r} in the file; {nearest(name, list(self))}")
         table: Table[Any, Any] = Table._bound(unit.txn, storage)
         unit.txn._tables[name] = table
-        unit.txn._mixed = True
+        unit.txn._mix()
         return table
 
     def __iter__(self) -> Iterator[str]:
@@ -221,7 +224,7 @@ class Schema:
             super().__setattr__(name, value)
             unit = getattr(self, "_unit", None)  # classic schemas have none
             if unit is not None:
-                unit.txn._mixed = True
+                unit.txn._mix()
 
     # -- for programs of zlmdb <= 26 ------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from ..log import log
 from .blocks import COUNTS_REFERENCES
 from .gate import Gate
 from .live import LiveTransactions
+from .quiet import Besides, Quiet
 from .readers import Ages, shown_with_origin
 from .writerlock import Claim, WriterLock
 
@@ -41,7 +42,7 @@ class Space(NamedTuple):
 MAIN = Space(None, 0)
 
 
-class OpenEnvironment:
+class OpenEnvironment(Besides):
     """An open environment, with the handles of its spaces, its writer and its transactions."""
 
     def __init__(self, engine: Engine) -> None:
@@ -54,26 +55,24 @@ class OpenEnvironment:
         self.spaces: dict[bytes, Space] = {}
         self.live = LiveTransactions()
         self.reads: set[object] = set()  # a mark for each read of the store's own
-        self.full = False
         self.grown = 0  # so many times, to tell a failure from before the map grew
         self.ages = Ages()
-        self.provisional = False  # opened read-only, since another process was writing
         self._try_at = 0.0  # when to try to open it for good, before a read
-        self.look_at = 0.0  # when to look at the file again, before a write
         self.at_rest: Optional[Callable[[], None]] = None
         self._reset_locks()
         self._opened(engine.open())
 
     def _reset_locks(self) -> None:
-        self.gate: Optional[Gate] = None
+        self._gate = None
         self.lock = threading.RLock()
         self.writer = WriterLock(self.engine.writer_lock, self.engine.file)
 
     def _opened(self, env: Environment) -> None:
         # The same one for the same transactions: a thread may wait at it while the environment is opened anew.
-        self.gate = (self.gate or Gate()) if self.engine.moves or self.provisional else None
+        self._gate = (self._gate or Gate()) if self.engine.moves or self.provisional else None
+        self._look_at = time.monotonic() + _LOOK_AGAIN
+        self.quiet = Quiet()  # before others find the environment: there may be a gate
         self.env = env
-        self.look_at = time.monotonic() + _LOOK_AGAIN
 
     def fail(self, error: Exception, **details: Any) -> NoReturn:
         """Raise our error for *error* of the engine, with *details* as its attributes."""
@@ -415,6 +414,7 @@ class OpenEnvironment:
         self.ages = Ages()
         self.writer.close()  # else the parent's lock, which is that of the open file, outlives the parent
         self._reset_locks()
+        self.disturb()
         self.engine.in_child()
 
 

@@ -206,6 +206,7 @@ class Groups:
             hold.join = join
             began = _clock()
             txn = tables.txn
+            txn._odd = True
             txn._told = told
             most = max(self._commit, _SHORTEST)
             if self._wary <= 0:

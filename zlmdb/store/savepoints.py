@@ -59,6 +59,7 @@ class Savepoints(TransactionState):
                 self._fail(error)
             self._poison(error)  # an engine in Python may have begun it
             raise
+        self._odd = True
         self._outer.append(parent)
         self._switch(children[0])
 
@@ -102,7 +103,7 @@ class Savepoints(TransactionState):
         try:
             yield
         except Exception as error:
-            self._error = error
+            self._poison(error)
             raise
 
     def _switch(self, raw: Any) -> None:

@@ -7,6 +7,7 @@ import time
 from types import TracebackType
 from typing import Any, Optional
 
+from ..handlers import let_through
 from .blocks import COUNTS_REFERENCES
 from .ended import CLOSED, closed
 from .pool import IN_LOOP, is_free, references
@@ -32,29 +33,37 @@ class Snapshot(Transaction):
         self._in_with = False
         self._since = now = _clock()
         self._thread = _get_ident()
-        sequence = store.sequence
         try:
-            if store.gate is not None:
+            if now >= store.quiet.reads:
                 super()._begin()
-                sequence = self._sequence
+                raw = self._raw
             else:
+                sequence = store.sequence
                 try:
-                    self._raw = store.env.begin()
-                except Exception:
+                    self._raw = raw = store.env.begin()
+                except Exception as error:
+                    let_through(error)
                     super()._begin()  # mends what can be mended
-                    sequence = self._sequence
-            if sequence != self._sequence:
-                self._forget_handles(sequence)
+                    raw = self._raw
+                else:
+                    if sequence != self._sequence:
+                        self._forget_handles(sequence)
             for table in self._tables.values():
                 if references(table) != IN_LOOP and not is_free(table, 3):
                     self._let_go()
                     break
-                table._aim()
+                if table._steady:
+                    table._raw = raw
+                    table._get = raw.get
+                    if table._checked:
+                        snapshot = raw.id()
+                        if snapshot != table._snapshot:
+                            table._see_snapshot(snapshot)
+                else:
+                    table._aim()
         except BaseException:
             self._clear()
             raise
-        if now >= store.ages.look_at:
-            store.look_at_reads(now)
 
     def _leave(
         self, kind: Optional[type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
@@ -62,11 +71,21 @@ class Snapshot(Transaction):
         """The end of the ``with`` block."""
         try:
             raw = self._raw
-            if raw is None or self._hooks or self._error is not None:
+            if raw is None or self._odd:
                 super()._leave(kind, error, trace)
-            else:
-                raw.abort()
+                return
+            raw.abort()
+            self._raw = None
+            for table in self._tables.values():
+                table._raw = CLOSED
+                table._get = closed
+            store, since = self._store, self._since
+            if _clock() - since > store.ages.limit or store.at_rest is not None:
                 self._end()
+                return
+            self._since = 0.0
+            self._block = None
+            self._unit.release(self._unit)
         except BaseException as failure:
             if not isinstance(failure, Exception):
                 self._clear()
@@ -76,27 +95,29 @@ class Snapshot(Transaction):
 
     def _end(self) -> None:
         self._raw = None
-        tables, store, since = self._tables, self._store, self._since
-        if self._scans is not None:
-            self._scans.end(CLOSED)
-            self._scans = None
-        if tables:
-            for table in tables.values():
-                table._raw = CLOSED
-                table._get = closed
-        if self._mixed or len(tables) > MOST_KEPT:
-            self._let_go()
-        if store.gate is not None:
-            store.gate.leave(self)
+        if self._odd:
+            self._end_oddities()
+        for table in self._tables.values():
+            table._raw = CLOSED
+            table._get = closed
+        store, since = self._store, self._since
         if _clock() - since > store.ages.limit and since:
             store.ages.ended(self)
         self._since = 0.0
+        self._block = None
         if store.at_rest is not None:
             store.rest()
-        self._block = None
         if since:  # once
             unit = self._unit
             unit.release(unit)
+
+    def _end_oddities(self) -> None:
+        if self._mixed or len(self._tables) > MOST_KEPT:
+            for table in self._tables.values():
+                table._raw = CLOSED
+                table._get = closed
+            self._let_go()
+        super()._end_oddities()
 
     if COUNTS_REFERENCES:  # the method that a `with` statement holds is counted: to watch it takes longer
         _exit_of_schema = _leave

@@ -43,8 +43,8 @@ class Store(OpenEnvironment):
         self._era = (-1, 0)  # the latest snapshot that is of it, and its number
         self._era_first = -1  # the snapshot before its first transaction
         self.guarded: tuple[Optional[int], Mapping[bytes, str]] = None, {}  # an era, and what raw writes would break
-        self.wanted: set[bytes] = set()
-        self.pending: list[Callable[[Optional[float]], object]] = []
+        self.wanted = set()
+        self.pending = []
         self.clock = time.time
         self.turns: Any = None  # the `Turns` of write blocks, once several have waited
         super().__init__(engine)
@@ -116,7 +116,7 @@ class Store(OpenEnvironment):
         missing = [name for name in names if name not in self.spaces]
         self.writer.end_leftovers()
         if missing and self.writer.owner == threading.get_ident():
-            self.wanted.update(missing)
+            self.want(missing)
             raise errors.TransactionStale(
                 f"another program made {shown_space(missing[0])} after this one opened the file, and handles are not "
                 f"opened inside a write transaction: begin again"

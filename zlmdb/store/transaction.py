@@ -72,6 +72,7 @@ class Transaction(TransactionEnd, RawRecords):
         self._hold = Hold(self, _join) if write else None
         self._turn: Any = None  # where it is a member of a group: see `turns`
         self._edited: set[tuple[str, bytes]] = set()  # by table and key: those that an `edit` is going on of
+        self._odd = False  # besides the engine's transaction and the tables there is something to end
         self._is_forked = False  # this is a child process of that in which it began
         self._mixed = False  # *tables* has others than the attributes of the schema object, or that has others
         self._unit: Any = None  # what it is part of, and waits in for its next use: see `pool`
@@ -115,7 +116,7 @@ class Transaction(TransactionEnd, RawRecords):
         try:
             if self._write:
                 self._begin_write(store)
-            elif store.gate is None and not self._buffers and store.env is not None:
+            elif now < store.quiet.reads and not self._buffers and store.env is not None:
                 sequence = store.sequence
                 try:
                     self._raw = store.env.begin()
@@ -125,6 +126,7 @@ class Transaction(TransactionEnd, RawRecords):
                 if sequence != self._sequence:
                     self._forget_handles(sequence)
             else:
+                self._odd = True  # it goes through a gate, if there is one
                 sequence, self._raw = store.begin_read(self, self._buffers)
                 self._forget_handles(sequence)
         except BaseException as error:
@@ -132,8 +134,10 @@ class Transaction(TransactionEnd, RawRecords):
             if isinstance(error, Exception):
                 store.fail(error)
             raise
-        if now >= store.ages.look_at:
-            store.look_at_reads(now)
+        if now >= (store.quiet.writes if self._write else store.quiet.reads):
+            if now >= store.ages.look_at:
+                store.look_at_reads(now)
+            store.look_around()
 
     def _forget_handles(self, sequence: int) -> None:
         """The handles now are those of *sequence*; tables that were bound before have other handles."""
@@ -145,37 +149,26 @@ class Transaction(TransactionEnd, RawRecords):
     def _begin_write(self, store: Store) -> None:
         if store.readonly or self._hold is None:
             store.refuse_write()
-        self._error = self._told = None  # those of the transaction before
         self._puts = self._dels = 0
-        if self._hooks:
-            self._hooks = []
-        self._deferred = None
         if store.wanted or store.pending:
             store.open_wanted(self._timeout)
         self._turn = turn = store.writer.acquire(self._timeout, self._hold)
         self._since = now = _clock()  # it may have waited
-        held = self._held
         if turn is not None:
+            self._odd = True
             begin = partial(store.environment.begin, parent=turn.leader._raw, write=True, buffers=self._buffers)
-            held.extend(map(begin, _NONE))
+            self._held.extend(map(begin, _NONE))
         else:
             if store.full:
                 store.make_room()
             if now >= store.look_at:
                 store.look_at_file(now, self._timeout)
             if store.gate is None and not store.provisional:
-                env: Any = store.env
-                try:
-                    if COUNTS_REFERENCES:  # an interrupt that comes in between drops it, which aborts it
-                        held.append(env.begin(None, None, True, self._buffers))
-                    else:  # appended in the very call that begins it
-                        held.extend(map(env.begin, _NONE, _NONE, _WRITE, (self._buffers,)))
-                except Exception as error:  # also where there is no environment: it mends what can be mended
-                    let_through(error)
-                    store.begin(write=True, buffers=self._buffers, who=self, held=held)
+                self._begin_engine(store)
             else:
-                store.begin(write=True, buffers=self._buffers, who=self, held=held)
-        self._raw = raw = held[-1]
+                self._odd = True
+                store.begin(write=True, buffers=self._buffers, who=self, held=self._held)
+        self._raw = raw = self._held[-1]
         if store.sequence != self._sequence:  # another writer made tables, or the environment was opened anew
             self._forget_handles(store.sequence)
         self._era: Optional[int] = store.era_to_write(raw)
@@ -187,6 +180,20 @@ class Transaction(TransactionEnd, RawRecords):
                     self._let_go()
                     break
                 table._aim()
+
+    def _begin_engine(self, store: Store) -> None:
+        """Begin a write of the engine, where no gate is in the way."""
+        env: Any = store.env
+        held = self._held
+        try:
+            if COUNTS_REFERENCES:  # an interrupt that comes in between drops it, which aborts it
+                held.append(env.begin(None, None, True, self._buffers))
+            else:  # appended in the very call that begins it
+                held.extend(map(env.begin, _NONE, _NONE, _WRITE, (self._buffers,)))
+        except Exception as error:  # also where there is no environment: it mends what can be mended
+            let_through(error)
+            self._odd = True
+            store.begin(write=True, buffers=self._buffers, who=self, held=held)
 
     def commit(self) -> None:
         """Store all changes and end. Raises `TransactionPoisoned` if an engine error broke the transaction."""
@@ -283,7 +290,7 @@ class Transaction(TransactionEnd, RawRecords):
         Raises `ReadonlyDatabase` in a read transaction.
         """
         self._check_write()
-        self._hooks.append(lambda kept: fn() if kept else None)
+        self._hook(lambda kept: fn() if kept else None)
 
     def abort(self) -> None:
         """Undo all changes and end. Does nothing if the transaction has ended."""

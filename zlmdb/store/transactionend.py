@@ -35,26 +35,18 @@ class TransactionEnd(Savepoints):
         """Release everything that was held for the engine's transaction, which has ended."""
         self._raw = None
         tables, store, unit = self._tables, self._store, self._unit
-        if self._scans is not None:
-            self._scans.end(CLOSED)
-            self._scans = None
-        if tables:
-            for table in tables.values():  # what `Table.end` does, without the calls
-                table._raw = CLOSED
-                table._get = table._put = closed
-                table._writer = None
+        if self._odd:
+            self._end_oddities()
+        for table in tables.values():  # what `Table.end` does, without the calls
+            table._raw = CLOSED
+            table._get = table._put = table._delete = closed
+            table._writer = None
         if unit is None:
             tables.clear()
         elif self._mixed or len(tables) > MOST_KEPT:
             self._let_go()
         else:  # the next transaction has them from its beginning, and nobody before
             unit.names.clear()
-        if self._index_hooks:
-            self._index_hooks.clear()
-        if self._views:
-            self._release_views()
-        if store.gate is not None:  # a call less where there is none
-            store.gate.leave(self)
         if self._hold is not None:
             self._held.clear()
             store.writer.release(self._hold)
@@ -69,6 +61,21 @@ class TransactionEnd(Savepoints):
             self._block = None
             if unit is not None:
                 unit.release(unit)
+
+    def _end_oddities(self) -> None:
+        """End what few transactions have. Whoever gives this one such a thing sets *_odd* before."""
+        if self._scans is not None:
+            self._scans.end(CLOSED)
+            self._scans = None
+        self._index_hooks.clear()
+        if self._views:
+            self._release_views()
+        if self._store.gate is not None:
+            self._store.gate.leave(self)
+        self._error = self._told = self._deferred = None
+        if self._hooks:
+            self._hooks = []
+        self._odd = False
 
     def _let_go(self) -> None:
         """Drop the references to bound tables."""

@@ -42,6 +42,7 @@ class TransactionState:
         "_is_forked",
         "_mixed",
         "_now",
+        "_odd",
         "_opener",
         "_outer",
         "_puts",
@@ -63,6 +64,7 @@ class TransactionState:
 
     _block: Optional[weakref.ref[Leave]]
     _buffers: bool
+    _deferred: Optional[dict[Any, None]]
     _dels: int
     _era: Optional[int]
     _error: Optional[BaseException]
@@ -73,6 +75,7 @@ class TransactionState:
     _in_with: bool
     _mixed: bool
     _index_hooks: list[Callable[[Any, Sequence[str]], object]]
+    _odd: bool
     _is_forked: bool
     _outer: list[Any]
     _puts: int
@@ -84,6 +87,7 @@ class TransactionState:
     _store: Store
     _tables: dict[Any, Any]
     _thread: int
+    _told: Optional[list[Any]]
     _turn: Any
     _unit: Any
     _views: list[memoryview]
@@ -156,6 +160,7 @@ class TransactionState:
     def _open_scans(self) -> Scans:
         """The running scans."""
         if self._scans is None:
+            self._odd = True
             self._scans = Scans()
         return self._scans
 
@@ -191,6 +196,7 @@ class TransactionState:
         """The error of zlmdb for an error of the engine. Poisons the transaction if nothing may be committed."""
         ours = self._store.engine.translate(error, **details)
         if isinstance(ours, _POISON) and self._write:
+            self._odd = True
             self._error = ours
             self._store.full = needs_room(ours)
         return ours
@@ -202,13 +208,24 @@ class TransactionState:
     def _poison(self, error: BaseException) -> None:
         """Refuse to commit: half of a statement was written when *error* came."""
         if self._write and self._error is None:
+            self._odd = True
             self._error = error
+
+    def _mix(self) -> None:
+        """Others than the tables of the schema object, or of that one, use the transaction, and end with it."""
+        self._odd = self._mixed = True
+
+    def _hook(self, hook: Callable[[bool], object]) -> None:
+        """Call *hook* with True when the transaction is stored; with False when that what is done now is undone."""
+        self._odd = True
+        self._hooks.append(hook)
 
     def _keep_view(self, data: Any) -> Any:
         """Remember *data*, a memoryview just read, so that it is released at the end of the transaction."""
         if not self._buffers or data is None:
             return data
         view = memoryview(data)  # PyPy has a buffer type of cffi's here
+        self._odd = True
         self._views.append(view)
         return view
 

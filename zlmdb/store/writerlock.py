@@ -39,7 +39,8 @@ _SIZE = 20
 """Bytes of the lock file: the process id as text, filled up with blanks."""
 
 _READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
-_TRY = 0 if fcntl is None else fcntl.LOCK_EX | fcntl.LOCK_NB
+_TRY, _UNLOCK = (0, 0) if fcntl is None else (fcntl.LOCK_EX | fcntl.LOCK_NB, fcntl.LOCK_UN)
+_flock: Any = None if fcntl is None else fcntl.flock
 _LOOKS = 30
 """So often a wait for another process only gives way: most write transactions end sooner than a sleep would."""
 
@@ -175,13 +176,32 @@ class WriterLock:
                 raise
         return None
 
+    def take(self, hold: Hold) -> bool:
+        """As `acquire`, if that takes no waiting, and the lock file is open; else False, and nothing has happened."""
+        if self._next is not None or self._name is None:
+            return False
+        hold.thread = _get_ident()
+        hold.turn = None
+        if self._claims.setdefault(0, hold) is not hold:
+            return False
+        try:
+            _flock(self._file, _TRY)
+            if self._name[:_SIZE] != self._signature:
+                self._sign(self._file or 0)
+        except BaseException as error:
+            self.release(hold)
+            if isinstance(error, BlockingIOError):
+                return False
+            raise
+        return True
+
     def release(self, hold: Hold) -> None:
         """Let the next writer in, if *hold* has the lock; it may be released twice."""
         if hold.turn is not None:
             hold.turn.give_back()
         elif self._claims.get(0) is hold:
-            if self._file is not None and fcntl is not None:
-                fcntl.flock(self._file, fcntl.LOCK_UN)
+            if self._file is not None:
+                _flock(self._file, _UNLOCK)
             del self._claims[0]
             if self._waiters:
                 self._call(_clock() - _TURN)

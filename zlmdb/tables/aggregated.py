@@ -9,10 +9,8 @@ of rows, as for all other functions.
 from __future__ import annotations
 
 import dis
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from itertools import islice
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Optional, TypeVar
 
@@ -25,9 +23,6 @@ if TYPE_CHECKING:
     from .selection import Selection
 
 R = TypeVar("R")
-
-_BLOCK = 16_384
-"""Rows that are kept before they are added to what is known of their groups."""
 
 _NAMES = frozenset(("count", "fields", "max", "mean", "min", "sum", "where"))
 _PLAIN = (int, float, str, bytes, bool, type(None))
@@ -106,17 +101,7 @@ def _summed(
         gives.extend(followed for followed in (*one.where, one.give) if followed is not None)
     sums: dict[Any, list[_Running]] = {}
     wanted: list[Any] = gives or [HITS]
-    rows = selection._all_rows(by, *wanted, one=False)
-    while True:
-        chunks: defaultdict[Any, list[Any]] = defaultdict(list)
-        if len(wanted) == 1:  # the pairs are not kept: the garbage collector would look at all of them
-            for name, value in islice(rows, _BLOCK):
-                chunks[name].append(value)
-        else:
-            for row in islice(rows, _BLOCK):
-                chunks[row[0]].append(row)
-        if not chunks:
-            break
+    for chunks in selection._at_once().groups(by, wanted):
         for name, chunk in chunks.items():
             kept = sums.get(name)
             if kept is None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union
 
-from ..query.want import ENGINE_KEYS, KEYS
+from ..query.want import ENGINE_KEYS
+from ..values.constant import varies
 
 if TYPE_CHECKING:
     from .selection import Selection
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
 
 K = TypeVar("K")
 V = TypeVar("V")
-
-_GONE: Any = object()
 
 
 def delete(selection: Selection[Any, Any]) -> int:
@@ -29,32 +28,44 @@ def delete(selection: Selection[Any, Any]) -> int:
         from .removal import remove  # late: few tables have links to them
 
         return remove(table, keys)
+    from .compiled.selected import remove_all  # late: many programs change one record at a time
+
     with table._txn._statement():
-        return sum([table._remove(key) for key in keys])
+        return remove_all(table, keys, type(table)._remove)
 
 
 def change(selection: Selection[Any, V], how: Callable[[V], V]) -> int:
     """Store what *how* makes of each record of *selection*, or change none if one is refused; how many."""
+    from .compiled.selected import GONE, read, selected_of, store  # late, as above
+
     table = selection._table
     table._check_write()
-    keys = selection._all_at_once(KEYS)
-    changed = 0
-    if keys:
-        with table._txn._statement():
-            for key in keys:
-                value: Any = table.get(key, _GONE)
-                if value is not _GONE:
-                    table[key] = how(value)
-                    changed += 1
+    keys = selection._all_at_once(ENGINE_KEYS)
+    if not keys:
+        return 0
+    made, changed = selected_of(table), 0
+    with table._txn._statement():
+        if made is not None and made.change is not None:
+            return made.change(table, keys, how)
+        for key in keys:
+            value: Any = read(table, key)
+            if value is not GONE:
+                store(table, key, how(value))
+                changed += 1
     return changed
 
 
 @contextmanager
 def edit(selection: Selection[Any, V]) -> Generator[Iterator[V], None, None]:
     """A block with an iterator over the objects of *selection*, each stored again when its turn is over."""
+    from .compiled.selected import selected_of  # late, as above
+
     table = selection._table
     table._check_write()
-    editing = _Editing(table, selection._all_at_once(KEYS))
+    keys: list[bytes] = selection._all_at_once(ENGINE_KEYS)
+    made = selected_of(table)
+    editing: Union[Turns, _Editing[V]]
+    editing = _Editing(table, keys) if made is None or made.edit is None else Turns(made.edit, table, keys)
     try:
         yield iter(editing)
     except BaseException as error:
@@ -63,18 +74,55 @@ def edit(selection: Selection[Any, V]) -> Generator[Iterator[V], None, None]:
     editing.end(None)
 
 
-class _Editing(Generic[V]):
-    """The objects of records, one at a time."""
+class Turns:
+    """The objects of records, one at a time, by a generated function: see `compiled.selected`.
 
-    def __init__(self, table: Table[Any, V], keys: list[Any]) -> None:
+    *open* while it is the turn of one; *over* when the block is, or somebody has closed the iterator; *failed* after an
+    error. Objects of the class *kind* can be changed.
+    """
+
+    __slots__ = ("_rows", "failed", "kind", "open", "over")
+
+    def __init__(self, rows_of: Callable[..., Iterator[Any]], table: Table[Any, Any], keys: list[bytes]) -> None:
+        self.open = self.over = self.failed = False
+        self.kind: Optional[type[Any]] = None
+        self._rows: Any = rows_of(table, keys, self)
+
+    def __iter__(self) -> Iterator[Any]:
+        rows: Iterator[Any] = self._rows
+        return rows
+
+    def check(self, table: Table[Any, Any], encoded: bytes, value: Any) -> None:
+        """Raise unless the object *value* of the record *encoded* may be changed; as `Table.edit`."""
+        from .atomic import check_edit  # late: it belongs to tables, which are above
+
+        check_edit(table, table._storage.decode_key(encoded), encoded, value)
+        self.kind = None if varies(value.__class__) else type(value)
+
+    def end(self, error: Optional[BaseException]) -> None:
+        """The block is over."""
+        self.over = True
+        if self.open:
+            if error is None:
+                next(self._rows, None)  # which stores the last one, and stops there
+            else:
+                self.failed = True
+                self._rows.close()
+
+
+class _Editing(Generic[V]):
+    """As `Turns`, for any table."""
+
+    def __init__(self, table: Table[Any, V], keys: list[bytes]) -> None:
         self._table, self._keys = table, keys
         self._open: Optional[AbstractContextManager[V]] = None
         self._over = False
 
     def __iter__(self) -> Iterator[V]:
-        for key in self._keys:
+        for encoded in self._keys:
             if self._over:
                 raise RuntimeError("the block of edit() is over: iterate over its objects inside the block")
+            key = self._table._storage.decode_key(encoded)
             if key not in self._table:  # deleted meanwhile
                 continue
             self._open = self._table.edit(key)

@@ -83,9 +83,8 @@ class Group(Selection[K, V]):
             return lambda pair: encode(pair[0])
         return _GIVERS[give]
 
-    def first(self) -> Optional[tuple[K, V]]:
-        """The first pair; None when there is none."""
-        return next(self._first_ones()._run(PAIRS), None)
+    def _first_of(self, give: Give) -> Any:
+        return next(self._first_ones()._run(give), None)
 
     def last(self) -> Optional[tuple[K, V]]:
         """The last pair; None when there is none."""

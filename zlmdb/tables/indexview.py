@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, TypeVar
 from .. import errors
 from ..codegen import Recipe
 from ..handlers import let_through
-from ..query import Reads
-from ..query.reads import no_length
+from ..query import NoList, Reads, no_length
 from ..query.want import KEYS, PAIRS, VALUES
 from ..store.blocks import COUNTS_REFERENCES
 from ..store.ranges import keys_from, pairs_from, seek
@@ -68,12 +67,10 @@ def _finding(kind: Any, table: type, storage: Storage[Any, Any], index: IndexSto
     return {"__getitem__": made["__getitem__"]}
 
 
-class _View(Ranged[I, K, V], Generic[I, K, V]):
+class _View(NoList, Ranged[I, K, V], Generic[I, K, V]):
     """The common part of both kinds of views: an index of a table in a transaction."""
 
     __slots__ = ("_bound", "_handle", "_name", "_storage", "_table")
-
-    __iter__ = None  # not iterable: Python would try view[0], view[1], ... for ever; select() and groups() are
 
     def __init__(self, table: Table[K, V], name: str, bound: Optional[BoundIndex]) -> None:
         self._table = table
@@ -121,8 +118,16 @@ class _View(Ranged[I, K, V], Generic[I, K, V]):
     def __bool__(self) -> bool:
         return bool(self._chosen(None, False, None))
 
-    if not TYPE_CHECKING:  # checkers report it by themselves
+    if TYPE_CHECKING:  # checkers report by themselves what is not there
+        __iter__ = None
+    else:
         __len__ = no_length
+
+        def __iter__(self) -> NoReturn:  # without it Python would try view[0], view[1], ... for ever
+            raise TypeError(
+                f"an index is not iterable: write t.{self._table._name}.{self._name}.select() for the records in its "
+                "order, or .groups()"
+            )
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._storage.storage.name}>"
@@ -295,7 +300,11 @@ class IndexSelection(Selection[K, V]):
     def _edge(self, reverse: bool) -> tuple[Any, Any, Any]:
         table, lower, index = self._table, self._lower, self._index
         cursor = table._cursor(index.handle)
-        if seek(cursor, lower, self._upper, reverse) if reverse or not lower else cursor.set_range(lower):
+        if reverse:
+            found = seek(cursor, lower, self._upper, reverse)
+        else:
+            found = cursor.set_range(lower) if lower else cursor.first()
+        if found:
             entry = cursor.key()
             if type(entry) is not bytes:  # a memoryview
                 entry = bytes(entry)

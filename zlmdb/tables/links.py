@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Optional
 
 from .. import errors
 from ..shown import shortened
-from ..store.ranges import keys_from, pairs_from, seek
+from ..store.ranges import pairs_from, seek
 from ..values.base import is_a
 from .indexstorage import BoundIndex, IndexStorage
 from .storage import Storage
@@ -118,6 +118,7 @@ class Link:
 
     def _defer(self, txn: Transaction, own: bytes) -> Written:
         if txn._deferred is None:
+            txn._odd = True
             txn._deferred = {}
         txn._deferred[self, own] = None
         return 0, 0
@@ -134,23 +135,6 @@ class Link:
 
     # -- as a referrer of the other one ---------------------------------------------------------------------------
 
-    def owners(self, source: Table[Any, Any], bound: BoundIndex, key: Any) -> list[bytes]:
-        """The engine's keys of the records of *source* that refer to *key*, expired ones too."""
-        index = bound.storage
-        cursor = plain_cursor(source, bound.handle)
-        try:
-            lower, upper = index.exactly(key)
-            prefix = source._storage.prefix
-            if not seek(cursor, lower, upper):
-                return []
-            if index.tail:
-                return [prefix + entry[index.tail :] for entry in keys_from(cursor, lower, upper, views=True)]
-            return [prefix + bytes(owner) for _, owner in pairs_from(cursor, lower, upper, views=True)]
-        except Exception as error:
-            source._txn._fail(error, table=source._name, index=self.name)
-        finally:
-            cursor.close()
-
     def without(self, value: Any, gone: set[Any]) -> Any:
         """The record *value*, just read, without its links to the keys *gone*."""
         if self.each:
@@ -160,6 +144,35 @@ class Link:
         for field in self.fields:
             value = _replaced(value, field.split("."), None)
         return value
+
+
+class Owners:
+    """Finds the records of *source* that refer to keys by *link*, expired ones too; until the next write."""
+
+    __slots__ = ("_cursor", "_exactly", "_link", "_prefix", "_source", "_tail", "close")
+
+    def __init__(self, link: Link, source: Table[Any, Any], bound: BoundIndex) -> None:
+        self._link, self._source = link, source
+        self._exactly, self._tail, self._prefix = bound.storage.exactly, bound.storage.tail, source._storage.prefix
+        self._cursor = plain_cursor(source, bound.handle)
+        self.close = self._cursor.close
+
+    def of(self, key: Any) -> list[bytes]:
+        """The engine's keys of the records that refer to *key*."""
+        cursor, tail, prefix = self._cursor, self._tail, self._prefix
+        found: list[bytes] = []
+        try:
+            lower, upper = self._exactly(key)
+            there = cursor.set_range(lower)
+            while there:
+                entry = bytes(cursor.key())
+                if entry >= upper:
+                    break
+                found.append(prefix + (entry[tail:] if tail else bytes(cursor.value())))
+                there = cursor.next()
+        except Exception as error:
+            self._source._txn._fail(error, table=self._source._name, index=self._link.name)
+        return found
 
 
 def plain_cursor(table: Table[Any, Any], handle: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import ItemsView, Iterator, KeysView, ValuesView
 from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar
 
-from ..query import Reads
+from ..query import SOME, Reads, shown_position
 
 if TYPE_CHECKING:
     from .table import Table
@@ -20,11 +20,14 @@ class _View(Generic[R]):
 
     _mapping: Table[Any, Any]  # set by the view of a mapping, which is the other base
 
-    def _reads(self) -> Reads[R]:
+    def _reads(self, *, reverse: bool = False) -> Reads[R]:
         raise NotImplementedError
 
     def __iter__(self) -> Iterator[R]:
         return iter(self._reads())
+
+    def __reversed__(self) -> Iterator[R]:
+        return iter(self._reads(reverse=True))
 
     def first(self) -> Optional[R]:
         """The first one; None when the table is empty."""
@@ -42,28 +45,25 @@ class _View(Generic[R]):
         return bool(self._mapping)
 
     def __getitem__(self, position: object) -> Any:
-        raise TypeError(
-            f"{type(self).__name__}[{position!r}]: a view of a table has no positions: write .first() or .last() for "
-            f"one, table.select(limit=10) for some, list(view) for all"
-        )
+        raise TypeError(f"[{shown_position(position)}]: a view of a table has no positions: {SOME}")
 
 
 class Keys(_View[K], KeysView[K]):
     """The keys of a table, in their order."""
 
-    def _reads(self) -> Reads[K]:
-        return self._mapping.select().keys()
+    def _reads(self, *, reverse: bool = False) -> Reads[K]:
+        return self._mapping.select(reverse=reverse).keys()
 
 
 class Values(_View[V], ValuesView[V]):
     """The values of a table, in the order of their keys."""
 
-    def _reads(self) -> Reads[V]:
-        return self._mapping.select().values()
+    def _reads(self, *, reverse: bool = False) -> Reads[V]:
+        return self._mapping.select(reverse=reverse).values()
 
 
 class Items(_View["tuple[K, V]"], ItemsView[K, V]):
     """The pairs of key and value of a table, in the order of the keys."""
 
-    def _reads(self) -> Reads[tuple[K, V]]:
-        return self._mapping.select()
+    def _reads(self, *, reverse: bool = False) -> Reads[tuple[K, V]]:
+        return self._mapping.select(reverse=reverse)

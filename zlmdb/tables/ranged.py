@@ -205,7 +205,9 @@ class Ranged(Generic[I, K, V]):
 
     def limit(self, count: int, skip: int = 0) -> Selection[K, V]:
         """``select().limit(...)``, see `Selection.limit`."""
-        return self._chosen(None, False, None).limit(count, skip)
+        if skip or count < 0:
+            return self._chosen(None, False, None).limit(count, skip)
+        return self._chosen(None, False, count)
 
     @overload
     def fields(self, give: Callable[[V], R], /) -> Reads[R]: ...

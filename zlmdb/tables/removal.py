@@ -15,12 +15,15 @@ from typing import TYPE_CHECKING, Any, Optional
 from .. import errors
 from ..query.want import ENGINE_KEYS
 from ..shown import shortened
-from .links import Link, plain_cursor
+from .compiled.selected import remove_all
+from .links import Link, Owners, plain_cursor
 
 if TYPE_CHECKING:
     from .table import Table
 
 _Found = tuple["Table[Any, Any]", bytes]
+_Way = tuple[Link, "Table[Any, Any]", Owners]
+"""A link, the table of the records that refer, and what finds those that refer to a key."""
 
 
 def remove(table: Table[Any, Any], keys: Iterable[bytes]) -> int:
@@ -28,9 +31,12 @@ def remove(table: Table[Any, Any], keys: Iterable[bytes]) -> int:
 
     Raises `StillLinked` if a record that stays refers to one of them by a link that restricts; nothing is changed then.
     """
-    removal = _Removal(table)
-    count = sum([removal.add(table, key) for key in keys if table._get(key, None, table._db) is not None])
-    removal.follow()
+    removal, get, handle = _Removal(table), table._get, table._db
+    count = sum([removal.add(table, key) for key in keys if get(key, None, handle) is not None])
+    try:
+        removal.follow()
+    finally:
+        removal.close()
     removal.carry_out()
     return count
 
@@ -88,6 +94,7 @@ class _Removal:
         self._queue: deque[_Found] = deque()
         self._held: list[tuple[Link, Table[Any, Any], bytes, Any]] = []  # refer to what goes, and may stay
         self._may_go = _reached(table)
+        self._ways: dict[str, list[_Way]] = {}  # to a table, by its name
 
     def add(self, table: Table[Any, Any], key: bytes) -> int:
         """Delete this record, too; 0 if it was known already."""
@@ -102,15 +109,34 @@ class _Removal:
         """Find all that goes, and what it is that stays. Raises `StillLinked`."""
         while self._queue:
             table, encoded = self._queue.popleft()
-            key = table._storage.decode_key(encoded)
-            for link in _referrers(table):
-                source = link.source_in(self._txn)
-                bound = _index(link, source)
-                if bound is not None:
-                    self._refer(link, source, link.owners(source, bound, key), table, key)
+            ways = self._ways.get(table._name)
+            if ways is None:
+                ways = self._ways[table._name] = self._ways_to(table)
+            if ways:
+                key = table._storage.decode_key(encoded)
+                for link, source, owners in ways:
+                    found = owners.of(key)
+                    if found:
+                        self._refer(link, source, found, table, key)
         for link, source, owner, (target, key) in self._held:
             if link.on_delete == "restrict" and owner not in self._going.get(source._name, ()):
                 raise _still_linked(link, source, owner, target, key)
+
+    def _ways_to(self, table: Table[Any, Any]) -> list[_Way]:
+        """By what records refer to those of *table*."""
+        found: list[_Way] = []
+        for link in _referrers(table):
+            source = link.source_in(self._txn)
+            bound = _index(link, source)
+            if bound is not None:
+                found.append((link, source, Owners(link, source, bound)))
+        return found
+
+    def close(self) -> None:
+        """Close the cursors, before anything is written."""
+        for ways in self._ways.values():
+            for _, _, owners in ways:
+                owners.close()
 
     def _refer(
         self, link: Link, source: Table[Any, Any], owners: list[bytes], target: Table[Any, Any], key: Any
@@ -144,17 +170,16 @@ class _Removal:
             for (_, owner), (source, links) in changes.items():
                 _set_none(source, owner, links)
             for going in self._going.values():
-                for encoded, table in going.items():
-                    delete_alone(table, encoded)
+                remove_all(next(iter(going.values())), list(going), delete_alone)
 
 
-def delete_alone(table: Table[Any, Any], encoded: bytes) -> None:
-    """Delete the record with the engine's key *encoded*, expired or not, whoever refers to it."""
+def delete_alone(table: Table[Any, Any], encoded: bytes) -> int:
+    """Delete the record with the engine's key *encoded*, expired or not, whoever refers to it; how many there were."""
     if table._storage.expiring is None:
-        table._remove_alone(encoded)
-    else:
-        hidden: Any = table  # it may have expired
-        hidden._plainly(lambda: table._remove_alone(encoded))
+        return table._remove_alone(encoded)
+    hidden: Any = table  # it may have expired
+    deleted: int = hidden._plainly(lambda: table._remove_alone(encoded))
+    return deleted
 
 
 def _set_none(source: Table[Any, Any], owner: bytes, links: dict[Link, set[Any]]) -> None:

@@ -18,9 +18,10 @@ from ..query.following import Followed, Node, spelled, walk
 from ..query.following.known import PLAIN as SETTLED
 from ..query.following.linked import Link, TableTypes
 from ..query.following.nodes import Called
+from ..query.forms import BLOCK, GROUPED, ROWS, Form
 from ..query.loops import KEPT, Programs
 from ..query.needed import needed
-from ..query.ordering import checked, first_of, sliced
+from ..query.ordering import best_of, bounded, checked, first_of, sliced
 from ..query.plan import (
     CAP,
     KEY,
@@ -166,6 +167,21 @@ class Running:
             yield row
             scans.check()
 
+    def groups(self, by: Give, gives: Sequence[Give]) -> Iterator[dict[Any, list[Any]]]:
+        """What *gives* say of each record, by what *by* says of it: dicts of many records each.
+
+        There are lists of what the only one of *gives* gives, or of tuples of something and of what all of them give.
+        """
+        if self.order is None and not self.query.skip and self.selection._limit is None:
+            yield from self._rows((by, *gives), False, None, form=GROUPED)
+            return
+        rows = self.rows(by, *gives, one=False)
+        while block := list(islice(rows, BLOCK)):
+            groups: dict[Any, list[Any]] = {}
+            for row in block:
+                groups.setdefault(row[0], []).append(row[1] if len(gives) == 1 else row)
+            yield groups
+
     def rows_behind(
         self, gives: Sequence[Give], behind: Callable[[tuple[Any, Any]], bool], begin: Optional[Position]
     ) -> Iterator[tuple[Any, Any]]:  # fmt: skip
@@ -178,7 +194,7 @@ class Running:
 
     def _rows(
         self, gives: Sequence[Give], one: bool, behind: Optional[Callable[[tuple[Any, Any]], bool]],
-        choice: Optional[Choice] = None,
+        choice: Optional[Choice] = None, form: Form = ROWS,
     ) -> Iterator[Any]:  # fmt: skip
         """The rows, with an order each beside its sort key."""
         query, selection = self.query, self.selection
@@ -194,11 +210,12 @@ class Running:
         ordered = choice.order is not None
         covered = self._covered(choice, prepared, functions, gives)
         if covered is not None:
-            rows = self._entry_loop(covered, functions, gives, one)
+            rows = self._entry_loop(covered, functions, gives, one, form)
         else:
-            rows = self._loop(
-                prepared, functions, self._scan_of(choice) if choice.order is None else self._order_scan(choice.order)
-            )
+            scan_of = self._scan_of(choice) if choice.order is None else self._order_scan(choice.order)
+            if limit is not None and not ordered and behind is None and bounded(self.order, skip + limit):
+                return self._best(prepared, functions, scan_of, skip, skip + limit)
+            rows = self._loop(prepared, functions, scan_of, form)
         if self.order is None:
             return sliced(rows, skip, limit)
         if behind is not None:
@@ -241,7 +258,7 @@ class Running:
     def _within(self, selection: Selection[Any, Any], gives: Sequence[Give], one: bool) -> Iterator[Any]:
         """The rows of the records in the range of *selection*."""
         functions = self._asked(gives)
-        return self._loop(self._prepared(functions, gives, one), functions, selection._scan)
+        return self._loop(self._prepared(functions, gives, one), functions, selection._scan, ROWS)
 
     def _covered(
         self, choice: Choice, prepared: Prepared, functions: Sequence[Followed], gives: Sequence[Give]
@@ -270,14 +287,14 @@ class Running:
         return Covered(self.table, cover, bound, self._ranges(access), ordered, reverse, lower, upper)
 
     def _entry_loop(
-        self, covered: Covered, functions: Sequence[Followed], gives: Sequence[Give], one: bool
+        self, covered: Covered, functions: Sequence[Followed], gives: Sequence[Give], one: bool, form: Form
     ) -> Iterator[Any]:  # fmt: skip
         kept = self.programs.facts
         if "uncolumned" not in kept:
             kept["uncolumned"] = Uncolumned(self.programs)
         programs: Programs = kept["uncolumned"]
         prepared = self._prepared(functions, gives, one, programs)
-        loop = prepared.loop(prepared.keyed, False)
+        loop = prepared.loop(prepared.keyed, False, form)
         return loop(covered.scan, _itself, self.storage.load_key, covered.failed, *prepared.arguments(functions))
 
     def _prepared(
@@ -313,17 +330,31 @@ class Running:
         stop = None if limit is None else skip + limit
         yield from islice(first_of(pairs, stop, backwards=self.query.backwards), skip, stop)
 
+    def _best(
+        self, prepared: Prepared, functions: Sequence[Followed], scan_of: Any, skip: int, stop: int
+    ) -> Iterator[Any]:  # fmt: skip
+        """As `_sorted`: the loop passes over the records that come behind those that are kept."""
+        backwards, unsure = self.query.backwards, not self._surely_ordered()
+        late = prepared.late and not (self.table._txn._write or self.table._txn.buffers or isinstance(scan_of, partial))
+        bound: list[Any] = [None]
+        rows = self._loop(prepared, functions, scan_of, Form("<" if backwards else ">", unsure, late), bound)
+        if unsure:
+            rows = checked(rows)
+        yield from islice(best_of(rows, stop, backwards=backwards, bound=bound), skip, stop)
+
     def _surely_ordered(self) -> bool:
         order = self.order
         return order is not None and order.node.known.cls in _TOTAL and not order.node.known.optional
 
-    def _loop(self, prepared: Prepared, functions: Sequence[Followed], scan_of: Any) -> Iterator[Any]:
+    def _loop(
+        self, prepared: Prepared, functions: Sequence[Followed], scan_of: Any, form: Form = ROWS, *more: Any
+    ) -> Iterator[Any]:  # fmt: skip
         txn, storage = self.table._txn, self.storage
         # In a read transaction an error finds the record by itself, where a cursor stands at it.
-        keyed = prepared.keyed or txn._write or isinstance(scan_of, partial)
+        keyed = (prepared.keyed and not form.late) or txn._write or isinstance(scan_of, partial)
         failed = partial(self._failed, functions, prepared)
-        loop = prepared.loop(keyed, txn.buffers)
-        return loop(scan_of, storage.load, storage.load_key, failed, *prepared.arguments(functions))
+        loop = prepared.loop(keyed, txn.buffers, form)
+        return loop(scan_of, storage.load, storage.load_key, failed, *prepared.arguments(functions), *more)
 
     def _failed(
         self, functions: Sequence[Followed], prepared: Prepared, error: Exception, key: Any, data: Any,

@@ -21,10 +21,11 @@ from typing import (
 
 from .. import errors
 from ..handlers import let_through
-from ..query import Given, Ordered, Page, Plan, Reads, preview
+from ..query import SOME, Given, Ordered, Page, Plan, Reads, preview, shown_position
 from ..query.reads import first_of
 from ..query.scanned import Scanned
 from ..query.want import HITS, KEYS, PAIRS, VALUES
+from ..shown import shortened
 from ..store.blocks import COUNTS_REFERENCES
 from ..store.ranges import TOP, keys_from, pairs_from, seek
 from .missing import missing
@@ -66,12 +67,11 @@ _FAST = {id(PAIRS): _pairs, id(KEYS): _keys, id(VALUES): _values}
 """What is read without asking anything, by what is wanted."""
 
 
-def refuse_position(key: object, error: Exception) -> None:
+def refuse_position(key: Any, error: Exception) -> None:
     """Raise `TypeError` for a position or a slice in place of a key."""
     if isinstance(key, (int, slice)):
         raise TypeError(
-            f"selection[{key!r}] looks up a key, and keys here are no numbers: write .first() or .last() for one "
-            f"record, select(..., limit=10) or itertools.islice for some, list(selection) for all"
+            f"selection[{shown_position(key)}]: a selection looks up keys and has no positions: {SOME}"
         ) from error
 
 
@@ -299,9 +299,13 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
 
     def _all_rows(self, *gives: Give, ordered: bool = True, one: bool = True) -> Iterator[Any]:
         """What *gives* say of each record, for a caller who takes them all before the program continues."""
+        return self._at_once(ordered=ordered).rows(*gives, one=one)
+
+    def _at_once(self, *, ordered: bool = True) -> Running:
+        """What runs the query for a caller who takes all rows before the program continues."""
         running = self._running(ordered=ordered)
         running.at_once, running.every = True, self._limit is None
-        return running.rows(*gives, one=one)
+        return running
 
     def _summed(self, give: Give) -> Iterator[Any]:
         """What *give* says of each record, as `_all_rows`, for one number."""
@@ -329,6 +333,13 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
                 raise missing(key)
         return value
 
+    def _is_key(self, key: Any) -> bool:
+        try:
+            self._table._storage.encode_key(key)
+        except errors.EncodeError:
+            return False
+        return True
+
     def _within(self, key: K) -> V:
         """The value of *key*, one of the range."""
         try:
@@ -340,15 +351,25 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
             raise missing(key)
         return self._table[key]
 
+    if not TYPE_CHECKING:  # checkers take anything
+
+        def __contains__(self, pair: object) -> bool:
+            if isinstance(pair, tuple) and len(pair) == 2 and self._is_key(pair[0]):
+                return any(row == pair for row in self)
+            raise TypeError(
+                f"{shortened(pair)} in a selection, which has pairs of key and value: write `in selection.keys()` or "
+                "`in selection.values()`"
+            )
+
     def first(self) -> Optional[tuple[K, V]]:
         """The first pair of key and value; None when the selection is empty."""
-        if self._query is ALL:
-            return None if self._limit == 0 else self._at_end(self._reverse)
         found: Optional[tuple[K, V]] = self._first_of(PAIRS)
         return found
 
     def _first_of(self, give: Give) -> Any:
         """What *give* says of the first record; None if there is none."""
+        if self._query is ALL and id(give) in _FAST:
+            return None if self._limit == 0 else self._at_end(self._reverse, give)
         if self._limit != 0:
             ready = self._ready(give)
             rows = None if ready is None else ready.all(self, give, 1)
@@ -363,7 +384,8 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
     def last(self) -> Optional[tuple[K, V]]:
         """The last pair of key and value; None when the selection is empty. O(log n), with a limit O(limit)."""
         if self._query is ALL and self._limit is None:
-            return self._at_end(not self._reverse)
+            found: Optional[tuple[K, V]] = self._at_end(not self._reverse)
+            return found
         backwards = self._backwards()
         return super().last() if backwards is None else backwards.first()
 
@@ -376,8 +398,11 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
             return self._with(query=query._replace(backwards=not query.backwards))
         return self._with(reverse=not self._reverse)
 
-    def _at_end(self, reverse: bool) -> Optional[tuple[K, V]]:
-        """The first record of the range, with *reverse* the last one, whatever the limit."""
+    def _at_end(self, reverse: bool, give: Give = PAIRS) -> Any:
+        """*give*, pairs, keys or values, of the first record of the range, with *reverse* of the last one.
+
+        Whatever the limit; None if there is none.
+        """
         key: Any = None
         data: Any = None
         try:
@@ -387,7 +412,9 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
             if key is None:
                 return None
             storage = self._table._storage
-            return storage.load_key(key), storage.load(data)
+            if give is VALUES:
+                return storage.load(data)
+            return storage.load_key(key) if give is KEYS else (storage.load_key(key), storage.load(data))
         except Exception as error:
             self._failed(error, key, data)
 
@@ -398,7 +425,11 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
         """
         table, lower = self._table, self._lower
         cursor = table._cursor()
-        if seek(cursor, lower, self._upper, reverse) if reverse or not lower else cursor.set_range(lower):
+        if reverse:
+            found = seek(cursor, lower, self._upper, reverse)
+        else:
+            found = cursor.set_range(lower) if lower else cursor.first()
+        if found:
             key = cursor.key()
             if type(key) is not bytes:  # a memoryview
                 key = bytes(key)
@@ -518,13 +549,20 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
 
             return delete(self)
         table = self._table
+        if self._limit is None and self._plain and table._plain and not table._storage.followers and self._is_whole():
+            deleted = self._entries()
+            table.truncate()
+            return deleted
+        from .compiled.selected import remove_all  # late, as above
+
         deleted = 0
         while True:
             most = _CHUNK if self._limit is None else min(_CHUNK, self._limit - deleted)
             chunk = self._record_keys(most)
             if not chunk:
                 return deleted
-            removed = sum([table._remove(key) for key in chunk])
+            table._check_write()
+            removed = remove_all(table, chunk, type(table)._remove)
             if removed == 0:
                 self._not_there(chunk[0])
             deleted += removed

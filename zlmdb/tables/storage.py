@@ -73,6 +73,7 @@ class Storage(Generic[K, V]):
         self.kinds: dict[type, tuple[list[Any], type]] = {}  # table classes, and the indexes that they are made for
         self.stream: Any = None  # made by `points` on first use, as the kinds are
         self.rows: Any = None  # made by `bulkwrites` on first use
+        self.selected: Any = None  # made by `compiled.selected` on first use, with the indexes that it is made for
         self.model: Any = None  # the values' type and the names that it may use, for `query`
         self.key_type: Any = Any
         self.programs: Any = None  # made by `query` on first use

@@ -295,22 +295,9 @@ class Table(EngineReads[K, V], RecordWrites[K, V], MutableMapping[K, V], Generic
         number, `EncodeError` if the block has changed the field that is the key, and ValueError for a record that an
         enclosing block is editing.
         """
-        from ..values.constant import is_constant, new_value  # late: few programs edit
-
         self._check_write()
-        value = self[key]
-        if is_constant(value):
-            raise TypeError(
-                f"table {self._name!r}: edit() changes the object that is stored, and {shortened(value)} "
-                f"({type(value).__name__}) cannot be changed in place: store another one, "
-                f"table[{shortened(key)}] = {new_value(value)}"
-            )
-        edited = self._name, self._storage.encode_key(key)
-        if edited in self._txn._edited:
-            raise ValueError(
-                f"table {self._name!r}: the record {shortened(key)} is edited by a block around this one, which would "
-                f"store its own object over that of this block: change the object of the outer block"
-            )
+        value, edited = self[key], (self._name, self._storage.encode_key(key))
+        atomic.check_edit(self, key, edited[1], value)
         self._txn._edited.add(edited)
         try:
             yield value

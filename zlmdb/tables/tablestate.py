@@ -25,6 +25,7 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
         "_absent",
         "_checked",
         "_db",
+        "_delete",
         "_era",
         "_found",
         "_generated",
@@ -56,6 +57,7 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
     _db: Any
     _get: Callable[..., Any]
     _put: Callable[..., Any]
+    _delete: Callable[..., Any]
     _lookup: Callable[[Any], bytes]
     _load: Callable[[Any], V]
     _views: dict[str, Any]
@@ -78,7 +80,7 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
             self._raw = raw = txn._raw
             self._get = raw.get
             if txn._write:
-                self._put = raw.put
+                self._put, self._delete = raw.put, raw.delete
         else:
             self._through(txn._engine_txn if self._absent is None else self._absent)
         if txn._write:
@@ -95,12 +97,16 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
         elif self._checked:
             snapshot = txn._raw.id()
             if snapshot != self._snapshot:
-                self._snapshot = snapshot
-                latest, era = txn._store._era
-                if latest != snapshot:
-                    self._see_file(None)
-                elif era != self._era:
-                    self._see_file(era)
+                self._see_snapshot(snapshot)
+
+    def _see_snapshot(self, snapshot: int) -> None:
+        """Read the catalogue's record of the table in another *snapshot*, unless it is known to be the same."""
+        self._snapshot = snapshot
+        latest, era = self._txn._store._era
+        if latest != snapshot:
+            self._see_file(None)
+        elif era != self._era:
+            self._see_file(era)
 
     def _see_file(self, era: Optional[int]) -> None:
         """Read the catalogue's record of the table in this transaction, which belongs to *era*."""
@@ -193,7 +199,7 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
 
     def _through(self, raw: Any) -> None:
         self._raw = raw
-        self._get, self._put = raw.get, raw.put
+        self._get, self._put, self._delete = raw.get, raw.put, raw.delete
         if self._txn.buffers:
             watch = self._txn._keep_view
 
@@ -205,5 +211,5 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
     def _end(self, ended: Any) -> None:
         """End with the transaction: from now on every use raises what the functions of *ended* raise."""
         self._raw = ended
-        self._get = self._put = ended.get
+        self._get = self._put = self._delete = ended.get
         self._writer = None

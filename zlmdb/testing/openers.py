@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Optional, TypeVar
 
 from .. import errors
 from ..database import Database
-from ..database import open as open_database
+from ..opening import open as open_database
 from ..schema.schema import Schema
 
 if TYPE_CHECKING:

@@ -35,6 +35,13 @@ def is_constant(value: Any) -> bool:
     return fields is not None and all(is_constant(getattr(value, name, None)) for name in fields)
 
 
+def varies(cls: type[Any]) -> bool:
+    """Whether some objects of *cls* can be changed in place, and others cannot; also where none can be."""
+    if issubclass(cls, (*_ATOMS, tuple, frozenset)) or cls.__module__ in (*_NUMBERS, "numpy"):
+        return True
+    return _frozen_fields(cls) is not None
+
+
 def _frozen_fields(cls: Any) -> Any:
     """The names of the fields of a frozen model class; None for any other class."""
     parameters: Any = getattr(cls, "__dataclass_params__", None)

@@ -12,7 +12,7 @@ from .checks import Check
 from .depth import DEPTH, MEMOIZE, limited, may_be_deep, not_deep, pickle_may_be_deep
 from .fieldtuples import FieldTuples, completed, fields_suffice, holds_records
 from .pickleshapes import PickleReader, classes_in
-from .reread import changed, difference
+from .reread import difference, settled
 from .scalars import Shape
 from .shapes import Record, TypedDictRecord
 from .validated import holds_pydantic, validated
@@ -52,13 +52,16 @@ def typed_codec(
 
 
 def _as_validated(encode: Encode, decode: Decode, shape: Shape) -> Encode:
-    """*encode*, but refuses what Pydantic does not accept, or would make something else of when it is read."""
+    """*encode*, but refuses what Pydantic does not accept, makes another type of, or changes each time it is read."""
 
     def encode_validated(value: Any) -> bytes:
         data = encode(value)
         found = decode(data)
+        what = difference(value, found, shape.label, of_types=True)
+        if what is not None:
+            raise ValueError(what)
         if difference(value, found, shape.label) is not None:
-            raise ValueError(changed(value, found, shape.label))
+            settled(found, decode(encode(found)), shape.label)
         return data
 
     return encode_validated

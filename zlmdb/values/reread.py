@@ -1,7 +1,8 @@
-"""Writes that are read back at once, where only that tells whether a value comes back as it is.
+"""Writes that are read back at once, where only that tells whether a value can be read, and as what.
 
 That is so where the class of a value has a say when an object of it is made: a validator of Pydantic, a converter of
-attrs, a ``__post_init__``.
+attrs, a ``__post_init__``. It may make something else of a value once (a text in small letters, say), but has to leave
+what it made as it is: else each edit of a record would change it further.
 """
 
 from __future__ import annotations
@@ -16,41 +17,46 @@ _ABSENT = object()
 
 
 def reread(encode: Encode, decode: Decode, label: str) -> Encode:
-    """*encode*, but refuses what *decode* does not read, or reads as another value. Equal values have equal bytes."""
+    """*encode*, but refuses what *decode* does not read, or changes each time. Equal values have equal bytes."""
 
     def encode_reread(value: Any) -> bytes:
         data = encode(value)
         found = decode(data)
-        if encode(found) != data:
-            raise ValueError(changed(value, found, label))
+        again = encode(found)
+        if again != data:
+            settled(found, decode(again), label)
         return data
 
     return encode_reread
 
 
-def changed(value: Any, found: Any, label: str) -> str:
-    """What to say of *value*, which would be read as *found*."""
-    what = difference(value, found, label) or f"{label}: {show(value)} would be read as another value"
-    return (
-        f"{what}. Validators, converters and __post_init__ run each time a record is read: "
-        "store what they return, and let them leave their own results as they are"
-    )
+def settled(found: Any, again: Any, label: str) -> None:
+    """Raise ValueError unless *found*, which was read, and *again*, as which it is read after a write, are equal."""
+    what = difference(found, again, label)
+    if what is not None:
+        raise ValueError(
+            f"{what}, and so on. Validators, converters and __post_init__ run each time a record is read: "
+            "they have to accept what they return, and to leave it as it is"
+        )
 
 
-def difference(value: Any, found: Any, path: str) -> Optional[str]:
-    """The first place where *found* is not *value*; None if they are equal. Objects are compared by their fields."""
-    return _difference(value, found, path, set())
+def difference(value: Any, found: Any, path: str, *, of_types: bool = False) -> Optional[str]:
+    """The first place where *found*, as which *value* is read, is not *value*; None if they are equal.
+
+    Objects are compared by their fields; *of_types*: what they hold only by its type.
+    """
+    return _difference(value, found, path, set(), of_types)
 
 
-def _difference(value: Any, found: Any, path: str, seen: set[int]) -> Optional[str]:
+def _difference(value: Any, found: Any, path: str, seen: set[int], of_types: bool) -> Optional[str]:
     if value is found or id(value) in seen:
         return None
     parts = _parts(value, found)
     if parts is None:
-        same = _equal(value, found)
+        same = value.__class__ is found.__class__ if of_types else _equal(value, found)
         return None if same else f"{path}: {_shown(value, found)} would be read as {_shown(found, value)}"
     seen.add(id(value))
-    differences = (_difference(one, other, path + step, seen) for step, one, other in parts)
+    differences = (_difference(one, other, path + step, seen, of_types) for step, one, other in parts)
     return next(filter(None, differences), None)
 
 

@@ -7,7 +7,7 @@ import threading
 
 import lmdb
 
-from ..protocols import Told
+from ..engine import Told
 from .roots import copy_pages, finish_copy
 
 _PAUSE = 0.1  # seconds between two reports of progress

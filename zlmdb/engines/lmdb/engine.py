@@ -18,7 +18,9 @@ import lmdb
 
 from ... import errors
 from ...log import log
-from ..protocols import Handle, Told, known_options
+from ..engine import Told
+from ..environment import Handle
+from ..options import known_options
 from . import mapsize, room, structure
 from .access import require_reader, require_regular, require_same
 from .copying import copy_compact, copy_whole

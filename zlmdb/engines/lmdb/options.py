@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Optional
 
-from ..protocols import Durability
+from ..options import Durability
 
 
 class LmdbOptions(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any, Optional
 
 import lmdb
 
-from ..protocols import Handle
+from ..environment import Handle
 
 META_PAGES = 2  # at the beginning of every file
 

@@ -7,7 +7,9 @@ from contextlib import AbstractContextManager
 from typing import Any, NoReturn, Optional
 
 from ... import errors
-from ..protocols import Handle, Options, PlainOptions, Told, known_options
+from ..engine import Told
+from ..environment import Handle
+from ..options import Options, PlainOptions, known_options
 from .environment import MemoryEnvironment
 from .transaction import MemoryTransaction
 

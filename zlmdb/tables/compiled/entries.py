@@ -107,6 +107,10 @@ class Lines:
         """The line that appends the entries of a new record to the list ``l``."""
         return f"if e{self.n} is not None: l{self.n}.append((e{self.n}, {self.data}))"
 
+    def gone(self) -> str:
+        """The line that appends the entries of a record that is deleted to the list ``l``."""
+        return f"if d{self.n} is not None: l{self.n}.append(d{self.n})"
+
     def told(self) -> tuple[str, str]:
         """The old and the new entry for running scans: of a new record, and of one that has changed."""
         return f"(None, e{self.n}), ", f"(d{self.n}, e{self.n}), "
@@ -161,6 +165,9 @@ class ElementLines(Lines):
 
     def listed(self) -> str:
         return f"for x{self.n} in e{self.n}: l{self.n}.append((x{self.n}, {self.data}))"
+
+    def gone(self) -> str:
+        return f"l{self.n}.extend(d{self.n})"
 
     def told(self) -> tuple[str, str]:
         return "(None, None), ", "(None, None), "

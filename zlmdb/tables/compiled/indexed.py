@@ -65,7 +65,7 @@ def __setitem__(self, key, value):
                     txn._count({inserted}, 0)
                 return
             {withdraw}
-            self._raw.delete(encoded, b"", db)
+            self._delete(encoded, b"", db)
         else:
             self._growing = False
             try:
@@ -81,7 +81,7 @@ def __setitem__(self, key, value):
             if readable:
                 if {moved}:
                     puts, dels = 1, 0
-                    delete = self._raw.delete
+                    delete = self._delete
                     {update}
                     put(encoded, data, True, True, False, db)
                     if self._watched:
@@ -118,7 +118,7 @@ def <name>(self, <argument>):
     if data is None:
         return general_<name>(self, <argument>)
     {handles}
-    delete, dels = self._raw.delete, 0
+    delete, dels = self._delete, 0
     try:
         {removed}
         dels += delete(encoded, b"", self._db)
@@ -259,14 +259,14 @@ def batch_of(storage: Storage[Any, Any], indexes: Sequence[IndexStorage]) -> Any
         _BATCH,
         storage,
         {},
-        lists=_joined(4, [f"l{line.n} = []" for line in lines]),
-        reload=_reload(indexes),
-        new=_joined(8, [one for line in lines for one in line.new]),
-        check_entries=_check_entries(lines, "raise ValueError(key)"),
-        entries=_joined(8, [line.listed() for line in lines]),
+        lists=joined(4, [f"l{line.n} = []" for line in lines]),
+        reload=reload_of(indexes),
+        new=joined(8, [one for line in lines for one in line.new]),
+        check_entries=check_entries(lines, "raise ValueError(key)"),
+        entries=joined(8, [line.listed() for line in lines]),
         listed="".join([f"l{line.n}, " for line in lines]),
     )
-    return compiled(_LISTS, storage, source, _names_of(names, lines))["batch"]
+    return compiled(_LISTS, storage, source, names_of(names, lines))["batch"]
 
 
 def _lines_of(storage: Storage[Any, Any], indexes: Sequence[IndexStorage]) -> tuple[list[Lines], str]:
@@ -301,24 +301,24 @@ def _storing(
         _STORING,
         storage,
         {"general": general.__setitem__, "withdraw": withdraw, **more},
-        reload=_reload(indexes),
-        new=_joined(8, new),
+        reload=reload_of(indexes),
+        new=joined(8, new),
         check_time=_check_time(storage, lines),
-        old=_joined(16, old),
-        check_entries=_check_entries(lines, "return general(self, key, value)"),
-        handles=_handles(lines),
+        old=joined(16, old),
+        check_entries=check_entries(lines, "return general(self, key, value)"),
+        handles=handles_of(lines),
         claimed=" and ".join([line.claimed(moved=False) for line in unique]) or "True",
         moved=" and ".join([line.claimed(moved=True) for line in unique]) or "True",
-        insert=_joined(16, insert),
+        insert=joined(16, insert),
         inserted_entries=told_new,
         updated_entries=told_changed,
         inserted=inserted,
-        update=_joined(20, update),
-        withdraw=_withdrawal(unique, primary, moved=False),
-        withdraw_moved=_withdrawal(unique, primary, moved=True),
+        update=joined(20, update),
+        withdraw=withdrawal(unique, primary, moved=False),
+        withdraw_moved=withdrawal(unique, primary, moved=True),
         **parts,
     )
-    return compiled(_WRITES, storage, source, _names_of(names, lines), self=_class_of(general, storage))
+    return compiled(_WRITES, storage, source, names_of(names, lines), self=_class_of(general, storage))
 
 
 def _removing(
@@ -331,13 +331,13 @@ def _removing(
         source,
         storage,
         {**{f"general_{name}": getattr(general, name) for name in _REMOVERS}, **more},
-        old=_joined(12, [one for line in lines for one in line.old]),
-        handles=_handles(lines),
-        removed=_joined(8, [one for line in lines for one in line.remove()]),
+        old=joined(12, [one for line in lines for one in line.old]),
+        handles=handles_of(lines),
+        removed=joined(8, [one for line in lines for one in line.remove()]),
         ready=parts["ready"],
         record_gone=parts["record_gone"],
     )
-    return compiled(_REMOVALS, storage, source, _names_of(names, lines), self=_class_of(general, storage))
+    return compiled(_REMOVALS, storage, source, names_of(names, lines), self=_class_of(general, storage))
 
 
 def _remover(name: str, argument: str, encoding: str, result: str) -> str:
@@ -350,7 +350,7 @@ def _class_of(general: Any, storage: Storage[Any, Any]) -> Any:
     return general if storage.expiring is None else storage.expiring.base
 
 
-def _check_entries(lines: Iterable[Lines], refuse: str) -> str:
+def check_entries(lines: Iterable[Lines], refuse: str) -> str:
     """The line that does *refuse* where the engine would refuse an entry for its length."""
     too_long = [line.too_long for line in lines if line.too_long]
     return f"if {' or '.join(too_long)}: {refuse}" if too_long else ""
@@ -364,25 +364,27 @@ def _check_time(storage: Storage[Any, Any], lines: Iterable[Lines]) -> str:
     return f"if {time} is not None and {time} <= self._cut: return general(self, key, value)"
 
 
-def _names_of(names: Mapping[str, Any], lines: Iterable[Lines]) -> dict[str, Any]:
+def names_of(names: Mapping[str, Any], lines: Iterable[Lines]) -> dict[str, Any]:
     """*names* and those of all *lines*."""
     return {**names, **{name: thing for line in lines for name, thing in line.names.items()}}
 
 
-def _reload(indexes: Iterable[IndexStorage]) -> str:
+def reload_of(indexes: Iterable[IndexStorage]) -> str:
     """The line that replaces the record by the one that will be read, if an index needs that."""
     return "value = load(data)" if any([index.as_stored for index in indexes]) else "pass"
 
 
-def _joined(indent: int, lines: Iterable[str]) -> str:
+def joined(indent: int, lines: Iterable[str]) -> str:
+    """*lines*, all but the first with that *indent*; ``pass`` if there are none."""
     return f"\n{' ' * indent}".join(lines) or "pass"
 
 
-def _handles(lines: Sequence[Lines]) -> str:
+def handles_of(lines: Sequence[Lines]) -> str:
+    """The line that takes the handles of the indexes; empty without any."""
     return "".join([f"h{line.n}, " for line in lines]) + "= self._handles" if lines else ""
 
 
-def _withdrawal(unique: Sequence[Lines], primary: str, *, moved: bool) -> str:
+def withdrawal(unique: Sequence[Lines], primary: str, *, moved: bool) -> str:
     """The line that undoes the claims made before one of the *unique* indexes refused: not the last one's."""
     claimed = "".join([f"{line.entry(moved)}, " for line in unique[:-1]])
     return f"withdraw(self._raw, ({claimed}), {primary})" if claimed else "pass"

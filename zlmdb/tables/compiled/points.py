@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Callable, NamedTuple
 
 from ...codegen import Recipe, generate_on_use
-from ...engines import Transaction as EngineTransaction
 from ...handlers import let_through
 from ...store.transaction import Transaction
 from ..storage import Storage
@@ -76,7 +75,7 @@ def __delitem__(self, key):
         let_through(error)
         return general___delitem__(self, key)
     try:
-        deleted = self._raw.delete(encoded, b"", self._db)
+        deleted = self._delete(encoded, b"", self._db)
     except Exception as error:
         general_key(key)  # what does not fit raises
         self._write_failed(key, error)
@@ -92,7 +91,7 @@ def _remove(self, encoded):
     if self._writer != thread():
         return general__remove(self, encoded)
     try:
-        deleted = self._raw.delete(encoded, b"", self._db)
+        deleted = self._delete(encoded, b"", self._db)
     except Exception as error:
         self._write_failed(None, error)
     if not deleted:
@@ -242,6 +241,4 @@ def compiled(
 ) -> dict[str, Any]:  # fmt: skip
     """The namespace of the functions of *source*, made by *recipe* for the keys of *storage*."""
     subject = f"{storage.key.name} at {storage.prefix.hex() or 'no prefix'}"
-    return recipe.functions(
-        subject, source, names, **{"self._raw": EngineTransaction, "self._txn": Transaction, **classes}
-    )
+    return recipe.functions(subject, source, names, **{"self._txn": Transaction, **classes})

@@ -13,12 +13,14 @@ from itertools import islice, tee
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Optional, TypeVar
 
+from ...query.want import PAIRS
 from ...store.ranges import pairs_from
 from ..indexstorage import BoundIndex
 from ..indexview import IndexSelection
 from ..selection import Selection
 
 if TYPE_CHECKING:
+    from ...query.translated import Give
     from ..storage import Storage
     from ..table import Table
 
@@ -76,9 +78,8 @@ class ElementSelection(IndexSelection[K, V]):
     def _at_once(self, give: Any) -> None:
         """None: a record may have several entries."""
 
-    def _at_end(self, reverse: bool) -> Any:
-        ends = self._with(reverse=reverse, limit=1)
-        return next(iter(ends), None)
+    def _at_end(self, reverse: bool, give: Give = PAIRS) -> Any:
+        return next(self._with(reverse=reverse, limit=1)._run(give), None)
 
     def _counted(self, most: Optional[int]) -> int:
         entries = len(self.found())

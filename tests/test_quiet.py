@@ -1,0 +1,107 @@
+"""Transactions take the short way only while there is nothing else to do, and what comes in between is not missed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import zlmdb
+from zlmdb.store.gate import Gate
+
+
+class Store(zlmdb.Schema):
+    numbers: zlmdb.Table[str, int]
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[Any]:
+    with zlmdb.open(tmp_path / "db", Store, durability="none") as db:
+        for at in range(4):
+            write(db, at)
+            read(db)
+        yield db
+
+
+def write(db: Any, value: int) -> None:
+    with db.write() as t:
+        t.numbers["a"] = value
+
+
+def read(db: Any) -> int:
+    with db.read() as t:
+        found: int = t.numbers["a"]
+    return found
+
+
+def is_quiet(db: Any) -> tuple[bool, bool]:
+    quiet = db._open_store.quiet
+    return quiet.reads > 0, quiet.writes > 0
+
+
+def test_after_some_transactions_there_is_nothing_else_to_do(db: Any) -> None:
+    assert is_quiet(db) == (True, True)
+
+
+def test_a_gate_that_was_put_up_is_gone_through(db: Any) -> None:
+    gate = db._open_store.gate = Gate()
+    for _ in range(2):  # the first one looks around, and still finds it
+        with db.read():
+            assert len(gate._inside) == 1
+        with db.write() as t:
+            t.numbers["a"] = 7
+            assert len(gate._inside) == 1
+        assert gate._inside == {}
+        assert is_quiet(db) == (False, False)
+    db._open_store.gate = None
+    write(db, 8)
+    assert is_quiet(db) == (True, True)
+
+
+def test_what_was_put_off_is_done_by_the_next_write(db: Any) -> None:
+    done: list[object] = []
+    db._open_store.put_off(done.append)
+    assert read(db) == 3
+    assert (done, is_quiet(db)) == ([], (True, False))
+    write(db, 5)
+    assert len(done) == 1
+    write(db, 6)
+    assert (len(done), is_quiet(db)) == (1, (True, True))
+
+
+def test_a_full_map_grows_before_the_next_write(db: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    grown: list[int] = []
+    store = db._open_store
+    store.full = True
+    monkeypatch.setattr(store, "make_room", lambda: grown.append(1))
+    write(db, 5)
+    assert grown == [1]
+
+
+def test_what_comes_while_another_thread_looks_is_not_missed(db: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = db._open_store
+    store.disturb()
+
+    class Late(set[bytes]):
+        """The first look finds nothing, and right after it there is something."""
+
+        def __bool__(self) -> bool:
+            store.gate = gate
+            return False
+
+    gate = Gate()
+    monkeypatch.setattr(store, "wanted", Late())
+    store.look_around()
+    assert store.gate is gate
+    assert is_quiet(db) == (False, False)
+
+
+def test_a_new_limit_for_long_reads_is_minded_by_the_next_one(db: Any, caplog: pytest.LogCaptureFixture) -> None:
+    kept = db.read()
+    assert is_quiet(db) == (True, True)
+    db.long_read = 0.0
+    read(db)
+    assert "a read transaction of" in caplog.text
+    kept.txn.abort()

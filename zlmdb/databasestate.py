@@ -1,0 +1,49 @@
+"""What an open database is made of, and what its parts ask of it."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from typing import TYPE_CHECKING, Any, Optional, Union
+
+from . import errors
+from .schema.made import Made
+from .store.openstores import Opening
+from .store.store import Store
+from .tables.storage import Storage
+from .tables.table import Table
+
+if TYPE_CHECKING:
+    from .classic.pmap import PersistentMap
+
+StrPath = Union[str, "os.PathLike[str]"]
+
+
+class DatabaseState:
+    """The state of a `Database`. The database itself opens and closes the store."""
+
+    _opening: Opening
+    _schema: type[Any]
+    _store: Optional[Store]
+    _storages: dict[str, tuple[type[Table[Any, Any]], Storage[Any, Any]]]
+    """The tables of the schema and those made at run time, by name, with their classes."""
+    _made: dict[str, Made]
+    _maps: weakref.WeakSet[PersistentMap[Any, Any]]
+    _readers: Any
+    _writers: Any  # the pools of units
+    _context: Any
+    _log: Any
+    _temporary: Optional[str]
+    _open_now: bool
+
+    @property
+    def _open_store(self) -> Store:
+        """The open environment. Raises `DatabaseClosed`."""
+        store = self._store
+        if store is None:
+            raise errors.DatabaseClosed(
+                f"the database {self._opening.path!r} is not open: open it again, or use it in its with block"
+            )
+        if store.env is None:  # in a forked child
+            store.reopen()
+        return store

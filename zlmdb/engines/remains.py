@@ -1,0 +1,82 @@
+"""What can be read of a damaged file, as Protocols."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Optional
+
+if TYPE_CHECKING:
+    from typing import Protocol
+else:
+    Protocol = object  # only type checkers ask; a class of a Protocol takes several times as long to make
+
+
+class State(Protocol):
+    """A committed state of a damaged file, as far as it can be read."""
+
+    @property
+    def newest(self) -> bool:
+        """Whether no later state can be read."""
+        ...
+
+    @property
+    def problems(self) -> list[str]:
+        """The problems found so far, in words."""
+        ...
+
+    def afresh(self) -> State:
+        """The same state, unread: if a page is met twice, that is a problem."""
+        ...
+
+    def main(self) -> Iterable[Record]:
+        """The records of the main keyspace, in order."""
+        ...
+
+    def records(self, name: str, tree: Any) -> Iterable[Record]:
+        """The records of another keyspace, in order; *name* is for the texts of `problems`."""
+        ...
+
+
+class Tree(Protocol):
+    """A keyspace of a damaged file."""
+
+    @property
+    def entries(self) -> int:
+        """The number of records that it should have."""
+        ...
+
+
+class Record(Protocol):
+    """A record of a damaged file."""
+
+    @property
+    def key(self) -> bytes:
+        """Its key."""
+        ...
+
+    @property
+    def value(self) -> Optional[bytes]:
+        """Its value; None if that cannot be read."""
+        ...
+
+    @property
+    def tree(self) -> Optional[Any]:
+        """The keyspace that the record names, a `Tree`, if it names one."""
+        ...
+
+
+class Remains(Protocol):
+    """A damaged file, read without the engine, which may crash on it. *size* is in bytes, *faults* are in words.
+
+    *format* is its `Engine.file_version`.
+    """
+
+    path: str
+    size: int
+    format: str
+    faults: list[str]
+
+    @property
+    def states(self) -> Sequence[State]:
+        """The committed states, the newest first."""
+        ...

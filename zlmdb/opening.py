@@ -1,0 +1,148 @@
+"""`zlmdb.open`: its arguments, and what is wrong with them."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Optional, TypeVar, overload
+
+from .database import Database, opened
+from .databasestate import StrPath
+from .engines import Durability
+from .schema.schema import Schema
+from .store import openstores
+from .store.layout import Layout
+from .store.openstores import Opening
+
+S = TypeVar("S", bound=Schema)
+
+
+@overload
+def open(
+    path: StrPath,
+    /,
+    *,
+    readonly: bool = False,
+    timeout: Optional[float] = None,
+    lock: bool = True,
+    verify: bool = False,
+) -> Database[Schema]: ...
+@overload
+def open(
+    path: Optional[StrPath],
+    schema: type[S],
+    /,
+    *,
+    readonly: bool = False,
+    create: bool = True,
+    maxsize: Optional[int] = None,
+    durability: Durability = "full",
+    layout: Layout = "tables",
+    timeout: Optional[float] = None,
+    lock: bool = True,
+    verify: bool = False,
+    drop_indexes: bool = False,
+    build_indexes: bool = True,
+    lib_version: Optional[str] = None,
+    mode: Optional[int] = None,
+    flush_every: Optional[float] = None,
+) -> Database[S]: ...
+def open(
+    path: Optional[StrPath],
+    schema: Optional[type[Any]] = None,
+    /,
+    *,
+    readonly: bool = False,
+    create: bool = True,
+    maxsize: Optional[int] = None,
+    durability: Durability = "full",
+    layout: Layout = "tables",
+    timeout: Optional[float] = None,
+    lock: bool = True,
+    verify: bool = False,
+    drop_indexes: bool = False,
+    build_indexes: bool = True,
+    lib_version: Optional[str] = None,
+    mode: Optional[int] = None,
+    flush_every: Optional[float] = None,
+) -> Database[Any]:
+    """Open the database at *path*, a directory or the data file itself; None creates one in memory.
+
+    With a *schema*, this function creates the declared tables and indexes that the file lacks, under the write lock, so
+    several processes may open the database at once. Without a schema the file must exist, and its records are read as
+    plain data.
+
+    *maxsize*: a hard limit in bytes; a write beyond it raises `DatabaseFull`, unless it makes room. With None the file
+    grows by itself. *durability*: ``"full"``: every commit survives a power cut. ``"commit"``: a power cut may lose the
+    last commits, and the file stays consistent. ``"none"``: a power cut may destroy the file; the end of the process
+    loses nothing. *layout*: the layout of a new file; an existing file keeps its own.
+    ``"raw"`` opens an LMDB file of another program: its sub-databases are the tables, without indexes, and nothing is
+    created. *timeout*: seconds to wait for another writer; with None it waits forever, and logs this after a second.
+    *readonly*: nothing can be written and
+    nothing is created; a declared table that the file lacks is empty. *create* False: the file must exist, and nothing
+    is created in it. *lock* False, with *readonly*: read without LMDB's locks, as zlmdb does by itself if nobody can
+    write; if a program does write, the reader gets wrong data. *verify*: check all pages before LMDB reads any of them,
+    as `Database.verify` does, for files that others may have written; it takes some seconds per GB. *drop_indexes*:
+    drop the indexes of the file that no table class declares; otherwise they stay, and their tables can only be read.
+    *build_indexes* False: new indexes of tables with many records are not built before this function returns, but by
+    `Database.build_indexes`; until then they are maintained, and queries do without them.
+    *lib_version*: the LMDB format of a new file, ``"0.9"`` (the default) or ``"1.0"``, which has longer keys. *mode*:
+    the mode of new files, such as ``0o600``, from which the umask takes bits away; copies and backups keep it.
+    *flush_every*, with ``durability="commit"`` or ``"none"``: a thread flushes every so many seconds what was committed
+    since, and `close` does so once more; a power cut can harm only what was committed after the last flush, but with
+    ``"none"`` the whole file if it comes while the system writes unflushed pages.
+
+    Opening the same file again with the same options shares one environment. Raises `DatabaseInUse` if the options
+    differ, FileNotFoundError, `InvalidDatabase`, `CorruptDatabase`, `SchemaMismatch` and `WriterTimeout`. If a new
+    index does not fit a record, raises `DuplicateKey`, `EncodeError` or `DecodeError`, and the file does not get it. An
+    empty *path* raises ValueError.
+    """
+    if not lock and not readonly:
+        raise ValueError("lock=False is for reading: add readonly=True, or leave it out")
+    if durability not in ("full", "commit", "none"):
+        raise ValueError(f"durability={durability!r}: expected 'full', 'commit' or 'none'")
+    if lib_version not in (None, "0.9", "1.0"):
+        raise ValueError(f"lib_version={lib_version!r}: expected '0.9', '1.0', or None for what the file has")
+    if mode is not None and not (type(mode) is int and 0o600 <= mode <= 0o777):
+        raise ValueError(f"mode={mode!r}: expected one with which the owner reads and writes, such as 0o600")
+    if flush_every is not None and not (flush_every > 0 and durability != "full" and path is not None and not readonly):
+        raise ValueError(
+            f"flush_every={flush_every!r} takes a number of seconds, and a file opened to write with durability "
+            f"'commit' or 'none': with 'full' each commit is flushed"
+        )
+    if layout not in ("tables", "classic", "raw"):
+        raise ValueError(f"layout={layout!r}: expected 'tables' or 'classic', or 'raw' for a file of another program")
+    if layout == "raw" and path is None:
+        raise ValueError("layout='raw' is for files of other programs: give the path of one")
+    if drop_indexes and (readonly or not create or schema is None):
+        raise ValueError("drop_indexes=True changes the file: it takes a schema, and neither readonly nor create=False")
+    given: Any = schema
+    if schema is not None and not (isinstance(given, type) and issubclass(given, Schema)):
+        raise TypeError(f"expected a subclass of zlmdb.Schema, got {schema!r}: its attributes are the tables")
+    if path is not None and not os.fspath(path):
+        raise ValueError("the path is empty: give the directory of the database, or None for one in memory")
+    if timeout is not None and timeout < 0:
+        raise ValueError(f"timeout={timeout!r}: expected seconds, 0 or more, or None to wait forever")
+    location = None if path is None else os.fspath(path)
+    others: dict[str, Any] = {} if lock else {"lock": False}  # an engine need not know what is not asked for
+    if lib_version is not None:
+        others["lib_version"] = lib_version
+    if mode is not None:
+        others["mode"] = mode
+    options = openstores.checked_options(
+        location, readonly=readonly, maxsize=maxsize, durability=durability, **others
+    )  # fmt: skip
+    return opened(
+        Opening(
+            location,
+            options,
+            layout,
+            create=create and schema is not None and layout != "raw",
+            slots_expected=layout == "classic" and schema is not None,
+            timeout=timeout,
+            verify=verify,
+            drop_indexes=drop_indexes,
+            build_indexes=build_indexes,
+        ),
+        schema or Schema,
+        flush_every,
+    )

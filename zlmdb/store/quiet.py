@@ -1,0 +1,79 @@
+"""Whether the transactions of a store have nothing else to do than to begin and to end.
+
+What else there may be is rare: a map that moves, a file to be looked at once a second, handles to be opened. To ask for
+each in each transaction takes longer than LMDB takes to begin one. So one number says until when there is nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Optional
+
+from .gate import Gate
+from .readers import Ages
+
+
+class Quiet:
+    """The times until which *reads* and *writes* have nothing else to do. Zero: they have something, or must look."""
+
+    reads = writes = 0.0
+
+
+def _disturbing(name: str) -> property:
+    """An attribute, kept under *name*, that may give transactions something to do."""
+
+    def set_it(store: Besides, value: Any) -> None:
+        setattr(store, name, value)
+        store.quiet = Quiet()  # as `Besides.disturb`
+
+    return property(attrgetter(name), set_it)
+
+
+class Besides:
+    """The part of a `Store` that says what its transactions have to do besides."""
+
+    if TYPE_CHECKING:
+        gate: Optional[Gate]
+        """Through which each transaction has to go."""
+        full: bool
+        """The last write failed for want of room."""
+        provisional: bool
+        """The file was opened read-only, since another process was writing."""
+        look_at: float
+        """When to look at the file again, before a write."""
+    else:
+        gate, full = _disturbing("_gate"), _disturbing("_full")
+        provisional, look_at = _disturbing("_provisional"), _disturbing("_look_at")
+
+    ages: Ages
+    wanted: set[bytes]  # spaces, to be opened before the next write: see `want`
+    pending: list[Callable[[Optional[float]], object]]  # see `put_off`
+    quiet: Quiet
+    _gate: Optional[Gate] = None
+    _full = _provisional = False
+    _look_at: float
+
+    def disturb(self) -> None:
+        """There is something to do: the next transaction looks what it is."""
+        # A new object: what another thread, which has looked before, says of the old one does not count any more.
+        self.quiet = Quiet()
+
+    def look_around(self) -> None:
+        """Find out until when there is nothing to do."""
+        quiet = self.quiet
+        if self.gate is not None or self.provisional:
+            return
+        quiet.reads = self.ages.look_at
+        if not (self.full or self.wanted or self.pending):
+            quiet.writes = min(self.look_at, self.ages.look_at)
+
+    def want(self, spaces: Iterable[bytes]) -> None:
+        """The next write is to open *spaces* before it begins."""
+        self.wanted.update(spaces)
+        self.disturb()
+
+    def put_off(self, change: Callable[[Optional[float]], object]) -> None:
+        """The next write is to make this *change* of the catalogue before it begins."""
+        self.pending.append(change)
+        self.disturb()

@@ -1,0 +1,92 @@
+"""The write transaction of a schema object, which begins and ends as fast as possible in Python."""
+
+from __future__ import annotations
+
+import threading
+import time
+from types import TracebackType
+from typing import Any, Optional
+
+from ..handlers import let_through
+from .blocks import COUNTS_REFERENCES
+from .pool import IN_LOOP, is_free, references
+from .transaction import Transaction
+
+_get_ident = threading.get_ident
+_clock = time.monotonic
+
+
+class SchemaWriting(Transaction):
+    """A `Transaction` that writes for a schema object, without the steps that it does not need.
+
+    That is, if nobody else writes and nothing else is to be done; all other cases are left to `Transaction`.
+    """
+
+    __slots__ = ()
+
+    def _begin(self) -> None:
+        store: Any = self._store  # without an environment the fast way fails, and the other way is gone
+        self._in_with = self._block is not None
+        self._since = now = _clock()
+        self._thread = _get_ident()
+        try:
+            if now >= store.quiet.writes or not store.writer.take(self._hold):
+                super()._begin()
+                return
+            self._turn = None
+            self._puts = self._dels = 0
+            try:
+                self._held.append(store.env.begin(None, None, True))
+            except Exception as error:
+                let_through(error)
+                self._begin_engine(store)  # again, and mends what can be mended
+            self._raw = raw = self._held[-1]
+            if store.sequence != self._sequence:
+                self._forget_handles(store.sequence)
+            snapshot, era = store._era
+            self._era = era = era if snapshot == raw.id() - 1 else store.era_to_write(raw)
+            tables = self._tables
+            if tables:
+                self._unit.names.update(tables)
+                for table in tables.values():
+                    if references(table) != IN_LOOP and not is_free(table, 3):
+                        self._let_go()
+                        break
+                    if table._steady and table._generated and table._era == era:
+                        table._raw = raw
+                        table._get = raw.get
+                        table._put = raw.put
+                        table._delete = raw.delete
+                        table._growing = True
+                        table._watched = False
+                        table._writer = self._thread
+                    else:
+                        table._aim()
+        except BaseException as error:
+            if self._since:
+                self._clear()
+                if isinstance(error, Exception):
+                    store.fail(error)
+            raise
+
+    def _leave(
+        self, kind: Optional[type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        """The end of the ``with`` block."""
+        raw = self._raw
+        store: Any = self._store
+        if self._odd or kind is not None or raw is None or store.limited or _get_ident() != self._thread:
+            super()._leave(kind, error, trace)
+            return
+        try:
+            raw.commit()
+        except BaseException as failure:  # also what a signal raises when it came while the disk was at work
+            self._commit_failed(raw, failure)
+        if (self._puts or self._dels) and self._era is not None:
+            snapshot, era = store._era
+            store._era = snapshot + 1, era
+        self._end()
+
+
+SchemaWriter: type[Transaction] = SchemaWriting if COUNTS_REFERENCES else Transaction
+"""Elsewhere only what `Transaction` does is sure to end."""

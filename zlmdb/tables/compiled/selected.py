@@ -1,0 +1,311 @@
+"""The functions that change, edit or delete many records of a table, generated for its types and its indexes.
+
+They do the same as a loop over `Table.__setitem__` or `Table._remove` would do, without a call for each record and each
+of its keys. A record is looked up when its turn comes, by the engine's key; what its old entries are is taken from the
+very object that the program then changes, so that the record is decoded once. If anything else was written since, or
+anything is not the common case (a running scan, a refusal), the record is left to the table's own methods.
+
+A deletion reads the records first. Then the entries of each index are deleted together, in their order, by loops of C.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import repeat
+from threading import get_ident
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional
+
+from ...codegen import Recipe
+from ...handlers import let_through
+from ...store.transaction import Transaction
+from ..indexstorage import IndexStorage
+from ..storage import Storage
+from .entries import Lines, lines_of
+from .indexed import Followers, check_entries, handles_of, joined, names_of, reload_of, withdraw, withdrawal
+from .points import compiled
+
+if TYPE_CHECKING:
+    from ..table import Table
+
+CHUNK = 1000
+"""Records that are deleted at once."""
+
+GONE: Any = object()
+"""What `read` gives where there is no record any more."""
+
+_CHANGES = Recipe("changes of selections", txn=Transaction)
+_REMOVALS = Recipe("deletions of selections", txn=Transaction)
+
+_CHANGING = """\
+def <name>(self, keys, <given>):
+    txn = self._txn
+    done = 0
+    for encoded in keys:
+        <begin>
+        readable = False
+        if self._writer == thread():
+            try:
+                found = self._get(encoded, None, self._db)
+                if found is None:
+                    continue
+                value = old = load(found)
+                {old}
+                readable = True
+            except Exception as error:
+                let_through(error)
+        if not readable:
+            value = general_read(self, encoded)
+            if value is gone:
+                continue
+        puts_before, dels_before = txn._puts, txn._dels
+        <change>
+        done += 1
+        if readable and self._writer == thread() and txn._puts == puts_before and txn._dels == dels_before:
+            try:
+                {key}
+                {check_key}
+                data = dump(value)
+                {reload}
+                {new}
+                {check_links}
+                {check_entries}
+                {ready}
+                {handles}
+            except Exception as error:
+                let_through(error)
+            else:
+                put, db = self._put, self._db
+                try:
+                    if {moved}:
+                        puts, dels = 1, 0
+                        delete = self._delete
+                        {update}
+                        put(encoded, data, True, True, False, db)
+                        if self._watched:
+                            self._tell(encoded, False, ({updated_entries}))
+                        {record_changed}
+                        if txn._stats is None:
+                            txn._puts += puts
+                            txn._dels += dels
+                        else:
+                            txn._count(puts, dels)
+                        readable = None
+                    else:
+                        {withdraw_moved}
+                except {caught} as error:
+                    self.{failed}(None, error)
+                    raise
+        if readable is not None:
+            general_store(self, encoded, value)
+        <end>
+    return done
+
+"""
+
+# Of the two functions that change: the arguments, what they do first and last for each record, and how it is changed.
+_CHANGERS = {
+    "change": ("how", "pass", "value = how(value)", "pass"),
+    "edit": (
+        "turns",
+        "if turns.over: refuse_over()",
+        """\
+edited = self._name, encoded
+        if edited in txn._edited or type(value) is not turns.kind:
+            turns.check(self, encoded, value)
+        txn._edited.add(edited)
+        turns.open = True
+        try:
+            yield value
+        except GeneratorExit:
+            if turns.failed:
+                raise
+            turns.over = True  # somebody has closed the iterator: this was the last one
+        finally:
+            turns.open = False
+            txn._edited.discard(edited)""",
+        "if turns.over: yield",
+    ),
+}
+
+_REMOVING = """\
+def remove(self, keys):
+    if self._writer != thread():
+        return None
+    try:
+        get, db = self._get, self._db
+        there, stored = [], []
+        {lists}
+        for encoded in keys:
+            data = get(encoded, None, db)
+            if data is not None:
+                {old}
+                {listed}
+                {remember}
+                there.append(encoded)
+        {ready}
+    except Exception as error:
+        let_through(error)
+        return None
+    {handles}
+    delete, dels = self._delete, 0
+    try:
+        {removed}
+        dels += sum(map(delete, sorted(there), repeat(b""), repeat(db)))
+        {record_gone}
+    except {caught} as error:
+        self.{failed}(None, error)
+        raise
+    self._txn._count(0, dels)
+    return len(there)
+"""
+
+
+class Selected(NamedTuple):
+    """What is generated for a table.
+
+    *change* is a function of a bound table, of the engine's keys of records, and of what makes a new value of an old
+    one: it gives the number of records. *edit* is a generator function: see `changing.Turns`. *remove* deletes the
+    records of some keys and gives their number, or None, if nothing was done, because it is not the common case.
+    """
+
+    change: Optional[Callable[..., int]]
+    edit: Optional[Callable[..., Iterator[Any]]]
+    remove: Callable[[Any, Sequence[bytes]], Optional[int]]
+
+
+def selected_of(table: Table[Any, Any]) -> Optional[Selected]:
+    """What is generated for the table of *table*; None if that has methods of its own, or followers of other kinds."""
+    storage = table._storage
+    if not (table._plain and table._point_reads) or storage.expiring is not None:
+        return None
+    made = storage.selected
+    if made is None or made[0] is not storage.indexes:
+        indexes = storage.indexes
+        made = storage.selected = indexes, _selected(storage, indexes)
+    found: Optional[Selected] = made[1]
+    return found
+
+
+def remove_all(table: Table[Any, Any], keys: Sequence[bytes], alone: Callable[[Any, bytes], int]) -> int:
+    """Delete the records of *table* with the engine's *keys*; their number. *alone* deletes one."""
+    made = selected_of(table)
+    if made is None:
+        return sum([alone(table, key) for key in keys])
+    done = 0
+    for start in range(0, len(keys), CHUNK):
+        chunk = keys[start : start + CHUNK]
+        removed = made.remove(table, chunk)
+        done += sum([alone(table, key) for key in chunk]) if removed is None else removed
+    return done
+
+
+def _selected(storage: Storage[Any, Any], indexes: Sequence[IndexStorage]) -> Optional[Selected]:
+    followers = Followers.of(storage)
+    if followers is None or not all([index.sole for index in indexes]):
+        return None
+    primary = f"encoded[{len(storage.prefix)}:]" if storage.prefix else "encoded"
+    lines = lines_of(indexes, primary)
+    names = {
+        "load": storage.value.bytes_decode,
+        "dump": storage.dump,
+        "load_key": storage.load_key,
+        "key_field": storage.key_field,
+        "let_through": let_through,
+        "thread": get_ident,
+        "gone": GONE,
+        "repeat": repeat,
+        "withdraw": withdraw,
+        "general_read": read,
+        "general_store": store,
+        "refuse_over": _refuse_over,
+    }
+    parts, more = followers.lines(primary)
+    names.update(more)
+    names = names_of(names, lines)
+    remove = _remover(storage, lines, parts, names)
+    if followers.asked and any([index.as_stored for index in indexes]):
+        return Selected(None, None, remove)  # what is stored differs from what the links are asked about
+    made = _changers(storage, lines, followers, primary, parts, names)
+    return Selected(made["change"], made["edit"], remove)
+
+
+def _changers(
+    storage: Storage[Any, Any], lines: Sequence[Lines], followers: Followers, primary: str, parts: Any, names: Any
+) -> dict[str, Any]:  # fmt: skip
+    unique = [line for line in lines if line.storage.unique]
+    source = ""
+    for name, (given, begin, changed, end) in _CHANGERS.items():
+        one = _CHANGING.replace("<name>", name).replace("<given>", given)
+        source += one.replace("<begin>", begin).replace("<change>", changed).replace("<end>", end)
+    names = {**names, **{f"content{n}": one.content for n, one in enumerate(followers.asked)}}
+    source = source.format(
+        key="pass" if storage.key_field is None else "key = load_key(encoded)",
+        check_key="pass" if storage.key_field is None else storage.key_field.source,
+        reload=reload_of([line.storage for line in lines]),
+        old=joined(16, [part for line in lines for part in (*line.old, *line.old_data)]),
+        new=joined(16, [part for line in lines for part in line.new]),
+        check_links=joined(16, list(_links(followers.asked, lines))),
+        check_entries=check_entries(lines, "raise ValueError(encoded)"),
+        handles=handles_of(lines) or "pass",
+        moved=" and ".join([line.claimed(moved=True) for line in unique]) or "True",
+        update=joined(24, [part for line in lines for part in line.update()]),
+        updated_entries="".join([line.told()[1] for line in lines]),
+        withdraw_moved=withdrawal(unique, primary, moved=True),
+        **_failing(lines, followers.recorder is not None),
+        ready=parts["ready"],
+        record_changed=parts["record_changed"],
+    )
+    return compiled(_CHANGES, storage, source, names, self=_table_class())
+
+
+def _failing(lines: Sequence[Lines], recorded: bool) -> dict[str, str]:
+    """What is caught when records are written, and the method that it is for: whether more belongs to each record."""
+    if lines or recorded:  # a KeyboardInterrupt may come between them
+        return {"caught": "BaseException", "failed": "_half_written"}
+    return {"caught": "Exception", "failed": "_write_failed"}
+
+
+def _links(asked: Sequence[Any], lines: Sequence[Lines]) -> Iterable[str]:
+    """The lines that leave a record to the general form whose links have changed, and lead nowhere."""
+    for n, follower in enumerate(asked):
+        same = [f"e{line.n} == d{line.n} or " for line in lines if line.storage.name == follower.name]
+        partial = any([line.storage.where is not None for line in lines])
+        yield f"if not ({'' if partial else ''.join(same)}content{n}(self, value)): raise ValueError(encoded)"
+
+
+def _remover(storage: Storage[Any, Any], lines: Sequence[Lines], parts: Any, names: Any) -> Any:
+    recorded = parts["record_gone"] != "pass"
+    source = _REMOVING.format(
+        lists=joined(8, [f"l{line.n} = []" for line in lines]),
+        old=joined(16, ["old = load(data)", *[part for line in lines for part in line.old]] if lines else []),
+        listed=joined(16, [line.gone() for line in lines]),
+        remember="stored.append(data)" if recorded else "pass",
+        **_failing(lines, recorded),
+        ready=parts["ready"],
+        handles=handles_of(lines) or "pass",
+        removed=joined(
+            8, [f"dels += sum(map(delete, sorted(l{line.n}), repeat(b''), repeat(h{line.n})))" for line in lines]
+        ),
+        record_gone=f"for encoded, data in zip(there, stored): {parts['record_gone']}" if recorded else "pass",
+    )
+    return compiled(_REMOVALS, storage, source, names, self=_table_class())["remove"]
+
+
+def _table_class() -> Any:
+    from ..table import Table
+
+    return Table
+
+
+def read(table: Table[Any, Any], encoded: bytes) -> Any:
+    """The value of the record with the engine's key *encoded*; `GONE` if there is none."""
+    return table.get(table._storage.decode_key(encoded), GONE)
+
+
+def store(table: Table[Any, Any], encoded: bytes, value: Any) -> None:
+    """Store *value* in the record with the engine's key *encoded*."""
+    table[table._storage.decode_key(encoded)] = value
+
+
+def _refuse_over() -> None:
+    raise RuntimeError("the block of edit() is over: iterate over its objects inside the block")
