@@ -299,9 +299,9 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
 
     def _all_rows(self, *gives: Give, ordered: bool = True, one: bool = True) -> Iterator[Any]:
         """What *gives* say of each record, for a caller who takes them all before the program continues."""
-        return self._at_once(ordered=ordered).rows(*gives, one=one)
+        return self._running_all(ordered=ordered).rows(*gives, one=one)
 
-    def _at_once(self, *, ordered: bool = True) -> Running:
+    def _running_all(self, *, ordered: bool = True) -> Running:
         """What runs the query for a caller who takes all rows before the program continues."""
         running = self._running(ordered=ordered)
         running.at_once, running.every = True, self._limit is None
