@@ -630,6 +630,21 @@ def test_a_function_that_gives_another_answer_is_called_from_then_on() -> None:
     assert reader.condition(function)(Holder(None)) is True  # type: ignore[arg-type]
 
 
+def test_not_equal_is_not_the_contrary_of_equal_for_any_class() -> None:
+    class Same(int):
+        """Equals everything, and differs from all but its like, as `int` says."""
+
+        def __eq__(self, other: object) -> bool:
+            return True
+
+        __hash__ = int.__hash__
+
+    reader, twelve = following(), Same(12)
+    for function in (lambda u: u.age != twelve, lambda u: twelve != u.age):
+        followed = reader.condition(function)
+        assert [followed.evaluated(User("", age)) for age in (11, 12)] == [function(User("", age)) for age in (11, 12)]
+
+
 def test_errors_are_those_of_the_function() -> None:
     followed = following().condition(lambda u: 100 // u.age > 3)
     with pytest.raises(ZeroDivisionError):

@@ -6,6 +6,7 @@ import math
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
 from typing import Any, Optional
 from uuid import UUID
 
@@ -152,3 +153,59 @@ def test_what_has_no_order_is_refused_wherever_it_is(name: str) -> None:
             for reverse in (False, True):
                 with pytest.raises(ValueError, match="no order"):
                     t[name].order_by(lambda r: r.score, reverse=reverse).limit(2).all()
+
+
+@dataclass
+class Typed:
+    whole: int
+    ratio: float
+    text: str
+    flag: bool
+    id: UUID
+    at: datetime
+    maybe: Optional[int] = None
+
+
+class Several(zlmdb.Schema):
+    flat: zlmdb.Table[int, zlmdb.FlatBuffers[Typed]]
+    default: zlmdb.Table[int, Typed]
+
+
+AT = datetime(2026, 1, 1, tzinfo=timezone.utc)
+CAPTURED: list[Any] = [
+    0, 1, True, 1.0, -0.0, 2**70, None, "", "a", "é", "\udc80", math.inf, UUID(int=1), AT, AT + timedelta(1),
+    AT.replace(tzinfo=None), b"a", (1, 2),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("field", ["whole", "ratio", "text", "flag", "id", "at", "maybe"])
+@pytest.mark.parametrize("operator", ["==", "!=", "<"])
+def test_the_same_code_with_another_value_is_asked_that(field: str, operator: str) -> None:
+    """Whatever its type is, and whatever was captured before."""
+    space: dict[str, Any] = {}
+    exec(f"def asked(x, y): return lambda r: r.{field} {operator} x and r.whole != y", space)
+    asked = space["asked"]
+    with zlmdb.open(None, Several) as db:
+        rows = [
+            Typed(n % 3, n % 2 - 0.5, "aé"[: n % 3], n % 2 == 0, UUID(int=n % 3), AT + timedelta(n % 2), n % 2 or None)
+            for n in range(12)
+        ]
+        with db.write() as t:
+            for n, one in enumerate(rows):
+                t.flat[n] = t.default[n] = one
+        with db.read() as t:
+            for value in [*CAPTURED, *reversed(CAPTURED)]:
+                for other in (2, 1.0):
+                    told: list[Any] = []
+                    for table in (t.flat, t.default, rows):
+                        try:
+                            matches = asked(value, other)
+                            told.append(
+                                [one for one in table if matches(one)] if table is rows else
+                                table.where(matches).values().all()
+                            )  # fmt: skip
+                        except TypeError:
+                            told.append(TypeError)
+                    if told[0] is not TypeError:  # refused at once
+                        assert told[0] == told[2]
+                    assert told[0] == told[1]

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Optional
 
 import pytest
 
 import zlmdb
+from zlmdb.values.cbor import CborSerializer
+from zlmdb.values.json import JsonSerializer
 from zlmdb.values.msgpack import MsgpackSerializer
 
 msgspec = pytest.importorskip("msgspec")
@@ -135,6 +139,62 @@ def test_the_parts_of_a_dataclass_make_the_same_object() -> None:
         assert made == one
     for model in (Judged, Tagged, Watched, Descriptive, Renamed, dict[str, int]):
         assert MsgpackSerializer(model).parts() is None
+
+
+@dataclass
+class Numbers:
+    whole: int
+    ratio: float
+    text: str = "none"
+    maybe: Optional[str] = None
+    data: bytes = b"d"
+    anything: Any = 5
+    at: Optional[datetime] = None
+
+
+ODD: list[dict[str, Any]] = [
+    {"whole": 1, "ratio": 2, "text": "t"},
+    {"whole": 1.0, "ratio": -0.0, "maybe": ""},
+    {"whole": 2**64, "ratio": 1e300, "more": [1]},
+    {"whole": True, "ratio": "1", "text": None},
+    {"whole": -1, "ratio": 0.5, "data": b"\0", "anything": {"a": [None]}, "at": "2020-01-01T00:00:00Z"},
+    {"ratio": 1.5},
+    {"whole": "1", "ratio": None},
+]
+
+
+@pytest.mark.parametrize("form", [CborSerializer, JsonSerializer])
+def test_other_formats_read_of_a_field_what_the_whole_record_has(form: Any) -> None:
+    """However another program has written it."""
+    cbor2 = pytest.importorskip("cbor2")
+    serializer = form(Numbers)
+    stored = [serializer.encode(Numbers(n, n / 3, f"t{n}", "m", b"x", [n])) for n in (0, -1, 24, 2**40)]
+    for one in ODD:
+        if form is JsonSerializer:
+            stored.append(json.dumps({**one, "data": "eA=="}).encode())
+        else:
+            stored += [cbor2.dumps(one), cbor2.dumps(one, canonical=True)]
+    if form is CborSerializer:
+        stored += [
+            b"\xbfewhole\x01eratio\xf9\x3c\x00dtext\x7faaab\xc3\xa9\xff\xff",  # lengths left open, a half float
+            b"\xa3ewhole\x01ewhole\x02eratio\x00", b"\xa2ewhole\x18\x01eratio\xfa\x3f\x80\x00\x00",
+            b"\xa2\x78\x05whole\x1b\0\0\0\0\0\0\0\x01eratio\xfb\x7f\xf8\0\0\0\0\0\0", b"\xa1ewhole", b"", b"\x01",
+        ]  # fmt: skip
+    told = 0
+    for names in [("whole",), ("ratio", "text"), ("maybe", "data", "at"), ("anything",)]:
+        narrow = serializer.narrow(names)
+        for data in stored:
+            try:
+                whole = serializer.raw_decode(data)
+            except Exception:
+                continue
+            found = narrow(data)
+            assert [repr(getattr(found, name)) for name in names] == [repr(getattr(whole, name)) for name in names]
+            told += 1
+    assert told > 20
+    assert serializer.narrow(("whole", "ratio", "text", "maybe")) is None
+    assert form(Judged).narrow(("number",)) is None
+    assert form(Any).narrow(("number",)) is None
 
 
 class Rows(zlmdb.Table[int, Plain]):

@@ -38,12 +38,14 @@ class Condition:
 
 
 class Compare(Condition):
-    """A field compared with a value."""
+    """A field compared with a value, which is *constant* or else captured by a function: see `translated`."""
 
-    __slots__ = ("operator", "path", "value")
+    __slots__ = ("constant", "operator", "path", "source", "value")
 
-    def __init__(self, path: tuple[str, ...], operator: str, value: Any) -> None:
+    def __init__(self, path: tuple[str, ...], operator: str, value: Any, *, constant: bool = True) -> None:
         self.path, self.operator, self.value = path, operator, plain(value)
+        self.constant = constant
+        self.source: Any = None  # the function, and the number of the captured value, where it is one as it is
 
     def _compares(self) -> Iterator[Compare]:
         yield self

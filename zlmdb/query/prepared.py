@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Optional
 
+from ..handlers import let_through
 from .asked import Asked, arguments
 from .expressions import Condition
 from .following import Followed
+from .following.known import PLAIN
 from .forms import ROWS, Form
 from .loops import Captured, Programs
 from .want import Want
@@ -22,7 +24,7 @@ Loop = Callable[..., Iterator[Any]]
 class Prepared:
     """A query of *functions*: the *condition* on single fields, what is *asked* of whole records, and what is wanted.
 
-    It serves other functions of the same code if there is no condition, which contains values.
+    It serves other functions of the same code if they are no others, or the condition can be `renewed` for them.
     """
 
     __slots__ = (
@@ -31,6 +33,7 @@ class Prepared:
         "_given",
         "_loops",
         "_programs",
+        "_renewals",
         "_sources",
         "_stored",
         "_want",
@@ -47,6 +50,7 @@ class Prepared:
         self._given = [*compares, *values]
         self._condition, self._asked, self._want, self._programs = condition, asked, want, programs
         numbers = {id(one): number for number, one in enumerate(functions)}
+        self._renewals = _renewals(condition, self._stored, numbers, programs)
         # Of what is asked, the number of its function, those of the captured values, and the tables it looks into.
         every = (*asked, *want.asked)
         self._sources = [Captured(numbers[id(one.followed)], tuple(one.numbers), tuple(one.links)) for one in every]
@@ -57,6 +61,33 @@ class Prepared:
         self.needs: Optional[frozenset[str]] = None
         """The fields that are enough for it; None if they are not known, or the whole record is needed."""
         self._loops: dict[tuple[bool, bool, Form], Loop] = {}
+
+    @property
+    def renewable(self) -> bool:
+        """Whether it may serve other functions of the same code."""
+        return self._renewals is not None
+
+    def renewed(self, functions: Sequence[Followed]) -> Optional[Prepared]:
+        """The same for other functions of the same code; None if they have captured values of other kinds."""
+        if not self._renewals:
+            return self
+        given, half = self._given[:], len(self._stored)
+        for place, function, number, kind, convert in self._renewals:
+            value = functions[function].parameters[number]
+            if type(value) is not kind:
+                return None
+            try:
+                given[half + place] = value if convert is None else convert(value)
+            except (TypeError, ValueError, ArithmeticError) as error:  # Python compares, or raises, for each record
+                let_through(error)
+                return None
+            given[place] = value
+        made: Prepared = object.__new__(Prepared)
+        made._given = given
+        made._condition, made._stored, made._renewals = self._condition, self._stored, self._renewals
+        made._asked, made._want, made._programs, made._sources = self._asked, self._want, self._programs, self._sources
+        made.keyed, made.needs, made._loops = self.keyed, self.needs, self._loops
+        return made
 
     @property
     def late(self) -> bool:
@@ -91,3 +122,26 @@ class Prepared:
     def called(self, functions: Sequence[Followed]) -> list[Followed]:
         """Those of *functions* that are asked of whole records."""
         return [functions[number] for number, _, _ in self._sources]
+
+
+_Renewal = tuple[int, int, int, type[Any], Optional[Callable[[Any], Any]]]
+"""The number of a comparison; that of its function and of the captured value; its type, and what converts it."""
+
+
+def _renewals(
+    condition: Optional[Condition], stored: Sequence[bool], numbers: dict[int, int], programs: Programs
+) -> Optional[list[_Renewal]]:  # fmt: skip
+    """How the values of *condition* are found in other functions; None if they are not just captured ones."""
+    found: list[_Renewal] = []
+    for place, compare in enumerate(() if condition is None else condition._compares()):
+        if compare.source is not None:
+            followed, number = compare.source
+            compare.source = None  # what is kept must not hold what a function has captured
+            kind: type[Any] = compare.value.__class__
+            if kind not in PLAIN or kind is not type(followed.parameters[number]):
+                return None
+            convert = programs.columns.convert(compare.path[0], compare.value) if stored[place] else None
+            found.append((place, numbers[id(followed)], number, kind, convert))
+        elif not compare.constant:
+            return None
+    return found

@@ -10,7 +10,7 @@ from .asked import Asked
 from .expressions import Compare, Condition, Joined, Negated
 from .following import Followed, Given, Node
 from .following import operations as ops
-from .following.nodes import Argument, Constant
+from .following.nodes import Argument, Constant, Parameter
 from .plan import conjuncts
 from .want import Path, Want
 
@@ -117,7 +117,10 @@ class _Translation:
             except TypeError as error:
                 let_through(error)
                 return None
-        return self._compare(field, operator, value)
+        found = self._compare(field, operator, value, constant=isinstance(other, Constant))
+        if found is not None and isinstance(other, Parameter) and operator != "in":
+            found.source = self.followed, other.number
+        return found
 
     def _value(self, node: Node) -> Any:
         if isinstance(node, Constant):
@@ -128,11 +131,11 @@ class _Translation:
             let_through(error)
             return _NOTHING
 
-    def _compare(self, field: Node, operator: str, value: Any) -> Optional[Condition]:
+    def _compare(self, field: Node, operator: str, value: Any, *, constant: bool = True) -> Optional[Compare]:
         path = _path(field, self.followed, self.programs)
         if path is None:
             return None
-        compare = Compare(path, operator, value)
+        compare = Compare(path, operator, value, constant=constant)
         try:
             if value is not None:
                 self.programs.model.check(compare)

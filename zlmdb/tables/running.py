@@ -304,20 +304,22 @@ class Running:
         if programs is None:
             programs = self.programs
         key: Any = None
-        if programs.columns is None and all([followed.reading.trusted for followed in functions]):
+        if all([followed.reading.trusted for followed in functions]):
             fixed = [None if isinstance(give, Followed) else give for give in gives]
             key = (one, self.order is None, *fixed, *[followed.reading for followed in functions])
             found: Optional[Prepared] = programs.prepared.get(key)
-            if found is not None:
-                return found
+            renewed = None if found is None else found.renewed(functions)
+            if renewed is not None:
+                return renewed
         want = want_of(tuple(gives), programs, one=one)
         if self.order is not None:
             sort_key = want_of((self.order,), programs, one=True)
             want = Want((sort_key.parts[0] if sort_key.one else sort_key, want), one=False)
         condition, asked = translated(self.where, programs)
         found = Prepared(functions, condition, asked, want, programs)
-        if key is not None:
-            found.needs = needed(functions, gives)
+        if key is not None and found.renewable:
+            if programs.columns is None:
+                found.needs = needed(functions, gives)
             if len(programs.prepared) >= KEPT:
                 programs.prepared.clear()
             programs.prepared[key] = found

@@ -34,12 +34,19 @@ class CborSerializer(DocumentSerializer[T]):
 
     def typed_codec(self, model: Model) -> tuple[Encode, Decode]:
         """A generated encoder for records and the fastest decoder; for other types cbor2 and a converter."""
-        from .cborreader import reader  # model classes only
-        from .cborwriter import writer
+        from .cborwriter import writer  # model classes only
 
         encode, decode = super().typed_codec(model)
         write = writer(model.shape, self.codec()[0])
-        return (encode, decode) if write is None else (write, reader(model, decode))
+        return (encode, decode) if write is None else (write, self.typed_decoder(model))
+
+    def typed_decoder(self, model: Model) -> Decode:
+        """The fastest decoder."""
+        from .cborreader import reader  # as above
+        from .cborwriter import is_fixed
+
+        decode = super().typed_codec(model)[1]
+        return reader(model, decode) if is_fixed(model.shape) else decode
 
     @classmethod
     def faithful(cls) -> Encode:

@@ -14,7 +14,7 @@ from functools import partial
 from math import isfinite
 from operator import itemgetter
 from struct import Struct
-from typing import Any, Callable, Optional
+from typing import TYPE_CHECKING, Any, Callable, Optional
 from uuid import UUID
 
 from ..codegen import Recipe
@@ -23,6 +23,9 @@ from .models import find_msgspec
 from .recurring import Known
 from .scalars import Choice, Float, Leaf, Shape
 from .shapes import DictOf, Field, ListOf, Record, UnionOf, walk
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeGuard
 
 _RECORDS = Recipe("CBOR")
 _FLOATS = Recipe("CBOR of floats")
@@ -40,9 +43,12 @@ def writer(shape: Shape, pack: Encode) -> Optional[Encode]:
 
     That is so for anything but a record of a fixed depth: how deep plain data may be is for cbor2 to say.
     """
-    if type(shape) is not Record or any(part.loose for part in walk(shape)) or _is_deep(shape, ()):
-        return None
-    return _Writer(pack).record(shape)
+    return _Writer(pack).record(shape) if is_fixed(shape) else None
+
+
+def is_fixed(shape: Shape) -> TypeGuard[Record]:
+    """Whether it is a record of a fixed depth, in which nothing may be of any type."""
+    return type(shape) is Record and not any(part.loose for part in walk(shape)) and not _is_deep(shape, ())
 
 
 def _is_deep(shape: Shape, above: tuple[Shape, ...]) -> bool:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, Callable, ClassVar, Optional, TypeVar
 
 from .base import KEEP, Data, Decode, Encode, FunctionSerializer, Serializer, is_free, refuse_callables, typename
-from .models import Model
+from .models import Model, find_msgspec
 
 if TYPE_CHECKING:
     from .scalars import Form
@@ -86,6 +86,23 @@ class DocumentSerializer(FunctionSerializer[T]):
         pack, unpack = self.codec()
         to_plain, from_plain = model.to_plain(), model.from_plain()
         return lambda value: pack(to_plain(value)), lambda data: from_plain(unpack(data))
+
+    def typed_decoder(self, model: Model) -> Decode:
+        """The decoder of `typed_codec`, without its encoder being made."""
+        return self.typed_codec(model)[1]
+
+    def narrow(self, names: Collection[str]) -> Optional[Decode]:
+        given = self._given
+        annotation, msgspec = given["annotation"], find_msgspec()
+        if msgspec is None or is_free(annotation) or given["marshal"] is not None or given["unmarshal"] is not None:
+            return None
+        from .narrow import narrowed  # late: few programs ask for it
+
+        made = narrowed(annotation, names, msgspec)
+        if made is None:
+            return None
+        model = Model(made, self.form, self.codec()[0])
+        return None if model.foreign else self.typed_decoder(model)
 
     def _typed(self, annotation: Any, checked: bool, localns: Optional[Mapping[str, Any]]) -> tuple[Encode, Decode]:
         pack, unpack = self.codec()

@@ -57,14 +57,11 @@ class Folding:
             return self.nodes.constant(bool(node.value))
         if isinstance(node, Choice):
             return self.choice(node.condition, self.truth(node.yes), self.truth(node.no))
-        if isinstance(node, Compare) and node.operator == "!=" and self._is_exact(node):
+        if isinstance(node, Compare) and (node.denies or (node.operator == "!=" and is_enum(node.left.known))):
             return self.negated(self.nodes.make(Compare, "==", node.left, node.right, False, BOOL))
         if isinstance(node, Binary) and node.operator in ("&", "|") and node.known.cls is bool and not node.right.risky:
             return self.joined("and" if node.operator == "&" else "or", self.truth(node.left), self.truth(node.right))
         return node
-
-    def _is_exact(self, node: Compare) -> bool:
-        return node.left.known.plain or node.right.known.plain or is_enum(node.left.known)
 
     def negated(self, node: Node) -> Node:
         """The contrary of *node*."""

@@ -91,6 +91,14 @@ class Compare(Node):
         self.operator, self.left, self.right, self.raises = operator, left, right, raises
         super().__init__(known)
 
+    @property
+    def denies(self) -> bool:
+        """Whether this is ``x != y`` and surely the contrary of ``x == y``: objects of a class may say anything."""
+        if self.operator != "!=":
+            return False
+        left, right = self.left.known, self.right.known
+        return (left.plain or right.plain) and left is not SOMETHING and right is not SOMETHING
+
     def parts(self) -> Sequence[Node]:
         return self.left, self.right
 

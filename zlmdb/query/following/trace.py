@@ -168,7 +168,7 @@ class Trace:
 
     def opposite(self, node: Node) -> Optional[Node]:
         """Of ``x != y``, if it is surely the contrary of ``x == y``, the latter."""
-        if isinstance(node, Compare) and node.operator == "!=" and (node.left.known.plain or node.right.known.plain):
+        if isinstance(node, Compare) and node.denies:
             return self.nodes.make(Compare, "==", node.left, node.right, False, node.known)
         return None
 

@@ -280,3 +280,10 @@ class UnionOf(Node):
             if type(value) is cls:
                 return table.misfit((value,) if boxed else value, path, names)
         return self.refusal(value, path)
+
+
+def as_table(node: Node) -> Table:
+    """*node*, which is known to be a table."""
+    if isinstance(node, Table):
+        return node
+    raise TypeError(f"{node.label} is not a table")
