@@ -11,19 +11,19 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union
 
-from . import errors
-from .databasestate import DatabaseState
-from .schema.schema import Schema
-from .tables.table import Table
-from .values.base import is_a
+from .. import errors
+from ..schema.schema import Schema
+from ..tables.table import Table
+from ..values.base import is_a
+from .state import DatabaseState
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
     from typing_extensions import TypeVar as DefaultTypeVar
 
-    from .query import Reads
-    from .store.groups import Groups
+    from ..query import Reads
+    from ..store.groups import Groups
 
     S_co = DefaultTypeVar("S_co", bound=Schema, default=Schema, covariant=True)
 else:
@@ -102,7 +102,7 @@ class Calls(DatabaseState, Generic[S_co]):
     def _group_commit(self) -> Groups:
         """The group commit of this database, created when there are several writers for the first time."""
         if self._groups is None:
-            from .store.groups import Groups  # late: a program with one writer does not need it
+            from ..store.groups import Groups  # late: a program with one writer does not need it
 
             groups: Groups = self.__dict__.setdefault("_groups", Groups(self._open_store))
             return groups
