@@ -66,7 +66,7 @@ ROWS = [
     ["tables.scan"],
     ["tables.picked", "tables.ways", "tables.readyorder"],
     ["tables.ready"],
-    ["tables.linkscans"],
+    ["tables.linkednodes", "tables.linkscans"],
     ["tables.running", "tables.semijoins"],
     ["tables.linkedway"],
     ["tables.selection"],
