@@ -247,6 +247,62 @@ def test_pages_in_the_order_of_an_index_need_no_plan(db: Any, planned: list[Runn
                 t.people.order_by(lambda p: p.age, reverse=backwards).page(10, part.page(10).next)
 
 
+ORDERS: dict[str, Callable[..., Any]] = {
+    "field": lambda p: p.name,
+    "ties": lambda p: p.town,
+    "several": lambda p: (p.town, zlmdb.desc(p.age), p.email),
+    "of the key": lambda k, p: (p.initial, -k % 7),
+    "in the index": lambda p: p.age,
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("name", ["people", "flat"])
+def test_a_condition_by_an_index_and_an_order(db: Any, name: str, order: str, planned: list[Running]) -> None:
+    dice, by = random.Random(name + order), ORDERS[order]
+    keyed = by.__code__.co_argcount == 2
+
+    def sort_key(pair: tuple[int, Person]) -> Any:
+        return by(*pair) if keyed else by(pair[1])
+
+    with db.read() as t:
+        table = t[name]
+        rows = list(table.items())
+        for what in ("unique", "equal", "in", "keys", "key and value"):
+            for turn in range(4):
+                selected, holds = QUERIES[what](table, dice)
+                few = [pair for pair in rows if holds(*pair)]
+                if turn == 3:
+                    planned.clear()
+                for backwards in (False, True):
+                    found = selected.order_by(by, reverse=backwards)
+                    expected = sorted(few, key=sort_key)
+                    if backwards:
+                        expected = sorted(few[::-1], key=sort_key, reverse=True)
+                    assert found.all() == list(found) == expected
+                    assert found.first() == (expected[0] if expected else None)
+                    assert found.limit(2, 1).all() == list(found.limit(2, 1)) == expected[1:3]
+                    assert found.fields(lambda k, p: (k, p.name)).all() == [(k, p.name) for k, p in expected]
+                if turn == 3 and few and what in ("unique", "equal", "in"):
+                    assert not planned, what
+        for backwards in (False, True):
+            part = table.select(20, 250, reverse=True).where(lambda p: p.age < 5).order_by(by, reverse=backwards)
+            low = [pair for pair in rows if 20 <= pair[0] < 250 and pair[1].age < 5]
+            expected = sorted(low if backwards else low[::-1], key=sort_key, reverse=backwards)
+            for _ in range(2):
+                assert part.all() == list(part) == expected
+
+
+def test_what_has_no_order_is_told_by_the_planner(db: Any) -> None:
+    with db.read() as t:
+        for _ in range(3):
+            found = t.people.where(lambda p: p.age == 7)
+            with pytest.raises(ValueError, match="has no order"):
+                found.order_by(lambda p: float("nan") if p.age == 7 else 1.0).all()
+            with pytest.raises(TypeError):
+                t.people.where(lambda k, p: k in (0, 3, 6, 9, 12)).order_by(lambda p: p.boss).all()  # type: ignore[type-var]
+
+
 def test_a_condition_on_a_linked_record_needs_no_plan(db: Any, planned: list[Running]) -> None:
     with db.read() as t:
 
