@@ -18,8 +18,8 @@ from ..query.following import Followed, Node, spelled, walk
 from ..query.following.known import PLAIN as SETTLED
 from ..query.following.linked import Link, TableTypes
 from ..query.following.nodes import Called
-from ..query.forms import BLOCK, GROUPED, ROWS, Form
-from ..query.loops import KEPT, Programs
+from ..query.forms import BLOCK, GROUPED, LISTED, ROWS, Form
+from ..query.loops import Programs
 from ..query.needed import needed
 from ..query.ordering import best_of, bounded, checked, first_of, sliced
 from ..query.plan import (
@@ -154,7 +154,13 @@ class Running:
         functions = [give for give in gives if isinstance(give, Followed)]
         for give in functions:
             self.settle(give)
-        prepared = Prepared(functions, None, (), want_of(tuple(gives), self.programs, one=one), self.programs)
+        programs, key, prepared = self.programs, None, None
+        if all([give.reading.trusted for give in functions]):
+            key = "few", one, *[give.reading if isinstance(give, Followed) else give for give in gives]
+            prepared = programs.prepared.get(key)
+        if prepared is None:
+            prepared = Prepared(functions, None, (), want_of(tuple(gives), programs, one=one), programs)
+            programs.keep(key, prepared)
         table = self.table
         rows: Iterator[Any]
         try:
@@ -173,6 +179,7 @@ class Running:
         There are lists of what the only one of *gives* gives, or of tuples of something and of what all of them give.
         """
         if self.order is None and not self.query.skip and self.selection._limit is None:
+            self.every = True
             yield from self._rows((by, *gives), False, None, form=GROUPED)
             return
         rows = self.rows(by, *gives, one=False)
@@ -181,6 +188,11 @@ class Running:
             for row in block:
                 groups.setdefault(row[0], []).append(row[1] if len(gives) == 1 else row)
             yield groups
+
+    def lists(self, give: Give) -> Iterator[list[Any]]:
+        """As `rows`, without an order and a limit: lists of many rows each."""
+        self.every = True
+        return self._rows((give,), True, None, form=LISTED)
 
     def rows_behind(
         self, gives: Sequence[Give], behind: Callable[[tuple[Any, Any]], bool], begin: Optional[Position]
@@ -320,9 +332,7 @@ class Running:
         if key is not None and found.renewable:
             if programs.columns is None:
                 found.needs = needed(functions, gives)
-            if len(programs.prepared) >= KEPT:
-                programs.prepared.clear()
-            programs.prepared[key] = found
+            programs.keep(key, found)
         return found
 
     def _sorted(self, pairs: Iterator[tuple[Any, Any]], skip: int, limit: Optional[int]) -> Iterator[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -283,7 +283,15 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
 
     def _every(self, give: Give) -> list[Any]:
         """What *give* says of each record, in a list, by what is not known from before."""
-        return list(self._all_rows(give) if self._follows_links() else self._run(give))
+        query = self._query
+        if self._follows_links():
+            return list(self._all_rows(give))
+        known = query is ALL and id(give) in _FAST
+        if known or query.order is not None or query.skip or self._limit is not None or not self._plain:
+            return list(self._run(give))
+        if self._table._txn._write:
+            return list(self._run(give))
+        return list(chain.from_iterable(self._running().lists(give)))
 
     def all(self) -> list[tuple[K, V]]:
         """All pairs of key and value in a list."""
