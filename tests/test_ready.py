@@ -12,6 +12,8 @@ from typing import Any, Callable, Optional
 import pytest
 
 import zlmdb
+from zlmdb.query.want import VALUES
+from zlmdb.tables.ready import FEW
 from zlmdb.tables.running import Running
 
 
@@ -252,7 +254,7 @@ ORDERS: dict[str, Callable[..., Any]] = {
     "ties": lambda p: p.town,
     "several": lambda p: (p.town, zlmdb.desc(p.age), p.email),
     "of the key": lambda k, p: (p.initial, -k % 7),
-    "in the index": lambda p: p.age,
+    "in an index": lambda p: p.email,
 }
 
 
@@ -291,6 +293,19 @@ def test_a_condition_by_an_index_and_an_order(db: Any, name: str, order: str, pl
             expected = sorted(low if backwards else low[::-1], key=sort_key, reverse=backwards)
             for _ in range(2):
                 assert part.all() == list(part) == expected
+
+
+def test_an_index_that_has_the_order_is_read_in_it(db: Any) -> None:
+    with db.read() as t:
+        rows = sorted([p.age for p in t.people.values() if p.town == "xy"])
+        for _ in range(4):
+            found = t.people.where(lambda p: p.town == "xy").order_by(lambda p: p.age).limit(3)
+            assert found.fields(lambda p: p.age).all() == rows[:3]
+            assert found.explain().ordered
+            assert [p.age for p in found.values().all()] == rows[:3]
+        ready: Any = found._ready(VALUES)
+        assert len(rows) >= FEW
+        assert ready.all(found, VALUES, 3) is None
 
 
 def test_what_has_no_order_is_told_by_the_planner(db: Any) -> None:

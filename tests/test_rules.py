@@ -141,6 +141,7 @@ LATE: dict[tuple[str, str], str] = {
     ("tables.ways", "tables.running"): "annotations: a run",
     ("tables.ways", "tables.table"): "annotations: it reads a table",
     ("tables.ready", "tables.readysorted"): "it is one of what is known, and made by it",
+    ("tables.readysorted", "tables.table"): "annotations: it reads a table",
     ("tables.readysorted", "tables.selection"): "annotations: the query of a selection is known",
     ("tables.ready", "tables.running"): "annotations: what is known of indexes, and a run",
     ("tables.ready", "tables.selection"): "annotations: the query of a selection is known",

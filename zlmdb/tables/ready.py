@@ -118,7 +118,8 @@ def _made(selection: Selection[Any, Any], give: Give, known: Known) -> Any:
         sort_key = want_of((query.order,), programs, one=True)
         want = Want((sort_key.parts[0] if sort_key.one else sort_key, want), one=False)
         sorting = [*query.where, query.order, *([give] if isinstance(give, Followed) else [])]
-        return SortedReady(ways, Prepared(sorting, None, asked, want, programs))
+        most = FEW if _has_order(query.order, parts, known) else CAP
+        return SortedReady(ways, Prepared(sorting, None, asked, want, programs), most)
     return Ready(ways, Prepared(functions, None, asked, want, programs))
 
 
@@ -149,6 +150,12 @@ def _ordered(
     programs = table._storage.programs
     prepared = Prepared(functions, None, (), want_of((give,), programs, one=True), programs)
     return Ordered(access, bound, prepared)
+
+
+def _has_order(order: Followed, parts: Sequence[Asking], known: Known) -> bool:
+    """Whether an index may have the records for *parts* in *order*: with a limit, few of many are read then."""
+    subjects = ordered_by(order.node, order.keyed)
+    return subjects is not None and any([order_access(one, subjects, parts) is not None for one in known.facts])
 
 
 def _is_covered(functions: Sequence[Followed], give: Give, found: Sequence[Access], running: Running) -> bool:

@@ -12,11 +12,12 @@ from ..query.following import Followed
 from ..query.ordering import checked, first_of
 from ..query.prepared import Prepared
 from ..query.translated import Give
-from .ready import Ready
+from .ready import Ready, most_of
 from .ways import Way
 
 if TYPE_CHECKING:
     from .selection import Selection
+    from .table import Table
 
 _row = itemgetter(1)
 
@@ -24,11 +25,12 @@ _row = itemgetter(1)
 class SortedReady(Ready):
     """As `Ready`, of a query with an order. The function that lists its records gives pairs of sort key and row."""
 
-    __slots__ = ()
+    __slots__ = ("_most",)
 
-    def __init__(self, ways: Sequence[Way], prepared: Prepared) -> None:
+    def __init__(self, ways: Sequence[Way], prepared: Prepared, most: int) -> None:
+        """*most*: records from which on there may be a better way to find the first few in the order."""
         super().__init__(ways, prepared)
-        self._only = None
+        self._only, self._most = None, most
 
     def all(
         self, selection: Selection[Any, Any], give: Give, limit: Optional[int]
@@ -49,6 +51,15 @@ class SortedReady(Ready):
         except Exception as error:  # the general form tells what it is
             let_through(error)
             return None
+
+    def _found(self, table: Table[Any, Any], where: Sequence[Followed]) -> Optional[list[bytes]]:
+        most = min(self._most, most_of(table))
+        found = self._ways[0].keys(table, where, most)
+        return None if found is None or len(found) >= most else found
+
+    def _fewest(self, table: Table[Any, Any], where: Sequence[Followed]) -> Optional[list[bytes]]:
+        found = super()._fewest(table, where)
+        return None if found is None or len(found) >= self._most else found
 
     def rows(self, selection: Selection[Any, Any], give: Give) -> Iterator[Any]:
         """The rows of *selection*. All are read before the first one comes."""
