@@ -70,12 +70,17 @@ OTHER_WAYS = {
 }
 """Leaner ways to call the official runtime than that of its tutorial, which the goals were set with."""
 GET, INDEX = "random get", "one unique index: "
-RATIOS: tuple[tuple[str, float, str, str, str, tuple[str, ...]], ...] = (
+POPULATE = ("populate",)
+Ratio = tuple[str, float, str, str, str, tuple[str, ...]]
+JSON_USERS: Ratio = (
+    "JSON users, fill and get, over zlmdb 26", 1.5, "fill_read", "zlmdb Json", "zlmdb 26 Json", ("fill", GET),
+)  # fmt: skip
+RATIOS: tuple[Ratio, ...] = (
     ("FlatBuffers users, users[key] = user, over zlmdb 26", 15, "fill_read", f"{OURS}, key by key", OLD, ("fill",)),
     ("FlatBuffers users, put_many, over zlmdb 26", 15, "fill_read", OURS, OLD, ("fill",)),
     ("FlatBuffers users, get and scan of all fields, over zlmdb 26", 18, "fill_read", OURS, OLD, (GET, "scan")),
     ("pickled users, fill and get, over zlmdb 26", 1.5, "fill_read", "zlmdb Pickle", "zlmdb 26 Pickle", ("fill", GET)),
-    ("JSON users, fill and get, over zlmdb 26", 1.5, "fill_read", "zlmdb Json", "zlmdb 26 Json", ("fill", GET)),
+    JSON_USERS,
     ("CBOR users, fill and get, over zlmdb 26", 1.5, "fill_read", "zlmdb Cbor", "zlmdb 26 Cbor", ("fill", GET)),
     (
         "default codec, get and scan, over raw lmdb + msgspec",
@@ -88,7 +93,26 @@ RATIOS: tuple[tuple[str, float, str, str, str, tuple[str, ...]], ...] = (
         0.8, "layer", "zlmdb", "raw lmdb",
         tuple(INDEX + one for one in ("insert", "get by index", "update of the indexed field", "insert and delete")),
     ),
+    ("no index: delete, over a loop by hand", 0.85, "layer", "zlmdb", "raw lmdb", ("no index: delete",)),
     ("bulk load over a loop of txn.put", 1.2, "layer", "zlmdb", "raw lmdb", ("bulk load of small records",)),
+    (
+        "scan of small records, over a raw loop with the same decoder",
+        1, "layer", "zlmdb", "raw lmdb", ("scan of small records",),
+    ),
+    ("persons, populate, checked, over raw lmdb + msgspec", 0.7, "zippondb", "zlmdb", "raw lmdb + msgspec", POPULATE),
+    (
+        "persons, populate, Unchecked, over raw lmdb + msgspec",
+        0.95, "zippondb", "zlmdb Unchecked", "raw lmdb + msgspec", POPULATE,
+    ),
+    (
+        "first record of a selection, in a block of its own, over raw lmdb + msgspec",
+        0.5, "zippondb", "zlmdb", "raw lmdb + msgspec", ("Q3 limit 1",),
+    ),
+    ("documents, write, checked, over raw lmdb + msgspec", 0.75, "zds", "zlmdb", "raw lmdb + msgspec", ("write",)),
+    (
+        "documents pickled, write and read all, over raw lmdb + pickle",
+        0.9, "zds", "zlmdb Pickle", "raw lmdb + pickle", ("write", "read all, open handle"),
+    ),
     (
         "ZDS documents, read all and random get, over sqlite3 with JSON text",
         2, "zds", "zlmdb", "sqlite3, JSON text", ("read all, open handle", "random, open handle"),
@@ -168,7 +192,11 @@ def targets(saved: Saved, kind: str = "cpython") -> list[Target]:
         for step, base, on_cpython, on_pypy in FLATBUFFERS
     ]  # fmt: skip
     if kind == "pypy":
-        return [over(saved, kind, POINT, 0.9, "layer", "zlmdb", "raw lmdb", (READ,)), *found]
+        return [
+            over(saved, kind, POINT, 0.9, "layer", "zlmdb", "raw lmdb", (READ,)),
+            over(saved, kind, *JSON_USERS),
+            *found,
+        ]
     return [
         more_than_raw(saved, "zlmdb", 70),
         more_than_raw(saved, "zlmdb classic map", 150),
@@ -178,6 +206,7 @@ def targets(saved: Saved, kind: str = "cpython") -> list[Target]:
             for what, goal, workload, label, base, steps in RATIOS
         ),
         length(saved),
+        imported(saved),
         rows_a_second(saved, "FlatBuffers, filter without a match", "no index: where(), no match", 5),
         rows_a_second(saved, "FlatBuffers, group by with two aggregates", "no index: group by, count and sum", 2.5),
     ]
@@ -201,6 +230,19 @@ def length(saved: Saved) -> Target:
             found = median(per_operation(measured["rows"]["zlmdb"]["steps"][step]))
             return Target(what, goal, found, duration(found), found < 5000)
     return Target(what, goal, None, "not measured", None)
+
+
+def imported(saved: Saved) -> Target:
+    """The time of processes that only import it, and of those that import what many programs do."""
+    what, goal, step = (
+        "time of import zlmdb, over that of import asyncio, sqlite3",
+        "<= 0.9",
+        "import, in a fresh process",
+    )
+    found = quotient(saved, "cpython", "layer", "zlmdb", "asyncio and sqlite3", step)
+    if found is None:
+        return Target(what, goal, None, "not measured", None)
+    return Target(what, goal, 1 / found, f"{1 / found:.2f} ×", 1 / found <= 0.9)
 
 
 def target_table(saved: Saved) -> Iterator[str]:

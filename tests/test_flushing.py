@@ -29,7 +29,7 @@ def until(condition: Callable[[], bool]) -> None:
 @pytest.fixture
 def flushes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The transactions that were the last ones when a store was flushed by force."""
-    from zlmdb import flushing
+    from zlmdb.database import flushing
 
     done: list[int] = []
     real = flushing.Flusher.flush
@@ -68,7 +68,7 @@ def test_flush_is_one_call(tmp_path: Path) -> None:
 def test_a_failure_is_logged_and_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from zlmdb import flushing
+    from zlmdb.database import flushing
 
     tries: list[int] = []
 

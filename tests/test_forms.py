@@ -140,6 +140,39 @@ def test_groups_are_those_of_a_loop(db: Any, name: str) -> None:
         assert table.where(lambda r: r.number > 2**61).group_by(lambda r: r.name, lambda g: g.count()) == {}
 
 
+FIELDS: list[Any] = [
+    lambda r: r.name, lambda r: (r.number, r.score), lambda r: "value", lambda r: r.name == "value" or r.name,
+    lambda k, r: (k, r.name), lambda r: r.number + r.number, lambda r: str(r.id), lambda r: r.maybe,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_list_of_all_is_that_of_a_loop(db: Any, name: str) -> None:
+    with db.read() as t:
+        table = t[name]
+        for chosen in (table.select(), table.select(7, 50, reverse=True), table.where(lambda r: r.number >= 0)):
+            for give in FIELDS:
+                assert chosen.fields(give).all() == list(chosen.fields(give))
+            assert plain(chosen.all()) == plain(chosen)
+            assert [one.name for one in chosen.values().all()] == [one.name for _, one in chosen]
+        assert table.where(lambda r: r.number > 2**61).fields(lambda r: r.name).all() == []
+
+
+@pytest.mark.parametrize("name", ["default", "flat", "cbor"])
+def test_a_record_in_a_list_that_is_broken_is_named(name: str) -> None:
+    with zlmdb.open(None, Store) as db:
+        with db.write() as t:
+            for number in range(20):
+                t[name][number] = row(random.Random(number))
+            t[name]._raw.put(t[name]._storage.encode_key(11), b"\xa1", db=t[name]._db)
+        with db.read() as t:
+            for give in (lambda r: r.name, lambda r: r, lambda k, r: (k, r.number)):
+                with pytest.raises(zlmdb.DecodeError, match="key 11"):
+                    t[name].fields(give).all()
+            with pytest.raises(ZeroDivisionError):
+                t[name].select(0, 11).fields(lambda r: r.number / 0).all()
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_what_has_no_order_is_refused_wherever_it_is(name: str) -> None:
     with zlmdb.open(None, Store) as db:

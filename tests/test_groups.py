@@ -430,6 +430,19 @@ def test_submitted_and_called_functions_are_stored_together(db: Any) -> None:
     assert [future.result(20) for future in futures] == [10, 11, 12, 13]
 
 
+def test_where_no_commit_waits_for_the_disk_single_writes_of_many_threads_make_no_groups(tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path / "fast", Store, durability="none") as db:
+        with db.write():
+            threads = [threading.Thread(target=db.auto.numbers.__setitem__, args=(n, 1)) for n in range(3)]
+            for thread in threads:
+                thread.start()
+            wait_until(lambda: len(db._open_store.writer._waiters) == 3)
+        for thread in threads:
+            thread.join(20)
+        assert db._groups is None
+        assert len(db.auto.numbers) == 3
+
+
 # -- asyncio -----------------------------------------------------------------------------------------------------------
 
 
@@ -442,6 +455,62 @@ def test_tasks_of_asyncio_commit_together(db: Any) -> None:
     assert last(db) - before < 100
     with db.read() as t:
         assert dict(t.numbers) == dict.fromkeys(range(100), 1)
+
+
+def test_the_loop_is_woken_once_for_a_group(db: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(groups, "_SHORTEST", 5.0)
+
+    async def main() -> int:
+        loop, woken = asyncio.get_running_loop(), [0]
+        wake = loop.call_soon_threadsafe
+
+        def counted(*args: Any, **more: Any) -> Any:
+            woken[0] += 1
+            return wake(*args, **more)
+
+        monkeypatch.setattr(loop, "call_soon_threadsafe", counted)
+        with db.write():
+            tasks = [asyncio.ensure_future(db.arun(put(n))) for n in range(50)]
+            await asyncio.sleep(0.01)
+        assert await asyncio.gather(*tasks) == list(range(50))
+        return woken[0]
+
+    assert asyncio.run(main()) <= 3  # what the worker had begun to lead, and the rest
+
+
+def test_what_a_task_gets_of_a_function_that_raises(db: Any) -> None:
+    def fails(error: BaseException) -> Callable[[Any], None]:
+        def work(t: Any) -> None:
+            raise error
+
+        return work
+
+    async def main() -> None:
+        with pytest.raises(LookupError, match="mine"):
+            await db.arun(fails(LookupError("mine")))
+        with pytest.raises(RuntimeError, match="StopIteration") as caught:
+            await db.arun(fails(StopIteration("end")))
+        assert isinstance(caught.value.__cause__, StopIteration)
+        assert await db.arun(put(1)) == 1
+
+    asyncio.run(main())
+
+
+def test_a_loop_that_was_closed_stops_nobody(db: Any) -> None:
+    async def leave() -> Any:
+        running = db.arun(put(1))
+        running.send(None)  # it waits for its future from now on
+        return running
+
+    with db.write():
+        loop = asyncio.new_event_loop()
+        left = loop.run_until_complete(leave())
+        loop.close()
+    assert db.submit(put(2)).result(20) == 2
+    assert asyncio.run(db.arun(put(3))) == 3
+    with db.read() as t:
+        assert sorted(t.numbers) == [1, 2, 3]
+    left.close()
 
 
 def test_a_task_that_is_cancelled_before_its_turn_writes_nothing(db: Any) -> None:

@@ -20,7 +20,7 @@ from typing import Any, Callable
 import pytest
 
 import zlmdb
-from zlmdb import database, databasestate
+from zlmdb.database import database, state
 from zlmdb.schema import auto, schema
 from zlmdb.store import (
     blocks,
@@ -43,7 +43,7 @@ from zlmdb.store.blocks import COUNTS_REFERENCES
 from .interrupts import INTERRUPTS, Interrupt, interrupting, traces_instructions
 
 MODULES = (
-    auto, blocks, database, databasestate, environment, gate, live, pool, quiet, savepoints, schema, snapshot,
+    auto, blocks, database, state, environment, gate, live, pool, quiet, savepoints, schema, snapshot,
     store, transaction, transactionend, transactionstate, writerlock, writing,
 )  # fmt: skip
 LIFE = {module.__file__ for module in MODULES}

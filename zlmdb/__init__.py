@@ -5,10 +5,10 @@ from . import errors, keys, values
 from ._version import __version__
 from .classic.registered import TABLES_BY_UUID, table
 from .compat import check_autobahn_flatbuffers_version_in_sync, lmdb, setup_flatbuffers_import
-from .database import Database
+from .database.database import Database
+from .database.opening import open as open
 from .errors import *
 from .names import *
-from .opening import open as open
 from .query import Page, Plan, Reads, desc
 from .schema.made import MadeTable
 from .schema.schema import Schema

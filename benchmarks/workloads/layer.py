@@ -23,7 +23,7 @@ from uuid import UUID
 
 from ..records import Small, small
 from ..remote import DISTUTILS
-from .inside import Inside, Question, Timed, row
+from .inside import Inside, Prepared, Question, Timed, row
 
 PACK = Struct(">Q").pack
 
@@ -327,6 +327,30 @@ def filled(directory: Path, size: int, operation: str) -> Iterator[Timed]:
 
 
 @contextmanager
+def plain_delete(directory: Path, size: int) -> Iterator[Timed]:
+    """All records, in a random order; they are stored again outside the clock."""
+    order = random.Random(4).sample(range(size), size)
+    with ExitStack() as stack:
+        store = Filled(directory, size, stack)
+
+        def raw() -> int:
+            with store.env.begin(store.db, write=True) as txn:
+                delete = txn.delete
+                for key in order:
+                    delete(PACK(key))
+            return size
+
+        def ours() -> int:
+            with store.ours.write() as t:
+                records = t.records
+                for key in order:
+                    del records[key]
+            return size
+
+        yield {"raw lmdb": Prepared(raw, store.raw_load), "zlmdb": Prepared(ours, store.load)}
+
+
+@contextmanager
 def whole_count(directory: Path, size: int) -> Iterator[Timed]:
     repeat = 1_000
     with ExitStack() as stack:
@@ -511,6 +535,7 @@ def importing(directory: Path, size: int) -> Iterator[Timed]:
 
     yield {
         "Python": partial(run, "pass"), "raw lmdb": partial(run, "import lmdb"), "zlmdb": partial(run, "import zlmdb"),
+        "asyncio and sqlite3": partial(run, "import asyncio, sqlite3"),
     }  # fmt: skip
 
 
@@ -521,7 +546,7 @@ class Layer(Inside):
     labels = (
         "raw lmdb", "zlmdb", "zlmdb auto", "zlmdb submit", "zlmdb classic map",
         *(f"zlmdb key {name}" for name in ("int", "str", "UUID", "float", "datetime", "tuple[UUID, int]")), "Python",
-        "zlmdb, memory engine", "dict of bytes",
+        "asyncio and sqlite3", "zlmdb, memory engine", "dict of bytes",
     )  # fmt: skip
     questions = (
         Question("point read, int key, str value", point_reads, "raw lmdb", "read"),
@@ -530,6 +555,7 @@ class Layer(Inside):
         Question("one unique index: get by index", partial(keyed, operation="by_index"), "raw lmdb"),
         Question("one unique index: update of the indexed field", keyed_update, "raw lmdb"),
         Question("one unique index: insert and delete", keyed_delete, "raw lmdb"),
+        Question("no index: delete", plain_delete, "raw lmdb"),
         Question("bulk load of small records", partial(filled, operation="load"), "raw lmdb"),
         Question("scan of small records", partial(filled, operation="scan"), "raw lmdb"),
         Question("count of a range", partial(filled, operation="count"), "raw lmdb", "record"),

@@ -25,7 +25,7 @@ from .policy import Feed
 from .recorder import Present, present
 
 if TYPE_CHECKING:
-    from ..database import Database
+    from ..database.database import Database
     from ..store.store import Store
 
 K = TypeVar("K")

@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any, Optional, TypeVar, Union, overload
 
-from ..databasestate import DatabaseState, StrPath
+from ..database.state import DatabaseState, StrPath
 from ..store.readers import Reader, readers
 
 if TYPE_CHECKING:

@@ -28,6 +28,8 @@ class Plan(NamedTuple):
     """Whether the entries of the index are enough, so that no record is read."""
     links: tuple[str, ...] = ()
     """How the records of other tables are found to which records refer."""
+    scanned: tuple[str, ...] = ()
+    """The names of other tables that are read as a whole, once, for conditions on linked records."""
 
     def __str__(self) -> str:
         enough = ", and no records" if self.covered else ""

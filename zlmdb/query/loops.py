@@ -25,10 +25,11 @@ from .asked import Asked, captured_source
 from .expressions import Compare, Condition
 from .fieldtypes import Model, without_none
 from .following import Following, Node
-from .forms import BLOCK, ROWS, Form
+from .forms import BLOCK, ROWS, Form, expression_of
 from .needed import named
 from .remembered import look_up
 from .scanned import Scanned
+from .taken import among, take, take_if_any
 from .want import Want
 
 _LOOPS = Recipe("query loop", scan=Scanned)
@@ -60,6 +61,13 @@ class Programs:
         self.known: Any = None  # what the planner knows of a state of the table's indexes: see `tables.running`
         self.prepared: dict[Any, Any] = {}  # loops, by the functions of queries
         self._made: dict[Any, Callable[..., Any]] = {}
+
+    def keep(self, key: Any, prepared: Any) -> None:
+        """Keep what is *prepared*, unless the *key* is None."""
+        if key is not None:
+            if len(self.prepared) >= KEPT:
+                self.prepared.clear()
+            self.prepared[key] = prepared
 
     def narrow(self, fields: frozenset[str]) -> Optional[Callable[[Any], Any]]:
         """The function that decodes *fields* of a record only, if there is one that takes less time than all."""
@@ -154,6 +162,7 @@ class _Writer:
         want: Want, views: bool, form: Form = ROWS,
     ) -> None:  # fmt: skip
         self.form = form
+        self.blocks = "defaultdict(list)" if form.grouped else "[]" if form.listed else ""  # what holds many rows
         self.programs, self.model, self.columns = programs, programs.model, programs.columns
         self.asked, self.want, self.stored, self.views = asked, want, stored, views
         self.measured: list[int] = []  # the constants whose lengths are compared, too
@@ -183,16 +192,16 @@ class _Writer:
             self.add("rested = False")
             if self.form.best:
                 self.add("top = None")
-            if self.form.grouped:
+            if self.blocks:
                 self.names.update(islice=islice, defaultdict=defaultdict)
-                self.add("groups = defaultdict(list)")
+                self.add(f"block = {self.blocks}")
             with self.block("try:"):
                 self.add("scan = scan_of()")
                 self.add(f"rows = scan.{'pairs' if keyed else 'values'}() if scan.any else ()")
                 with self.block("while True:"):
                     with self.block("try:"):
-                        if self.form.grouped:
-                            self.blocks(keyed)
+                        if self.blocks:
+                            self.in_blocks(keyed)
                         else:
                             self.rows(keyed)
                         self.add("if scan.any and not rested: scan.current()", "return")
@@ -250,26 +259,34 @@ class _Writer:
             if self.form.best:
                 self.add("top = bound[0]")
 
-    def blocks(self, keyed: bool) -> None:
-        """The loop that gives dicts of many rows."""
+    def in_blocks(self, keyed: bool) -> None:
+        """The loop that gives many rows at once."""
+        some = f"islice(rows, {BLOCK})"
         self.add("rows = iter(rows)")
         with self.block("while True:"):
             self.add("data = None")
-            with self.block(f"for {'key, data' if keyed else 'data'} in islice(rows, {BLOCK}):"):
+            begin = len(self.source.lines)
+            with self.block(f"for {'key, data' if keyed else 'data'} in {some}:"):
                 if self.columns is None or not self.by_columns():
                     self.as_whole()
-            self.add("if data is None: break", "if groups: yield groups", "groups = defaultdict(list)")
-        self.add("if groups: yield groups")
+            of_one = expression_of(self.source.lines[begin + 1 :]) if self.form.listed and not keyed else None
+            if of_one is not None:  # nothing else is done with a record
+                del self.source.lines[begin:]
+                self.add(f"block = [{of_one} for data in {some}]", "if not block: break", "yield block", "block = []")
+            else:
+                self.add("if data is None: break", "if block: yield block", f"block = {self.blocks}")
+        self.add("if block: yield block")
 
     def found(self, of_path: Callable[[tuple[str, ...]], str]) -> list[str]:
         """The lines for what is wanted of the record, whose fields *of_path* spells."""
         form = self.form
         if not form.best and not form.grouped:
-            return [f"found = {self.want.source(of_path, self.of_asked)}"]
+            wanted = self.want.source(of_path, self.of_asked)
+            return [f"block.append({wanted})" if form.listed else f"found = {wanted}"]
         first, *more = [Want((part,)).source(of_path, self.of_asked) for part in self.want.parts]
         if form.grouped:
             value = more[0] if len(more) == 1 else f"(None, {', '.join(more)})"
-            return [f"groups[{first}].append({value})"]
+            return [f"block[{first}].append({value})"]
         unsure = " and sort_key == sort_key" if form.unsure else ""
         return [
             f"sort_key = {first}",
@@ -469,23 +486,3 @@ class _Writer:
             self.add("value = load(data)", *self.found(self.path))
         with self.block("else:"):
             self.add(*fetch, *found)
-
-
-def take(holder: Any, name: str) -> Any:
-    """The field *name* of *holder*, of a dict its item; None where there is nothing to take it from."""
-    if holder is None:
-        return None
-    return holder.get(name) if is_a(holder, Mapping) else getattr(holder, name)
-
-
-def take_if_any(holder: Any, name: str) -> Any:
-    """As `take`, of one of several types: None where it is one without such a field."""
-    return holder.get(name) if is_a(holder, Mapping) else getattr(holder, name, None)
-
-
-def among(value: Any, given: Any) -> bool:
-    """Whether *value* equals one of *given*, also when it can be in no set."""
-    try:
-        return value in given
-    except TypeError:
-        return any(value == one for one in given)

@@ -31,6 +31,8 @@ class Prepared:
         "_asked",
         "_condition",
         "_given",
+        "_late",
+        "_listings",
         "_loops",
         "_programs",
         "_renewals",
@@ -60,6 +62,8 @@ class Prepared:
         """Whether the loop needs the keys of the records."""
         self.needs: Optional[frozenset[str]] = None
         """The fields that are enough for it; None if they are not known, or the whole record is needed."""
+        self._late: Optional[bool] = None
+        self._listings: dict[bool, Callable[..., list[Any]]] = {}
         self._loops: dict[tuple[bool, bool, Form], Loop] = {}
 
     @property
@@ -86,17 +90,16 @@ class Prepared:
         made._given = given
         made._condition, made._stored, made._renewals = self._condition, self._stored, self._renewals
         made._asked, made._want, made._programs, made._sources = self._asked, self._want, self._programs, self._sources
-        made.keyed, made.needs, made._loops = self.keyed, self.needs, self._loops
+        made.keyed, made.needs, made._loops, made._listings = self.keyed, self.needs, self._loops, self._listings
+        made._late = self._late
         return made
 
     @property
     def late(self) -> bool:
         """Whether only what stands beside a sort key is, or has, the key of the record, and it is nothing but that."""
-        first, *more = self._want.parts
-        rest = more[0].parts if len(more) == 1 and isinstance(more[0], Want) and more[0].one else more
-        return rest in (("engine key",), ["engine key"]) and not (
-            Want((first,)).keyed or any([one.keyed for one in self._asked])
-        )
+        if self._late is None:
+            self._late = _is_late(self._want, self._asked)
+        return self._late
 
     def loop(self, keyed: bool, views: bool, form: Form = ROWS) -> Loop:
         """The loop over records: see `Programs.loop`."""
@@ -108,9 +111,12 @@ class Prepared:
 
     def listing(self, *, sparse: bool) -> Callable[..., list[Any]]:
         """The function that lists what is wanted of some records: see `Programs.listing`."""
-        return self._programs.listing(
-            self._condition, self._stored, self._asked, self._want, self._sources, sparse=sparse
-        )
+        found = self._listings.get(sparse)
+        if found is None:
+            found = self._listings[sparse] = self._programs.listing(
+                self._condition, self._stored, self._asked, self._want, self._sources, sparse=sparse
+            )
+        return found
 
     def arguments(self, functions: Sequence[Followed]) -> list[Any]:
         """The last arguments of the loop: what *functions* are, and what they have captured."""
@@ -122,6 +128,14 @@ class Prepared:
     def called(self, functions: Sequence[Followed]) -> list[Followed]:
         """Those of *functions* that are asked of whole records."""
         return [functions[number] for number, _, _ in self._sources]
+
+
+def _is_late(want: Want, asked: Sequence[Asked]) -> bool:
+    first, *more = want.parts
+    rest = more[0].parts if len(more) == 1 and isinstance(more[0], Want) and more[0].one else more
+    if tuple(rest) != ("engine key",):
+        return False
+    return not (Want((first,)).keyed or any([one.keyed for one in asked]))
 
 
 _Renewal = tuple[int, int, int, type[Any], Optional[Callable[[Any], Any]]]

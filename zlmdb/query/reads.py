@@ -62,6 +62,10 @@ class Reads(NoList, Iterable[R_co], Generic[R_co]):
     def _plan(self) -> Plan:
         """How it is answered."""
 
+    def _summed_rows(self) -> Iterator[Any]:
+        """The rows, for a caller who takes them all before the program continues."""
+        return iter(self)
+
     def first(self) -> Optional[R_co]:
         """The first row; None when there is none."""
         return first_of(iter(self), None)
@@ -95,20 +99,20 @@ class Reads(NoList, Iterable[R_co], Generic[R_co]):
     def sum(self: Reads[Decimal]) -> Decimal: ...
     def sum(self: Reads[Any]) -> Any:
         """The sum of the rows, which are numbers; 0 without any. Floats are added in order, compensated."""
-        return total(self)
+        return total(self._summed_rows())
 
     def mean(self: Reads[float]) -> Optional[float]:
         """The mean of the rows, which are numbers; None without any."""
-        found: Optional[float] = mean(self)
+        found: Optional[float] = mean(self._summed_rows())
         return found
 
     def min(self: Reads[O]) -> Optional[O]:
         """The least row; None without any."""
-        return min(self, default=None)
+        return min(self._summed_rows(), default=None)
 
     def max(self: Reads[O]) -> Optional[O]:
         """The greatest row; None without any."""
-        return max(self, default=None)
+        return max(self._summed_rows(), default=None)
 
     def explain(self) -> Plan:
         """How the rows are found: which index is read, what is asked of each record, what is called and why.
@@ -136,6 +140,9 @@ class Given(Reads[R_co]):
 
     def __iter__(self) -> Iterator[R_co]:
         return self._selection._run(self._give)
+
+    def _summed_rows(self) -> Iterator[Any]:
+        return self._selection._summed(self._give)
 
     def all(self) -> list[R_co]:
         """All rows in a list."""
@@ -175,15 +182,25 @@ class Distinct(Reads[R_co]):
         self._reads = reads
 
     def __iter__(self) -> Iterator[R_co]:
+        return self._different(iter(self._reads))
+
+    def _summed_rows(self) -> Iterator[Any]:
+        return self._different(self._reads._summed_rows())
+
+    def _different(self, rows: Iterator[R_co]) -> Iterator[R_co]:
         seen: set[Any] = set()
-        for row in self._reads:
+        for row in rows:
             if row not in seen:
                 seen.add(row)
                 yield row
 
+    def all(self) -> list[R_co]:
+        """All rows in a list."""
+        return list(self._summed_rows())
+
     def count(self) -> int:
         """How many different rows there are."""
-        return sum(1 for _ in self)
+        return sum(1 for _ in self._summed_rows())
 
     def page(self, size: int, after: Optional[str] = None) -> Page[R_co]:
         """Refused: a page would have to know all rows of the pages before."""

@@ -58,12 +58,28 @@ class Runs(Protocol):
         ...
 
 
+class Told(Protocol):
+    """What a caller that does not wait has of its function: a `Future`, or the like."""
+
+    def set_running_or_notify_cancel(self) -> bool:
+        """Whether the function is to run."""
+        ...
+
+    def set_result(self, result: Any) -> None:
+        """The function is stored."""
+        ...
+
+    def set_exception(self, exception: BaseException) -> None:
+        """The function has failed."""
+        ...
+
+
 class _Member:
     """A function that waits to be run, and what came of it."""
 
     __slots__ = ("begun", "context", "error", "fn", "future", "hooks", "result", "since", "told", "woken")
 
-    def __init__(self, fn: Callable[[Any], Any], woken: Any, future: Optional[Future[Any]] = None) -> None:
+    def __init__(self, fn: Callable[[Any], Any], woken: Any, future: Optional[Told] = None) -> None:
         self.fn = fn
         self.context: Context = copy_context()
         self.future = future
@@ -110,6 +126,7 @@ class Groups:
         self._wary = 0  # so many functions are to run in savepoints of their own
         self._worker: Optional[threading.Thread] = None
         self._work = _woken()
+        self._outbox: deque[Any] = deque()  # what tasks of asyncio are to be told by the worker: see `awaited`
         self._closing = False
 
     @property
@@ -117,11 +134,14 @@ class Groups:
         """Whether a commit waits for the disk, and there are savepoints."""
         return self._store.can_nest and self._store.engine.options.durability != "none"
 
+    def is_alone(self) -> bool:
+        """Whether who comes now has no group to join."""
+        return not self._joins or (self._recent <= 1 and not self._queue and self._store.writer.owner is None)
+
     def run(self, db: Runs, fn: Callable[[Any], R], timeout: Optional[float]) -> R:
         """The result of *fn*, stored. Raises `WriterTimeout` after *timeout* seconds without a turn."""
         result: R
-        owner = self._store.writer.owner
-        if (owner is None and self._recent <= 1 and not self._queue) or owner == _get_ident() or not self._joins:
+        if self.is_alone() or self._store.writer.owner == _get_ident():
             result = db._run_alone(fn, True)
             return result
         if self._process != os.getpid():
@@ -147,15 +167,27 @@ class Groups:
         if self._process != os.getpid():
             self._reset()
         future: Future[R] = Future()
-        member = _Member(fn, self._work, future)
+        self._submit(db, _Member(fn, self._work, future))
+        return future
+
+    async def arun(self, db: Runs, fn: Callable[[Any], R]) -> R:
+        """As `submit`, for a task of asyncio."""
+        from .awaited import Awaited  # late: not every program uses it
+
+        if self._process != os.getpid():
+            self._reset()
+        awaited = Awaited(self._outbox)
+        self._submit(db, _Member(fn, self._work, awaited))
+        result: R = await awaited.future
+        return result
+
+    def _submit(self, db: Runs, member: _Member) -> None:
         self._submitted[member] = None
         self._queue.append(member)
-        worker = self._worker
-        if worker is None:
+        if self._worker is None:
             self._start(db)
         elif self._lead.owner is None:
             member.wake()
-        return future
 
     def finish(self) -> None:
         """Wait until what was submitted is stored, unless this thread itself keeps it from that."""
@@ -288,13 +320,19 @@ class Groups:
 
     def _tell(self, members: list[_Member]) -> None:
         """After the group, when nobody leads: its members look what came of it, and the next one leads."""
+        works = False
         for member in members:
             if member.future is None:
                 member.wake()
-            elif member.told:
-                self._deliver(member, _STORED)
             else:
-                self._work_now()
+                works = True
+        if works:
+            if self._worker is threading.current_thread():
+                for member in members:
+                    if member.told:
+                        self._deliver(member, _STORED)
+                self._post()
+            self._work_now()  # it delivers the rest, as no signal can interrupt it
         with suppress(IndexError):
             self._queue[0].wake()
 
@@ -352,6 +390,7 @@ class Groups:
             if member.told:
                 self._deliver(member, _STORED)
             elif self._lead.owner is None:
+                self._post()
                 try:
                     if self._advance(db, member, None) and not member.told:
                         self._deliver(member, partial(db._run_alone, member.fn, True))
@@ -359,9 +398,18 @@ class Groups:
                     self._withdraw(member)
                     self._deliver(member, error)
             else:
+                self._post()
                 self._work.acquire(timeout=_LOOK_AGAIN)
                 self._lead.end_leftovers()
                 return
+        self._post()
+
+    def _post(self) -> None:
+        """Tell the tasks of asyncio what became of their functions."""
+        if self._outbox:
+            from .awaited import post  # late: who has put something there has imported it
+
+            post(self._outbox)
 
     def _deliver(self, member: _Member, outcome: Any) -> None:
         """Tell the future of *member* what *outcome*, an exception, a function, or `_STORED`, gives; once."""

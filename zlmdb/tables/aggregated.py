@@ -101,7 +101,7 @@ def _summed(
         gives.extend(followed for followed in (*one.where, one.give) if followed is not None)
     sums: dict[Any, list[_Running]] = {}
     wanted: list[Any] = gives or [HITS]
-    for chunks in selection._running().groups(by, wanted):
+    for chunks in selection._running_all().groups(by, wanted):
         for name, chunk in chunks.items():
             kept = sums.get(name)
             if kept is None:

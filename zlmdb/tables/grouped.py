@@ -29,7 +29,7 @@ def grouped(selection: Selection[K, V], by: Followed, into: Callable[[Selection[
     if found is not None:
         return found
     groups: dict[Any, list[tuple[K, V]]] = {}
-    for name, pair in selection._running().rows(by, PAIRS, one=False):
+    for name, pair in selection._all_rows(by, PAIRS, one=False):
         groups.setdefault(name, []).append(pair)
     return {name: into(Group(selection._table, rows)) for name, rows in groups.items()}
 

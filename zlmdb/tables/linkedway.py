@@ -14,9 +14,9 @@ from ..query.prepared import Prepared
 from ..query.translated import Give, want_of
 from .accessranges import captured, finder_of
 from .covered import EXACT, cover_of
-from .linkscans import EXACT_KEYS, among
+from .linkednodes import Making, link_of, nothing
+from .linkscans import EXACT_KEYS
 from .ready import FEW, Ready, most_of
-from .semijoins import link_of
 from .ways import Way, way_of
 
 if TYPE_CHECKING:
@@ -78,7 +78,8 @@ def ready_by_link(
     if not isinstance(way, LinkedWay) or way.told is None or way.only:
         return None
     node, link = way.told
-    found = among(where[way.number], node, link, frozenset())
+    making = Making(where[way.number])
+    found = Followed(making.reading(making.among(link.key, 0), where[way.number].keyed), nothing, ())
     asked = [Asked(one, part) for one in where for part in conjuncts(one.node) if part is not node]
     asked.append(Asked(found, found.node))
     prepared = Prepared([found, *functions], None, asked, want_of((give,), programs, one=True), programs)
@@ -164,8 +165,4 @@ class LinkedReady(Ready):
                 keys = way.of_values(table, values, most)
             if len(keys) >= most:
                 return None, ()
-        return self._in_order(selection, keys), (Followed(self._among, _called, (values,)), *where, give)
-
-
-def _called(*arguments: Any) -> Any:
-    """In the place of the function of a condition that is made here."""
+        return self._in_order(selection, keys), (Followed(self._among, nothing, (values,)), *where, give)

@@ -18,8 +18,8 @@ from ..query.following import Followed, Node, spelled, walk
 from ..query.following.known import PLAIN as SETTLED
 from ..query.following.linked import Link, TableTypes
 from ..query.following.nodes import Called
-from ..query.forms import BLOCK, GROUPED, ROWS, Form
-from ..query.loops import KEPT, Programs
+from ..query.forms import BLOCK, GROUPED, LISTED, ROWS, Form
+from ..query.loops import Programs
 from ..query.needed import needed
 from ..query.ordering import best_of, bounded, checked, first_of, sliced
 from ..query.plan import (
@@ -34,7 +34,6 @@ from ..query.plan import (
     Question,
     Subject,
     choose,
-    conjuncts,
     ordered_by,
     reasons,
 )
@@ -107,10 +106,11 @@ class Running:
         self.query = query = selection._query
         self.programs = programs_of(self.storage)
         self.order = query.order if ordered else None
-        self.joined: Mapping[Node, str] = {}  # the semi-joins of the plan, in words
+        self.where: Sequence[Followed] = query.where  # what is asked of records: see `semijoins`
+        self._joins: Optional[SemiJoins] = None
+        self._explaining = False
         self.at_once = False  # nothing changes while it runs, in a write transaction either
         self.every = False  # all rows are wanted, and before the program continues
-        self.among: Sequence[Followed] = ()  # what also holds for the records that fit: see `linkscans`
         self._bounds: Optional[dict[str, BoundIndex]] = None
         self._known_ranges: dict[int, tuple[Access, list[Range]]] = {}  # with the access, so that its id stays its own
         self._known_entries: dict[int, tuple[Access, list[Any]]] = {}
@@ -154,7 +154,13 @@ class Running:
         functions = [give for give in gives if isinstance(give, Followed)]
         for give in functions:
             self.settle(give)
-        prepared = Prepared(functions, None, (), want_of(tuple(gives), self.programs, one=one), self.programs)
+        programs, key, prepared = self.programs, None, None
+        if all([give.reading.trusted for give in functions]):
+            key = "few", one, *[give.reading if isinstance(give, Followed) else give for give in gives]
+            prepared = programs.prepared.get(key)
+        if prepared is None:
+            prepared = Prepared(functions, None, (), want_of(tuple(gives), programs, one=one), programs)
+            programs.keep(key, prepared)
         table = self.table
         rows: Iterator[Any]
         try:
@@ -173,6 +179,7 @@ class Running:
         There are lists of what the only one of *gives* gives, or of tuples of something and of what all of them give.
         """
         if self.order is None and not self.query.skip and self.selection._limit is None:
+            self.every = True
             yield from self._rows((by, *gives), False, None, form=GROUPED)
             return
         rows = self.rows(by, *gives, one=False)
@@ -181,6 +188,11 @@ class Running:
             for row in block:
                 groups.setdefault(row[0], []).append(row[1] if len(gives) == 1 else row)
             yield groups
+
+    def lists(self, give: Give) -> Iterator[list[Any]]:
+        """As `rows`, without an order and a limit: lists of many rows each."""
+        self.every = True
+        return self._rows((give,), True, None, form=LISTED)
 
     def rows_behind(
         self, gives: Sequence[Give], behind: Callable[[tuple[Any, Any]], bool], begin: Optional[Position]
@@ -198,17 +210,14 @@ class Running:
     ) -> Iterator[Any]:  # fmt: skip
         """The rows, with an order each beside its sort key."""
         query, selection = self.query, self.selection
-        functions = [*self._functions]
         for give in gives:
             if isinstance(give, Followed):
                 self.settle(give)
-                functions.append(give)
         skip, limit = query.skip, selection._limit
         choice = choice or self.choice()
-        if not choice.accesses and self.among:
-            functions += self.among
-        else:
-            self.among = ()
+        if self._is_staged(choice):
+            return sliced(self._staged(gives, one), skip, limit)
+        functions = self._asked(gives)
         prepared = self._prepared(functions, gives, one)
         ordered = choice.order is not None
         covered = self._covered(choice, prepared, functions, gives)
@@ -227,6 +236,41 @@ class Running:
             return self._sorted(rows, skip, limit)
         rows = sliced(rows, skip, limit)
         return iter(list(rows)) if self.table._txn._write else rows
+
+    def _asked(self, gives: Sequence[Give]) -> list[Followed]:
+        """The functions that are asked of records."""
+        given = [give for give in gives if isinstance(give, Followed)]
+        return [*self.where, *([] if self.order is None else [self.order]), *given]
+
+    def _is_staged(self, choice: Choice) -> bool:
+        """Whether reading another table as a whole may pay, but not before some rows have been wanted."""
+        joins = self._joins
+        pending = joins is not None and joins.pending > 0 and not self.every
+        return pending and self.order is None and not choice.accesses and self._is_whole()
+
+    def _staged(self, gives: Sequence[Give], one: bool) -> Iterator[Any]:
+        """The rows: the first ones by looking up what records refer to, the others by what other tables give."""
+        selection, joins = self.selection, self._joins
+        from .linkscans import LEAST  # late: few programs follow links
+
+        few = LEAST if joins is None else max(LEAST, joins.pending // SHARE)
+        keys = selection._record_keys(few + 1)
+        if len(keys) <= few or joins is None:
+            yield from self._within(selection, gives, one)
+            return
+        last = keys[few - 1]
+        if selection._reverse:
+            first, rest = selection._with(lower=last), selection._with(upper=last)
+        else:
+            first, rest = selection._with(upper=last + b"\0"), selection._with(lower=last + b"\0")
+        yield from self._within(first, gives, one)
+        self.where = joins.conditions(self, scan=True)
+        yield from self._within(rest, gives, one)
+
+    def _within(self, selection: Selection[Any, Any], gives: Sequence[Give], one: bool) -> Iterator[Any]:
+        """The rows of the records in the range of *selection*."""
+        functions = self._asked(gives)
+        return self._loop(self._prepared(functions, gives, one), functions, selection._scan, ROWS)
 
     def _covered(
         self, choice: Choice, prepared: Prepared, functions: Sequence[Followed], gives: Sequence[Give]
@@ -272,7 +316,7 @@ class Running:
         if programs is None:
             programs = self.programs
         key: Any = None
-        if not self.among and all([followed.reading.trusted for followed in functions]):
+        if all([followed.reading.trusted for followed in functions]):
             fixed = [None if isinstance(give, Followed) else give for give in gives]
             key = (one, self.order is None, *fixed, *[followed.reading for followed in functions])
             found: Optional[Prepared] = programs.prepared.get(key)
@@ -283,14 +327,12 @@ class Running:
         if self.order is not None:
             sort_key = want_of((self.order,), programs, one=True)
             want = Want((sort_key.parts[0] if sort_key.one else sort_key, want), one=False)
-        condition, asked = translated((*self.among, *self.query.where), programs)
+        condition, asked = translated(self.where, programs)
         found = Prepared(functions, condition, asked, want, programs)
         if key is not None and found.renewable:
             if programs.columns is None:
                 found.needs = needed(functions, gives)
-            if len(programs.prepared) >= KEPT:
-                programs.prepared.clear()
-            programs.prepared[key] = found
+            programs.keep(key, found)
         return found
 
     def _sorted(self, pairs: Iterator[tuple[Any, Any]], skip: int, limit: Optional[int]) -> Iterator[Any]:
@@ -389,22 +431,21 @@ class Running:
         if not indexes:
             return Choice()
         joins = self._semi_joins()
-        askings = [
-            Asking(one.node, one.parameters, one.keyed, number=n, linked=joins) for n, one in enumerate(query.where)
-        ]
         limit = None if selection._limit is None else selection._limit + query.skip
         kept = known.accesses if joins is None else None  # what is linked may be another one each time
-        question = Question(askings, indexes, self._total(), order, limit, kept)
-        choice = choose(question, self._measure)
+        choice = choose(Question(self._askings(), indexes, self._total(), order, limit, kept), self._measure)
         used = choice.accesses or choice.order
-        if joins is not None and self.every and not used and self.storage.alone and self._is_whole():
-            if joins.scan([one.of(node) for one in askings for node in conjuncts(one.node)]):
-                choice = choose(Question(askings, indexes, self._total(), order, limit), self._measure)
-            self.among = joins.among
+        every = (self.every or self.order is not None) and not self._explaining
+        if joins is not None and joins.pending and every and not used and self._is_whole():
+            self.where = joins.conditions(self, scan=True)
+            choice = choose(Question(self._askings(), indexes, self._total(), order, limit), self._measure)
         # The only record of a key: no other values make another index better, unless it is partial.
         if key and joins is None and [(one.rank, one.facts.where) for one in choice.accesses] == [(0, ())]:
             known.choices[key] = choice.accesses[0]
         return choice
+
+    def _askings(self) -> list[Asking]:
+        return [Asking(one.node, one.parameters, one.keyed, number=n) for n, one in enumerate(self.where)]
 
     def _semi_joins(self) -> Optional[SemiJoins]:
         """What serves conditions on linked records."""
@@ -412,8 +453,8 @@ class Running:
             return None
         from .semijoins import SemiJoins  # late: few programs follow links
 
-        found = SemiJoins(self)
-        self.joined = found.texts  # and not itself: it refers to this
+        found = self._joins = SemiJoins()
+        self.where = found.conditions(self)
         return found
 
     def _is_whole(self) -> bool:
@@ -585,12 +626,15 @@ class Running:
     def plan(self, give: Give, shown: str) -> Plan:
         """What `Selection.explain` gives."""
         selection, query = self.selection, self.query
+        self._explaining = True
         choice = self.choice()
-        used = choice.accesses if choice.order is None else (choice.order,)
-        read = tuple([str(one) for one in used])
-        functions = [*query.where, *filter(None, [self.order]), *([give] if isinstance(give, Followed) else [])]
-        nodes = [one.node for one in functions]
         gives = (give,)
+        functions = self._asked(gives)
+        nodes, joins = [one.node for one in functions], self._joins
+        if joins is not None and joins.pending and not choice.accesses and self._is_whole():
+            joins.conditions(self, tell=True)
+        used = choice.accesses if choice.order is None else (choice.order,)
+        read = tuple([self._shown(one) for one in used])
         covered = self._covered(choice, self._prepared(functions, gives, True), functions, gives)
         return Plan(
             read=read or (selection._described(),),
@@ -599,12 +643,18 @@ class Running:
             take=_take(query.skip, selection._limit),
             give=shown or None,
             called=reasons(nodes),
-            rejected=tuple([f"{access}: {why}" for access, why in choice.rejected]),
+            rejected=tuple([f"{self._shown(access)}: {why}" for access, why in choice.rejected]),
             indexes=tuple([one.facts.name for one in used]),
             ordered=choice.order is not None,
             covered=covered is not None,
-            links=_links(nodes, self.joined),
+            links=_links(nodes, {} if joins is None else joins.texts),
+            scanned=() if joins is None else tuple(joins.scanned),
         )
+
+    def _shown(self, access: Access) -> str:
+        """*access* in words, of the conditions as they are in the functions."""
+        origins = {} if self._joins is None else self._joins.origins
+        return str(access._replace(nodes=tuple([origins.get(one, one) for one in access.nodes])))
 
     def _order_text(self, choice: Choice) -> Optional[str]:
         if self.order is None:
@@ -617,7 +667,7 @@ class Running:
         return f"{spelled(self.order.node)}{', reversed' if self.query.backwards else ''}: {how}"
 
 
-def _links(nodes: Sequence[Node], joined: Mapping[Node, str]) -> tuple[str, ...]:
+def _links(nodes: Sequence[Node], joined: Mapping[Any, str]) -> tuple[str, ...]:
     """Which linked records are looked up, and how."""
     found = {spelled(one.holder): None for node in nodes for one in walk(node) if isinstance(one, Link)}
     texts = [f"{table}: each record is looked up once" for table in found]

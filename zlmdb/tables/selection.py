@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -283,11 +283,15 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
 
     def _every(self, give: Give) -> list[Any]:
         """What *give* says of each record, in a list, by what is not known from before."""
-        if self._limit is not None or not self._plain or not any([one.reading.links for one in self._query.where]):
+        query = self._query
+        if self._follows_links():
+            return list(self._all_rows(give))
+        known = query is ALL and id(give) in _FAST
+        if known or query.order is not None or query.skip or self._limit is not None or not self._plain:
             return list(self._run(give))
-        running = self._running()
-        running.every = True
-        return list(running.rows(give))
+        if self._table._txn._write:
+            return list(self._run(give))
+        return list(chain.from_iterable(self._running().lists(give)))
 
     def all(self) -> list[tuple[K, V]]:
         """All pairs of key and value in a list."""
@@ -295,13 +299,25 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
 
     def _all_at_once(self, give: Give) -> list[Any]:
         """What *give* says of each record: all of it is read before the program continues."""
-        where = self._query.where
-        if where and any([one.reading.links for one in where]):
-            running = self._running()
-            running.at_once = True
-            running.every = self._limit is None
-            return list(running.rows(give))
-        return list(self._run(give))
+        return list(self._all_rows(give) if self._follows_links() else self._run(give))
+
+    def _follows_links(self) -> bool:
+        """Whether a condition asks something of linked records."""
+        return self._plain and any([one.reading.links for one in self._query.where])
+
+    def _all_rows(self, *gives: Give, ordered: bool = True, one: bool = True) -> Iterator[Any]:
+        """What *gives* say of each record, for a caller who takes them all before the program continues."""
+        return self._running_all(ordered=ordered).rows(*gives, one=one)
+
+    def _running_all(self, *, ordered: bool = True) -> Running:
+        """What runs the query for a caller who takes all rows before the program continues."""
+        running = self._running(ordered=ordered)
+        running.at_once, running.every = True, self._limit is None
+        return running
+
+    def _summed(self, give: Give) -> Iterator[Any]:
+        """What *give* says of each record, as `_all_rows`, for one number."""
+        return self._all_rows(give) if self._follows_links() and self._ready(give) is None else self._run(give)
 
     def _running(self, *, ordered: bool = True) -> Running:
         programs = self._table._storage.programs
@@ -436,7 +452,7 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
         """
         query = self._query
         if query.where:
-            return sum(1 for _ in self._running(ordered=False).rows(HITS))
+            return sum(1 for _ in self._all_rows(HITS, ordered=False))
         most = None if self._limit is None else self._limit + query.skip
         return max(self._counted(most) - query.skip, 0)
 
@@ -465,7 +481,9 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
     def __bool__(self) -> bool:
         query = self._query
         if query.where:
-            return first_of(self._running(ordered=False).rows(HITS), self) is None
+            running = self._running(ordered=False)
+            running.at_once = True
+            return first_of(running.rows(HITS), self) is None
         if query.skip:
             return self.count() > 0
         try:

@@ -1,133 +1,225 @@
-"""Conditions on linked records, served by indexes: ``t.authors[b.author].name == "Ann"`` reads few records of authors.
+"""Conditions on linked records, told by the keys of these: ``t.authors[b.author].name == "Ann"``.
 
-The index of the other table finds the records that fit. Where they are few, their keys are what the field may be, and
-an index of that field finds the records that refer to them. As with any index, each condition is asked again of each
-record, so that what is found may be too much, and never too little. In a write transaction the body of a loop may
-change the other table, and each record is judged when its turn comes: there links are looked up one by one, except for
-``edit``, ``change`` and ``delete``, which find all records before they begin.
+The other table is asked which of its records fit, by its indexes, or by reading it once (see `linkscans`). Then the
+condition is ``b.author in found``, in which nothing is looked up, and which an index of the field serves as any other
+condition. It may stand anywhere in a function: within ``or``, ``not``, ``any(... for tag in b.tags)``. Where the key is
+a field of a linked record itself, that is the next condition to be told.
+
+Where a link leads to no record, Python raises. Records that are left out raise nothing; where such a record might be
+given, the function is asked as well.
+
+In a write transaction the body of a loop may change the other table, and each record is judged when its turn comes:
+there links are looked up one by one, except for what finds all records before the program goes on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Optional
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional
+from uuid import UUID
 
 from ..handlers import let_through
 from ..query.following import Followed, Given, Node, spelled
 from ..query.following.linked import Link
-from ..query.following.nodes import Argument, Called, Variable
-from ..query.plan import CAP, SHARE, Access, Asking, Question, Term, choose, is_indexed
+from ..query.following.operations import Apply, Each, Joined, Not
+from ..query.plan import CAP, ELEMENT, SHARE, Access, Subject, is_indexed, subject_of
+from ..query.want import KEYS
+from .indexfacts import vouches
+from .linkednodes import Making, link_of, nothing
+from .linkscans import EXACT_KEYS
 
 if TYPE_CHECKING:
     from .running import Running
 
 
-_LEAST = 256
-"""Records of a table below which looking up each linked record takes no time that matters."""
+class _Place(NamedTuple):
+    """A condition on a linked record: the function with that *number*, and a part of it, which may come to several."""
+
+    number: int
+    origin: Node
+    link: Link
 
 
 class SemiJoins:
-    """The semi-joins of one plan. *texts* says which were made, and why others were not."""
+    """The semi-joins of one run. *texts* says which were made, and why others were not."""
 
-    def __init__(self, running: Running) -> None:
-        self._running = running
-        self._known: dict[Node, Optional[Term]] = {}
-        self._open: dict[Node, tuple[Link, Any]] = {}  # those for which no index finds few, and their tables
-        self.among: list[Followed] = []
-        """Conditions that leave out records before what these refer to is looked up: see `linkscans`."""
-        self.texts: dict[Node, str] = {}
+    def __init__(self) -> None:
+        self._known: dict[_Place, frozenset[Any]] = {}
+        self._unindexed: set[_Place] = set()
+        self.pending = 0
+        """The number of records of other tables that might be read as a whole."""
+        self.texts: dict[_Place, str] = {}
+        self.scanned: dict[str, None] = {}
+        """The tables that are read as a whole."""
+        self.origins: dict[Node, Node] = {}
+        """What conditions that were made here come from."""
 
-    def __call__(self, asking: Asking) -> Optional[Term]:
-        """The condition on the field that *asking*, a condition on a linked record, comes to; None if there is none."""
-        node = asking.node
-        if node not in self._known:
-            self._known[node] = self._term(asking)
-        return self._known[node]
+    def conditions(self, running: Running, *, scan: bool = False, tell: bool = False) -> list[Followed]:
+        """The conditions of the query of *running*, with what is known of linked records.
 
-    def _term(self, asking: Asking) -> Optional[Term]:
-        link = link_of(asking.node)
-        if link is None:
-            return None
-        subject = asking.subject(link.key)
-        if not subject or not is_indexed(subject, self._running._facts()):
-            return None
-        try:
-            table: Any = link.holder.evaluate(Given((), asking.parameters))
-            txn = self._running.table._txn
-            if table._txn is not txn or (txn._write and not self._running.at_once):
-                return None
-            keys = self._keys(table, asking._replace(elements={link: ()}, linked=None))
-            if keys is None:
-                self._open[asking.node] = link, table
-        except Exception as error:  # whoever reads the records is told
-            let_through(error)
-            return None
-        return None if keys is None else Term(subject, "in", keys, asking.node)
-
-    def scan(self, parts: Sequence[Asking]) -> bool:
-        """Read other tables as a whole where that takes less time; whether an index may find few records then.
-
-        *parts* are conditions that must all hold: one of several cases leaves out no record.
+        *scan*: other tables may be read as a whole. *tell*: they are not, and it is told that they would be.
         """
-        total = self._running._total()
-        if total < _LEAST:
-            return False
-        from .linkscans import among, keys_that_fit  # late: where indexes do not serve
+        self.pending = 0
+        found: list[Followed] = []
+        for number, followed in enumerate(running.query.where):
+            if followed.reading.links:
+                found += _Telling(self, running, number, scan=scan, tell=tell).conditions()
+            else:
+                found.append(followed)
+        return found
 
-        few, running = False, self._running
-        most = total if len(parts) == 1 else total // SHARE  # other conditions may leave little to look up
-        for asking in parts:
-            if asking.node not in self._open:
-                continue
-            link, table = self._open[asking.node]
-            followed = running.query.where[asking.number]
+    def keys(
+        self, telling: _Telling, node: Node, place: _Place, subject: Optional[Subject]
+    ) -> Optional[frozenset[Any]]:  # fmt: skip
+        """The keys of the records that *node*, the condition at *place*, is true of; None if they are not known."""
+        known = self._known.get(place)
+        if known is None:
             try:
-                keys = keys_that_fit(asking, followed, link, table, most)
-            except Exception as error:  # whoever looks them up one by one is told, if that record is asked for
+                known = self._keys(telling, node, place, subject)
+            except Exception as error:  # whoever looks up the records is told
                 let_through(error)
-                continue
-            if keys is None:
-                continue
-            self.among.append(among(followed, asking.node, link, keys))
-            subject = asking.subject(link.key)
-            if subject and len(keys) <= CAP:
-                self._known[asking.node] = Term(subject, "in", tuple(keys), asking.node)
-                few = True
-        return few
+                return None
+            if known is not None:
+                self._known[place] = known
+        return known
 
-    def _keys(self, table: Any, inner: Asking) -> Optional[tuple[Any, ...]]:
-        """The keys of the records of *table* that may fit *inner*; None if they are many, or no index finds them."""
-        other = type(self._running)(table.select())
-        choice = choose(Question([inner], other._facts(), other._total()), other._measure)
+    def _keys(
+        self, telling: _Telling, node: Node, place: _Place, subject: Optional[Subject]
+    ) -> Optional[frozenset[Any]]:  # fmt: skip
+        running, link = telling.running, place.link
+        table: Any = link.holder.evaluate(Given((), telling.parameters))
+        txn = running.table._txn
+        if table._txn is not txn or (txn._write and not running.at_once):
+            return None
+        reading = telling.making.of_record(node, link)
+        fits = Followed(reading, nothing, telling.parameters)
+        all_wanted = running.every or telling.scan
+        if place not in self._unindexed and (not subject or all_wanted or is_indexed(subject, running._facts())):
+            found = self._by_index(type(running), fits, place, table)
+            if found is not None:
+                return found
+            self._unindexed.add(place)
+        from .linkscans import LEAST, can_be_read_once, keys_that_fit  # late: where indexes do not serve
+
+        total = running._total()
+        most = total if telling.alone else total // SHARE  # others may leave little to look up
+        if total < LEAST or not can_be_read_once(link, table, most):
+            return None
+        self.pending += table._entries()
+        if telling.tell:
+            self.scanned[table._name] = None
+            many = f"all {table._entries():,} records of {table._name} are read once"
+            self.texts[place] = (
+                f"{spelled(place.origin)}: {many}{'' if running.order else ', unless the first rows are enough'}"
+            )
+        return keys_that_fit(fits, table) if telling.scan else None
+
+    def _by_index(self, cls: type[Running], fits: Followed, place: _Place, table: Any) -> Optional[frozenset[Any]]:
+        """The keys of the records of *table* for which *fits* is true, if an index finds them, and they are few."""
+        selection: Any = table.select()
+        other = cls(selection._with(selection._query._replace(where=(fits,))))
+        other.at_once = True
+        choice = other.choice()
         if not choice.accesses:
             return None
-        found = other._picked(choice.accesses) if _few(other, choice.accesses) else None
-        read = " or ".join([_shown(access) for access in choice.accesses])
-        count = f"{CAP:,} or more" if found is None or len(found) > CAP else f"{len(found):,}"
+        few = sum([other._measure(access, CAP) or 0 for access in choice.accesses]) < CAP
+        found = frozenset(other._rows((KEYS,), True, None, choice)) if few else None
+        count = f"{CAP:,} or more" if found is None else f"{len(found):,}"
         noun = "record" if count == "1" else "records"
-        self.texts[inner.node] = f"{spelled(inner.node)}: {count} {noun} of {table._name}, by {read}"
-        if found is None or len(found) > CAP:
-            return None
-        return tuple([other.storage.decode_key(key) for key in found])
+        read = " or ".join([_shown(access) for access in choice.accesses])
+        self.texts[place] = f"{spelled(place.origin)}: {count} {noun} of {table._name}, by {read}"
+        return found
 
 
-def link_of(node: Node) -> Optional[Link]:
-    """The linked record that *node* asks something of, if it asks nothing of anything else."""
-    found: set[Link] = set()
-    waiting = [node]
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one, Link):
-            found.add(one)
-        elif isinstance(one, (Argument, Variable, Called)):
-            return None
-        else:
-            waiting.extend(one.parts())
-    return found.pop() if len(found) == 1 else None
+class _Telling:
+    """Puts keys in place of linked records in the condition with that *number* of the query of *running*."""
 
+    def __init__(self, joins: SemiJoins, running: Running, number: int, *, scan: bool, tell: bool) -> None:
+        self._followed = followed = running.query.where[number]
+        self._joins, self.running, self.number, self.scan, self.tell = joins, running, number, scan, tell
+        self.making = Making(followed)
+        self.parameters: list[Any] = list(followed.parameters)
+        self._again = False  # whether the function itself must be asked as well
+        self.alone = len(running.query.where) == 1 and not isinstance(followed.node, Joined)
+        """Whether nothing else is asked of the records."""
 
-def _few(running: Running, accesses: tuple[Access, ...]) -> bool:
-    return sum([running._measure(access, CAP) or 0 for access in accesses]) < CAP
+    def conditions(self) -> list[Followed]:
+        """What is asked in place of it: one condition, or two."""
+        followed = self._followed
+        node = self._told(followed.node, plain=True, elements={})
+        if node is followed.node:
+            return [followed]
+        reading = self.making.reading(node, followed.keyed)
+        made = Followed(reading, followed.function, self.parameters)
+        return [made, followed] if self._again else [made]
+
+    def _told(self, node: Node, *, plain: bool, elements: Mapping[Node, Subject]) -> Node:
+        """*node*, a condition; *plain*: a record for which it is not true is not given."""
+        made = self._made(node, plain=plain, elements=elements)
+        if made is not node:
+            self._joins.origins[made] = node
+        return made
+
+    def _made(self, node: Node, *, plain: bool, elements: Mapping[Node, Subject]) -> Node:
+        link = link_of(node)
+        if link is not None:
+            return self._among(node, _Place(self.number, node, link), plain=plain, elements=elements)
+        if isinstance(node, Joined):
+            parts = tuple([
+                self._told(one, plain=plain and node.word == "and", elements=elements)
+                for one in self._by_link(node)
+            ])  # fmt: skip
+            return self.making.with_parts(node, {"conditions": parts})
+        if isinstance(node, Not):
+            return self.making.with_parts(node, {"inner": self._told(node.inner, plain=False, elements=elements)})
+        if isinstance(node, Apply) and node.function.value in (any, all) and len(node.arguments) == 1:
+            each = node.arguments[0]
+            if isinstance(each, Each):
+                sure = plain and node.function.value is any
+                made = self._each(each, plain=plain, sure=sure, elements=elements)
+                return self.making.with_parts(node, {"arguments": (made,)})
+        return node
+
+    def _each(self, each: Each, *, plain: bool, sure: bool, elements: Mapping[Node, Subject]) -> Node:
+        """*each* of ``any()`` or ``all()``; *sure*: to leave out an element gives no more records."""
+        subject = subject_of(each.iterable, self._followed.keyed, elements)
+        if subject:
+            elements = {**elements, each.variable: (*subject, ELEMENT)}
+        parts = {
+            "condition": self._told(each.condition, plain=sure, elements=elements),
+            "value": self._told(each.value, plain=plain, elements=elements),
+        }
+        return self.making.with_parts(each, parts)
+
+    def _by_link(self, node: Joined) -> list[Node]:
+        """The conditions of *node*, those on one linked record together, where the first of them is."""
+        found: dict[Any, list[Node]] = {}
+        for one in node.conditions:
+            found.setdefault(link_of(one) or one, []).append(one)
+        if len(found) == len(node.conditions) or len(found) == 1:
+            return list(node.conditions)
+        return [
+            few[0] if len(few) == 1 else self.making.with_parts(node, {"conditions": tuple(few)})
+            for few in found.values()
+        ]
+
+    def _among(self, node: Node, place: _Place, *, plain: bool, elements: Mapping[Node, Subject]) -> Node:
+        link = place.link
+        subject = subject_of(link.key, self._followed.keyed, elements)
+        found = self._joins.keys(self, node, place, subject)
+        if found is None:
+            return node
+        exact = link.key.known.cls in EXACT_KEYS and vouches(self.running.storage.value.name)
+        self._again = self._again or not plain or not exact
+        number, numbers = len(self.parameters), exact and link.key.known.cls is UUID
+        self.parameters.append(found)
+        if numbers:
+            self.parameters.append(frozenset([key.int for key in found]))
+        made = self.making.among(link.key, number, numbers=numbers)
+        further = None if subject else link_of(made)
+        return (
+            made if further is None else self._among(made, place._replace(link=further), plain=plain, elements=elements)
+        )
 
 
 def _shown(access: Access) -> str:

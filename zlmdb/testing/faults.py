@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from .. import errors
-from ..database import Database
+from ..database.database import Database
 from .watched import WatchedEngine, WatchedEnvironment, Watcher
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Optional, TypeVar
 
 from .. import errors
-from ..database import Database
-from ..opening import open as open_database
+from ..database.database import Database
+from ..database.opening import open as open_database
 from ..schema.schema import Schema
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ..database import Database
+from ..database.database import Database
 from .faults import Faults, inject
 from .openers import Opener, opener
 

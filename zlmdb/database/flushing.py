@@ -7,9 +7,9 @@ import threading
 import weakref
 from contextlib import suppress
 
-from . import errors
-from .log import log
-from .store.store import Store
+from .. import errors
+from ..log import log
+from ..store.store import Store
 
 
 class Flusher:

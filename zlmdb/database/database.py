@@ -9,22 +9,22 @@ from functools import cached_property, partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar
 
-from . import errors
-from .attaching import Attaching
+from .. import errors
+from ..operations.methods import Operations
+from ..schema.schema import Schema, unit_of
+from ..store import openstores
+from ..store.layout import Layout
+from ..store.openstores import Opening
+from ..store.pool import Pool, Unit
+from ..store.snapshot import Snapshot
+from ..store.store import Store
+from ..store.transaction import Transaction
+from ..store.transactionstats import TransactionStats
+from ..store.writing import SchemaWriter
 from .calls import Calls
-from .databasestate import StrPath
-from .operations.methods import Operations
-from .schema.schema import Schema, unit_of
 from .settings import Settings
-from .store import openstores
-from .store.layout import Layout
-from .store.openstores import Opening
-from .store.pool import Pool, Unit
-from .store.snapshot import Snapshot
-from .store.store import Store
-from .store.transaction import Transaction
-from .store.transactionstats import TransactionStats
-from .store.writing import SchemaWriter
+from .state import StrPath
+from .tables import Attaching
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -46,9 +46,10 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
     limit in bytes; with None (the default) the file grows by itself. *readonly*: nothing can be written. *lock*: False
     means that LMDB takes no locks; no other process may write then. *sync*: False means that commits are not flushed,
     so a power cut may destroy the file. *create*: False if the directory must exist. *open_now*: False to open the
-    database at the beginning of the ``with`` block. *writemap*: write through the memory map, which needs *maxsize* and
-    has no savepoints. *lib_version*: the LMDB format of a new file, ``"0.9"`` (the default) or ``"1.0"``. *context* and
-    *log* are stored for the caller. *layout*: the layout of a new file; ``"classic"`` if zlmdb 26 must read it.
+    database at the beginning of the ``with`` block. *writemap*: write through the memory map, in a file of a fixed size
+    (10 MiB without *maxsize*) and without savepoints. *lib_version*: the LMDB format of a new file, ``"0.9"`` (the
+    default) or ``"1.0"``. *context* and *log* are stored for the caller. *layout*: the layout of a new file;
+    ``"classic"`` if zlmdb 26 must read it.
 
     Raises `DatabaseInUse`, a RuntimeError, if this process already has the file open; see `Database.open`.
     """
@@ -268,7 +269,7 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
         operations see two snapshots, and changes of others may come in between. So what belongs together, such as a
         read and the write that follows from it, goes into one block, or into one operation: `Table.change`.
         """
-        from .schema.auto import AutoTables  # late: not every program uses it
+        from ..schema.auto import AutoTables  # late: not every program uses it
 
         tables: Any = AutoTables(self)
         typed: S_co = tables  # it has the operations of the tables that take no block

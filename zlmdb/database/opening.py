@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from typing import Any, Optional, TypeVar, overload
 
+from ..engines import Durability
+from ..schema.schema import Schema
+from ..store import openstores
+from ..store.layout import Layout
+from ..store.openstores import Opening
 from .database import Database, opened
-from .databasestate import StrPath
-from .engines import Durability
-from .schema.schema import Schema
-from .store import openstores
-from .store.layout import Layout
-from .store.openstores import Opening
+from .state import StrPath
 
 S = TypeVar("S", bound=Schema)
 

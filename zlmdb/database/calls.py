@@ -11,19 +11,19 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union
 
-from . import errors
-from .databasestate import DatabaseState
-from .schema.schema import Schema
-from .tables.table import Table
-from .values.base import is_a
+from .. import errors
+from ..schema.schema import Schema
+from ..tables.table import Table
+from ..values.base import is_a
+from .state import DatabaseState
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
     from typing_extensions import TypeVar as DefaultTypeVar
 
-    from .query import Reads
-    from .store.groups import Groups
+    from ..query import Reads
+    from ..store.groups import Groups
 
     S_co = DefaultTypeVar("S_co", bound=Schema, default=Schema, covariant=True)
 else:
@@ -69,7 +69,11 @@ class Calls(DatabaseState, Generic[S_co]):
 
     def _writes_alone(self) -> bool:
         """Whether nobody else in this process seems to write now, so that there is no group to join."""
-        return self._groups is None and self._open_store.writer.owner is None
+        groups = self._groups
+        if groups is not None:
+            return groups.is_alone()
+        store = self._open_store
+        return store.engine.options.durability == "none" or store.writer.owner is None
 
     def submit(self, fn: Callable[[S_co], R], /) -> Future[R]:
         """Run *fn* like `run`, but return at once; the future has the result when the changes are stored.
@@ -90,14 +94,15 @@ class Calls(DatabaseState, Generic[S_co]):
         If the task is cancelled before *fn* starts, nothing is written. If it is cancelled later, the changes are
         stored all the same.
         """
-        from asyncio import wrap_future  # late: not every program uses it
-
-        return await wrap_future(self.submit(fn))
+        store = self._open_store
+        if store.readonly:
+            store.refuse_write()
+        return await self._group_commit().arun(self, fn)
 
     def _group_commit(self) -> Groups:
         """The group commit of this database, created when there are several writers for the first time."""
         if self._groups is None:
-            from .store.groups import Groups  # late: a program with one writer does not need it
+            from ..store.groups import Groups  # late: a program with one writer does not need it
 
             groups: Groups = self.__dict__.setdefault("_groups", Groups(self._open_store))
             return groups

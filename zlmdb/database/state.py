@@ -6,15 +6,15 @@ import os
 import weakref
 from typing import TYPE_CHECKING, Any, Optional, Union
 
-from . import errors
-from .schema.made import Made
-from .store.openstores import Opening
-from .store.store import Store
-from .tables.storage import Storage
-from .tables.table import Table
+from .. import errors
+from ..schema.made import Made
+from ..store.openstores import Opening
+from ..store.store import Store
+from ..tables.storage import Storage
+from ..tables.table import Table
 
 if TYPE_CHECKING:
-    from .classic.pmap import PersistentMap
+    from ..classic.pmap import PersistentMap
 
 StrPath = Union[str, "os.PathLike[str]"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Optional
 
-from .databasestate import DatabaseState
-from .store.layout import Layout
+from ..store.layout import Layout
+from .state import DatabaseState
 
 
 class Settings(DatabaseState):

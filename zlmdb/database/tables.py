@@ -5,20 +5,20 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any, Optional, TypeVar, get_origin, overload
 
-from . import errors
-from .databasestate import DatabaseState
-from .schema.attach import attach
-from .schema.declaration import Declaration, declaration
-from .schema.made import Made, MadeTable
-from .schema.schema import declarations
-from .store.pool import Pool
-from .store.slots import FIRST_SLOT
-from .tables.storage import Storage
-from .tables.table import Table
+from .. import errors
+from ..schema.attach import attach
+from ..schema.declaration import Declaration, declaration
+from ..schema.made import Made, MadeTable
+from ..schema.schema import declarations
+from ..store.pool import Pool
+from ..store.slots import FIRST_SLOT
+from ..tables.storage import Storage
+from ..tables.table import Table
+from .state import DatabaseState
 
 if TYPE_CHECKING:
-    from .classic.pmap import PersistentMap
-    from .schema.multi import Several
+    from ..classic.pmap import PersistentMap
+    from ..schema.multi import Several
 
 P = TypeVar("P", bound="PersistentMap[Any, Any]")
 T = TypeVar("T", bound=Table[Any, Any])
@@ -52,7 +52,7 @@ class Attaching(DatabaseState):
         self.__dict__.pop("auto", None)
         for _, one in declared.values():
             if one.linked:
-                from .schema.links import wire  # late: few schemas have links
+                from ..schema.links import wire  # late: few schemas have links
 
                 wire(declared, self._storages)
                 break
@@ -152,7 +152,7 @@ class Attaching(DatabaseState):
         Raises `DecodeError` for the first record that does not fit, `SchemaMismatch` for a sub-database that cannot be
         a table, `ConstraintError` for records outside of sub-databases, ValueError for a file of zlmdb.
         """
-        from .operations.adoption import adopt
+        from ..operations.adoption import adopt
 
         store = self._open_store
         if store.layout != "raw":
@@ -177,7 +177,7 @@ class Attaching(DatabaseState):
 
     def _attach(self, klass: type[P], *, record: bool) -> P:
         """As `attach_table`; without *record* only in a slot that the file has, and without storing the types there."""
-        from .classic.pmap import PersistentMap  # late, as below, what not every program uses
+        from ..classic.pmap import PersistentMap  # late, as below, what not every program uses
 
         given: Any = klass
         if not (isinstance(given, type) and issubclass(given, PersistentMap)):

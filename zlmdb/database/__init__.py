@@ -1,0 +1,1 @@
+"""An open database: `zlmdb.open`, and the parts of `Database`."""
