@@ -305,11 +305,6 @@ class Store(OpenEnvironment):
         """What was found out in the write transaction that has just failed holds in no other."""
         self._era = (-1, self._era[1])
 
-    def era_of(self, txn: Transaction) -> Optional[int]:
-        """The number of the era that the read transaction *txn* of the engine is in; None where that is not known."""
-        snapshot, era = self._era
-        return era if snapshot == txn.id() else None
-
     def same_catalogue(self, earlier: int, snapshot: int) -> bool:
         """Whether the catalogue is known to be the same in two snapshots, of which *earlier* is not the later one."""
         latest, _ = self._era

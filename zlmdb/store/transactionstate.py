@@ -112,11 +112,6 @@ class TransactionState:
             raise errors.TransactionClosed("the transaction is not open: use it inside its with block")
         return raw
 
-    @property
-    def _era_now(self) -> Optional[int]:
-        """The era: what is known of indexes in one transaction holds in all of the same era. None: no era."""
-        return self._era if self._write else self._store.era_of(self._raw)
-
     def _indexes_changed(self, by: Any, names: Sequence[str]) -> None:
         """The catalogue's record of the indexes *names* was changed here, for the bound table *by*.
 

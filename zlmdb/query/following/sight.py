@@ -6,7 +6,7 @@ from datetime import timezone
 from fractions import Fraction
 from typing import Any, cast
 
-from .known import CONTAINERS, LIST, NUMBERS, PLAIN, SOMETHING, Known, kind_of
+from .known import CONTAINERS, LIST, PLAIN, SOMETHING, Known, kind_of
 from .nodes import Argument, Node, Variable
 from .operations import Attribute, Display, Item, Slice
 from .trace import Trace
@@ -92,8 +92,3 @@ def of_the_record(node: Node) -> bool:
     while isinstance(node, (Attribute, Item)):
         node = node.holder
     return isinstance(node, (Argument, Variable))
-
-
-def is_number(known: Known) -> bool:
-    """Whether values are numbers."""
-    return known.cls in NUMBERS
