@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Optional, get_origi
 from .. import errors
 from ..handlers import let_through
 from ..keys import TupleKey
+from ..query.accesses import Access, IndexFacts, ordered_by
 from ..query.cursors import Position
 from ..query.explained import Plan
 from ..query.following import Followed, Node, spelled, walk
@@ -22,23 +23,10 @@ from ..query.forms import BLOCK, GROUPED, LISTED, ROWS, Form
 from ..query.loops import Programs
 from ..query.needed import needed
 from ..query.ordering import best_of, bounded, checked, first_of, sliced
-from ..query.plan import (
-    CAP,
-    KEY,
-    SHARE,
-    Access,
-    Asking,
-    Choice,
-    IndexFacts,
-    Kept,
-    Question,
-    Subject,
-    choose,
-    ordered_by,
-    reasons,
-)
+from ..query.plan import SHARE, Choice, Kept, Question, choose, reasons
 from ..query.prepared import Prepared
 from ..query.scanned import Scanned
+from ..query.terms import CAP, KEY, Asking, Subject
 from ..query.translated import Give, translated, want_of
 from ..query.want import ENGINE_KEYS, Want
 from ..store.ranges import keys_from, pairs_from, seek
