@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import partial
 from itertools import chain, islice
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Optional
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Optional, get_origin
 
 from .. import errors
 from ..handlers import let_through
@@ -630,7 +630,7 @@ class Running:
             order=self._order_text(choice),
             take=_take(query.skip, selection._limit),
             give=shown or None,
-            called=reasons(nodes),
+            called=(*reasons(nodes), *([] if covered is not None else _validating(self.storage))),
             rejected=tuple([f"{self._shown(access)}: {why}" for access, why in choice.rejected]),
             indexes=tuple([one.facts.name for one in used]),
             ordered=choice.order is not None,
@@ -671,6 +671,14 @@ def _broken() -> tuple[type[Exception], ...]:
     import struct
 
     return ValueError, LookupError, ArithmeticError, struct.error
+
+
+def _validating(storage: Storage[Any, Any]) -> list[str]:
+    """That records of a Pydantic model are made and validated, whatever is asked of them, for `explain`."""
+    model: Any = None if storage.model is None else storage.model[0]
+    if not hasattr(get_origin(model) or model, "__pydantic_validator__"):
+        return []
+    return [f"Pydantic, which makes and validates each record of {storage.name} that is read"]
 
 
 def _take(skip: int, limit: Optional[int]) -> Optional[str]:
