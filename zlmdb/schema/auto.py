@@ -3,8 +3,8 @@
 Reading one record takes about as long as beginning a transaction of LMDB and ending it, so the fast path has nothing
 else: no schema object, no bound table, no statement to leave. What these would find out (the handle, and whether the
 file still has the shape that the class declares) is learnt from a read by the general form, and holds as long as the
-store has opened no handles and nobody but this store has written; see the eras of `Store`. Everything else, and whatever
-fails, is done by the general form: the same operation of a bound table, in a block.
+store has opened no handles and nobody but this store has written; see the eras of `Store`. Everything else, and
+whatever fails, is done by the general form: the same operation of a bound table, in a block.
 """
 
 from __future__ import annotations
