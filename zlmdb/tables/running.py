@@ -241,10 +241,11 @@ class Running:
         selection, joins = self.selection, self._joins
         from .linkscans import LEAST  # late: few programs follow links
 
-        pending = 0 if joins is None else joins.pending
-        for few in (LEAST, pending // SHARE - LEAST):  # the first row should not wait for the keys of many
+        if joins is None:
+            return
+        for few in (LEAST, joins.pending // SHARE - LEAST):  # the first row should not wait for the keys of many
             keys = selection._record_keys(few + 1) if few > 0 else [b""]
-            if len(keys) <= few or joins is None:
+            if len(keys) <= few:
                 yield from self._within(selection, gives, one)
                 return
             if few <= 0:
@@ -255,8 +256,7 @@ class Running:
             else:
                 first, selection = selection._with(upper=last + b"\0"), selection._with(lower=last + b"\0")
             yield from self._within(first, gives, one)
-        if joins is not None:
-            self.where = joins.conditions(self, scan=True)
+        self.where = joins.conditions(self, scan=True)
         yield from self._within(selection, gives, one)
 
     def _within(self, selection: Selection[Any, Any], gives: Sequence[Give], one: bool) -> Iterator[Any]:
