@@ -31,6 +31,9 @@ html_static_path = ["_static"]
 html_css_files = ["page.css"]
 exclude_patterns = ["_build", "_charts/*.rst"]
 
+# Options of commands begin with two dashes, and JSON has straight quotes.
+smartquotes = False
+
 # `name` in single backticks is code, in docstrings and pages alike; links are spelled out as roles.
 default_role = "code"
 

@@ -130,7 +130,7 @@ def test_put_and_delete(db: Path) -> None:
 
 
 def test_put_refuses_what_only_a_program_can_write(db: Path) -> None:
-    assert "does not declare or attach" in run("put", db, "users", ID, "{}").output
+    assert "in a program whose class declares them" in run("put", db, "users", ID, "{}").output
     assert run("put", db, "users", ID, "{}").exit_code == 1
     assert run("put", db, "objects", "1", "1").exit_code == 2
     assert run("put", db, "logins", "a", "not json").exit_code == 2

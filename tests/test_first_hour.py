@@ -282,6 +282,14 @@ def test_a_table_given_as_the_value_of_an_attribute_is_refused_with_the_line_to_
         class Instance(zlmdb.Schema):
             users = Users()
 
+    class Empty(zlmdb.Schema):
+        """Declares no table."""
+
+    with zlmdb.open(None, Empty) as db, db.read() as t:
+        none: Any = t
+        with pytest.raises(AttributeError, match=r"annotate it in the class, users: Table\[KeyType, ValueType\]"):
+            none.users  # noqa: B018
+
     class Hidden(zlmdb.Schema):
         _hidden: zlmdb.Table[str, int]
 

@@ -430,6 +430,19 @@ def test_submitted_and_called_functions_are_stored_together(db: Any) -> None:
     assert [future.result(20) for future in futures] == [10, 11, 12, 13]
 
 
+def test_where_no_commit_waits_for_the_disk_single_writes_of_many_threads_make_no_groups(tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path / "fast", Store, durability="none") as db:
+        with db.write():
+            threads = [threading.Thread(target=db.auto.numbers.__setitem__, args=(n, 1)) for n in range(3)]
+            for thread in threads:
+                thread.start()
+            wait_until(lambda: len(db._open_store.writer._waiters) == 3)
+        for thread in threads:
+            thread.join(20)
+        assert db._groups is None
+        assert len(db.auto.numbers) == 3
+
+
 # -- asyncio -----------------------------------------------------------------------------------------------------------
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import subprocess
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -223,3 +223,30 @@ def test_a_program_that_is_too_old_changes_nothing(path: Path) -> None:
         with db.read() as t:
             assert t.rows.by_new[7].count() == 1
         assert db.check().ok
+
+
+def test_a_table_that_waits_for_a_migration_is_named_once_in_the_error(tmp_path: Path) -> None:
+    @dataclass
+    class Before:
+        name: str
+
+    @dataclass
+    class After:
+        full: str
+
+    class Old(zlmdb.Schema):
+        users: zlmdb.Table[int, Before]
+
+    def step(t: Any, old: Any) -> None:
+        old.rewrite("users", lambda key, fields: {"full": fields["name"]})
+
+    class New(zlmdb.Schema):
+        users: zlmdb.Table[int, After]
+        migrations = (zlmdb.Migration(1, "names", step),)
+
+    with zlmdb.open(tmp_path / "db", Old) as db, db.write() as t:
+        t.users[1] = Before("Ann")
+    with zlmdb.open(tmp_path / "db", New) as db, db.read() as t:
+        with pytest.raises(zlmdb.SchemaMismatch, match=r"call db\.migrate\(\)") as raised:
+            t.users[1]
+        assert str(raised.value).count("table 'users'") == 1

@@ -12,6 +12,8 @@ from typing import Any, Callable, Optional
 import pytest
 
 import zlmdb
+from zlmdb.query.want import VALUES
+from zlmdb.tables.ready import FEW
 from zlmdb.tables.running import Running
 
 
@@ -245,6 +247,75 @@ def test_pages_in_the_order_of_an_index_need_no_plan(db: Any, planned: list[Runn
             assert part.page(10, part.page(10).next).rows == part.all()[10:20]
             with pytest.raises(ValueError, match="no cursor of this query"):
                 t.people.order_by(lambda p: p.age, reverse=backwards).page(10, part.page(10).next)
+
+
+ORDERS: dict[str, Callable[..., Any]] = {
+    "field": lambda p: p.name,
+    "ties": lambda p: p.town,
+    "several": lambda p: (p.town, zlmdb.desc(p.age), p.email),
+    "of the key": lambda k, p: (p.initial, -k % 7),
+    "in an index": lambda p: p.email,
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("name", ["people", "flat"])
+def test_a_condition_by_an_index_and_an_order(db: Any, name: str, order: str, planned: list[Running]) -> None:
+    dice, by = random.Random(name + order), ORDERS[order]
+    keyed = by.__code__.co_argcount == 2
+
+    def sort_key(pair: tuple[int, Person]) -> Any:
+        return by(*pair) if keyed else by(pair[1])
+
+    with db.read() as t:
+        table = t[name]
+        rows = list(table.items())
+        for what in ("unique", "equal", "in", "keys", "key and value"):
+            for turn in range(4):
+                selected, holds = QUERIES[what](table, dice)
+                few = [pair for pair in rows if holds(*pair)]
+                if turn == 3:
+                    planned.clear()
+                for backwards in (False, True):
+                    found = selected.order_by(by, reverse=backwards)
+                    expected = sorted(few, key=sort_key)
+                    if backwards:
+                        expected = sorted(few[::-1], key=sort_key, reverse=True)
+                    assert found.all() == list(found) == expected
+                    assert found.first() == (expected[0] if expected else None)
+                    assert found.limit(2, 1).all() == list(found.limit(2, 1)) == expected[1:3]
+                    assert found.fields(lambda k, p: (k, p.name)).all() == [(k, p.name) for k, p in expected]
+                if turn == 3 and few and what in ("unique", "equal", "in"):
+                    assert not planned, what
+        for backwards in (False, True):
+            part = table.select(20, 250, reverse=True).where(lambda p: p.age < 5).order_by(by, reverse=backwards)
+            low = [pair for pair in rows if 20 <= pair[0] < 250 and pair[1].age < 5]
+            expected = sorted(low if backwards else low[::-1], key=sort_key, reverse=backwards)
+            for _ in range(2):
+                assert part.all() == list(part) == expected
+
+
+def test_an_index_that_has_the_order_is_read_in_it(db: Any) -> None:
+    with db.read() as t:
+        rows = sorted([p.age for p in t.people.values() if p.town == "xy"])
+        for _ in range(4):
+            found = t.people.where(lambda p: p.town == "xy").order_by(lambda p: p.age).limit(3)
+            assert found.fields(lambda p: p.age).all() == rows[:3]
+            assert found.explain().ordered
+            assert [p.age for p in found.values().all()] == rows[:3]
+        ready: Any = found._ready(VALUES)
+        assert len(rows) >= FEW
+        assert ready.all(found, VALUES, 3) is None
+
+
+def test_what_has_no_order_is_told_by_the_planner(db: Any) -> None:
+    with db.read() as t:
+        for _ in range(3):
+            found = t.people.where(lambda p: p.age == 7)
+            with pytest.raises(ValueError, match="has no order"):
+                found.order_by(lambda p: float("nan") if p.age == 7 else 1.0).all()
+            with pytest.raises(TypeError):
+                t.people.where(lambda k, p: k in (0, 3, 6, 9, 12)).order_by(lambda p: p.boss).all()  # type: ignore[type-var]
 
 
 def test_a_condition_on_a_linked_record_needs_no_plan(db: Any, planned: list[Running]) -> None:

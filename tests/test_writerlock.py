@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 
 import pytest
 
@@ -55,6 +56,22 @@ def test_a_thread_that_was_called_when_it_gave_up_does_not_take_itself_for_the_w
     lock._waiters.append(before)
     lock._call(time.monotonic())  # it is about to leave the queue, after its timeout
     mine = Hold()
+    lock.acquire(5, mine)
+    assert lock.owner == threading.get_ident()
+    lock.release(mine)
+
+
+def test_a_thread_may_be_called_as_soon_as_it_is_in_the_queue() -> None:
+    lock, other, mine = WriterLock(None), Hold(), Hold()
+    lock.acquire(None, other)
+    other.thread = -1  # as of another thread
+
+    class Queue(deque[Hold]):
+        def append(self, hold: Hold) -> None:
+            super().append(hold)
+            lock.release(other)
+
+    lock._waiters = Queue()
     lock.acquire(5, mine)
     assert lock.owner == threading.get_ident()
     lock.release(mine)

@@ -8,9 +8,11 @@ from typing import Any, Optional
 
 import click
 
+import zlmdb
+
 from ..operations.keytext import to_plain
 from . import output
-from .contents import opened
+from .contents import Contents, opened
 from .group import ABSENT, command, record_command
 
 _PATH = click.argument("path", type=click.Path(path_type=Path))
@@ -55,6 +57,20 @@ def _write_raw(value: Any, kind: str) -> None:
     sys.stdout.buffer.write(data)
 
 
+def _check_write(contents: Contents) -> None:
+    """Raise unless a command may write the table."""
+    table = contents.table
+    try:
+        table._check_write()
+    except zlmdb.IndexNotAttached as error:
+        raise zlmdb.IndexNotAttached(
+            f"table {table._name!r} has the indexes {', '.join(table._index_state.missing)}, and a command does not "
+            "know how to make their keys: change the record in a program whose class declares them",
+            table=error.table,
+            index=error.index,
+        ) from error
+
+
 @record_command
 @_PATH
 @_TABLE
@@ -71,7 +87,7 @@ def put(path: Path, table: str, key: str, value: str, as_map: Optional[str], as_
     it.
     """
     with opened(path, table, write=True, as_map=as_map) as contents:
-        contents.table._check_write()  # before the value is looked at
+        _check_write(contents)  # before the value is looked at
         contents.table[contents.key(key)] = contents.parsed(value)
     if as_json:
         output.line({"stored": 1})
@@ -88,6 +104,7 @@ def delete(path: Path, table: str, key: str, as_map: Optional[str], as_json: boo
     A table with indexes is refused. Exit code 4: the record does not exist.
     """
     with opened(path, table, write=True, as_map=as_map) as contents:
+        _check_write(contents)
         found = contents.key(key)
         if found not in contents.table:
             _absent(table, key, as_json)

@@ -69,7 +69,11 @@ class Calls(DatabaseState, Generic[S_co]):
 
     def _writes_alone(self) -> bool:
         """Whether nobody else in this process seems to write now, so that there is no group to join."""
-        return self._groups is None and self._open_store.writer.owner is None
+        groups = self._groups
+        if groups is not None:
+            return groups.is_alone()
+        store = self._open_store
+        return store.engine.options.durability == "none" or store.writer.owner is None
 
     def submit(self, fn: Callable[[S_co], R], /) -> Future[R]:
         """Run *fn* like `run`, but return at once; the future has the result when the changes are stored.

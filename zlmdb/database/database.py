@@ -46,9 +46,10 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
     limit in bytes; with None (the default) the file grows by itself. *readonly*: nothing can be written. *lock*: False
     means that LMDB takes no locks; no other process may write then. *sync*: False means that commits are not flushed,
     so a power cut may destroy the file. *create*: False if the directory must exist. *open_now*: False to open the
-    database at the beginning of the ``with`` block. *writemap*: write through the memory map, which needs *maxsize* and
-    has no savepoints. *lib_version*: the LMDB format of a new file, ``"0.9"`` (the default) or ``"1.0"``. *context* and
-    *log* are stored for the caller. *layout*: the layout of a new file; ``"classic"`` if zlmdb 26 must read it.
+    database at the beginning of the ``with`` block. *writemap*: write through the memory map, in a file of a fixed size
+    (10 MiB without *maxsize*) and without savepoints. *lib_version*: the LMDB format of a new file, ``"0.9"`` (the
+    default) or ``"1.0"``. *context* and *log* are stored for the caller. *layout*: the layout of a new file;
+    ``"classic"`` if zlmdb 26 must read it.
 
     Raises `DatabaseInUse`, a RuntimeError, if this process already has the file open; see `Database.open`.
     """

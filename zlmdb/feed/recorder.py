@@ -58,9 +58,9 @@ class Present:
         self.number, self.id = log.last(raw, self.handle), raw.id()
         self.first = self.oldest = self.acknowledged = None
         if txn._outermost is not self.outermost:
-            self.outermost = txn._outermost
             self.time = time.time_ns() // 1000
-            txn._hook(self.ended)
+            txn._hook(self.ended)  # first: an interrupt may come, and to ring twice does no harm
+            self.outermost = txn._outermost
         self.raw = raw
 
     def ended(self, kept: bool) -> None:

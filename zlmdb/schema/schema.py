@@ -211,7 +211,10 @@ class Schema:
                     f"{type(self).__name__!r} object has no attribute {name!r}"
                     + (f": tables {_WHERE}" if name in annotated_names(type(self)) else "")
                 )
-            error = AttributeError(f"{type(self).__name__} declares no table {name!r}; {nearest(name, storages)}")
+            others = (
+                nearest(name, storages) if storages else f"annotate it in the class, {name}: Table[KeyType, ValueType]"
+            )
+            error = AttributeError(f"{type(self).__name__} declares no table {name!r}; {others}")
             error.name = name  # else Python 3.12 and later would add a suggestion of their own
             raise error
 

@@ -134,11 +134,14 @@ class Groups:
         """Whether a commit waits for the disk, and there are savepoints."""
         return self._store.can_nest and self._store.engine.options.durability != "none"
 
+    def is_alone(self) -> bool:
+        """Whether who comes now has no group to join."""
+        return not self._joins or (self._recent <= 1 and not self._queue and self._store.writer.owner is None)
+
     def run(self, db: Runs, fn: Callable[[Any], R], timeout: Optional[float]) -> R:
         """The result of *fn*, stored. Raises `WriterTimeout` after *timeout* seconds without a turn."""
         result: R
-        owner = self._store.writer.owner
-        if (owner is None and self._recent <= 1 and not self._queue) or owner == _get_ident() or not self._joins:
+        if self.is_alone() or self._store.writer.owner == _get_ident():
             result = db._run_alone(fn, True)
             return result
         if self._process != os.getpid():

@@ -34,20 +34,20 @@ class Snapshot(Transaction):
         self._since = now = _clock()
         self._thread = _get_ident()
         try:
-            if now >= store.quiet.reads:
-                super()._begin()
-                raw = self._raw
-            else:
-                sequence = store.sequence
+            sequence = store.sequence
+            if now < store.quiet.reads:
                 try:
                     self._raw = raw = store.env.begin()
                 except Exception as error:
                     let_through(error)
                     super()._begin()  # mends what can be mended
                     raw = self._raw
-                else:
-                    if sequence != self._sequence:
-                        self._forget_handles(sequence)
+                    sequence = self._sequence
+                if sequence != self._sequence:
+                    self._forget_handles(sequence)
+            else:
+                super()._begin()
+                raw = self._raw
             for table in self._tables.values():
                 if references(table) != IN_LOOP and not is_free(table, 3):
                     self._let_go()

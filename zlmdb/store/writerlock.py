@@ -337,7 +337,10 @@ class WriterLock:
         """Wait until *hold* is called, *most* seconds if given. The first one in the queue looks often."""
         if hold not in self._waiters:
             self._waiters.append(hold)
-        pause = _TURN if self._waiters[0] is hold else _LONGEST_PAUSE
+        pause = _LONGEST_PAUSE
+        with suppress(IndexError):  # it was called already, and nobody waits
+            if self._waiters[0] is hold:
+                pause = _TURN
         hold.called.acquire(timeout=pause if most is None else min(pause, most))
 
     def _wait_for_process(self, file: int, start: float, timeout: Optional[float]) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Optional
 
 from ..handlers import let_through
 from .blocks import COUNTS_REFERENCES
+from .ended import CLOSED, closed
 from .pool import IN_LOOP, is_free, references
 from .transaction import Transaction
 
@@ -85,7 +86,22 @@ class SchemaWriting(Transaction):
         if (self._puts or self._dels) and self._era is not None:
             snapshot, era = store._era
             store._era = snapshot + 1, era
-        self._end()
+        # As `_end`, which does all of it once more after an interrupt.
+        self._raw = None
+        for table in self._tables.values():
+            table._raw = CLOSED
+            table._get = table._put = table._delete = closed
+            table._writer = None
+        unit = self._unit
+        unit.names.clear()
+        self._held.clear()
+        store.writer.release(self._hold)
+        self._since = 0.0
+        if store.at_rest is not None:
+            store.rest()
+        if self._block is not None:
+            self._block = None
+            unit.release(unit)
 
 
 SchemaWriter: type[Transaction] = SchemaWriting if COUNTS_REFERENCES else Transaction

@@ -21,6 +21,7 @@ from ..query.needed import needed
 from ..query.plan import CAP, SHARE, SMALL, Access, Asking, accesses, conjuncts, order_access, ordered_by
 from ..query.prepared import Prepared
 from ..query.translated import Give, want_of
+from ..query.want import Want
 from .covered import cover_of
 from .readyorder import BLOCK, Ordered
 from .ways import EitherWay, Way, way_of
@@ -54,7 +55,7 @@ def ready_of(selection: Selection[Any, Any], give: Give) -> Optional[AnyReady]:
     if order is None:
         key = (given, where[0].reading) if len(where) == 1 else (given, *[one.reading for one in where])
     elif where:
-        return None
+        key = (given, *[one.reading for one in where], None, order.reading)
     else:
         key = (given, None, order.reading, query.backwards)
     found: Any = known.ready.get(key)
@@ -80,7 +81,7 @@ def _made(selection: Selection[Any, Any], give: Give, known: Known) -> Any:
         return False
     if not all([one.trusted and not one.calls for one in readings]):
         return False
-    if query.order is not None:
+    if query.order is not None and not query.where:
         return _ordered(selection, query.order, functions, give, known)
     askings = [Asking(one.node, one.parameters, one.keyed, number=n) for n, one in enumerate(query.where)]
     parts = [asking.of(node) for asking in askings for node in conjuncts(asking.node)]
@@ -93,7 +94,7 @@ def _made(selection: Selection[Any, Any], give: Give, known: Known) -> Any:
         from .linkedway import linked_ways, ready_by_link  # late: few programs follow links
 
         ways += linked_ways(parts, known.facts, running, query.where)
-        if len(ways) == 1 and not found:
+        if len(ways) == 1 and not found and query.order is None:
             ready = ready_by_link(ways[0], functions, query.where, give, programs)
             if ready is not None:
                 return ready
@@ -105,12 +106,21 @@ def _made(selection: Selection[Any, Any], give: Give, known: Known) -> Any:
     # A range of keys alone is read as any range, and a record that is not there means two things.
     if all([way.is_range_of_keys for way in ways]) or len({way.sparse for way in ways}) > 1:
         return False
-    if _is_covered(functions, give, found, running):
+    asking = functions if query.order is None else [*functions, query.order]
+    if _is_covered(asking, give, found, running):
         return False
     # An index has found the records, most of which match: single fields are not looked at before, as in a scan.
     asked = [Asked(one, node) for one in query.where for node in conjuncts(one.node)]
-    prepared = Prepared(functions, None, asked, want_of((give,), programs, one=True), programs)
-    return Ready(ways, prepared)
+    want = want_of((give,), programs, one=True)
+    if query.order is not None:
+        from .readysorted import SortedReady  # late: it is one of these
+
+        sort_key = want_of((query.order,), programs, one=True)
+        want = Want((sort_key.parts[0] if sort_key.one else sort_key, want), one=False)
+        sorting = [*query.where, query.order, *([give] if isinstance(give, Followed) else [])]
+        most = FEW if _has_order(query.order, parts, known) else CAP
+        return SortedReady(ways, Prepared(sorting, None, asked, want, programs), most)
+    return Ready(ways, Prepared(functions, None, asked, want, programs))
 
 
 def _either(parts: Sequence[Asking], known: Known, running: Running, where: Sequence[Followed]) -> list[Way]:
@@ -140,6 +150,12 @@ def _ordered(
     programs = table._storage.programs
     prepared = Prepared(functions, None, (), want_of((give,), programs, one=True), programs)
     return Ordered(access, bound, prepared)
+
+
+def _has_order(order: Followed, parts: Sequence[Asking], known: Known) -> bool:
+    """Whether an index may have the records for *parts* in *order*: with a limit, few of many are read then."""
+    subjects = ordered_by(order.node, order.keyed)
+    return subjects is not None and any([order_access(one, subjects, parts) is not None for one in known.facts])
 
 
 def _is_covered(functions: Sequence[Followed], give: Give, found: Sequence[Access], running: Running) -> bool:
