@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Callable, Optional
+from uuid import UUID
 
 import pytest
 
@@ -388,3 +389,69 @@ def test_a_condition_made_of_another_is_a_condition(db: Any) -> None:
         query.all()
         made = [one for one in followed.reading.kept.values() if hasattr(one, "steps")]
         assert sorted(map(repr, (one.node for one in made))) == ["(b.author in found)", "(value.name == 'b1')"]
+
+
+@dataclass
+class Tag:
+    name: str
+
+
+@dataclass
+class Item:
+    name: str
+    kind: UUID
+
+
+@dataclass
+class Order:
+    first: UUID
+    items: list[UUID]
+    gift: Optional[UUID] = None
+
+
+class Kinds(Table[UUID, Tag]):
+    """Nothing has an index, but the links."""
+
+
+class Items(Table[UUID, Item]):
+    by_kind = ForeignKey["Kinds"]("kind")
+
+
+class Orders(Table[UUID, Order]):
+    by_item = ForeignKey["Items"]("items", each=True)
+
+
+class Shop(zlmdb.Schema):
+    kinds: Kinds
+    items: Items
+    orders: Orders
+    flat: Table[UUID, zlmdb.FlatBuffers[Order]]
+
+
+@pytest.mark.parametrize("few", [1000, 3])
+def test_links_by_uuids(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(semijoins, "CAP", few)
+    with zlmdb.open(None, Shop) as db:
+        with db.write() as t:
+            kinds = [UUID(int=n << 90) for n in range(9)]
+            items = [UUID(int=n << 80) for n in range(60)]
+            t.kinds.update({key: Tag(f"k{n}") for n, key in enumerate(kinds)})
+            t.items.update({key: Item(f"i{n}", kinds[n % 9]) for n, key in enumerate(items)})
+            for n in range(400):
+                order = Order(items[n % 60], items[n % 50 : n % 50 + n % 4], items[n % 7] if n % 3 else None)
+                t.orders[UUID(int=n + 1)] = t.flat[UUID(int=n + 1)] = order
+        with db.read() as t:
+            for name in ("k1", "k5", "nothing"):
+                conditions: list[Callable[[Order], bool]] = [
+                    lambda o, name=name: any(t.kinds[t.items[i].kind].name == name for i in o.items),  # type: ignore[misc]
+                    lambda o, name=name: t.kinds[t.items[o.first].kind].name == name,  # type: ignore[misc]
+                    lambda o, name=name: o.gift is not None and t.items[o.gift].name[1:] == name[1:],  # type: ignore[misc]
+                    lambda o, name=name: any(t.items[i].name[1] == name[1] and i != o.first for i in o.items),  # type: ignore[misc]
+                ]
+                for condition in conditions:
+                    for table in (t.orders, t.flat):
+                        expected = [key for key, order in table.items() if condition(order)]
+                        for _ in range(2):
+                            assert table.where(condition).keys().all() == expected
+                        assert table.where(condition).count() == len(expected)
+                        assert list(table.where(condition).keys()) == expected

@@ -17,7 +17,7 @@ import zlmdb
 from zlmdb.query.canonical import said
 from zlmdb.query.following import Following
 from zlmdb.query.implied import implied
-from zlmdb.query.plan import Asking, conjuncts
+from zlmdb.query.terms import Asking, conjuncts
 
 
 class State(enum.Enum):

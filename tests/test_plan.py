@@ -8,8 +8,10 @@ from typing import Any, Callable, Optional
 
 import pytest
 
+from zlmdb.query.accesses import Access, Bound, IndexFacts, Part, ordered_by
 from zlmdb.query.following import Following
-from zlmdb.query.plan import CAP, KEY, Access, Asking, Bound, Choice, IndexFacts, Part, Question, choose, ordered_by
+from zlmdb.query.plan import Choice, Question, choose
+from zlmdb.query.terms import CAP, KEY, Asking
 
 
 @dataclass

@@ -189,3 +189,12 @@ def test_a_renamed_and_a_new_field_are_read_in_every_format(
                 assert found == newer(body="x", size=1, tags=["new"])
                 assert found.model_dump() == {"body": "x", "size": 1, "tags": ["new"]}
                 t.notes[1] = held(found)
+
+
+@pytest.mark.parametrize("form", ["msgpack", "pickle"])
+def test_explain_says_that_records_are_made_and_validated(form: str) -> None:
+    generic: Any = zlmdb.Table
+    store: Any = type("Store", (zlmdb.Schema,), {"__annotations__": {"notes": generic[int, FORMATS[form][Note]]}})
+    with zlmdb.open(None, store) as db, db.read() as t:
+        plan = t.notes.where(lambda note: note.size > 1).explain()
+        assert plan.called == ("Pydantic, which makes and validates each record of notes that is read",)

@@ -159,6 +159,32 @@ class ListenedTables(test_model.TableMachine):
             with self.tells(self.people, [self.changed(key, None)]):
                 assert self.t.people.popitem() == (key, person)
 
+    @rule(key=KEYS, age=AGES)
+    def replace_or_change(self, key: int, age: Optional[int]) -> None:
+        person = self.model["people"].get(key)
+        if person is None:
+            with self.tells(self.people, ()):
+                assert not self.t.people.replace(key, Person(None, age))
+            return
+        other = replace(person, age=age)
+        with self.tells(self.people, [self.changed(key, person)]):
+            assert self.t.people.replace(key, person)
+        with self.tells(self.people, [self.changed(key, other), self.changed(key, None)]):
+            assert self.t.people.change(key, lambda found: replace(found, age=age)) == other
+            assert self.t.people.change(key, lambda found: None) is None
+
+    @rule(low=KEYS, high=KEYS, age=AGES, how=st.sampled_from(["change", "edit"]))
+    def change_selected(self, low: int, high: int, age: Optional[int], how: str) -> None:
+        chosen = sorted(key for key in self.model["people"] if low <= key < high)
+        expected = [self.changed(key, replace(self.model["people"][key], age=age)) for key in chosen]
+        with self.tells(self.people, expected):
+            if how == "change":
+                assert self.t.people.select(low, high).change(lambda found: replace(found, age=age)) == len(chosen)
+            else:
+                with self.t.people.select(low, high).edit() as people:
+                    for person in people:
+                        person.age = age
+
     @rule(ages=st.lists(AGES, max_size=3), listed=st.booleans())
     def append(self, ages: list[Optional[int]], listed: bool) -> None:
         """Behind the last record, in blocks where that can be done."""

@@ -23,7 +23,9 @@ def install() -> None:
 
 def _thread(args: Any) -> None:
     if args.exc_type is not SystemExit:
-        threading.__excepthook__(args)
+        import traceback  # late: each process starts with this module
+
+        traceback.print_exception(args.exc_type, args.exc_value, args.exc_traceback)
         _end()
 
 

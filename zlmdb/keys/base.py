@@ -41,7 +41,7 @@ class KeyCodec(ABC, Generic[T]):
     """
 
     name: str
-    """The codec's identity in a file, such as ``"uuid"`` or ``"tuple(uuid,timestamp)"``: equal names, equal bytes."""
+    """The name of the codec in a file, such as ``"uuid"`` or ``"tuple(uuid,timestamp)"``: equal names, equal bytes."""
     width: Optional[int] = None
     """The length in bytes of every encoding; None where it varies."""
     sorts: bool = True

@@ -16,7 +16,7 @@ from ..values.base import is_a
 from .canonical import said
 from .following.known import PLAIN, kind_of
 from .following.operations import IsNone, Joined, Not
-from .plan import Asking, Term, conjuncts, term_of
+from .terms import Asking, Term, conjuncts, term_of
 
 _HOLDS: dict[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt,

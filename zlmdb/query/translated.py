@@ -11,7 +11,7 @@ from .expressions import Compare, Condition, Joined, Negated
 from .following import Followed, Given, Node
 from .following import operations as ops
 from .following.nodes import Argument, Constant, Parameter
-from .plan import conjuncts
+from .terms import conjuncts
 from .want import Path, Want
 
 if TYPE_CHECKING:

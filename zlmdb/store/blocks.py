@@ -27,7 +27,7 @@ _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 COUNTS_REFERENCES = sys.implementation.name == "cpython"
 
 
-class Watched(Protocol):
+class Entered(Protocol):
     """An object of a ``with`` statement. *_block* refers to the method that the statement holds, if any.
 
     *_exit* holds that method until the statement gets it. No variable of a frame holds it, because a traceback would
@@ -38,7 +38,7 @@ class Watched(Protocol):
     _exit: list[Leave]
 
 
-class Block(Watched, Protocol):
+class Block(Entered, Protocol):
     """An object that ends with a block."""
 
     def _leave(
@@ -83,7 +83,7 @@ def clear_frames(*objects: Any) -> None:
                 frame.clear()
 
 
-def is_over(block: Watched) -> bool:
+def is_over(block: Entered) -> bool:
     """Whether the ``with`` statement of *block* has ended."""
     statement = block._block
     if statement is None:

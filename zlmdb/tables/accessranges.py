@@ -9,9 +9,10 @@ from ..codegen import Recipe, Source
 from ..keys import TupleKey
 from ..keys.base import TOP, after
 from ..keys.parts import Part
+from ..query.accesses import Access, Bound
 from ..query.asked import Asked
 from ..query.following import Followed, Node
-from ..query.plan import CAP, MEMBERS, SIDES, Access, Bound
+from ..query.terms import CAP, MEMBERS, SIDES
 from ..values.base import is_a
 from .indexstorage import IndexStorage
 from .ranged import limits

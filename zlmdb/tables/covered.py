@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 from uuid import UUID
 
 from ..keys import TupleKey
+from ..query.accesses import IndexFacts
 from ..query.following import Following
 from ..query.loops import Programs
-from ..query.plan import IndexFacts
 from ..store.ranges import pairs_from, seek
 from .indexfacts import vouches
 from .indexstorage import BoundIndex, IndexStorage

@@ -10,9 +10,10 @@ from ..keys import TupleKey
 from ..keys.choices import ChoiceKey
 from ..keys.descending import DescendingKey
 from ..keys.registry import DECIMAL, PLAIN
+from ..query.accesses import IndexFacts, Part
 from ..query.following import Following
 from ..query.following.known import Known, is_bare_enum
-from ..query.plan import ELEMENT, KEY, Asking, IndexFacts, Part, conjuncts, is_present
+from ..query.terms import ELEMENT, KEY, Asking, conjuncts, is_present
 from .indexstorage import IndexStorage
 from .storage import Storage
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Optional
 
+from ..query.accesses import Access, IndexFacts, accesses
 from ..query.asked import Asked
 from ..query.following import Followed, Given, Node
 from ..query.following.linked import Link
 from ..query.loops import Programs
-from ..query.plan import CAP, Access, Asking, IndexFacts, accesses, conjuncts
 from ..query.prepared import Prepared
+from ..query.terms import CAP, Asking, conjuncts
 from ..query.translated import Give, want_of
 from .accessranges import captured, finder_of
 from .covered import EXACT, cover_of

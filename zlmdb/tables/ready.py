@@ -14,12 +14,14 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 from ..handlers import let_through
+from ..query.accesses import Access, accesses, order_access, ordered_by
 from ..query.asked import Asked
 from ..query.following import Followed
 from ..query.following.operations import Joined
 from ..query.needed import needed
-from ..query.plan import CAP, SHARE, SMALL, Access, Asking, accesses, conjuncts, order_access, ordered_by
+from ..query.plan import SHARE, SMALL
 from ..query.prepared import Prepared
+from ..query.terms import CAP, Asking, conjuncts
 from ..query.translated import Give, want_of
 from ..query.want import Want
 from .covered import cover_of

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Optional
 
 from ..handlers import let_through
 from ..keys import TupleKey
+from ..query.accesses import Access
 from ..query.cursors import Position
-from ..query.plan import Access
 from ..query.prepared import Prepared
 from ..query.translated import Give
 from ..query.want import PAIRS, VALUES

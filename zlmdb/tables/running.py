@@ -7,11 +7,12 @@ from contextlib import suppress
 from functools import partial
 from itertools import chain, islice
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Optional
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Optional, get_origin
 
 from .. import errors
 from ..handlers import let_through
 from ..keys import TupleKey
+from ..query.accesses import Access, IndexFacts, ordered_by
 from ..query.cursors import Position
 from ..query.explained import Plan
 from ..query.following import Followed, Node, spelled, walk
@@ -22,23 +23,10 @@ from ..query.forms import BLOCK, GROUPED, LISTED, ROWS, Form
 from ..query.loops import Programs
 from ..query.needed import needed
 from ..query.ordering import best_of, bounded, checked, first_of, sliced
-from ..query.plan import (
-    CAP,
-    KEY,
-    SHARE,
-    Access,
-    Asking,
-    Choice,
-    IndexFacts,
-    Kept,
-    Question,
-    Subject,
-    choose,
-    ordered_by,
-    reasons,
-)
+from ..query.plan import SHARE, Choice, Kept, Question, choose, reasons
 from ..query.prepared import Prepared
 from ..query.scanned import Scanned
+from ..query.terms import CAP, KEY, Asking, Subject
 from ..query.translated import Give, translated, want_of
 from ..query.want import ENGINE_KEYS, Want
 from ..store.ranges import keys_from, pairs_from, seek
@@ -253,19 +241,23 @@ class Running:
         selection, joins = self.selection, self._joins
         from .linkscans import LEAST  # late: few programs follow links
 
-        few = LEAST if joins is None else max(LEAST, joins.pending // SHARE)
-        keys = selection._record_keys(few + 1)
-        if len(keys) <= few or joins is None:
-            yield from self._within(selection, gives, one)
-            return
-        last = keys[few - 1]
-        if selection._reverse:
-            first, rest = selection._with(lower=last), selection._with(upper=last)
-        else:
-            first, rest = selection._with(upper=last + b"\0"), selection._with(lower=last + b"\0")
-        yield from self._within(first, gives, one)
-        self.where = joins.conditions(self, scan=True)
-        yield from self._within(rest, gives, one)
+        pending = 0 if joins is None else joins.pending
+        for few in (LEAST, pending // SHARE - LEAST):  # the first row should not wait for the keys of many
+            keys = selection._record_keys(few + 1) if few > 0 else [b""]
+            if len(keys) <= few or joins is None:
+                yield from self._within(selection, gives, one)
+                return
+            if few <= 0:
+                break
+            last = keys[few - 1]
+            if selection._reverse:
+                first, selection = selection._with(lower=last), selection._with(upper=last)
+            else:
+                first, selection = selection._with(upper=last + b"\0"), selection._with(lower=last + b"\0")
+            yield from self._within(first, gives, one)
+        if joins is not None:
+            self.where = joins.conditions(self, scan=True)
+        yield from self._within(selection, gives, one)
 
     def _within(self, selection: Selection[Any, Any], gives: Sequence[Give], one: bool) -> Iterator[Any]:
         """The rows of the records in the range of *selection*."""
@@ -642,7 +634,7 @@ class Running:
             order=self._order_text(choice),
             take=_take(query.skip, selection._limit),
             give=shown or None,
-            called=reasons(nodes),
+            called=(*reasons(nodes), *([] if covered is not None else _validating(self.storage))),
             rejected=tuple([f"{self._shown(access)}: {why}" for access, why in choice.rejected]),
             indexes=tuple([one.facts.name for one in used]),
             ordered=choice.order is not None,
@@ -683,6 +675,14 @@ def _broken() -> tuple[type[Exception], ...]:
     import struct
 
     return ValueError, LookupError, ArithmeticError, struct.error
+
+
+def _validating(storage: Storage[Any, Any]) -> list[str]:
+    """That records of a Pydantic model are made and validated, whatever is asked of them, for `explain`."""
+    model: Any = None if storage.model is None else storage.model[0]
+    if not hasattr(get_origin(model) or model, "__pydantic_validator__"):
+        return []
+    return [f"Pydantic, which makes and validates each record of {storage.name} that is read"]
 
 
 def _take(skip: int, limit: Optional[int]) -> Optional[str]:

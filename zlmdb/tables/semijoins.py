@@ -19,10 +19,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 from uuid import UUID
 
 from ..handlers import let_through
+from ..query.accesses import Access, is_indexed
 from ..query.following import Followed, Given, Node, spelled
 from ..query.following.linked import Link
 from ..query.following.operations import Apply, Each, Joined, Not
-from ..query.plan import CAP, ELEMENT, SHARE, Access, Subject, is_indexed, subject_of
+from ..query.plan import SHARE
+from ..query.terms import CAP, ELEMENT, Subject, subject_of
 from ..query.want import KEYS
 from .indexfacts import vouches
 from .linkednodes import Making, link_of, nothing

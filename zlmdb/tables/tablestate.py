@@ -110,10 +110,10 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
 
     def _see_file(self, era: Optional[int]) -> None:
         """Read the catalogue's record of the table in this transaction, which belongs to *era*."""
-        watch = self._storage.find_indexes
-        if watch is not None:
+        find = self._storage.find_indexes
+        if find is not None:
             try:
-                found = watch(self._txn._engine_txn, era)
+                found = find(self._txn._engine_txn, era)
             except Exception as error:
                 self._txn._fail(error, table=self._name)
             self._era = era
@@ -201,10 +201,10 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
         self._raw = raw
         self._get, self._put, self._delete = raw.get, raw.put, raw.delete
         if self._txn.buffers:
-            watch = self._txn._keep_view
+            keep = self._txn._keep_view
 
             def get(key: bytes, default: Any, db: Any) -> Any:
-                return watch(raw.get(key, default, db))
+                return keep(raw.get(key, default, db))
 
             self._get = get
 

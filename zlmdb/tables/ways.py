@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, Optional
 
+from ..query.accesses import Access
 from ..query.following import Followed
-from ..query.plan import Access
 from ..store.blocks import COUNTS_REFERENCES
 from ..store.ranges import keys_from, seek
 from .accessranges import Find, Range, finder

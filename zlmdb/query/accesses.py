@@ -1,0 +1,292 @@
+"""What an index offers: the entries that fit the terms of some conditions, or the order of a query."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, Optional
+
+from ..values.base import is_a
+from .following import Node
+from .following.known import kind_of
+from .following.nodes import spelled
+from .following.operations import Apply, Display
+from .ordering import Descending, desc
+from .terms import (
+    CAP,
+    DESCENDING,
+    KEY,
+    MEMBERS,
+    SIDES,
+    Asking,
+    Capturing,
+    Subject,
+    Term,
+    element_terms,
+    subject_of,
+    term_of,
+)
+
+
+class Part(NamedTuple):
+    """One part of an index's key: what of a record it is, its class, and whether it is never None.
+
+    *descending*: the index has the greatest first. *sorts*: values are ordered in the index as they compare.
+    """
+
+    subject: Subject
+    kind: Any
+    present: bool
+    descending: bool = False
+    sorts: bool = True
+
+    @property
+    def ordered(self) -> Subject:
+        """As a part of a sort key, in the direction of the index."""
+        return (DESCENDING, *self.subject) if self.descending else self.subject
+
+
+class IndexFacts(NamedTuple):
+    """What the planner has to know of an index, or of the primary key, whose name is `KEY`.
+
+    *complete*: a record whose parts are there, and for which *where* is true, is in it for sure. *several*: it has an
+    entry for each element of a field, and serves conditions on one element.
+    """
+
+    name: str
+    parts: tuple[Part, ...]
+    unique: bool
+    complete: bool = True
+    several: bool = False
+    where: tuple[Any, ...] = ()  # of `Asking`
+
+
+class Bound(NamedTuple):
+    """Where a range ends: the value, and whether it belongs to the range."""
+
+    value: Any
+    inclusive: bool
+
+
+class Access(NamedTuple):
+    """Ranges of an index of which *facts* are known.
+
+    Its first parts are *equal* to values, the next one is among *members*, begins with a text, or is within bounds.
+
+    *rank* says how few records this will be: less is better.
+    """
+
+    facts: IndexFacts
+    equal: tuple[Any, ...] = ()
+    members: Optional[tuple[Any, ...]] = None
+    begins: Optional[Any] = None
+    lower: Optional[Bound] = None
+    upper: Optional[Bound] = None
+    rank: int = 9
+    nodes: tuple[Node, ...] = ()
+    terms: tuple[tuple[Part, Term], ...] = ()
+    """Those that it serves, in the order of its parts."""
+
+    def renewed(self, askings: Sequence[Capturing]) -> Optional[Access]:
+        """The same for other captured values; None where these do not fit in its place."""
+        equal: list[Any] = []
+        found: dict[str, Any] = {}
+        for part, term in self.terms:
+            operator = term.operator
+            value = term.value if term.origin is None else term.origin.value(askings)
+            if operator == "==":
+                if not _is_of(value, part):
+                    return None
+                equal.append(value)
+            elif operator == "in":
+                if type(value) not in MEMBERS or len(value) > CAP or not all([_is_of(one, part) for one in value]):
+                    return None
+                found["members"] = tuple(dict.fromkeys(value))
+            elif operator == "startswith":
+                if type(value) is not part.kind:
+                    return None
+                found["begins"] = value
+            elif not _is_of(value, part):
+                return None
+            else:
+                found[SIDES[operator]] = Bound(value, "=" in operator)
+        return self._replace(equal=tuple(equal), **found)
+
+    def from_key(self, key: Any, *, backwards: bool) -> Access:
+        """The part of it from the sort key *key* on, if it is read in the order of its parts behind the equal ones."""
+        values, parts = sort_values(key), self.facts.parts[len(self.equal) :]
+        if not parts or not _is_of(values[0], parts[0]) or self.members is not None or self.begins is not None:
+            return self
+        bound = Bound(values[0], True)
+        return self._replace(upper=bound) if parts[0].descending is not backwards else self._replace(lower=bound)
+
+    def whole_key(self, key: Any) -> Optional[tuple[Any, ...]]:
+        """The key of the index for the sort key *key*; None if it is a part of one only."""
+        values = (*self.equal, *sort_values(key))
+        parts = self.facts.parts
+        fits = len(values) == len(parts) and all([_is_of(one, part) for one, part in zip(values, parts)])
+        return values if fits else None
+
+    @property
+    def exact(self) -> bool:
+        """Whether it is one whole key of the index."""
+        return len(self.equal) == len(self.facts.parts)
+
+    @property
+    def bounds(self) -> tuple[Optional[Bound], Optional[Bound]]:
+        """Where the range begins and ends in the index."""
+        down = len(self.equal) < len(self.facts.parts) and self.facts.parts[len(self.equal)].descending
+        return (self.upper, self.lower) if down else (self.lower, self.upper)
+
+    @property
+    def is_range_of_keys(self) -> bool:
+        """Whether it is one range of the table itself, which is read as fast as all of it."""
+        return self.facts.name == KEY and self.members is None
+
+    def __str__(self) -> str:
+        name = "the key" if self.facts.name == KEY else f"index {self.facts.name}"
+        return f"{name}: {' and '.join(map(spelled, self.nodes))}" if self.nodes else name
+
+
+def is_indexed(subject: Subject, indexes: Iterable[IndexFacts]) -> bool:
+    """Whether one of *indexes* begins with *subject*."""
+    return any([one.complete and not one.where and one.parts[0].subject == subject for one in indexes])
+
+
+def accesses(
+    askings: Sequence[Asking], indexes: Sequence[IndexFacts], known: Callable[[], Sequence[Asking]] = tuple
+) -> list[Access]:
+    """The ways to find what all of *askings* want, the most promising first. *known*: what else is true of these."""
+    by: dict[Subject, list[Term]] = {}
+    elements: list[dict[Subject, list[Term]]] = []  # what is said of one element: another one says nothing of it
+    for asking in askings:
+        term = term_of(asking)
+        if term is not None:
+            by.setdefault(term.subject, []).append(term)
+        terms = element_terms(asking)
+        if terms:
+            elements.append(_by_subject(terms))
+    ways = [
+        (index, said)
+        for index in indexes
+        for said in (elements if index.several else [by] if by or index.where else [])
+        if not index.where or _has_all(index, (*askings, *known()))
+    ]
+    found = [one for one in (_access(index, said) for index, said in ways) if one is not None]
+    found.sort(key=lambda one: one.rank)
+    return found
+
+
+def _has_all(index: IndexFacts, known: Sequence[Asking]) -> bool:
+    """Whether all records for which *known* is true satisfy the condition of the partial *index*."""
+    from .implied import implied  # late: few programs have such an index
+
+    return implied(known, index.where)
+
+
+def _by_subject(terms: Iterable[Term]) -> dict[Subject, list[Term]]:
+    found: dict[Subject, list[Term]] = {}
+    for term in terms:
+        found.setdefault(term.subject, []).append(term)
+    return found
+
+
+def _access(index: IndexFacts, by: dict[Subject, list[Term]]) -> Optional[Access]:
+    """How *index* serves the terms, if it can."""
+    if not index.complete:
+        return None
+    equal: list[Any] = []
+    used: list[tuple[Part, Term]] = []
+    found: dict[str, Any] = {}
+    rank = 9
+    for part in index.parts:
+        terms = [term for term in by.get(part.subject, ()) if part.present or not term.negative]
+        same = next((term for term in terms if term.operator == "==" and _is_of(term.value, part)), None)
+        if same is None:
+            rank = _next_part(part, terms, found, used)
+            break
+        equal.append(same.value)
+        used.append((part, same))
+    named = len(equal) + bool(found)
+    if not (named or index.where) or any([not part.present for part in index.parts[named:]]):
+        return None
+    if len(equal) == len(index.parts):
+        rank = 0 if index.unique else 1
+    elif found.get("members") is not None:
+        rank = 2 if named == len(index.parts) else 3
+    elif equal:
+        rank = 3 if not found else 2
+    nodes = tuple(dict.fromkeys([term.node for _, term in used]))
+    return Access(index, tuple(equal), rank=rank, nodes=nodes, terms=tuple(used), **found)
+
+
+def _next_part(part: Part, terms: list[Term], found: dict[str, Any], used: list[tuple[Part, Term]]) -> int:
+    """Put into *found* what *terms* say of the part behind those that are equal to something; its rank."""
+    for term in terms:
+        if term.operator == "in" and all([_is_of(value, part) for value in term.value]):
+            found["members"] = tuple(dict.fromkeys(term.value))
+            used.append((part, term))
+            return 2
+    for term in terms:
+        if term.operator == "startswith" and part.kind is type(term.value):
+            found["begins"] = term.value
+            used.append((part, term))
+            return 4
+    for term in terms:
+        side = SIDES.get(term.operator)
+        if side is not None and part.sorts and side not in found and _is_of(term.value, part):
+            found[side] = Bound(term.value, "=" in term.operator)
+            used.append((part, term))
+    return 5 if len(found) == 2 else 6
+
+
+_NUMBERS = (int, float)
+
+
+def _is_of(value: Any, part: Part) -> bool:
+    """Whether *value* compares with the part of the key as with what the record holds."""
+    kind = kind_of(value)
+    return kind is part.kind or (kind in _NUMBERS and part.kind in _NUMBERS)
+
+
+def ordered_by(node: Node, keyed: bool) -> Optional[tuple[Subject, ...]]:
+    """The parts of the record that a sort key is, if it is nothing else."""
+    nodes = node.elements if isinstance(node, Display) and node.kind is tuple else (node,)
+    subjects = [_ordered(one, keyed) for one in nodes]
+    return None if None in subjects or not subjects else tuple([one for one in subjects if one])
+
+
+def _ordered(node: Node, keyed: bool) -> Optional[Subject]:
+    if isinstance(node, Apply) and node.function.value is desc and len(node.arguments) == 1:
+        subject = subject_of(node.arguments[0], keyed)
+        return (DESCENDING, *subject) if subject else None
+    return subject_of(node, keyed)
+
+
+def sort_values(key: Any) -> tuple[Any, ...]:
+    """The values of the parts of a sort key."""
+    parts: tuple[Any, ...] = key if is_a(key, tuple) else (key,)
+    return tuple([one.value if type(one) is Descending else one for one in parts])
+
+
+def order_access(index: IndexFacts, subjects: tuple[Subject, ...], askings: Sequence[Asking]) -> Optional[Access]:
+    """The range of *index* that has all records that *askings* want, in the order of *subjects*."""
+    usable = index.complete and not index.several and all([part.present for part in index.parts])
+    if not usable or () in subjects or (index.where and not _has_all(index, askings)):
+        return None
+    same: dict[Subject, Term] = {}
+    for asking in askings:
+        term = term_of(asking)
+        if term is not None and term.operator == "==":
+            same.setdefault(term.subject, term)
+    equal: list[Any] = []
+    nodes: list[Node] = []
+    for part in index.parts[: len(index.parts) - len(subjects)]:
+        term = same.get(part.subject)
+        if term is None or not _is_of(term.value, part):
+            return None
+        equal.append(term.value)
+        nodes.append(term.node)
+    rest = index.parts[len(equal) :]
+    if tuple([part.ordered for part in rest]) != subjects or not all([part.sorts for part in rest]):
+        return None
+    return Access(index, tuple(equal), rank=3, nodes=tuple(nodes))

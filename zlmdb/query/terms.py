@@ -1,0 +1,230 @@
+"""What a condition says of one field of a record, or of its key: the terms that an index can be asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple, Optional, Protocol, Union
+
+from ..handlers import let_through
+from .following import Given, Node
+from .following.known import Known, is_bare_enum, is_enum
+from .following.linked import Link
+from .following.nodes import Argument, Constant, Parameter, Variable
+from .following.operations import Apply, Attribute, Compare, Each, Item, Joined, Method, Not
+from .texts import transformed
+
+Subject = tuple[Union[str, int], ...]
+"""What of a record: the path of a field, or beginning with ``KEY`` the key, or a part of it.
+
+The path goes on with the names of transforms: ``("title", "casefold()")``.
+"""
+
+KEY = "(key)"
+
+DESCENDING = "(descending)"
+"""What a part of a sort key begins with that sorts the other way round."""
+
+ELEMENT = "(element)"
+"""What in a path is one of the elements of what comes before."""
+
+CAP = 1000
+"""Entries up to which several indexes are compared by counting."""
+
+
+class Capturing(Protocol):
+    """A condition, as far as its captured values go."""
+
+    @property
+    def parameters(self) -> Sequence[Any]:
+        """The captured values."""
+        ...
+
+
+class Origin(NamedTuple):
+    """Where a value of a plan comes from: *node*, evaluated with what the function with that *number* has captured."""
+
+    number: int
+    node: Node
+
+    def value(self, askings: Sequence[Capturing]) -> Any:
+        """The value for other captured values."""
+        node, parameters = self.node, askings[self.number].parameters
+        if isinstance(node, Parameter):
+            return parameters[node.number]
+        return node.evaluate(Given((), parameters))
+
+
+class Term(NamedTuple):
+    """A condition that an index can serve: ``==``, ``in``, ``startswith``, or a bound, of what one subject is."""
+
+    subject: Subject
+    operator: str
+    value: Any
+    node: Node
+    origin: Optional[Origin] = None
+    """None where the value is always the same."""
+    negative: bool = False
+    """Whether it is true of None, too, if there should be one: it serves only what is certainly there."""
+
+
+class Asking(NamedTuple):
+    """A condition with the values that it captured; *elements* says what each variable of it runs through.
+
+    *linked* returns the term that a condition on a linked record comes to.
+    """
+
+    node: Node
+    parameters: Sequence[Any]
+    keyed: bool
+    elements: Mapping[Node, Subject] = MappingProxyType({})
+    number: int = 0
+    linked: Optional[Callable[[Asking], Optional[Term]]] = None
+
+    def of(self, node: Node) -> Asking:
+        """A part of it."""
+        return self._replace(node=node)
+
+    def subject(self, node: Node) -> Optional[Subject]:
+        """As `subject_of`, or a part of an element."""
+        return subject_of(node, self.keyed, self.elements)
+
+
+def conjuncts(node: Node) -> Iterator[Node]:
+    """Conditions that all have to hold for *node* to be true."""
+    if isinstance(node, Joined) and node.word == "and":
+        for one in node.conditions:
+            yield from conjuncts(one)
+    else:
+        yield node
+
+
+def subject_of(node: Node, keyed: bool, elements: Mapping[Node, Subject] = MappingProxyType({})) -> Optional[Subject]:
+    """What of the record *node* is; None if it is not simply a part of it. *elements* are those of variables."""
+    path: list[Union[str, int]] = []
+    while True:
+        if isinstance(node, Link):
+            break
+        if isinstance(node, Attribute):
+            path.append(node.name)
+            node = node.holder
+        elif isinstance(node, Item) and isinstance(node.key, Constant) and type(node.key.value) is int:
+            path.append(node.key.value)
+            node = node.holder
+        elif (text := transformed(node)) is not None:
+            node, name = text
+            path.append(name)
+        else:
+            break
+    if isinstance(node, (Variable, Link)) and node in elements:
+        return (*elements[node], *reversed(path))
+    if not isinstance(node, Argument):
+        return None
+    if keyed and node.position == 0:
+        path.append(KEY)
+    return tuple(reversed(path))
+
+
+MEMBERS = (tuple, frozenset, list, set, range)
+"""What an index may look for one of."""
+
+SIDES = {"<": "upper", "<=": "upper", ">": "lower", ">=": "lower"}
+"""The bound that a comparison is."""
+
+_FLIPPED = {"==": "==", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+_NOTHING: Any = object()
+
+
+def term_of(asking: Asking) -> Optional[Term]:
+    """What *asking* says, if an index could serve it."""
+    found = _term_of(asking)
+    return found if found is not None or asking.linked is None else asking.linked(asking)
+
+
+def _term_of(asking: Asking) -> Optional[Term]:
+    node = asking.node
+    if isinstance(node, Compare):
+        return _compared(asking, node)
+    if isinstance(node, Method) and node.name == "startswith" and len(node.arguments) == 1 and not node.names:
+        subject, value = asking.subject(node.holder), _value(node.arguments[0], asking)
+        if subject is not None and type(value) in (str, bytes):
+            return Term(subject, "startswith", value, node, Origin(asking.number, node.arguments[0]))
+        return None
+    truth, inner = (False, node.inner) if isinstance(node, Not) else (True, node)
+    if not truth and isinstance(inner, Compare):
+        return _of_other_members(asking, inner)
+    if inner.known.cls is bool and (subject := asking.subject(inner)) is not None:
+        return None if inner.known.optional else Term(subject, "==", truth, node, negative=not truth)
+    return None
+
+
+def _of_other_members(asking: Asking, node: Compare) -> Optional[Term]:
+    """What the opposite of *node* says of a member of an Enum: not to be among some is to be among the others."""
+    known, right = node.left.known, node.right
+    members: Any = known.cls
+    if not is_enum(known) or known.optional or not is_bare_enum(members) or not isinstance(right, Constant):
+        return None
+    subject, given = asking.subject(node.left), right.value
+    if not subject or node.operator not in ("==", "in") or (node.operator == "in" and type(given) not in MEMBERS):
+        return None
+    among = given if node.operator == "in" else (given,)
+    others = tuple([one for one in members if one not in among])
+    if len(others) == 1:
+        return Term(subject, "==", others[0], asking.node, negative=True)
+    return Term(subject, "in", others, asking.node, negative=True)
+
+
+def _compared(asking: Asking, node: Compare) -> Optional[Term]:
+    operator, left, right = node.operator, node.left, node.right
+    if operator == "in":
+        subject, value = asking.subject(left), _value(right, asking)
+        if subject is not None and type(value) in MEMBERS and len(value) <= CAP:
+            return Term(subject, "in", tuple(value), node, Origin(asking.number, right))
+        return None
+    if operator not in _FLIPPED:
+        return None
+    subject = asking.subject(left)
+    if subject is None:
+        subject, right, operator = asking.subject(right), left, _FLIPPED[operator]
+    if not subject:
+        return None
+    value = _value(right, asking)
+    if value is _NOTHING or value is None:
+        return None
+    return Term(subject, operator, value, node, Origin(asking.number, right))
+
+
+def element_terms(asking: Asking) -> list[Term]:
+    """What *asking* says of one element of a field: ``x in b.tags``, or ``any(...)`` of conditions on the element."""
+    node = asking.node
+    if isinstance(node, Compare) and node.operator == "in":
+        subject, value = asking.subject(node.right), _value(node.left, asking)
+        if not subject or value is None or value is _NOTHING:
+            return []
+        return [Term((*subject, ELEMENT), "==", value, node, Origin(asking.number, node.left))]
+    if not isinstance(node, Apply) or node.function.value is not any or len(node.arguments) != 1:
+        return []
+    each = node.arguments[0]
+    subject = asking.subject(each.iterable) if isinstance(each, Each) else None
+    if not isinstance(each, Each) or not subject:
+        return []
+    inner = asking._replace(elements={**asking.elements, each.variable: (*subject, ELEMENT)})
+    found = [term_of(inner.of(one)) for part in (each.condition, each.value) for one in conjuncts(part)]
+    return [term._replace(node=node) for term in found if term is not None]
+
+
+def _value(node: Node, asking: Asking) -> Any:
+    """The value of *node* where it does not depend on the record."""
+    if not node.settled:
+        return _NOTHING
+    try:
+        return node.evaluate(Given((), asking.parameters))
+    except Exception as error:  # it raises for each record, then
+        let_through(error)
+        return _NOTHING
+
+
+def is_present(known: Known) -> bool:
+    """Whether a value of which *known* is known is never None."""
+    return not known.unknown and not known.optional
