@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Optional
 
 import pytest
@@ -12,6 +13,8 @@ from hypothesis import strategies as st
 
 import zlmdb
 from zlmdb.feed import log
+
+from .interrupts import INTERRUPTS, interrupting, traces_instructions
 
 
 @dataclass
@@ -228,3 +231,40 @@ def test_a_selection_writes_what_a_loop_writes(kind: str, steps: list[Any]) -> N
             raise Undone  # deferred links may lead nowhere
         told.append(found)
     assert told[0] == told[1]
+
+
+CHANGING = str(Path(zlmdb.__file__).parent / "tables" / "changing.py")
+
+
+@traces_instructions
+@pytest.mark.parametrize("verb", ["change", "edit", "delete"])
+def test_an_interrupted_statement_is_whole_or_not_committed(verb: str) -> None:
+    """Whatever instruction it comes in; the program goes on in the block and commits."""
+    rows = [Row(n, f"a{n}", n, ["t"]) for n in range(4)]
+
+    def write(t: Any, at: int) -> bool:
+        with interrupting(at, lambda name: name.startswith((CHANGING, "<zlmdb changes", "<zlmdb del"))) as count:
+            do(t, (verb, moved, 1, 1, 2))
+        return at <= count[0]
+
+    at, more, refused = 1, True, 0
+    with open_one(Many) as db:
+        with suppress(Undone), db.write() as t:
+            t.rows.update((row.id, replace(row)) for row in rows)
+            do(t, (verb, moved, 1, 1, 2))  # what is generated is there, and not interrupted
+            raise Undone
+        while more:
+            with db.write() as t:
+                t.rows.update((row.id, replace(row)) for row in rows)
+            try:
+                with db.write() as t, suppress(*INTERRUPTS):
+                    t.rows[0] = replace(rows[0], note="before")
+                    more = write(t, at)
+            except (zlmdb.TransactionPoisoned, zlmdb.DatabaseInUse):  # the latter if the savepoint is left open
+                refused += 1
+            assert db.check().ok
+            with db.read() as t:
+                changed = [t.rows.get(key) != rows[key] for key in (1, 2)]
+                assert verb == "edit" or changed in ([True, True], [False, False])
+            at += 11
+    assert refused

@@ -68,6 +68,7 @@ class TransactionEnd(Savepoints):
             self._scans.end(CLOSED)
             self._scans = None
         self._index_hooks.clear()
+        self._edited.clear()  # an interrupt may have left something in it
         if self._views:
             self._release_views()
         if self._store.gate is not None:

@@ -65,6 +65,7 @@ class TransactionState:
     _block: Optional[weakref.ref[Leave]]
     _buffers: bool
     _deferred: Optional[dict[Any, None]]
+    _edited: set[tuple[str, bytes]]
     _dels: int
     _era: Optional[int]
     _error: Optional[BaseException]

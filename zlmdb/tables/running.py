@@ -241,19 +241,23 @@ class Running:
         selection, joins = self.selection, self._joins
         from .linkscans import LEAST  # late: few programs follow links
 
-        few = LEAST if joins is None else max(LEAST, joins.pending // SHARE)
-        keys = selection._record_keys(few + 1)
-        if len(keys) <= few or joins is None:
-            yield from self._within(selection, gives, one)
+        if joins is None:
             return
-        last = keys[few - 1]
-        if selection._reverse:
-            first, rest = selection._with(lower=last), selection._with(upper=last)
-        else:
-            first, rest = selection._with(upper=last + b"\0"), selection._with(lower=last + b"\0")
-        yield from self._within(first, gives, one)
+        for few in (LEAST, joins.pending // SHARE - LEAST):  # the first row should not wait for the keys of many
+            keys = selection._record_keys(few + 1) if few > 0 else [b""]
+            if len(keys) <= few:
+                yield from self._within(selection, gives, one)
+                return
+            if few <= 0:
+                break
+            last = keys[few - 1]
+            if selection._reverse:
+                first, selection = selection._with(lower=last), selection._with(upper=last)
+            else:
+                first, selection = selection._with(upper=last + b"\0"), selection._with(lower=last + b"\0")
+            yield from self._within(first, gives, one)
         self.where = joins.conditions(self, scan=True)
-        yield from self._within(rest, gives, one)
+        yield from self._within(selection, gives, one)
 
     def _within(self, selection: Selection[Any, Any], gives: Sequence[Give], one: bool) -> Iterator[Any]:
         """The rows of the records in the range of *selection*."""

@@ -298,8 +298,9 @@ class Table(EngineReads[K, V], RecordWrites[K, V], MutableMapping[K, V], Generic
         self._check_write()
         value, edited = self[key], (self._name, self._storage.encode_key(key))
         atomic.check_edit(self, key, edited[1], value)
-        self._txn._edited.add(edited)
+        self._txn._odd = True
         try:
+            self._txn._edited.add(edited)
             yield value
             self[key] = value
         finally:

@@ -112,17 +112,18 @@ _CHANGERS = {
 edited = self._name, encoded
         if edited in txn._edited or type(value) is not turns.kind:
             turns.check(self, encoded, value)
-        txn._edited.add(edited)
-        turns.open = True
+        txn._odd = True
         try:
+            txn._edited.add(edited)
+            turns.open = True
             yield value
         except GeneratorExit:
             if turns.failed:
                 raise
             turns.over = True  # somebody has closed the iterator: this was the last one
         finally:
-            turns.open = False
-            txn._edited.discard(edited)""",
+            txn._edited.discard(edited)
+            turns.open = False""",
         "if turns.over: yield",
     ),
 }
@@ -157,6 +158,19 @@ def remove(self, keys):
         raise
     self._txn._count(0, dels)
     return len(there)
+"""
+
+
+_REMOVING_PLAIN = """\
+def remove(self, keys):
+    if self._writer != thread():
+        return None
+    try:
+        dels = sum(map(self._raw.delete, keys, repeat(b""), repeat(self._db)))
+    except Exception as error:
+        self._write_failed(None, error)
+    self._txn._count(0, dels)
+    return dels
 """
 
 
@@ -275,6 +289,8 @@ def _links(asked: Sequence[Any], lines: Sequence[Lines]) -> Iterable[str]:
 
 def _remover(storage: Storage[Any, Any], lines: Sequence[Lines], parts: Any, names: Any) -> Any:
     recorded = parts["record_gone"] != "pass"
+    if not (lines or recorded):
+        return compiled(_REMOVALS, storage, _REMOVING_PLAIN, names, self=_table_class())["remove"]
     source = _REMOVING.format(
         lists=joined(8, [f"l{line.n} = []" for line in lines]),
         old=joined(16, ["old = load(data)", *[part for line in lines for part in line.old]] if lines else []),
