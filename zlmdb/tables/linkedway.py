@@ -62,7 +62,7 @@ def _linked_way(
 
 def _tells_all(access: Access, node: Node, other: Running) -> bool:
     """Whether the entries of *access* are of exactly those records of which *node*, a condition, is true."""
-    bound = other._bound(access)
+    bound = other.reads.bound(access)
     if bound is None or [term.node for _, term in access.terms] != [node]:
         return False
     part, term = access.terms[0]
@@ -100,7 +100,7 @@ class LinkedWay(Way):
         self, access: Access, running: Running, followed: Followed, asking: Asking, link: Link, inner: Way,
         known: Known, told: bool,
     ) -> None:  # fmt: skip
-        bound = running._bound(access)
+        bound = running.reads.bound(access)
         super().__init__(access, bound, running.table, _nothing)
         self._of_values = finder_of(running.storage if bound is None else bound.storage, access)
         self._holder, self.number, self._inner, self._known = (

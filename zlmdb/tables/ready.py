@@ -146,7 +146,7 @@ def _ordered(
     found = [] if subjects is None else [order_access(index, subjects, ()) for index in known.facts]
     access = next((one for one in found if one is not None), None)
     running: Running = table._storage.programs.running(selection)
-    bound = None if access is None else running._bound(access)
+    bound = None if access is None else running.reads.bound(access)
     if access is None or bound is None or _is_covered(functions, give, [access], running):
         return False
     programs = table._storage.programs
@@ -165,7 +165,7 @@ def _is_covered(functions: Sequence[Followed], give: Give, found: Sequence[Acces
     fields = needed(functions, (give,))
     if fields is None or len(found) != 1:
         return False
-    bound = running._bound(found[0])
+    bound = running.reads.bound(found[0])
     if bound is None:
         return False
     cover = cover_of(bound.storage, found[0].facts, running.storage, running.programs.following)

@@ -2,39 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import chain, islice
+from itertools import islice
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Optional, get_origin
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
 from .. import errors
 from ..handlers import let_through
 from ..keys import TupleKey
 from ..query.accesses import Access, IndexFacts, ordered_by
 from ..query.cursors import Position
-from ..query.explained import Plan
-from ..query.following import Followed, Node, spelled, walk
+from ..query.following import Followed
 from ..query.following.known import PLAIN as SETTLED
-from ..query.following.linked import Link, TableTypes
+from ..query.following.linked import TableTypes
 from ..query.following.nodes import Called
 from ..query.forms import BLOCK, GROUPED, LISTED, ROWS, Form
 from ..query.loops import Programs
 from ..query.needed import needed
 from ..query.ordering import best_of, bounded, checked, first_of, sliced
-from ..query.plan import SHARE, Choice, Kept, Question, choose, reasons
+from ..query.plan import SHARE, Choice, Kept, Question, choose
 from ..query.prepared import Prepared
-from ..query.scanned import Scanned
-from ..query.terms import CAP, KEY, Asking, Subject
+from ..query.terms import CAP, Asking, Subject
 from ..query.translated import Give, translated, want_of
 from ..query.want import ENGINE_KEYS, Want
-from ..store.ranges import keys_from, pairs_from, seek
-from .accessranges import Range, ranges_of
+from .accessranges import Range
+from .accessreads import UNFIT, AccessReads
 from .covered import Cover, Covered, Uncolumned, cover_of
 from .indexfacts import index_facts, key_facts
 from .indexstorage import BoundIndex, IndexStorage
 from .picked import PickedScan
+from .queryfailures import failed
 from .ready import ready_of
 from .scan import IndexScan
 from .storage import Storage
@@ -48,9 +47,6 @@ _second = itemgetter(1)
 
 def _itself(value: Any) -> Any:
     return value
-
-
-_UNFIT = (errors.EncodeError, ValueError, TypeError)
 
 
 class Known(NamedTuple):
@@ -95,13 +91,11 @@ class Running:
         self.programs = programs_of(self.storage)
         self.order = query.order if ordered else None
         self.where: Sequence[Followed] = query.where  # what is asked of records: see `semijoins`
-        self._joins: Optional[SemiJoins] = None
-        self._explaining = False
+        self.joins: Optional[SemiJoins] = None
+        self.explaining = False
         self.at_once = False  # nothing changes while it runs, in a write transaction either
         self.every = False  # all rows are wanted, and before the program continues
-        self._bounds: Optional[dict[str, BoundIndex]] = None
-        self._known_ranges: dict[int, tuple[Access, list[Range]]] = {}  # with the access, so that its id stays its own
-        self._known_entries: dict[int, tuple[Access, list[Any]]] = {}
+        self.reads = AccessReads(self.table)
         self._begin: Optional[Position] = None  # from which on rows are wanted
         self._functions = query.where if self.order is None else (*query.where, self.order)
         for followed in self._functions:
@@ -205,10 +199,10 @@ class Running:
         choice = choice or self.choice()
         if self._is_staged(choice):
             return sliced(self._staged(gives, one), skip, limit)
-        functions = self._asked(gives)
-        prepared = self._prepared(functions, gives, one)
+        functions = self.asked(gives)
+        prepared = self.prepared(functions, gives, one)
         ordered = choice.order is not None
-        covered = self._covered(choice, prepared, functions, gives)
+        covered = self.covered(choice, prepared, functions, gives)
         if covered is not None:
             rows = self._entry_loop(covered, functions, gives, one, form)
         else:
@@ -225,20 +219,20 @@ class Running:
         rows = sliced(rows, skip, limit)
         return iter(list(rows)) if self.table._txn._write else rows
 
-    def _asked(self, gives: Sequence[Give]) -> list[Followed]:
+    def asked(self, gives: Sequence[Give]) -> list[Followed]:
         """The functions that are asked of records."""
         given = [give for give in gives if isinstance(give, Followed)]
         return [*self.where, *([] if self.order is None else [self.order]), *given]
 
     def _is_staged(self, choice: Choice) -> bool:
         """Whether reading another table as a whole may pay, but not before some rows have been wanted."""
-        joins = self._joins
+        joins = self.joins
         pending = joins is not None and joins.pending > 0 and not self.every
-        return pending and self.order is None and not choice.accesses and self._is_whole()
+        return pending and self.order is None and not choice.accesses and self.is_whole()
 
     def _staged(self, gives: Sequence[Give], one: bool) -> Iterator[Any]:
         """The rows: the first ones by looking up what records refer to, the others by what other tables give."""
-        selection, joins = self.selection, self._joins
+        selection, joins = self.selection, self.joins
         from .linkscans import LEAST  # late: few programs follow links
 
         if joins is None:
@@ -261,10 +255,10 @@ class Running:
 
     def _within(self, selection: Selection[Any, Any], gives: Sequence[Give], one: bool) -> Iterator[Any]:
         """The rows of the records in the range of *selection*."""
-        functions = self._asked(gives)
-        return self._loop(self._prepared(functions, gives, one), functions, selection._scan, ROWS)
+        functions = self.asked(gives)
+        return self._loop(self.prepared(functions, gives, one), functions, selection._scan, ROWS)
 
-    def _covered(
+    def covered(
         self, choice: Choice, prepared: Prepared, functions: Sequence[Followed], gives: Sequence[Give]
     ) -> Optional[Covered]:  # fmt: skip
         """The entries to read in place of records, if they are enough."""
@@ -272,7 +266,7 @@ class Running:
         if (fields is None and self.programs.columns is None) or txn._write or txn.buffers:
             return None
         access = choice.order or (choice.accesses[0] if len(choice.accesses) == 1 else None)
-        bound = None if access is None else self._bound(access)
+        bound = None if access is None else self.reads.bound(access)
         if access is None or bound is None:
             return None
         if fields is None and bound.storage.carries:  # the values are of a format that is read by single fields
@@ -288,7 +282,7 @@ class Running:
         lower, upper = self.selection._lower, self.selection._upper
         ordered = choice.order is not None
         reverse = self.query.backwards if ordered else self._direction()
-        return Covered(self.table, cover, bound, self._ranges(access), ordered, reverse, lower, upper)
+        return Covered(self.table, cover, bound, self.reads.ranges(access), ordered, reverse, lower, upper)
 
     def _entry_loop(
         self, covered: Covered, functions: Sequence[Followed], gives: Sequence[Give], one: bool, form: Form
@@ -297,11 +291,11 @@ class Running:
         if "uncolumned" not in kept:
             kept["uncolumned"] = Uncolumned(self.programs)
         programs: Programs = kept["uncolumned"]
-        prepared = self._prepared(functions, gives, one, programs)
+        prepared = self.prepared(functions, gives, one, programs)
         loop = prepared.loop(prepared.keyed, False, form)
         return loop(covered.scan, _itself, self.storage.load_key, covered.failed, *prepared.arguments(functions))
 
-    def _prepared(
+    def prepared(
         self, functions: Sequence[Followed], gives: Sequence[Give], one: bool, programs: Optional[Programs] = None
     ) -> Prepared:  # fmt: skip
         """The loop for *functions*, those of *gives* among them, and what it needs."""
@@ -356,51 +350,9 @@ class Running:
         txn, storage = self.table._txn, self.storage
         # In a read transaction an error finds the record by itself, where a cursor stands at it.
         keyed = (prepared.keyed and not form.late) or txn._write or isinstance(scan_of, partial)
-        failed = partial(self._failed, functions, prepared)
+        on_failure = partial(failed, self.selection, functions, prepared)
         loop = prepared.loop(keyed, txn.buffers, form)
-        return loop(scan_of, storage.load, storage.load_key, failed, *prepared.arguments(functions), *more)
-
-    def _failed(
-        self, functions: Sequence[Followed], prepared: Prepared, error: Exception, key: Any, data: Any,
-        scan: Optional[Scanned],
-    ) -> NoReturn:  # fmt: skip
-        """Raise what *error* means; of a record read by single fields, that it is broken."""
-        selection, columns = self.selection, self.programs.columns
-        if data is None or columns is None or not isinstance(error, (errors.DecodeError, *_broken())):
-            selection._failed(error, key, data, scan)
-        if key is None and scan is not None:  # the loop had no need of keys
-            key, data = scan.current()
-        if self._raises_it(prepared.called(functions), error, key, data):
-            raise error
-        try:
-            selection._failed(error, key, data)
-        except errors.Error as ours:
-            let_through(ours)
-            if ours.table is not None:
-                raise
-        except _broken() as own:  # the record decodes, as a view at least
-            let_through(own)
-        text = str(error) or type(error).__name__
-        decoded = self.storage.decode_key(key)
-        raise self.storage.named(errors.DecodeError(text, size=len(data)), decoded) from error
-
-    def _raises_it(self, functions: Sequence[Followed], error: Exception, key: Any, data: Any) -> bool:
-        """Whether it is a function of the query that raises *error* for a record that can be read."""
-        storage = self.storage
-        try:
-            decoded = storage.decode_key(key)
-            value = storage.decode_value(data, decoded)
-        except errors.Error as unread:
-            let_through(unread)
-            return False
-        for followed in functions:
-            try:
-                followed.function(*((decoded, value) if followed.keyed else (value,)))
-            except Exception as own:
-                let_through(own)
-                if type(own) is type(error):
-                    return True
-        return False
+        return loop(scan_of, storage.load, storage.load_key, on_failure, *prepared.arguments(functions), *more)
 
     # -- the plan -----------------------------------------------------------------------------------------------------
 
@@ -415,22 +367,22 @@ class Running:
         access: Optional[Access] = known.choices.get(key)
         if access is not None and all([reading.trusted for reading in key]):
             access = access.renewed(query.where)
-            if access is not None and self._measure(access, 0) is not None:
+            if access is not None and self.reads.measure(access, 0) is not None:
                 return Choice((access,))
         order: Optional[tuple[Subject, ...]] = None
-        if self.order is not None and not selection._reverse and self._is_whole():
+        if self.order is not None and not selection._reverse and self.is_whole():
             order = ordered_by(self.order.node, self.order.keyed)
         if not indexes:
             return Choice()
         joins = self._semi_joins()
         limit = None if selection._limit is None else selection._limit + query.skip
         kept = known.accesses if joins is None else None  # what is linked may be another one each time
-        choice = choose(Question(self._askings(), indexes, self._total(), order, limit, kept), self._measure)
+        choice = choose(Question(self._askings(), indexes, self._total(), order, limit, kept), self.reads.measure)
         used = choice.accesses or choice.order
-        every = (self.every or self.order is not None) and not self._explaining
-        if joins is not None and joins.pending and every and not used and self._is_whole():
+        every = (self.every or self.order is not None) and not self.explaining
+        if joins is not None and joins.pending and every and not used and self.is_whole():
             self.where = joins.conditions(self, scan=True)
-            choice = choose(Question(self._askings(), indexes, self._total(), order, limit), self._measure)
+            choice = choose(Question(self._askings(), indexes, self._total(), order, limit), self.reads.measure)
         # The only record of a key: no other values make another index better, unless it is partial.
         if key and joins is None and [(one.rank, one.facts.where) for one in choice.accesses] == [(0, ())]:
             known.choices[key] = choice.accesses[0]
@@ -445,11 +397,12 @@ class Running:
             return None
         from .semijoins import SemiJoins  # late: few programs follow links
 
-        found = self._joins = SemiJoins()
+        found = self.joins = SemiJoins()
         self.where = found.conditions(self)
         return found
 
-    def _is_whole(self) -> bool:
+    def is_whole(self) -> bool:
+        """Whether the records are not those of a range of keys only."""
         selection, storage = self.selection, self.storage
         return bool(selection._lower == storage.lower and selection._upper == storage.upper)
 
@@ -481,94 +434,7 @@ class Running:
         found: Optional[IndexFacts] = kept[index]
         return found
 
-    # -- ranges -------------------------------------------------------------------------------------------------------
-
-    def _bound(self, access: Access) -> Optional[BoundIndex]:
-        """The index that *access* reads; None if it is the key."""
-        name = access.facts.name
-        if name == KEY:
-            return None
-        if self._bounds is None:
-            self._bounds = {bound.storage.name: bound for bound in self.table._indexes}
-        return self._bounds[name]
-
-    def _ranges(self, access: Access) -> list[Range]:
-        """The ranges of entries that *access* reads. Raises one of `_UNFIT` for values that do not fit."""
-        known = self._known_ranges.get(id(access))
-        if known is None:
-            bound = self._bound(access)
-            spans = self.storage if bound is None else bound.storage
-            known = self._known_ranges[id(access)] = access, ranges_of(spans, access)
-        return known[1]
-
-    def _measure(self, access: Access, most: int) -> Optional[int]:
-        """How many entries *access* has, counted up to *most*; None where its values cannot be in the index."""
-        try:
-            ranges = self._ranges(access)
-        except _UNFIT as error:
-            let_through(error)
-            return None
-        if most == 0:
-            return 0
-        found: list[Any] = []
-        for lower, upper in ranges:
-            found.extend(islice(self._entries(access, lower, upper), most - len(found)))
-            if len(found) >= most:
-                break
-        else:
-            self._known_entries[id(access)] = access, found  # it will hardly be left out
-        return len(found)
-
-    def _entries(self, access: Access, lower: bytes, upper: bytes) -> Iterator[Any]:
-        """The entries of *access* in a range: their keys if these end with the primary key, else pairs."""
-        bound = self._bound(access)
-        rows: Any = keys_from if bound is None or bound.storage.tail else pairs_from
-        cursor = self.table._cursor(None if bound is None else bound.handle)
-        try:
-            if seek(cursor, lower, upper):
-                yield from rows(cursor, lower, upper, False, self.table._txn.buffers)
-        finally:
-            cursor.close()
-
-    def _all_entries(self, access: Access) -> Iterable[Any]:
-        known = self._known_entries.get(id(access))
-        if known is not None and not self.table._txn._write:
-            return known[1]
-        return chain.from_iterable([self._entries(access, *one) for one in self._ranges(access)])
-
-    def _picked(self, accesses: Sequence[Access]) -> list[bytes]:
-        """The engine's keys of the records that *accesses* find, in the order of the selection."""
-        prefix, found = self.storage.prefix, set[bytes]()
-        if len(accesses) == 1 and accesses[0].rank == 0:
-            return self._one_picked(accesses[0])
-        for access in accesses:
-            bound = self._bound(access)
-            tail = 0 if bound is None else bound.storage.tail
-            entries = self._all_entries(access)
-            if bound is None:
-                found.update(entries)
-            elif tail:
-                found.update([prefix + entry[tail:] for entry in entries])
-            else:
-                found.update([prefix + bytes(owner) for _, owner in entries])
-        lower, upper = self.selection._lower, self.selection._upper
-        return sorted([key for key in found if lower <= key < upper], reverse=self._direction())
-
-    def _one_picked(self, access: Access) -> list[bytes]:
-        """As `_picked`, of one whole key of a unique index or of the table."""
-        bound = self._bound(access)
-        entry = self._ranges(access)[0][0]
-        if bound is not None:
-            try:
-                owner = self.table._engine_get(entry, None, bound.handle)
-            except Exception as error:
-                self.table._txn._fail(error, table=self.table._name, index=bound.storage.name)
-            if owner is None:
-                return []
-            entry = self.storage.prefix + bytes(owner)
-        elif self.table._get(entry, None, self.table._db) is None:
-            return []
-        return [entry] if self.selection._lower <= entry < self.selection._upper else []
+    # -- scans --------------------------------------------------------------------------------------------------------
 
     def _direction(self) -> bool:
         """Whether records are read backwards: also for the greatest few, of which equal ones come in that order."""
@@ -582,21 +448,22 @@ class Running:
                 return selection._with(reverse=not selection._reverse)._scan
             return selection._scan
         if len(choice.accesses) == 1 and choice.accesses[0].is_range_of_keys:
-            lower, upper = self._ranges(choice.accesses[0])[0]
+            lower, upper = self.reads.ranges(choice.accesses[0])[0]
             lower, upper = max(lower, selection._lower), min(upper, selection._upper)
             return selection._with(lower=lower, upper=upper, reverse=self._direction())._scan
         return partial(self._picked_scan, choice.accesses)
 
     def _picked_scan(self, accesses: Sequence[Access]) -> PickedScan:
         selection = self.selection
-        keys = self._picked(accesses)
-        return PickedScan(self.table, keys, selection._lower, selection._upper, reverse=self._direction())
+        reverse = self._direction()
+        keys = self.reads.picked(accesses, selection, reverse=reverse)
+        return PickedScan(self.table, keys, selection._lower, selection._upper, reverse=reverse)
 
     def _order_scan(self, access: Access) -> Any:
-        bound = self._bound(access)
-        lower, upper = self._ranges(access)[0]
+        bound = self.reads.bound(access)
+        lower, upper = self.reads.ranges(access)[0]
         if self._begin is not None:
-            with suppress(*_UNFIT):  # of a cursor that nobody gave out
+            with suppress(*UNFIT):  # of a cursor that nobody gave out
                 lower, upper = self._behind(access, bound, self._begin)
         if bound is None:
             return self.selection._with(lower=lower, upper=upper, reverse=self.query.backwards)._scan
@@ -605,7 +472,7 @@ class Running:
     def _behind(self, access: Access, bound: Optional[BoundIndex], begin: Position) -> Range:
         """The range of *access* from *begin* on."""
         backwards = self.query.backwards
-        lower, upper = self._ranges(access.from_key(begin.key, backwards=backwards))[0]
+        lower, upper = self.reads.ranges(access.from_key(begin.key, backwards=backwards))[0]
         key = access.whole_key(begin.key)
         if key is None or bound is None or not bound.storage.tail:
             return lower, upper
@@ -613,79 +480,6 @@ class Running:
         entry = bound.storage.exactly(key if whole else key[0])[0] + begin.place[len(self.storage.prefix) :]
         return (lower, min(upper, entry)) if backwards else (max(lower, entry), upper)
 
-    # -- explaining ---------------------------------------------------------------------------------------------------
-
-    def plan(self, give: Give, shown: str) -> Plan:
-        """What `Selection.explain` gives."""
-        selection, query = self.selection, self.query
-        self._explaining = True
-        choice = self.choice()
-        gives = (give,)
-        functions = self._asked(gives)
-        nodes, joins = [one.node for one in functions], self._joins
-        if joins is not None and joins.pending and not choice.accesses and self._is_whole():
-            joins.conditions(self, tell=True)
-        used = choice.accesses if choice.order is None else (choice.order,)
-        read = tuple([self._shown(one) for one in used])
-        covered = self._covered(choice, self._prepared(functions, gives, True), functions, gives)
-        return Plan(
-            read=read or (selection._described(),),
-            keep=tuple([spelled(one.node) for one in query.where]),
-            order=self._order_text(choice),
-            take=_take(query.skip, selection._limit),
-            give=shown or None,
-            called=(*reasons(nodes), *([] if covered is not None else _validating(self.storage))),
-            rejected=tuple([f"{self._shown(access)}: {why}" for access, why in choice.rejected]),
-            indexes=tuple([one.facts.name for one in used]),
-            ordered=choice.order is not None,
-            covered=covered is not None,
-            links=_links(nodes, {} if joins is None else joins.texts),
-            scanned=() if joins is None else tuple(joins.scanned),
-        )
-
-    def _shown(self, access: Access) -> str:
-        """*access* in words, of the conditions as they are in the functions."""
-        origins = {} if self._joins is None else self._joins.origins
-        return str(access._replace(nodes=tuple([origins.get(one, one) for one in access.nodes])))
-
-    def _order_text(self, choice: Choice) -> Optional[str]:
-        if self.order is None:
-            return None
-        how = "sorted in memory"
-        if choice.order is not None:
-            how = "from the index"
-        elif self.selection._limit is not None:
-            how = f"the first {self.query.skip + self.selection._limit:,} kept in memory"
-        return f"{spelled(self.order.node)}{', reversed' if self.query.backwards else ''}: {how}"
-
-
-def _links(nodes: Sequence[Node], joined: Mapping[Any, str]) -> tuple[str, ...]:
-    """Which linked records are looked up, and how."""
-    found = {spelled(one.holder): None for node in nodes for one in walk(node) if isinstance(one, Link)}
-    texts = [f"{table}: each record is looked up once" for table in found]
-    return (*texts, *joined.values())
-
 
 _TOTAL = {one for one in SETTLED if one.__name__ not in ("float", "Decimal", "complex", "time", "datetime")}
 """Types all of whose values are ordered."""
-
-
-def _broken() -> tuple[type[Exception], ...]:
-    """What reading a field that is not what it should be raises."""
-    import struct
-
-    return ValueError, LookupError, ArithmeticError, struct.error
-
-
-def _validating(storage: Storage[Any, Any]) -> list[str]:
-    """That records of a Pydantic model are made and validated, whatever is asked of them, for `explain`."""
-    model: Any = None if storage.model is None else storage.model[0]
-    if not hasattr(get_origin(model) or model, "__pydantic_validator__"):
-        return []
-    return [f"Pydantic, which makes and validates each record of {storage.name} that is read"]
-
-
-def _take(skip: int, limit: Optional[int]) -> Optional[str]:
-    if limit is None:
-        return f"all after {skip:,}" if skip else None
-    return f"{limit:,} after {skip:,}" if skip else f"{limit:,}"

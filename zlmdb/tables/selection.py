@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import chain, islice
 from typing import (
     TYPE_CHECKING,
     Any,
     Callable,
-    ClassVar,
-    Generic,
     NamedTuple,
     NoReturn,
     Optional,
@@ -20,17 +17,12 @@ from typing import (
 )
 
 from .. import errors
-from ..handlers import let_through
 from ..query import SOME, Given, Ordered, Page, Plan, Reads, preview, shown_position
 from ..query.reads import first_of
-from ..query.scanned import Scanned
 from ..query.want import HITS, KEYS, PAIRS, VALUES
 from ..shown import shortened
-from ..store.blocks import COUNTS_REFERENCES
-from ..store.ranges import TOP, keys_from, pairs_from, seek
+from .keyrange import CHUNK, FAST, KeyRange
 from .missing import missing
-from .scan import Scan
-from .storage import Storage
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -46,25 +38,7 @@ V = TypeVar("V")
 R = TypeVar("R")
 G = TypeVar("G")
 
-_CHUNK = 1000  # records that are deleted between two looks at the cursor, or counted at once
 _KEPT: Any = object()
-
-
-def _pairs(storage: Storage[Any, Any], scan: Scan) -> Iterator[Any]:
-    keys, values = scan.both()
-    return zip(map(storage.load_key, keys), map(storage.load, values))
-
-
-def _keys(storage: Storage[Any, Any], scan: Scan) -> Iterator[Any]:
-    return map(storage.load_key, scan.keys())
-
-
-def _values(storage: Storage[Any, Any], scan: Scan) -> Iterator[Any]:
-    return map(storage.load, scan.values())
-
-
-_FAST = {id(PAIRS): _pairs, id(KEYS): _keys, id(VALUES): _values}
-"""What is read without asking anything, by what is wanted."""
 
 
 def refuse_position(key: Any, error: Exception) -> None:
@@ -90,7 +64,7 @@ ALL = Query()
 """What a selection asks that is nothing but its range."""
 
 
-class Selection(Reads[tuple[K, V]], Generic[K, V]):
+class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
     """Records of a table, or of a range of it: those that match, in an order, at most so many.
 
     Made by ``table.select(...)``, an index, and by `where`, `order_by` and `limit`, which take functions of a value, or
@@ -109,10 +83,7 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
     Iterating gives pairs of key and value; `keys` reads no values, `values` decodes no keys.
     """
 
-    __slots__ = ("_limit", "_lower", "_query", "_reverse", "_table", "_upper")
-
-    _plain: ClassVar[bool] = True
-    """Whether it is a range of the table's own keys."""
+    __slots__ = ("_query",)
 
     def __init__(
         self, table: Table[K, V], lower: bytes, upper: bytes, reverse: bool = False, limit: Optional[int] = None
@@ -259,7 +230,7 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
     def _run(self, give: Give) -> Iterator[Any]:
         """What *give* says of each record."""
         if self._query is ALL:
-            kind = _FAST.get(id(give))
+            kind = FAST.get(id(give))
             if kind is not None:
                 rows = self._read(kind)
                 return rows if self._limit is None else islice(rows, self._limit)
@@ -286,7 +257,7 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
         query = self._query
         if self._follows_links():
             return list(self._all_rows(give))
-        known = query is ALL and id(give) in _FAST
+        known = query is ALL and id(give) in FAST
         if known or query.order is not None or query.skip or self._limit is not None or not self._plain:
             return list(self._run(give))
         if self._table._txn._write:
@@ -376,7 +347,7 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
 
     def _first_of(self, give: Give) -> Any:
         """What *give* says of the first record; None if there is none."""
-        if self._query is ALL and id(give) in _FAST:
+        if self._query is ALL and id(give) in FAST:
             return None if self._limit == 0 else self._at_end(self._reverse, give)
         if self._limit != 0:
             ready = self._ready(give)
@@ -406,45 +377,6 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
             return self._with(query=query._replace(backwards=not query.backwards))
         return self._with(reverse=not self._reverse)
 
-    def _at_end(self, reverse: bool, give: Give = PAIRS) -> Any:
-        """*give*, pairs, keys or values, of the first record of the range, with *reverse* of the last one.
-
-        Whatever the limit; None if there is none.
-        """
-        key: Any = None
-        data: Any = None
-        try:
-            cursor, key, data = self._edge(reverse)
-            if not COUNTS_REFERENCES:
-                cursor.close()
-            if key is None:
-                return None
-            storage = self._table._storage
-            if give is VALUES:
-                return storage.load(data)
-            return storage.load_key(key) if give is KEYS else (storage.load_key(key), storage.load(data))
-        except Exception as error:
-            self._failed(error, key, data)
-
-    def _edge(self, reverse: bool) -> tuple[Any, Any, Any]:
-        """A cursor at the first record of the range, with *reverse* the last one, and the engine's key and value of it.
-
-        The key is None when the range is empty.
-        """
-        table, lower = self._table, self._lower
-        cursor = table._cursor()
-        if reverse:
-            found = seek(cursor, lower, self._upper, reverse)
-        else:
-            found = cursor.set_range(lower) if lower else cursor.first()
-        if found:
-            key = cursor.key()
-            if type(key) is not bytes:  # a memoryview
-                key = bytes(key)
-            if lower <= key < self._upper:
-                return cursor, key, cursor.value()
-        return cursor, None, None
-
     def count(self) -> int:
         """The number of records. O(1) for a whole table with a keyspace of its own, else it reads every key.
 
@@ -455,28 +387,6 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
             return sum(1 for _ in self._all_rows(HITS, ordered=False))
         most = None if self._limit is None else self._limit + query.skip
         return max(self._counted(most) - query.skip, 0)
-
-    def _counted(self, most: Optional[int]) -> int:
-        """The number of records of the range, counted up to *most*."""
-        if self._is_whole():
-            entries = self._entries()
-            return entries if most is None else min(entries, most)
-        found, cursor = 0, None
-        try:
-            # Blocks are counted to the end of the range by C; they grow, so that little is read beyond a short range.
-            cursor, upper = self._cursor(), self._upper
-            rows = keys_from(cursor, b"", TOP, False, self._table._txn.buffers)
-            rows = islice(rows if seek(cursor, self._lower, upper) else (), most)
-            while block := list(islice(rows, min(_CHUNK, 8 + found // 2))):
-                if block[-1] >= upper:
-                    return found + bisect_left(block, upper)
-                found += len(block)
-            return found
-        except Exception as error:
-            errors.raise_as(self._table._txn._translate(error, table=self._table._name), error)
-        finally:
-            if cursor is not None:
-                cursor.close()
 
     def __bool__(self) -> bool:
         query = self._query
@@ -490,15 +400,6 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
             return self._limit != 0 and self._is_any()
         except Exception as error:
             self._failed(error, None, None)
-
-    def _is_any(self) -> bool:
-        lower, upper = self._lower, self._upper
-        if lower >= upper:
-            return False
-        cursor = self._cursor()
-        found: bool = seek(cursor, lower, upper) and cursor.key() < upper
-        cursor.close()
-        return found
 
     # -- pages and plans --------------------------------------------------------------------------------------------
 
@@ -521,7 +422,9 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
         return self._explained(PAIRS, "")
 
     def _explained(self, give: Give, shown: str) -> Plan:
-        return self._running().plan(give, shown)
+        from .explaining import plan_of  # late, as above
+
+        return plan_of(self._running(), give, shown)
 
     def _described(self) -> str:
         """What is read where no index is, for people."""
@@ -565,7 +468,7 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
 
         deleted = 0
         while True:
-            most = _CHUNK if self._limit is None else min(_CHUNK, self._limit - deleted)
+            most = CHUNK if self._limit is None else min(CHUNK, self._limit - deleted)
             chunk = self._record_keys(most)
             if not chunk:
                 return deleted
@@ -581,127 +484,3 @@ class Selection(Reads[tuple[K, V]], Generic[K, V]):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self._table._name!r}: [{preview(lambda: iter(self))}]>"
-
-    # -- the loop -------------------------------------------------------------------------------------------------
-
-    def _read(self, kind: Callable[[Storage[Any, Any], Scan], Iterator[Any]]) -> Iterator[Any]:
-        """What *kind* gives of each record: in one loop of C, until something is written to the keyspace."""
-        storage, txn = self._table._storage, self._table._txn
-        load_key, load = storage.load_key, storage.load
-        scan: Optional[Scan] = None
-        scans: Any = None
-        cursor: Any = None
-        key: Any = None
-        data: Any = None
-        try:
-            # The first record comes by itself: many want no more, and a scan takes time to set up.
-            if txn._write:
-                scan = self._scan()
-                if scan.any and not scan.paused:
-                    key, data = scan.current()
-            else:
-                scans = txn._scans
-                if scans is None:
-                    scans = txn._open_scans()
-                cursor, key, data = self._edge(self._reverse)
-            if key is not None:
-                yield (
-                    (load_key(key), load(data)) if kind is _pairs else load(data) if kind is _values else load_key(key)
-                )
-            elif scan is None or not scan.paused:
-                return
-            key = data = None
-            if scan is None:
-                scans.check()
-                scan = self._scan(cursor)
-            try:
-                if scan.step():
-                    yield from kind(storage, scan)
-                    key, data = scan.current()
-                    if key is not None:
-                        raise StopIteration  # from a decoder, which must not look like the end of the records
-                return
-            except Exception as error:
-                if not scan.is_paused(error):
-                    raise
-            for key, data in scan.rest():
-                yield (
-                    (load_key(key), load(data)) if kind is _pairs else load(data) if kind is _values else load_key(key)
-                )
-        except Exception as error:
-            self._failed(error, key, data, scan)
-        finally:
-            if scan is not None:
-                scan.close()
-            elif cursor is not None and not COUNTS_REFERENCES:
-                cursor.close()
-
-    def _scan(self, cursor: Any = None) -> Scan:
-        """One iteration over the records of the range, whatever the limit; from where *cursor* is, if there is one."""
-        table = self._table
-        return Scan(table, table._storage.space, None, self._lower, self._upper, self._reverse, cursor)
-
-    def _failed(self, error: Exception, key: Any, data: Any, scan: Optional[Scanned] = None) -> NoReturn:
-        """Raise what *error* means, the engine's failure or bytes that do not decode.
-
-        *key* and *data* are those of the record in the engine; where they are not known it is the one that *scan* is
-        at.
-        """
-        let_through(error)
-        table = self._table
-        ours = table._txn._translate(error, table=table._name)
-        if isinstance(ours, (errors.Error, MemoryError)):
-            errors.raise_as(ours, error)
-        if key is None and scan is not None and scan.any:
-            key, data = scan.current()
-        if key is None:  # before the first record
-            raise error
-        decoded = table._storage.decode_key(key)
-        if data is not None:
-            table._storage.decode_value(data, decoded)
-        raise error
-
-    # -- the engine's records, while nothing is written to the keyspace --------------------------------------------
-
-    def _engine_rows(self) -> Iterator[tuple[bytes, Any]]:
-        """The engine's pairs of key and value of the range, whatever the limit."""
-        return self._engine(pairs_from)
-
-    def _engine(self, rows_from: Callable[..., Iterator[Any]]) -> Iterator[Any]:
-        table, lower, upper, reverse = self._table, self._lower, self._upper, self._reverse
-        cursor: Any = None
-        try:
-            cursor = self._cursor()
-            if seek(cursor, lower, upper, reverse):
-                yield from rows_from(cursor, lower, upper, reverse, table._txn.buffers)
-        except Exception as error:
-            errors.raise_as(table._txn._translate(error, table=table._name), error)
-        finally:
-            if cursor is not None:
-                cursor.close()
-
-    def _first(self, rows_from: Callable[..., Iterator[Any]], most: int) -> list[Any]:
-        """The first of the engine's rows, at most so many."""
-        rows: Any = self._engine(rows_from)
-        found: list[Any] = list(islice(rows, most))
-        rows.close()
-        return found
-
-    def _record_keys(self, most: int) -> list[bytes]:
-        """The engine's keys of the first records of the range, at most so many."""
-        return self._first(keys_from, most)
-
-    def _not_there(self, key: bytes) -> NoReturn:
-        """Raise for the engine's *key* of a record that was read just now, and could not be deleted."""
-        raise errors.DecodeError(f"table {self._table._name!r}: the record {key!r} is there and cannot be deleted")
-
-    def _cursor(self) -> Any:
-        return self._table._cursor()
-
-    def _entries(self) -> int:
-        return self._table._entries()
-
-    def _is_whole(self, storage: Optional[Storage[Any, Any]] = None) -> bool:
-        """Whether these are all records of a keyspace that holds nothing else."""
-        storage = storage or self._table._storage
-        return storage.alone and self._lower == storage.lower and self._upper == storage.upper

@@ -124,7 +124,7 @@ class SemiJoins:
         choice = other.choice()
         if not choice.accesses:
             return None
-        few = sum([other._measure(access, CAP) or 0 for access in choice.accesses]) < CAP
+        few = sum([other.reads.measure(access, CAP) or 0 for access in choice.accesses]) < CAP
         found = frozenset(other._rows((KEYS,), True, None, choice)) if few else None
         count = f"{CAP:,} or more" if found is None else f"{len(found):,}"
         noun = "record" if count == "1" else "records"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def way_of(access: Access, running: Running, where: Sequence[Followed]) -> Way:
     """What *access* reads, for the conditions *where*."""
-    bound = running._bound(access)
+    bound = running.reads.bound(access)
     find = finder(running.storage if bound is None else bound.storage, access, where)
     return Way(access, bound, running.table, find)
 

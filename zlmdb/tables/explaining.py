@@ -1,0 +1,84 @@
+"""What `Selection.explain` tells: how a query would run, in words and as an object."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Optional, get_origin
+
+from ..query.accesses import Access
+from ..query.explained import Plan
+from ..query.following import Node, spelled, walk
+from ..query.following.linked import Link
+from ..query.plan import Choice, reasons
+from ..query.translated import Give
+from .storage import Storage
+
+if TYPE_CHECKING:
+    from .running import Running
+
+
+def plan_of(running: Running, give: Give, shown: str) -> Plan:
+    """What `Selection.explain` gives."""
+    selection, query = running.selection, running.query
+    running.explaining = True
+    choice = running.choice()
+    gives = (give,)
+    functions = running.asked(gives)
+    nodes, joins = [one.node for one in functions], running.joins
+    if joins is not None and joins.pending and not choice.accesses and running.is_whole():
+        joins.conditions(running, tell=True)
+    used = choice.accesses if choice.order is None else (choice.order,)
+    read = tuple([_shown(running, one) for one in used])
+    covered = running.covered(choice, running.prepared(functions, gives, True), functions, gives)
+    return Plan(
+        read=read or (selection._described(),),
+        keep=tuple([spelled(one.node) for one in query.where]),
+        order=_order_text(running, choice),
+        take=_take(query.skip, selection._limit),
+        give=shown or None,
+        called=(*reasons(nodes), *([] if covered is not None else _validating(running.storage))),
+        rejected=tuple([f"{_shown(running, access)}: {why}" for access, why in choice.rejected]),
+        indexes=tuple([one.facts.name for one in used]),
+        ordered=choice.order is not None,
+        covered=covered is not None,
+        links=_links(nodes, {} if joins is None else joins.texts),
+        scanned=() if joins is None else tuple(joins.scanned),
+    )
+
+
+def _shown(running: Running, access: Access) -> str:
+    """*access* in words, of the conditions as they are in the functions."""
+    origins = {} if running.joins is None else running.joins.origins
+    return str(access._replace(nodes=tuple([origins.get(one, one) for one in access.nodes])))
+
+
+def _order_text(running: Running, choice: Choice) -> Optional[str]:
+    if running.order is None:
+        return None
+    how = "sorted in memory"
+    if choice.order is not None:
+        how = "from the index"
+    elif running.selection._limit is not None:
+        how = f"the first {running.query.skip + running.selection._limit:,} kept in memory"
+    return f"{spelled(running.order.node)}{', reversed' if running.query.backwards else ''}: {how}"
+
+
+def _links(nodes: Sequence[Node], joined: Mapping[Any, str]) -> tuple[str, ...]:
+    """Which linked records are looked up, and how."""
+    found = {spelled(one.holder): None for node in nodes for one in walk(node) if isinstance(one, Link)}
+    texts = [f"{table}: each record is looked up once" for table in found]
+    return (*texts, *joined.values())
+
+
+def _validating(storage: Storage[Any, Any]) -> list[str]:
+    """That records of a Pydantic model are made and validated, whatever is asked of them, for `explain`."""
+    model: Any = None if storage.model is None else storage.model[0]
+    if not hasattr(get_origin(model) or model, "__pydantic_validator__"):
+        return []
+    return [f"Pydantic, which makes and validates each record of {storage.name} that is read"]
+
+
+def _take(skip: int, limit: Optional[int]) -> Optional[str]:
+    if limit is None:
+        return f"all after {skip:,}" if skip else None
+    return f"{limit:,} after {skip:,}" if skip else f"{limit:,}"
