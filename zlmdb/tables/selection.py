@@ -21,6 +21,7 @@ from ..query import SOME, Given, Ordered, Page, Plan, Reads, preview, shown_posi
 from ..query.reads import first_of
 from ..query.want import HITS, KEYS, PAIRS, VALUES
 from ..shown import shortened
+from ..store.blocks import COUNTS_REFERENCES
 from .keyrange import CHUNK, FAST, KeyRange
 from .missing import missing
 
@@ -39,6 +40,18 @@ R = TypeVar("R")
 G = TypeVar("G")
 
 _KEPT: Any = object()
+
+
+def _few(rows: Iterator[Any], limit: int) -> Iterator[Any]:
+    """The first of *rows*, which are not read any more afterwards."""
+    return islice(rows, limit) if COUNTS_REFERENCES else _few_closed(rows, limit)
+
+
+def _few_closed(rows: Any, limit: int) -> Iterator[Any]:
+    try:
+        yield from islice(rows, limit)
+    finally:  # else its cursor would be open until a collection, and writes take longer
+        rows.close()
 
 
 def refuse_position(key: Any, error: Exception) -> None:
@@ -233,7 +246,7 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
             kind = FAST.get(id(give))
             if kind is not None:
                 rows = self._read(kind)
-                return rows if self._limit is None else islice(rows, self._limit)
+                return rows if self._limit is None else _few(rows, self._limit)
         ready = self._ready(give)
         rows = self._running().rows(give) if ready is None else ready.rows(self, give)
         return rows
