@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, Optional
 from uuid import UUID
 
-from zlmdb.query.asked import Asked
+from zlmdb.query.expressionsource import Asked
 from zlmdb.query.following import Followed, Following
 
 UTC = timezone.utc

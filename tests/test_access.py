@@ -18,7 +18,8 @@ from click.testing import CliRunner
 import zlmdb
 from zlmdb.cli import main
 from zlmdb.engines.lmdb import access, filesystem
-from zlmdb.store.writerlock import Hold, WriterLock
+from zlmdb.store.holds import Hold
+from zlmdb.store.writerlock import WriterLock
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="users, modes and pipes of Unix")
 as_root = pytest.mark.skipif(getattr(os, "geteuid", lambda: 1)() != 0, reason="only root may become another user")

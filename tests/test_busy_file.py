@@ -130,6 +130,36 @@ def test_opening_without_a_schema_does_not_wait(path: Path, busy: Busy) -> None:
             assert names[txn, 2] == "two"
 
 
+def test_drops_wait_as_long_as_the_database_waits(tmp_path: Path) -> None:
+    class Fed(zlmdb.Table[str, int], feed=True):
+        by_number = zlmdb.Index[int](lambda number: number, version=1)
+
+    class Feeding(zlmdb.Schema):
+        fed: Fed
+
+    with zlmdb.open(tmp_path / "fed", Feeding, timeout=0.05) as db:
+        written, dropped = threading.Event(), threading.Event()
+
+        def write() -> None:
+            with db.write():
+                written.set()
+                dropped.wait(60)
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        written.wait(60)
+        try:
+            with pytest.raises(zlmdb.WriterTimeout):
+                db.drop_index("fed", "by_number")
+            with pytest.raises(zlmdb.WriterTimeout):
+                db.drop_feed("fed")
+        finally:
+            dropped.set()
+            writer.join()
+        db.drop_index("fed", "by_number")
+        assert db.drop_feed("fed") == 0
+
+
 def test_opening_with_a_new_table_waits(path: Path, layout: Any, busy: Busy) -> None:
     with pytest.raises(zlmdb.WriterTimeout, match="process"):
         zlmdb.open(path, More, layout=layout, timeout=0.05)

@@ -175,6 +175,47 @@ def test_to_expire_nothing_writes_nothing(cache: zlmdb.Cache[str, Any], clock: C
     assert list(cache) == ["k2"]
 
 
+def test_a_touched_entry_stays_until_its_new_time(cache: zlmdb.Cache[str, Any], clock: Clock) -> None:
+    cache.set("a", [1], expire=10, tag="t")
+    cache.set("b", 2, expire=10)
+    for _ in range(20):
+        clock.now += 5
+        assert cache.touch("a", 10)
+    assert cache.incr("n") == 1
+    assert cache.expire() in {0, 1}  # "b", which the writes may have deleted
+    assert cache.details("a") == ([1], clock.now + 10, "t")
+    assert cache.touch("a", 5)  # an earlier time again
+    clock.now += 5
+    assert cache.expire() == 1
+    assert list(cache) == ["n"]
+    with cache._db.read() as t:
+        tables: Any = t
+        assert (list(tables.until), list(tables.tags)) == ([], [])
+
+
+def test_what_the_lists_refuse_is_not_stored(cache: zlmdb.Cache[str, Any]) -> None:
+    long = "k" * 505  # with eight bytes of a time, or with a tag, it is longer than a key may be
+    with cache.transact():
+        with pytest.raises(zlmdb.EncodeError):
+            cache.set(long, 1, expire=5)
+        with pytest.raises(zlmdb.EncodeError):
+            cache.set(long, 1, tag="tag of the entry")
+        with pytest.raises(zlmdb.EncodeError):
+            cache.set("k" * 497, 1, expire=5, tag="tag of the entry")
+        with pytest.raises(ValueError, match="expire=nan"):
+            cache.set("a", 1, expire=float("nan"))
+        later: Any = "tomorrow"
+        with pytest.raises(TypeError, match="expire='tomorrow': expected seconds"):
+            cache.set("a", 1, later)
+        cache[long] = 1
+        with pytest.raises(zlmdb.EncodeError):
+            cache.touch(long, 5)
+    assert list(cache) == [long]
+    assert cache.details(long) == (1, None, None)
+    assert cache.evict("tag of the entry") == cache.expire() == 0
+    assert cache.clear() == 1
+
+
 def test_a_tag_evicts_its_entries(cache: zlmdb.Cache[str, Any]) -> None:
     for number in range(30):
         cache.set(f"k{number}", number, tag=["red", "blué", None][number % 3])
@@ -300,7 +341,10 @@ def test_random_operations_against_a_dict(steps: list[tuple[str, int, int]]) -> 
             assert len(cache) == len(model)
             with cache._db.read() as t:
                 tables: Any = t
-                assert sorted(tables.until) == sorted((one[1], name) for name, one in model.items() if one[1])
+                listed = sorted(tables.until, key=lambda row: row[1])
+                timed = sorted((name, one[1]) for name, one in model.items() if one[1])
+                assert [name for _, name in listed] == [name for name, _ in timed]
+                assert all(clock.now < time <= until for (time, _), (_, until) in zip(listed, timed))
                 assert sorted(tables.tags) == sorted((one[2], name) for name, one in model.items() if one[2])
 
 
@@ -365,10 +409,12 @@ def test_an_operation_is_one_transaction_and_writes_one_record(cache: zlmdb.Cach
         (lambda: cache.set("a", 1), 1, 0),
         (lambda: cache.set("a", 2), 1, 0),
         (lambda: cache.set("b", 1, 50), 2, 0),
-        (lambda: cache.set("b", 1, 60), 2, 1),
+        (lambda: cache.set("b", 1, 60), 1, 0),  # the list by time keeps it under the earlier time
+        (lambda: cache.touch("b", 70), 1, 0),
+        (lambda: cache.set("b", 1, 40), 2, 1),
+        (lambda: cache.touch("b", 60), 1, 0),
         (lambda: cache.set("c", 1, tag="t"), 2, 0),
-        (lambda: cache.set("c", 2, tag="t"), 2, 0),
-        (lambda: cache.add("a", 1), 0, 0),
+        (lambda: cache.set("c", 2, tag="t"), 1, 0),
         (lambda: cache.incr("a"), 1, 0),
         (lambda: cache.touch("a"), 1, 0),
         (lambda: cache.delete("b"), 0, 2),
@@ -387,6 +433,7 @@ def test_an_operation_is_one_transaction_and_writes_one_record(cache: zlmdb.Cach
     for _ in range(3000):
         assert cache.get("d") == 1
         cache.get("x")
+    assert not cache.add("d", 2)
     assert "d" in cache
     assert list(cache) == ["d"]
     assert transactions(cache) == before

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import zlmdb
 from zlmdb import desc
+from zlmdb.tables.execution import Running
 from zlmdb.values import F32
 
 
@@ -220,6 +221,36 @@ def test_an_iteration_ends_with_its_transaction() -> None:
                 next(rows)
             with pytest.raises(zlmdb.TransactionClosed):
                 next(rows)
+
+
+@pytest.mark.parametrize("give", GIVE)
+def test_a_known_query_is_answered_from_entries_without_a_plan(
+    table: Any, give: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = dict(table.items())
+    planned: list[Running] = []
+    choice = Running.choice
+
+    def chosen(running: Running) -> Any:
+        planned.append(running)
+        return choice(running)
+
+    monkeypatch.setattr(Running, "choice", chosen)
+    for year in [*range(1900, 1942), 1900]:
+        found = table.where(lambda b, year=year: b.year == year)
+        expected = [(key, book) for key, book in rows.items() if book.year == year]
+        assert shown(found.fields(give)) == [repr(of(give, key, book)) for key, book in expected]
+        assert shown(found.limit(2, skip=1).fields(give)) == [repr(of(give, *one)) for one in expected[1:3]]
+        backwards = table.select(reverse=True).where(lambda b, year=year: b.year == year)
+        assert shown(backwards.fields(give).all()) == [repr(of(give, *one)) for one in reversed(expected)]
+        assert found.keys().all() == [key for key, _ in expected]
+        assert found.count() == found.order_by(lambda b: b.title).count() == len(expected)
+        assert found.limit(2, skip=1).count() == len(expected[1:3])
+        assert bool(found) is bool(expected)
+        assert not found.limit(0)
+        if year == 1910:
+            planned.clear()
+    assert planned == []
 
 
 # -- what entries carry ------------------------------------------------------------------------------------------------

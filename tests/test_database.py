@@ -151,7 +151,10 @@ def test_a_missing_file_is_not_made_without_asking(path: str) -> None:
         ({"maxsize": 0}, "maxsize"),
         ({"maxsize": -5}, "maxsize"),
         ({"maxsize": "big"}, "maxsize"),
+        ({"maxsize": 100}, "maxsize=100.*bytes or more"),
         ({"timeout": -1}, "timeout"),
+        ({"timeout": "5"}, "timeout='5': expected seconds"),
+        ({"flush_every": "1", "durability": "none"}, "flush_every='1' takes a number of seconds"),
         ({"nonsense": 1}, "nonsense"),
     ],
 )
@@ -166,6 +169,12 @@ def test_what_is_no_schema_is_refused(path: str) -> None:
         with pytest.raises(TypeError):
             zlmdb.open(path, wrong)  # type: ignore[call-overload]
         assert not os.path.exists(path)
+
+
+@pytest.mark.parametrize("wrong", [Store, b"db", 5])
+def test_what_is_no_path_is_refused(wrong: Any) -> None:
+    with pytest.raises(TypeError, match="expected a path, or None for a database in memory"):
+        zlmdb.open(wrong, Store)
 
 
 @pytest.mark.parametrize("durability", ["full", "commit", "none"])

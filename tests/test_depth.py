@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import pickle
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Optional
@@ -14,7 +16,7 @@ import zlmdb
 from zlmdb.cli import main
 from zlmdb.errors import DecodeError, EncodeError
 from zlmdb.values import Cbor, FlatBuffers, Json, Msgpack, Pickle, Unchecked, serializer
-from zlmdb.values.depth import DEPTH
+from zlmdb.values.depth import DEPTH, SHORT_PICKLE
 
 cbor2 = pytest.importorskip("cbor2")
 
@@ -222,3 +224,23 @@ def test_what_would_be_such_a_tag_is_not_written() -> None:
 
     with pytest.raises(EncodeError, match="regular expression"):
         serializer(Cbor).encode({"a": re.compile("a+b")})
+
+
+def nested(outer: Callable[[Any], Any], inner: Any = ()) -> Any:
+    """*inner* in as many levels as are too deep by one."""
+    for _ in range(DEPTH):
+        inner = outer(inner)
+    return inner
+
+
+@pytest.mark.parametrize(
+    "outer",
+    [lambda one: (one,), lambda one: [one], lambda one: {None: one}, lambda one: {"": one}, lambda one: (one, None)],
+)
+@pytest.mark.parametrize("inner", [(), [], {}])
+def test_no_pickle_is_so_short_that_its_depth_is_not_looked_at(outer: Callable[[Any], Any], inner: Any) -> None:
+    value = nested(outer, inner)
+    assert len(pickle.dumps(value, 5)) > SHORT_PICKLE + 8
+    for annotation in (Any, type(value)):
+        with pytest.raises(EncodeError, match="nested deeper"):
+            serializer(Pickle[annotation]).encode(value)

@@ -85,6 +85,49 @@ def test_a_misspelt_table_is_answered_with_the_nearest_one(db: Any) -> None:
             _ = t["login"]
 
 
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [("by_aeg", "did you mean 'by_age'"), ("selekt", "did you mean 'select'"), ("append", r"table\.add\(value\)"),
+     ("filter", r"\.where\("), ("all", r"\.select\(\)\.all\(\)"), ("sum", r"\.fields\("), ("zzzz", "$")],
+)  # fmt: skip
+def test_what_a_table_does_not_have_is_answered_with_what_to_write(db: Any, name: str, advice: str) -> None:
+    with db.read() as t:
+        with pytest.raises(AttributeError, match=f"'Users' object has no attribute '{name}'.*{advice}") as caught:
+            getattr(t.users, name)
+        assert not hasattr(t.users, name)
+    assert getattr(caught.value, "obj", None) is None  # else Python would add a suggestion
+
+
+def test_a_field_of_many_records_is_answered_with_how_to_take_one(db: Any) -> None:
+    with db.read() as t:
+        for many in (t.users.by_age[32], t.users.select()):
+            with pytest.raises(AttributeError, match=r"'email'.* any number of records: write .values\(\)\.first\(\)"):
+                _ = many.email
+        with pytest.raises(AttributeError, match=r"'filter': write \.where\("):
+            _ = t.users.by_age.filter
+        with pytest.raises(AttributeError, match=r"'get': write selection\[key\]"):
+            _ = t.users.select().get
+
+
+def test_fields_given_to_where_by_name_are_answered_with_a_function(db: Any) -> None:
+    with db.read() as t:
+        for where in (t.users.where, t.users.select().where, t.users.by_age.where):
+            with pytest.raises(TypeError, match=r"write where\(lambda record: record\.email == .* and record\.age =="):
+                where(email="ann@example.com", age=32)
+            with pytest.raises(TypeError, match="expected a function"):
+                where()
+
+
+def test_a_dict_given_to_put_many_is_refused(db: Any) -> None:
+    """Its keys would be taken apart as pairs: "ab" into "a" and "b"."""
+    with db.write() as t:
+        with pytest.raises(TypeError, match=r"items\(\) of the dict, or call update\(\)"):
+            t.logins.put_many({"ab": 1})
+        assert t.logins.put_many({"ab": 1}.items()) == 1
+    with pytest.raises(TypeError, match=r"items\(\) of the dict, or call update\(\)"):
+        db.auto.logins.put_many({"ab": 1})
+
+
 def test_a_table_is_not_replaced_by_assigning_to_it(db: Any) -> None:
     with db.write() as t:
         with pytest.raises(AttributeError, match=r"t\.logins\.update"):

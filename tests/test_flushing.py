@@ -59,10 +59,14 @@ def test_what_was_committed_is_flushed_soon_and_at_the_end(tmp_path: Path, durab
     assert not [thread for thread in threading.enumerate() if thread.name == "zlmdb-flush"]
 
 
-def test_flush_is_one_call(tmp_path: Path) -> None:
+def test_flush_is_forced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without force, LMDB flushes nothing of a database that does not flush by itself."""
+    forced: list[bool] = []
+    monkeypatch.setattr(zlmdb.Database, "sync", lambda self, force=False: forced.append(force))
     with zlmdb.open(tmp_path / "db", Store, durability="none") as db:
         db.auto.numbers[1] = 1
         db.flush()
+    assert forced == [True]
 
 
 def test_a_failure_is_logged_and_tried_again(

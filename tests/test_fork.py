@@ -239,7 +239,7 @@ def test_the_child_of_a_child_names_itself_as_the_writer(tmp_path: Path) -> None
         def grandchild():
             with db.write() as t:
                 with open(db._open_store.writer.path) as file:
-                    assert int(file.read()) == os.getpid()
+                    assert int(file.read(20)) == os.getpid()
 
         in_child(lambda: in_child(grandchild))
         """,
@@ -408,3 +408,49 @@ def check_all(db):
 def test_every_use_of_what_was_inherited_is_refused(path: str, tmp_path: Path) -> None:
     """The loops of C, too, which ask nobody whether they may go on."""
     run(f"{USES}\ncheck_all(zlmdb.open({path}, Both))\n", tmp_path)
+
+
+@pytest.mark.skipif(sys.implementation.name == "pypy", reason="PyPy calls LMDB without counting the calls")
+def test_a_fork_while_other_threads_write(tmp_path: Path) -> None:
+    """py-lmdb waits for the calls of other threads before it frees an environment; in the child they never return."""
+    run(
+        """
+        import signal, threading, time
+
+        db = opened()
+        stopped = threading.Event()
+
+        def write(number):
+            while not stopped.is_set():
+                with db.write() as t:
+                    t.rows[number] = "again"
+
+        def ended(pid):
+            until = time.monotonic() + 20
+            while time.monotonic() < until:
+                done, status = os.waitpid(pid, os.WNOHANG)
+                if done:
+                    return status == 0
+                time.sleep(0.002)
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            return False
+
+        threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        try:
+            for turn in range(60):
+                pid = os.fork()
+                if pid == 0:
+                    with db.read() as t:
+                        assert len(t.rows) == 2000
+                    if turn % 20:
+                        os._exit(0)
+                    sys.exit(0)  # the end of Python frees what is left
+                assert ended(pid), "the child did not end"
+        finally:
+            stopped.set()
+        """,
+        tmp_path,
+    )

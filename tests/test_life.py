@@ -26,9 +26,10 @@ from zlmdb.store import (
     blocks,
     environment,
     gate,
+    holds,
     live,
+    maintenance,
     pool,
-    quiet,
     savepoints,
     snapshot,
     store,
@@ -43,7 +44,7 @@ from zlmdb.store.blocks import COUNTS_REFERENCES
 from .interrupts import INTERRUPTS, Interrupt, interrupting, traces_instructions
 
 MODULES = (
-    auto, blocks, database, state, environment, gate, live, pool, quiet, savepoints, schema, snapshot,
+    auto, blocks, database, state, environment, gate, holds, live, maintenance, pool, savepoints, schema, snapshot,
     store, transaction, transactionend, transactionstate, writerlock, writing,
 )  # fmt: skip
 LIFE = {module.__file__ for module in MODULES}
@@ -532,7 +533,7 @@ def test_nothing_is_kept_alive_by_a_closed_database(tmp_path: Path) -> None:
     assert alive() is None
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_child_process_gets_transactions_of_its_own(tmp_path: Path) -> None:
     program = """
 import os, sys

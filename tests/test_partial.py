@@ -18,6 +18,7 @@ from zlmdb.query.canonical import said
 from zlmdb.query.following import Following
 from zlmdb.query.implied import implied
 from zlmdb.query.terms import Asking, conjuncts
+from zlmdb.tables.execution import Running
 
 
 class State(enum.Enum):
@@ -324,3 +325,78 @@ def test_only_a_condition_on_plain_fields_spares_reading_the_record() -> None:
         called = zlmdb.Index[int]("size", where=by_hand, version=1)
 
     assert [form.as_stored for form in declaration(Tasks, "tasks").indexes.values()] == [False, True, True]
+
+
+def small(least: int, name: str) -> Callable[[Task], bool]:
+    return lambda t: t.size > least and t.name == name
+
+
+def some(low: float, high: int, state: Any) -> Callable[[Task], bool]:
+    return lambda t: low <= t.size < high and t.state is state
+
+
+def either(one: int, other: int) -> Callable[[Task], bool]:
+    return lambda t: t.size == one or t.size == other
+
+
+def weighed(weight: float, due: int) -> Callable[[Task], bool]:
+    return lambda t: t.weight == weight and t.due == due
+
+
+def without(due: int) -> Callable[[Task], bool]:
+    return lambda t: not t.gone and t.due == due
+
+
+SIZES = [-1, 0, 2, 3, 50, 97, 100]
+WEIGHTS = [0.0, -0.0, 1.0, 1, True, math.nan]
+QUERIES: list[tuple[Any, list[list[Any]]]] = [
+    (small, [SIZES, ["n1", "n2", "none"]]),
+    (some, [[0, 2.0, 2.5, 3, 90], [3, 5, 40, 99], [State.OPEN, State.DONE]]),
+    (either, [SIZES, SIZES]),
+    (weighed, [WEIGHTS, [0, 3]]),
+    (without, [[0, 3, 7]]),
+]
+
+
+@pytest.mark.parametrize(("make", "values"), QUERIES)
+def test_known_queries_follow_what_the_captured_values_allow(make: Any, values: Any) -> None:
+    db = opened(
+        None, zlmdb.Index[int]("size", where=lambda t: t.size > 2), zlmdb.Index[int]("due", where=lambda t: not t.gone),
+        zlmdb.Index[str]("name", where=lambda t: t.size > 60), zlmdb.Index[int]("due", where=lambda t: t.weight == 0.0),
+        zlmdb.Index[int]("size", where=lambda t: t.state is State.OPEN), zlmdb.Index[str]("name"),
+    )  # fmt: skip
+    rows = {
+        n: Task(f"n{n % 5}", State.DONE if n % 3 else State.OPEN, n % 8 or None, n, WEIGHTS[n % 3], [], n % 2 == 0)
+        for n in range(100)
+    }
+    with db.write() as t:
+        t.tasks.put_many(rows.items())
+    with db.read() as t:
+        captured = [*itertools.product(*values)]
+        for chosen in [*captured, *reversed(captured)]:
+            matches = make(*chosen)
+            found = t.tasks.where(matches)
+            assert found.keys().all() == [key for key, row in rows.items() if matches(row)], chosen
+            assert found.order_by(lambda t: (t.name, t.size)).limit(3).fields(lambda t: t.size).all() == [
+                row.size for row in sorted(filter(matches, rows.values()), key=lambda row: (row.name, row.size))[:3]
+            ], chosen
+            assert found.values().first() == next(filter(matches, rows.values()), None), chosen
+    db.close()
+
+
+def test_a_known_query_by_a_partial_index_is_not_planned_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    db = opened(None, zlmdb.Index[int]("size", where=lambda t: t.size > 2), zlmdb.UniqueIndex[str]("name"))
+    with db.write() as t:
+        t.tasks.put_many([(n, Task(f"n{n}", size=n)) for n in range(100)])
+    planned: list[Running] = []
+    choice = Running.choice
+    monkeypatch.setattr(Running, "choice", lambda running: planned.append(running) or choice(running))
+    with db.read() as t:
+        for n in range(10, 60):
+            if n == 20:
+                planned.clear()
+            assert [task.size for task in t.tasks.where(lambda t, n=n: t.size == n).values().all()] == [n]
+            named = t.tasks.where(lambda t, name=f"n{n}": t.name == name and t.size > 5)
+            assert named.fields(lambda t: t.size).all() == [n]
+        assert planned == []
+    db.close()

@@ -198,3 +198,23 @@ def test_explain_says_that_records_are_made_and_validated(form: str) -> None:
     with zlmdb.open(None, store) as db, db.read() as t:
         plan = t.notes.where(lambda note: note.size > 1).explain()
         assert plan.called == ("Pydantic, which makes and validates each record of notes that is read",)
+
+
+class Later(Note):
+    def model_post_init(self, context: Any, /) -> None:
+        object.__setattr__(self, "_made", 1)
+
+
+def test_an_unknown_field_is_refused_when_the_query_is_made() -> None:
+    class Store(zlmdb.Schema):
+        notes: zlmdb.Table[int, Note]
+        later: zlmdb.Table[int, Later]
+
+    with zlmdb.open(None, Store) as db, db.write() as t:
+        t.notes[1], t.later[1] = Note(text="a", size=2), Later(text="a", size=2)
+        untyped: Any = t.notes
+        with pytest.raises(TypeError, match="note.sise: .*Note has no field 'sise', it has"):
+            untyped.where(lambda note: note.sise > 1)
+        # What a model has besides fields, or may get when it is made, is asked of each record.
+        assert untyped.where(lambda note: note.model_extra is None).count() == 1
+        assert t.later.where(lambda note: note._made == 1).count() == 1

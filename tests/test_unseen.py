@@ -52,7 +52,7 @@ def test_a_program_ends(way: Callable[[], None], tmp_path: Path) -> None:
     assert "told" in done.stderr
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing to fork")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.parametrize("way", WAYS)
 def test_a_fork_ends(way: Callable[[], None]) -> None:
     pid = os.fork()

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 import zlmdb
 from zlmdb import values
 from zlmdb.errors import DecodeError, EncodeError
-from zlmdb.values import Serializer, from_name, serializer
+from zlmdb.values import Serializer, aliases, from_name, serializer
 from zlmdb.values.depth import DEPTH
 from zlmdb.values.scalars import PlainData
 
@@ -72,6 +72,13 @@ each = pytest.mark.parametrize("name", ALL)
 
 
 needs_snappy = pytest.mark.skipif("Snappy" in MISSING, reason=MISSING.get("Snappy", ""))
+
+
+def test_each_alias_is_a_public_name() -> None:
+    names = {name for name, value in vars(aliases).items() if typing.get_origin(value) is Annotated}
+    assert names == set(aliases.__all__) | {"FlatBuffersView"}  # that one is a name of `zlmdb.values` only
+    assert names <= set(values.__all__)
+    assert set(aliases.__all__) <= set(dir(zlmdb))
 
 
 def test_a_float_takes_whole_numbers_that_it_holds_exactly() -> None:

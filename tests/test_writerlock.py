@@ -9,7 +9,8 @@ from collections import deque
 import pytest
 
 import zlmdb
-from zlmdb.store.writerlock import Hold, WriterLock
+from zlmdb.store.holds import Hold
+from zlmdb.store.writerlock import WriterLock
 
 
 def test_threads_that_write_all_the_time_take_turns() -> None:

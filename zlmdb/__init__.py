@@ -3,21 +3,17 @@
 
 from . import errors, keys, values
 from ._version import __version__
-from .classic.registered import TABLES_BY_UUID, table
 from .compat import check_autobahn_flatbuffers_version_in_sync, lmdb, setup_flatbuffers_import
 from .database.database import Database
 from .database.opening import open as open
 from .errors import *
 from .names import *
-from .query import Page, Plan, Reads, desc
-from .schema.made import MadeTable
+from .query import Reads, desc
+from .schema.runtimetables import MadeTable
 from .schema.schema import Schema
 from .store.readers import Reader
 from .store.transaction import Transaction
 from .store.transactionstats import TransactionStats
-from .tables.foreignkey import ForeignKey
-from .tables.index import Index, UniqueIndex
-from .tables.indexview import IndexView, UniqueIndexView
 from .tables.selection import Selection
 from .tables.table import Table
 

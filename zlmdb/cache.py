@@ -6,17 +6,18 @@ import os
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Optional, TypeVar, Union, overload
+from weakref import WeakSet
 
-from . import DecodeError, SchemaMismatch
+from . import DecodeError, Error, SchemaMismatch
 from . import open as open_database
-from .cacheentry import HEAD, NEVER, SIZE, tag_of, until_of
+from .cacheentry import HEAD, MOVED, NEVER, SIZE, label_of, tag_of, until_of
 from .cachefile import CacheFile
 from .cachetables import tables_for
 from .cacheuse import CacheUse
-from .memoized import memoized
+from .memoized import AGAIN, memoized
 from .values import serializer
 
 if TYPE_CHECKING:
@@ -123,6 +124,7 @@ class Cache(CacheUse[K, V]):
             self.close()
             raise
         self._find = self._db.auto.entries.get
+        _caches.add(self)
 
     def _check_types(self, t: Any, name: str) -> None:
         stored = t.types.setdefault("values", name)
@@ -132,11 +134,21 @@ class Cache(CacheUse[K, V]):
                 "another path"
             )
 
+    def _after_fork(self) -> None:
+        """In the child, which has none of the other threads: what these do will not end there."""
+        me = threading.get_ident()
+        self._flights = {}
+        self._blocks = {thread: t for thread, t in self._blocks.items() if thread == me}
+        if self._file is not None:
+            with suppress(OSError):
+                self._file.after_fork()
+
     def close(self) -> None:
         """Close the cache. The last user of the file waits until it is on the disk. Closing twice does nothing."""
         if self._db.is_open:
             if self._marked:
-                self._db.run(self._note)
+                with suppress(Error):  # a full disk is no reason not to close it
+                    self._db.run(self._note)
             if self._file is None:
                 self._db.close()
             else:
@@ -196,16 +208,18 @@ class Cache(CacheUse[K, V]):
         return data is not None and HEAD.unpack_from(data)[0] > _clock()
 
     def details(self, key: K, /) -> Optional[CacheDetails]:
-        """The value of *key* with its expiry and its tag; None if it is not there. It counts neither as hit nor use."""
+        """The value of *key* with its expiry and its tag; None as `get`. It counts neither as hit nor use."""
         data = self._found(key)
         if data is None:
             return None
         until, _, size = HEAD.unpack_from(data)
         if until <= _clock():
             return None
-        return CacheDetails(
-            self._decode(data[SIZE + size :]), None if until == NEVER else until, tag_of(data, size) or None
-        )  # fmt: skip
+        tag = tag_of(data) if size else None
+        value = self._value(data, size)
+        if value is _MISSING:
+            return None
+        return CacheDetails(value, None if until == NEVER else until, tag or None)
 
     def __len__(self) -> int:
         """The number of entries, those included that have expired and are not deleted yet."""
@@ -259,7 +273,7 @@ class Cache(CacheUse[K, V]):
         Raises `EncodeError` for a key or value that does not fit.
         """
         data = self._data(value, expire, tag)
-        self._do(lambda t: self._put(t, key, data))
+        self._do(lambda t: self._put(t, key, data, t.entries.get(key)))
 
     def __setitem__(self, key: K, value: V) -> None:
         self.set(key, value)
@@ -267,11 +281,14 @@ class Cache(CacheUse[K, V]):
     def add(self, key: K, value: V, expire: Optional[float] = None, *, tag: Optional[str] = None) -> bool:
         """Store *value* unless there is one; whether it was stored."""
         data = self._data(value, expire, tag)
+        if self._holds(self._found(key)):  # a look takes less than a write transaction
+            return False
 
         def work(t: Any) -> bool:
-            if self._living(t, key) is not None:
+            old = t.entries.get(key)
+            if self._holds(old):
                 return False
-            self._put(t, key, data)
+            self._put(t, key, data, old)
             return True
 
         return self._do(work)
@@ -284,17 +301,20 @@ class Cache(CacheUse[K, V]):
         """
 
         def work(t: Any) -> Any:
-            old = self._living(t, key)
-            if old is None:
-                if default is None:
-                    raise KeyError(key)
-                total = default + delta
-                self._put(t, key, HEAD.pack(NEVER, self._round, 0) + self._encode(total))
-                return total
-            until, _, size = HEAD.unpack_from(old)
-            total = self._decode(old[SIZE + size :]) + delta
-            t.entries[key] = HEAD.pack(until, self._round, size) + old[SIZE : SIZE + size] + self._encode(total)
-            self._wrote(t, 0)
+            old = t.entries.get(key)
+            if old is not None:
+                until, round, size = HEAD.unpack_from(old)
+                number = self._value(old, size) if until > _clock() else _MISSING
+                if number is not _MISSING:
+                    total = number + delta
+                    head = HEAD.pack(until, self._round | round & MOVED, size)
+                    t.entries[key] = head + old[SIZE : SIZE + size] + self._encode(total)
+                    self._wrote(t, 0)
+                    return total
+            if default is None:
+                raise KeyError(key)
+            total = default + delta
+            self._put(t, key, HEAD.pack(NEVER, self._round, 0) + self._encode(total), old)
             return total
 
         total: V = self._do(work)
@@ -306,13 +326,15 @@ class Cache(CacheUse[K, V]):
 
     def touch(self, key: K, expire: Optional[float] = None) -> bool:
         """Let the entry expire in *expire* seconds, or never; whether there is one."""
+        until = until_of(expire)
 
         def work(t: Any) -> bool:
             old = self._living(t, key)
             if old is None:
                 return False
-            _, _, size = HEAD.unpack_from(old)
-            self._put(t, key, HEAD.pack(until_of(expire), self._round, size) + old[SIZE:])
+            label, size = label_of(old), HEAD.unpack_from(old)[2]
+            data = HEAD.pack(until, self._round, len(label)) + label + old[SIZE + size :]
+            self._put(t, key, data, old)
             return True
 
         return self._do(work)
@@ -327,7 +349,8 @@ class Cache(CacheUse[K, V]):
         def work(t: Any) -> Any:
             old = self._living(t, key)
             self._forget(t, key)
-            return default if old is None else self._decode(old[SIZE + HEAD.unpack_from(old)[2] :])
+            value = _MISSING if old is None else self._value(old, HEAD.unpack_from(old)[2])
+            return default if value is _MISSING else value
 
         return self._do(work)
 
@@ -357,13 +380,13 @@ class Cache(CacheUse[K, V]):
 
     def evict(self, tag: str) -> int:
         """Delete the entries with this tag; returns their number."""
-        return self._in_steps(lambda t: [key for _, key in t.tags.select(prefix=(tag,), limit=_PAGE).keys().all()])
+        return self._in_steps(lambda t: self._forget_tagged(t, tag, _PAGE))
 
     def expire(self) -> int:
         """Delete what has expired; returns the number of entries. Writes do so, too, little by little."""
         if not self._do(self._some_expired, write=False):  # a look takes less than a write transaction
             return 0
-        return self._in_steps(lambda t: self._expired(t, _PAGE))
+        return self._in_steps(lambda t: self._forget_expired(t, _PAGE))
 
     def cull(self) -> int:
         """Delete what has expired, and entries until the cache is within its limit; returns their number."""
@@ -375,16 +398,11 @@ class Cache(CacheUse[K, V]):
                 self._measure()
         return deleted
 
-    def _in_steps(self, find: Callable[[Any], list[K]]) -> int:
-        """Delete the entries that *find* returns, until there are none."""
-
-        def work(t: Any) -> tuple[int, int]:
-            keys = find(t)
-            return len(keys), sum([self._forget(t, key) for key in keys])
-
+    def _in_steps(self, forget: Callable[[Any], tuple[int, int]]) -> int:
+        """Call *forget* until it has looked at all; returns the number of deleted entries."""
         deleted = 0
         while True:
-            found, gone = self._do(work)
+            found, gone = self._do(forget)
             deleted += gone
             if found < _PAGE:
                 return deleted
@@ -395,16 +413,16 @@ class Cache(CacheUse[K, V]):
 
         Other writers wait until its end.
         """
-        me = threading.get_ident()
-        if me in self._blocks:
+        if self._inside():
             yield
             return
+        me = threading.get_ident()
         with self._db.write() as t:
-            self._blocks[me] = t
             try:
+                self._blocks[me] = t
                 yield
             finally:
-                del self._blocks[me]
+                self._blocks.pop(me, None)
 
     def memoize(
         self,
@@ -437,7 +455,24 @@ class Cache(CacheUse[K, V]):
 
         return decorate
 
+    def _holds(self, data: Optional[bytes]) -> bool:
+        """Whether *data* is an entry that is there."""
+        if data is None:
+            return False
+        until, _, size = HEAD.unpack_from(data)
+        return bool(until > _clock()) and self._value(data, size) is not _MISSING
+
+    def _value(self, data: bytes, size: int) -> Any:
+        """The value of the entry *data*; `_MISSING` if it does not fit the type, such as an older one."""
+        try:
+            return self._decode(data[SIZE + size :])
+        except DecodeError:
+            return _MISSING
+
     # -- what memoized functions need -------------------------------------------------------------------------------
+
+    def _known(self, key: Any) -> Any:
+        return self.get(key, AGAIN)
 
     def _begin(self, key: Any, lock: float) -> tuple[bool, Any]:
         value = self.get(key, _MISSING)
@@ -447,10 +482,9 @@ class Cache(CacheUse[K, V]):
         def work(t: Any) -> tuple[bool, Any]:
             data = self._living(t, key)
             if data is not None:
-                try:
-                    return True, self._decode(data[SIZE + HEAD.unpack_from(data)[2] :])
-                except DecodeError:  # of an older type: computed again
-                    pass
+                value = self._value(data, HEAD.unpack_from(data)[2])
+                if value is not _MISSING:
+                    return True, value
             now = _clock()
             if t.pending.get(key, 0.0) > now:
                 return False, "another process computes it"
@@ -463,7 +497,7 @@ class Cache(CacheUse[K, V]):
         data = self._data(value, expire, tag)
 
         def work(t: Any) -> None:
-            self._put(t, key, data)
+            self._put(t, key, data, t.entries.get(key))
             t.pending.pop(key, None)
 
         self._do(work)
@@ -475,3 +509,15 @@ class Cache(CacheUse[K, V]):
 def _opened_again(path: str, key: Any, value: Any, size_limit: int, policy: EvictionPolicy, keep: bool) -> Any:
     """The cache of a pickle."""
     return Cache(path, key, value, size_limit=size_limit, eviction_policy=policy, keep=keep)
+
+
+_caches: WeakSet[Cache[Any, Any]] = WeakSet()
+
+
+def _after_fork() -> None:
+    for cache in list(_caches):
+        cache._after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

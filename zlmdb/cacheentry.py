@@ -7,10 +7,15 @@ from struct import Struct
 from typing import Optional
 
 HEAD = Struct("<dII")
-"""Until, the round in which it was stored, the bytes of the tag; then follow the tag, and the value."""
+"""Until, the round in which it was stored (with `MOVED`), the bytes before the value: of the tag, and of a `TIME`."""
 
 SIZE = HEAD.size
 """Bytes of the head."""
+
+MOVED = 1 << 31
+"""The list by time has the entry under an earlier time, which `TIME` tells, and not under its own: see `Cache._put`."""
+
+TIME = Struct("<d")
 
 NEVER = float("inf")
 """The time of entries that do not expire."""
@@ -20,9 +25,40 @@ _clock = time.time
 
 def until_of(expire: Optional[float]) -> float:
     """The time when what is stored now for *expire* seconds has expired."""
-    return NEVER if expire is None else _clock() + expire
+    if expire is None:
+        return NEVER
+    try:
+        until = _clock() + expire
+    except TypeError:
+        raise TypeError(f"expire={expire!r}: expected seconds, or None for ever") from None
+    if until != until:
+        raise ValueError(f"expire={expire!r}: expected seconds, or None for ever")
+    return until
 
 
-def tag_of(data: bytes, size: int) -> str:
-    """The tag of an entry, which takes *size* bytes of it."""
-    return data[SIZE : SIZE + size].decode() if size else ""
+def label_of(data: bytes) -> bytes:
+    """The tag of an entry, as it is stored."""
+    _, round, size = HEAD.unpack_from(data)
+    return data[SIZE : SIZE + size - TIME.size] if round & MOVED else data[SIZE : SIZE + size]
+
+
+def tag_of(data: bytes) -> str:
+    """The tag of an entry; an empty text if it has none."""
+    return label_of(data).decode()
+
+
+def listed_of(data: bytes) -> float:
+    """The time under which the list by time has an entry."""
+    until, round, size = HEAD.unpack_from(data)
+    found: float = TIME.unpack_from(data, SIZE + size - TIME.size)[0] if round & MOVED else until
+    return found
+
+
+def listed_at(data: bytes, listed: float) -> bytes:
+    """The entry *data*, which the list by time has under the time *listed*."""
+    until, round, size = HEAD.unpack_from(data)
+    label = label_of(data)
+    if listed == until:
+        return HEAD.pack(until, round & ~MOVED, len(label)) + label + data[SIZE + size :]
+    time = TIME.pack(listed)
+    return HEAD.pack(until, round | MOVED, len(label) + TIME.size) + label + time + data[SIZE + size :]

@@ -14,7 +14,7 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from typing import IO, Any, Optional
 
-from . import Database
+from . import Database, Error
 
 _CLEAN = "clean"
 _SAME_BOOT = 120  # seconds by which the time of one boot may seem to move, where the system does not name boots
@@ -50,41 +50,70 @@ class CacheFile:
         self.database = os.path.join(path, "data")
         self._mark = os.path.join(path, "boot")
         self._guard = os.path.join(path, "guard")
-        self._process = os.getpid()
-        self._users: Optional[IO[bytes]] = open(os.path.join(path, "users"), "ab")  # noqa: SIM115 - held while in use
+        self._path = path
+        users = self._open_users()
+        self._users: Optional[IO[bytes]] = users
+        try:
+            with self._alone():
+                if _fcntl is None or self._is_only_user():  # who uses it now has left the mark of this boot
+                    mark = self._read_mark()
+                    if not keep and mark != _CLEAN and not is_same_boot(mark, boot()):
+                        Database.scratch(self.database)
+                    self._write_mark(boot())
+                self._lock(users, exclusive=False)
+        except BaseException:
+            users.close()
+            raise
+
+    def _open_users(self) -> IO[bytes]:
+        return open(os.path.join(self._path, "users"), "ab")  # held while in use
+
+    def after_fork(self) -> None:
+        """In the child: use the file in its own name. What it inherited ends with its parent."""
+        inherited = self._users
+        if inherited is None or _fcntl is None:
+            return
+        inherited.close()  # first: the parent may have an exclusive lock by it, which would stay
+        self._users = users = self._open_users()
         with self._alone():
-            if _fcntl is None or self._is_only_user():  # who uses it now has left the mark of this boot
-                mark = self._read_mark()
-                if not keep and mark != _CLEAN and not is_same_boot(mark, boot()):
-                    Database.scratch(self.database)
+            self._lock(users, exclusive=False)
+            if self._read_mark() == _CLEAN:  # the parent has closed it meanwhile
                 self._write_mark(boot())
-            self._lock(self._users, exclusive=False)
 
     def close(self, db: Optional[Database[Any]]) -> None:
         """Close *db*, which has the file open; the last user syncs it first. None: it could not be opened."""
         users = self._users
         if users is None:
             return
-        if db is None or os.getpid() != self._process:  # a child of a fork shares the lock with its parent
-            if db is not None:
-                db.close()
-        else:
+        if db is not None:
             with self._alone():
-                last = self._is_only_user()
-                if last:
-                    db.sync(force=True)
-                db.close()
-                if last:
-                    self._write_mark(_CLEAN)
-        users.close()
+                clean = self._is_only_user()
+                try:
+                    if clean:
+                        try:
+                            db.sync(force=True)
+                        except Error:  # the disk refuses: if the machine stops, the cache is empty afterwards
+                            clean = False
+                    db.close()
+                except BaseException:  # it is still in use
+                    self._lock(users, exclusive=False)
+                    raise
+                if clean:
+                    with suppress(OSError):
+                        self._write_mark(_CLEAN)
         self._users = None
+        users.close()
 
     @contextmanager
     def _alone(self) -> Generator[None, None, None]:
         """A block that one user at a time is in."""
         with open(self._guard, "ab") as guard:
             self._lock(guard, exclusive=True)
-            yield
+            try:
+                yield
+            finally:
+                if _fcntl is not None:  # a process that was forked meanwhile has the file, too, and would keep the lock
+                    _fcntl.flock(guard, _fcntl.LOCK_UN)
 
     @staticmethod
     def _lock(file: IO[bytes], *, exclusive: bool) -> None:
@@ -115,3 +144,9 @@ class CacheFile:
             file.flush()
             os.fsync(file.fileno())
         os.replace(new, self._mark)
+        if _fcntl is not None:
+            directory = os.open(self._path, os.O_RDONLY)
+            try:
+                os.fsync(directory)
+            finally:
+                os.close(directory)

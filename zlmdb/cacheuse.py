@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from typing import Any, TypeVar
+from typing import Any, Optional, TypeVar
 
-from .cacheentry import HEAD, NEVER, tag_of
+from . import Error
+from .cacheentry import HEAD, MOVED, NEVER, listed_at, listed_of, tag_of
 from .cachestate import CacheState
 
 K = TypeVar("K")
@@ -17,6 +17,7 @@ _MEASURE_EVERY = 64  # writes between two looks at the size of the file
 _CULL = 10  # entries that a write to a full cache deletes
 _SCAN, _SCAN_BYTES = 200, 4 << 20  # what it looks at
 _MARKS, _MARK_SECONDS = 512, 5.0  # reads that are noted together in the file, or those of so many seconds
+_MOST_MARKS = 16 * _MARKS  # that are kept as long as they cannot be noted
 _ROUND, _HAND = "round", 0
 _clock = time.time
 
@@ -24,22 +25,34 @@ _clock = time.time
 class CacheUse(CacheState[K, V]):
     """The part of a `Cache` that keeps it within its size, by the use of its entries."""
 
+    _most_marks = _MARKS
+
     def volume(self) -> int:
         """The bytes that the entries take in the file."""
-        used: int = self._db.stats()["used"]
-        return used
+        return self._db._used()
 
-    def _put(self, t: Any, key: Any, data: bytes) -> None:
-        old = t.entries.get(key)
-        until, _, size = HEAD.unpack_from(data)
-        tag = tag_of(data, size)
-        if old is not None:
-            self._unlist(t, key, old, until, tag)
-        t.entries[key] = data
-        if until != NEVER:
+    def _put(self, t: Any, key: Any, data: bytes, old: Optional[bytes]) -> None:
+        """Store the entry *data* in place of *old*.
+
+        An entry is once in the list by time, and stays there under the time that it had when its own becomes later.
+        When that time has come, it is moved. So an entry that is touched often costs one write each time.
+        """
+        until, tag = HEAD.unpack_from(data)[0], tag_of(data)
+        listed, label = (NEVER, "") if old is None else (listed_of(old), tag_of(old))
+        if listed <= until < NEVER:
+            if listed != until:
+                data = listed_at(data, listed)
+            listed = NEVER  # it stays
+        elif until != NEVER:
             t.until[until, key] = b""
-        if tag:
-            t.tags[tag, key] = b""
+        if tag != label:
+            if tag:
+                t.tags[tag, key] = b""
+            if label:
+                t.tags.pop((label, key), None)
+        t.entries[key] = data  # after its rows of the lists: if one of these is refused, the others do no harm
+        if listed != NEVER:
+            t.until.pop((listed, key), None)
         self._wrote(t, len(data))
 
     def _wrote(self, t: Any, size: int) -> None:
@@ -47,8 +60,7 @@ class CacheUse(CacheState[K, V]):
         self._writes += 1
         self._written += size
         if self._writes % _SWEEP_EVERY == 0:
-            for key in self._expired(t, _SWEEP):
-                self._forget(t, key)
+            self._forget_expired(t, _SWEEP)
         if self._writes % _MEASURE_EVERY == 0 or self._written > self._size_limit >> 6:
             t.txn.after_commit(self._measure)
             self._written = 0
@@ -64,16 +76,23 @@ class CacheUse(CacheState[K, V]):
 
     def _mark(self, key: K) -> None:
         self._marked.add(key)
-        if len(self._marked) >= _MARKS:
+        if len(self._marked) >= self._most_marks:
             self._look()
 
     def _look(self) -> None:
-        """Note in the file which entries were used, and look at its size."""
+        """Note in the file which entries were used, and look at its size. A read neither waits nor fails for that."""
         self._look_at = _clock() + _MARK_SECONDS
-        if self._blocks.get(threading.get_ident()) is not None:
+        if self._inside():
             return
         if self._marked:
-            self._db.run(self._note)
+            try:
+                with self._db.write(timeout=0) as t:
+                    self._note(t)
+                self._most_marks = _MARKS
+            except Error:  # another writes, or the disk is full: later, when there are as many again
+                if len(self._marked) >= _MOST_MARKS:
+                    self._marked = set()
+                self._most_marks = len(self._marked) + _MARKS
         self._measure()
 
     def _note(self, t: Any) -> None:
@@ -98,11 +117,12 @@ class CacheUse(CacheState[K, V]):
             if key == hand:
                 continue
             if looked == _SCAN or seen > _SCAN_BYTES or len(doomed) == most or freed >= size:
-                t.hand[_HAND] = last
+                if last is not None:  # else there is nothing to do: another thread has just evicted enough
+                    t.hand[_HAND] = last
                 break
             last = key
             looked, seen = looked + 1, seen + len(data)
-            if HEAD.unpack_from(data)[1] < now - 1 and used(key, 0) < now - 1 and key not in self._marked:
+            if HEAD.unpack_from(data)[1] & ~MOVED < now - 1 and used(key, 0) < now - 1 and key not in self._marked:
                 doomed.append(key)
                 freed += len(data)
         else:

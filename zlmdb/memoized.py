@@ -14,6 +14,7 @@ from functools import wraps
 from hashlib import blake2b
 from typing import Any, Optional, Protocol
 from uuid import UUID
+from weakref import ReferenceType, ref
 
 from .values.base import is_a
 
@@ -23,9 +24,20 @@ _FIRST_LOOK, _LAST_LOOK = 0.002, 0.05  # seconds between looks for what another 
 AGAIN: Any = object()
 """In place of a result: whoever computed it was interrupted."""
 
+_OWN: Future[Any] = Future()
+"""In place of a future: the caller itself computes it."""
+
 
 class Computing(Protocol):
     """A cache, as far as the computing of its values is concerned."""
+
+    def _inside(self) -> bool:
+        """Whether this thread is in a block of the cache, and so keeps others from storing what it might wait for."""
+        ...
+
+    def _known(self, key: str) -> Any:
+        """The value, or `AGAIN`."""
+        ...
 
     def _begin(self, key: str, lock: float) -> tuple[bool, Any]:
         """Whether there is a value, and the value; without one None if this caller computes it, else why to wait."""
@@ -40,19 +52,51 @@ class Computing(Protocol):
         ...
 
     @property
-    def _flights(self) -> dict[str, _Flight]:
+    def _flights(self) -> dict[str, ReferenceType[_Flight]]:
         """What this process computes now, by key."""
         ...
 
 
 class _Flight:
-    """A value that a thread or a task computes, and for which others wait."""
+    """A value that a thread or a task computes, and for which others wait.
 
-    __slots__ = ("future", "owner")
+    It lives as long as the call that computes it, which alone refers to it: however that call ends, the others go on.
+    """
+
+    __slots__ = ("__weakref__", "future", "me", "owner")
 
     def __init__(self) -> None:
         self.future: Future[Any] = Future()
         self.owner = _me()
+        self.me: ReferenceType[_Flight] = ref(self)
+
+    def __del__(self) -> None:
+        if not self.future.done():  # an interrupt came where nothing could be done about it
+            self.future.set_result(AGAIN)
+
+    def take_off(self, flights: dict[str, ReferenceType[_Flight]], key: str) -> Optional[Future[Any]]:
+        """Compute the value of *key*, which returns None, unless another does so: then what to wait for.
+
+        That is `_OWN` if it is this caller itself who computes it, further up.
+        """
+        while True:
+            first = flights.setdefault(key, self.me)
+            if first is self.me:
+                return None
+            other = first()
+            if other is not None:
+                return _OWN if other.owner == self.owner else other.future
+            _forget(flights, key, first)
+
+    def land(self, flights: dict[str, ReferenceType[_Flight]], key: str, result: Any) -> None:
+        """It is computed."""
+        _forget(flights, key, self.me)
+        self.future.set_result(result)
+
+
+def _forget(flights: dict[str, ReferenceType[_Flight]], key: str, flight: ReferenceType[_Flight]) -> None:
+    if flights.get(key) is flight:
+        flights.pop(key, None)
 
 
 def _me() -> object:
@@ -105,16 +149,19 @@ def memoized(
 
     def compute(*args: Any, **kwargs: Any) -> Any:
         found = key_of(*args, **kwargs)
-        while True:
-            flight = _Flight()
-            other = cache._flights.setdefault(found, flight)
-            if other is flight or other.owner == flight.owner:
-                break
-            result = other.future.result()
+        if cache._inside():
+            value = cache._known(found)
+            if value is AGAIN:
+                value = function(*args, **kwargs)
+                cache._end(found, value, expire, tag)
+            return value
+        flight, flights = _Flight(), cache._flights
+        while (first := flight.take_off(flights, found)) is not None:
+            if first is _OWN:
+                return function(*args, **kwargs)
+            result = first.result()
             if result is not AGAIN:
                 return result
-        if other is not flight:  # the function calls itself with the same arguments
-            return function(*args, **kwargs)
         result = AGAIN
         try:
             pause = _FIRST_LOOK
@@ -136,22 +183,24 @@ def memoized(
             result = value
             return value
         finally:
-            del cache._flights[found]
-            flight.future.set_result(result)
+            flight.land(flights, found, result)
 
     async def acompute(*args: Any, **kwargs: Any) -> Any:
         found = key_of(*args, **kwargs)
-        while True:
-            flight = _Flight()
-            other = cache._flights.setdefault(found, flight)
-            if other is flight or other.owner == flight.owner:
-                break
+        if cache._inside():
+            value = cache._known(found)
+            if value is AGAIN:
+                value = await function(*args, **kwargs)
+                cache._end(found, value, expire, tag)
+            return value
+        flight, flights = _Flight(), cache._flights
+        while (first := flight.take_off(flights, found)) is not None:
+            if first is _OWN:
+                return await function(*args, **kwargs)
             # Shielded: whoever stops to wait does not stop the others.
-            result = await asyncio.shield(asyncio.wrap_future(other.future))
+            result = await asyncio.shield(asyncio.wrap_future(first))
             if result is not AGAIN:
                 return result
-        if other is not flight:
-            return await function(*args, **kwargs)
         result = AGAIN
         try:
             pause = _FIRST_LOOK
@@ -173,8 +222,7 @@ def memoized(
             result = value
             return value
         finally:
-            del cache._flights[found]
-            flight.future.set_result(result)
+            flight.land(flights, found, result)
 
     made: Any = wraps(function)(acompute if inspect.iscoroutinefunction(function) else compute)
     made.__cache_key__ = key_of

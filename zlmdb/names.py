@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from .cache import CacheDetails as CacheDetails
     from .classic.maps import *  # noqa: F403
     from .classic.pmap import PersistentMap as PersistentMap
+    from .classic.registered import TABLES_BY_UUID as TABLES_BY_UUID
+    from .classic.registered import table as table
     from .feed.change import Change as Change
     from .feed.changes import Changes as Changes
     from .feed.policy import Feed as Feed
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from .operations.progress import Progress as Progress
     from .operations.report import CheckReport as CheckReport
     from .operations.statistics import TableInfo as TableInfo
+    from .query.explained import Plan as Plan
+    from .query.pages import Page as Page
     from .queue import Job as Job
     from .queue import Lease as Lease
     from .queue import Queue as Queue
@@ -31,6 +35,11 @@ if TYPE_CHECKING:
     from .schema.multi import SetTable as SetTable
     from .schema.multivalues import ValueList as ValueList
     from .schema.multivalues import ValueSet as ValueSet
+    from .tables.foreignkey import ForeignKey as ForeignKey
+    from .tables.index import Index as Index
+    from .tables.index import UniqueIndex as UniqueIndex
+    from .tables.indexview import IndexView as IndexView
+    from .tables.indexview import UniqueIndexView as UniqueIndexView
     from .values import ArraySerializer as ArraySerializer
     from .values import CborSerializer as CborSerializer
     from .values import Compression as Compression
@@ -51,6 +60,7 @@ else:
             ".flatbuffers": "",  # which takes longer to import than all of zlmdb
             ".cache": "Cache CacheDetails",
             ".classic.pmap": "PersistentMap",
+            ".classic.registered": "TABLES_BY_UUID table",
             ".feed.change": "Change",
             ".feed.changes": "Changes",
             ".feed.policy": "Feed",
@@ -59,6 +69,8 @@ else:
             ".operations.oldtables": "OldTables",
             ".operations.progress": "Progress",
             ".operations.report": "CheckReport",
+            ".query.explained": "Plan",
+            ".query.pages": "Page",
             ".schema.multi": "ListTable SetTable",
             ".schema.multivalues": "ValueList ValueSet",
             ".queue": "Job Lease Queue",
@@ -72,6 +84,9 @@ else:
             ".values.msgpack": "MsgpackSerializer",
             ".values.pickle": "PickleSerializer",
             ".values.was": "Was",
+            ".tables.foreignkey": "ForeignKey",
+            ".tables.index": "Index UniqueIndex",
+            ".tables.indexview": "IndexView UniqueIndexView",
             ".worker": "Worker",
         },
         prefixes={"Map": ".classic.maps"},

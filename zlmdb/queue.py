@@ -21,6 +21,7 @@ _READY, _DELAYED, _LEASED, _DEAD = range(4)
 _SECOND = 1_000_000
 _AT_ONCE = 1000  # jobs whose delay or lease is over and that one claim makes ready
 _LONGEST = 3600.0
+_MOST = (1 << 63) - 1  # as a priority: its negative is a part of the key
 _bells: WeakKeyDictionary[Any, Doorbell] = WeakKeyDictionary()  # by the storage of the queue
 _new_id = keys.key_codec(UUID).new_key
 
@@ -116,6 +117,12 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
         The commit wakes the workers that wait for the queue, in all processes.
         """
         _checked("delay", delay)
+        try:
+            fits = -_MOST <= priority <= _MOST
+        except TypeError:
+            fits = False
+        if not fits:
+            raise ValueError(f"priority={priority!r}: expected an int of 64 bits, more than {-_MOST - 1}")
         id: UUID = _new_id(None)
         self._enqueue(id, Job(body, priority), delay)
         return id
@@ -129,13 +136,14 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
         now = self._now()
         until = now + _micros(self._lease if lease is None else _checked("lease", lease))
         self._wake_up(now)
-        found = self.ready.first()
-        if found is None:
+        found = self.first()
+        if found is None or found[0][0] != _READY:
             return None
         key, job = found
-        del self[key]
         job.attempts += 1
-        return self._leased(key[2], job, until)
+        claimed = self._leased(key[2], job, until)
+        del self[key]
+        return claimed
 
     def done(self, lease: Lease[T], /) -> None:
         """Acknowledge a claimed job, which deletes it.
@@ -152,20 +160,20 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
         *delay*: the pause in seconds, in place of the one that grows with the attempts. Raises `LeaseLost`.
         """
         job = self._held(lease)
-        del self[lease.key]
-        job.error = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
+        job.error = _storable(error if isinstance(error, str) else f"{type(error).__name__}: {error}")
         if job.attempts >= self._attempts:
             self._bury(lease.id, job)
-            return
-        pause = min(self._backoff * 2 ** min(job.attempts - 1, 64), max(_LONGEST, self._backoff))
-        self._enqueue(lease.id, job, pause if delay is None else _checked("delay", delay))
+        else:
+            pause = min(self._backoff * 2 ** min(job.attempts - 1, 64), max(_LONGEST, self._backoff))
+            self._enqueue(lease.id, job, pause if delay is None else _checked("delay", delay))
+        del self[lease.key]
 
     def release(self, lease: Lease[T], /) -> None:
         """Give back a claimed job that was not tried: it can be claimed at once. Raises `LeaseLost`."""
         job = self._held(lease)
-        del self[lease.key]
         job.attempts -= 1
         self._enqueue(lease.id, job, 0)
+        del self[lease.key]
 
     def extend(self, lease: Lease[T], /, seconds: Optional[float] = None) -> Lease[T]:
         """The lease that replaces *lease* and ends in *seconds*, by default the time of the queue.
@@ -174,8 +182,10 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
         """
         job = self._held(lease)
         until = self._now() + _micros(self._lease if seconds is None else _checked("seconds", seconds))
-        del self[lease.key]
-        return self._leased(lease.id, job, until)
+        extended = self._leased(lease.id, job, until)
+        if extended.key != lease.key:
+            del self[lease.key]
+        return extended
 
     def revive(self, key: JobKey, /) -> None:
         """Make the dead letter *key*, one of the keys of `dead`, ready again, with all its attempts.
@@ -185,9 +195,9 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
         if key[0] != _DEAD:
             raise ValueError(f"revive({key!r}): expected the key of a dead letter, as queue.dead has them")
         job = self[key]
-        del self[key]
         job.attempts = 0
         self._enqueue(key[2], job, 0)
+        del self[key]
 
     @property
     def ready(self) -> Selection[JobKey, Job[T]]:
@@ -229,6 +239,8 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
 
     # -- moving jobs --------------------------------------------------------------------------------------------------
 
+    # Stored in the new place first, and then deleted in the old one: what is refused is not lost.
+
     def _now(self) -> int:
         return _micros(self._clock[0]())
 
@@ -249,7 +261,12 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
 
     def _held(self, lease: Lease[T]) -> Job[T]:
         """The job of *lease* as stored. Raises `LeaseLost` if another worker has it, or had it."""
-        job = self.get(lease.key)
+        try:
+            job = self.get(lease.key)
+        except AttributeError:
+            raise TypeError(
+                f"{lease!r} is no lease: give what claim() has returned, which is None when no job is ready"
+            ) from None
         if job is None or job.attempts != lease.job.attempts:
             raise errors.LeaseLost(
                 f"the lease of the job {lease.id} has ended, and the job is not this worker's any more: undo what was "
@@ -260,16 +277,32 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
 
     def _wake_up(self, now: int) -> None:
         """Make ready, or bury, the jobs whose delay or lease is over at *now*."""
+        first = self.select((_DELAYED,)).first()  # most of the time this look is all there is to do
+        if first is not None and first[0][0] == _DELAYED:
+            if first[0][1] <= now:
+                self._end_delays(now)
+            first = self.select((_LEASED,)).first()
+        if first is not None and first[0][0] == _LEASED and first[0][1] <= now:
+            self._end_leases(now)
+
+    def _end_delays(self, now: int) -> None:
         for key, job in self.select((_DELAYED,), (_DELAYED, now + 1), limit=_AT_ONCE).all():
-            del self[key]
             self[_READY, -job.priority, key[2]] = job
-        for key, job in self.select((_LEASED,), (_LEASED, now + 1), limit=_AT_ONCE).all():
             del self[key]
+
+    def _end_leases(self, now: int) -> None:
+        for key, job in self.select((_LEASED,), (_LEASED, now + 1), limit=_AT_ONCE).all():
             if job.attempts >= self._attempts:
                 job.error = job.error or "the lease ended in every attempt"
                 self._bury(key[2], job)
             else:
                 self[_READY, -job.priority, key[2]] = job
+            del self[key]
+
+
+def _storable(text: str) -> str:
+    """*text* with what is no character, such as a byte of a file's name, written out."""
+    return text.encode(errors="backslashreplace").decode()
 
 
 def _micros(seconds: float) -> int:
@@ -277,6 +310,10 @@ def _micros(seconds: float) -> int:
 
 
 def _checked(name: str, seconds: float) -> float:
-    if not 0 <= seconds < float("inf"):
+    try:
+        fits = 0 <= seconds < float("inf")
+    except TypeError:
+        raise TypeError(f"{name}={seconds!r}: expected seconds") from None
+    if not fits:
         raise ValueError(f"{name}={seconds!r}: expected seconds, 0 or more")
     return seconds

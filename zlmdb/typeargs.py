@@ -149,3 +149,9 @@ def present_type(hint: Any) -> Any:
 
 UNIONS = (Union, getattr(types, "UnionType", Union))
 """The origins of ``Union[A, B]`` and of ``A | B``."""
+
+
+def is_uuid(kind: Any) -> bool:
+    """Whether *kind* is `uuid.UUID`. It is not imported for the question, since that takes a millisecond."""
+    module = sys.modules.get("uuid")
+    return module is not None and kind is getattr(module, "UUID", module)

@@ -7,6 +7,7 @@ from asyncio import CancelledError, wrap_future
 from collections.abc import AsyncGenerator, Callable, Generator
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager, suppress
+from threading import get_ident
 from typing import Any, Generic, Optional, TypeVar
 from uuid import UUID
 
@@ -53,6 +54,11 @@ class Worker(Generic[T]):
         if found is not None:
             return found
         waits.next(pause)  # raises without a pipe if there is no time to wait
+        if self._db._open_store.writer.owner == get_ident():
+            raise errors.NestedTransaction(
+                "get() waits for a job, which nobody can put while this thread has a write transaction open: call it "
+                "outside of the block, or use the queue's claim() inside, which does not wait"
+            )
         with self._bell().listen() as wait:
             while True:
                 pause = self._pause()
@@ -93,7 +99,7 @@ class Worker(Generic[T]):
         self.done(lease)
 
     def _give_back(self, lease: Lease[T], error: BaseException) -> None:
-        with suppress(errors.LeaseLost):  # the exception of the block tells more
+        with suppress(errors.Error):  # the exception of the block tells more, and the lease ends in any case
             if isinstance(error, Exception):
                 self.fail(lease, error)
             else:
@@ -136,11 +142,11 @@ class Worker(Generic[T]):
         try:
             yield lease
         except BaseException as error:
-            if isinstance(error, Exception):
-                with suppress(errors.LeaseLost):
+            with suppress(errors.Error):  # as in `_give_back`
+                if isinstance(error, Exception):
                     await self.afail(lease, error)
-            else:
-                self._db.submit(lambda t: self._released(t, lease))
+                else:
+                    self._db.submit(lambda t: self._released(t, lease))
             raise
         await self.adone(lease)
 

@@ -71,30 +71,48 @@ def open(
     several processes may open the database at once. Without a schema the file must exist, and its records are read as
     plain data.
 
-    *maxsize*: a hard limit in bytes; a write beyond it raises `DatabaseFull`, unless it makes room. With None the file
-    grows by itself. *durability*: ``"full"``: every commit survives a power cut. ``"commit"``: a power cut may lose the
-    last commits, and the file stays consistent. ``"none"``: a power cut may destroy the file; the end of the process
-    loses nothing. *layout*: the layout of a new file; an existing file keeps its own.
-    ``"raw"`` opens an LMDB file of another program: its sub-databases are the tables, without indexes, and nothing is
-    created. *timeout*: seconds to wait for another writer; with None it waits forever, and logs this after a second.
-    *readonly*: nothing can be written and
-    nothing is created; a declared table that the file lacks is empty. *create* False: the file must exist, and nothing
-    is created in it. *lock* False, with *readonly*: read without LMDB's locks, as zlmdb does by itself if nobody can
-    write; if a program does write, the reader gets wrong data. *verify*: check all pages before LMDB reads any of them,
-    as `Database.verify` does, for files that others may have written; it takes some seconds per GB. *drop_indexes*:
-    drop the indexes of the file that no table class declares; otherwise they stay, and their tables can only be read.
-    *build_indexes* False: new indexes of tables with many records are not built before this function returns, but by
-    `Database.build_indexes`; until then they are maintained, and queries do without them.
-    *lib_version*: the LMDB format of a new file, ``"0.9"`` (the default) or ``"1.0"``, which has longer keys. *mode*:
-    the mode of new files, such as ``0o600``, from which the umask takes bits away; copies and backups keep it.
-    *flush_every*, with ``durability="commit"`` or ``"none"``: a thread flushes every so many seconds what was committed
-    since, and `close` does so once more; a power cut can harm only what was committed after the last flush, but with
-    ``"none"`` the whole file if it comes while the system writes unflushed pages.
+    What may be written:
+
+    * *readonly*: nothing is written and nothing is created; a declared table that the file lacks is empty.
+    * *create* False: the file must exist, and nothing is created in it.
+    * *maxsize*: a hard limit in bytes; a write beyond it raises `DatabaseFull`, unless it makes room. With None the
+      file grows by itself.
+    * *timeout*: seconds to wait for another writer; with None it waits forever, and logs this after a second.
+
+    What a power cut may cost:
+
+    * *durability* ``"full"``: no commit. ``"commit"``: the last commits; the file stays consistent. ``"none"``: the
+      file. If only the process ends, nothing is lost in any case.
+    * *flush_every*, with ``durability="commit"`` or ``"none"``: a thread flushes every so many seconds what was
+      committed since, and `close` does so once more. A power cut can harm only what was committed after the last flush,
+      but with ``"none"`` the whole file if it comes while the system writes unflushed pages.
+
+    The indexes of the file and those of the table classes:
+
+    * *build_indexes* False: new indexes of tables with many records are not built before this function returns, but by
+      `Database.build_indexes`. Until then they are maintained, and queries do without them.
+    * *drop_indexes*: the indexes of the file that no table class declares are dropped. Otherwise they stay, and their
+      tables can only be read.
+
+    New files (an existing file keeps its own layout and format):
+
+    * *layout* ``"classic"`` makes a file that zlmdb 26 can read. ``"raw"`` opens an LMDB file of another program: its
+      sub-databases are the tables, without indexes, and nothing is created.
+    * *lib_version*: the LMDB format, ``"0.9"`` (the default) or ``"1.0"``, which has longer keys.
+    * *mode*: the mode of new files, such as ``0o600``, from which the umask takes bits away. Copies and backups keep
+      it.
+
+    Files that others may have written:
+
+    * *verify*: all pages are checked before LMDB reads any of them, as `Database.verify` does; it takes some seconds
+      per GB.
+    * *lock* False, with *readonly*: read without LMDB's locks, as zlmdb does by itself if nobody can write. If a
+      program does write, the reader gets wrong data.
 
     Opening the same file again with the same options shares one environment. Raises `DatabaseInUse` if the options
     differ, FileNotFoundError, `InvalidDatabase`, `CorruptDatabase`, `SchemaMismatch` and `WriterTimeout`. If a new
-    index does not fit a record, raises `DuplicateKey`, `EncodeError` or `DecodeError`, and the file does not get it. An
-    empty *path* raises ValueError.
+    index does not fit a record, raises `DuplicateKey`, `EncodeError` or `DecodeError`, and the file does not get it.
+    Raises ValueError or TypeError for an empty *path* and for options that have no meaning.
     """
     if not lock and not readonly:
         raise ValueError("lock=False is for reading: add readonly=True, or leave it out")
@@ -104,7 +122,12 @@ def open(
         raise ValueError(f"lib_version={lib_version!r}: expected '0.9', '1.0', or None for what the file has")
     if mode is not None and not (type(mode) is int and 0o600 <= mode <= 0o777):
         raise ValueError(f"mode={mode!r}: expected one with which the owner reads and writes, such as 0o600")
-    if flush_every is not None and not (flush_every > 0 and durability != "full" and path is not None and not readonly):
+    given: Any = timeout
+    if given is not None and not (isinstance(given, (int, float)) and given >= 0):
+        raise ValueError(f"timeout={timeout!r}: expected seconds, 0 or more, or None to wait forever")
+    flushes = durability != "full" and path is not None and not readonly
+    given = flush_every
+    if given is not None and not (flushes and isinstance(given, (int, float)) and given > 0):
         raise ValueError(
             f"flush_every={flush_every!r} takes a number of seconds, and a file opened to write with durability "
             f"'commit' or 'none': with 'full' each commit is flushed"
@@ -115,14 +138,15 @@ def open(
         raise ValueError("layout='raw' is for files of other programs: give the path of one")
     if drop_indexes and (readonly or not create or schema is None):
         raise ValueError("drop_indexes=True changes the file: it takes a schema, and neither readonly nor create=False")
-    given: Any = schema
+    given = schema
     if schema is not None and not (isinstance(given, type) and issubclass(given, Schema)):
         raise TypeError(f"expected a subclass of zlmdb.Schema, got {schema!r}: its attributes are the tables")
-    if path is not None and not os.fspath(path):
-        raise ValueError("the path is empty: give the directory of the database, or None for one in memory")
-    if timeout is not None and timeout < 0:
-        raise ValueError(f"timeout={timeout!r}: expected seconds, 0 or more, or None to wait forever")
+    given = path
+    if given is not None and not isinstance(given, (str, os.PathLike)):
+        raise TypeError(f"expected a path, or None for a database in memory, got {path!r}: zlmdb.open(path, Schema)")
     location = None if path is None else os.fspath(path)
+    if location == "":
+        raise ValueError("the path is empty: give the directory of the database, or None for one in memory")
     others: dict[str, Any] = {} if lock else {"lock": False}  # an engine need not know what is not asked for
     if lib_version is not None:
         others["lib_version"] = lib_version

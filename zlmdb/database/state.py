@@ -7,7 +7,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 from .. import errors
-from ..schema.made import Made
+from ..schema.runtimetables import Made
 from ..store.openstores import Opening
 from ..store.store import Store
 from ..tables.storage import Storage
@@ -35,6 +35,8 @@ class DatabaseState:
     _log: Any
     _temporary: Optional[str]
     _open_now: bool
+    _timeout: Optional[float]
+    """Seconds to wait for another writer; None: for ever."""
 
     @property
     def _open_store(self) -> Store:

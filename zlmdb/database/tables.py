@@ -1,4 +1,4 @@
-"""How a database comes by its tables: from its schema, at run time, and from classes of zlmdb 26."""
+"""The tables of a database: those of its schema, those made at run time, and those of classes of zlmdb 26."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Optional, TypeVar, get_origin, overload
 from .. import errors
 from ..schema.attach import attach
 from ..schema.declaration import Declaration, declaration
-from ..schema.made import Made, MadeTable
+from ..schema.runtimetables import Made, MadeTable
 from ..schema.schema import declarations
 from ..store.pool import Pool
 from ..store.slots import FIRST_SLOT

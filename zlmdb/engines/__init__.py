@@ -4,10 +4,10 @@
 the registry imports.
 """
 
+from .damaged import Record, Remains, State, Tree
 from .engine import Engine, EngineClass, Told
 from .environment import Cursor, Data, Environment, Handle, Transaction
 from .options import Durability, Options, PlainOptions
-from .remains import Record, Remains, State, Tree
 
 __all__ = [
     "Cursor", "Data", "Durability", "Engine", "EngineClass", "Environment", "Handle", "Options", "PlainOptions",

@@ -6,9 +6,9 @@ from collections.abc import Callable, Hashable, Iterable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Optional
 
+from .damaged import Remains
 from .environment import Environment, Handle
 from .options import Options
-from .remains import Remains
 
 if TYPE_CHECKING:
     from typing import Protocol
@@ -223,8 +223,8 @@ class Engine(Protocol):
         """Transactions to hold while the process forks."""
         ...
 
-    def in_child(self) -> None:
-        """The process was forked: do not close the environment; the next use opens it again."""
+    def in_child(self, env: Any) -> None:
+        """The process was forked: do not close *env*, if it is not None; the next use opens another one."""
         ...
 
 

@@ -391,7 +391,7 @@ def _now() -> int:
 
 def _named(db: Database[Any], table: Any) -> tuple[Optional[str], str]:
     """The attribute by which a schema object has *table*, None if it is not declared, and its name in the file."""
-    from ..schema.made import MadeTable
+    from ..schema.runtimetables import MadeTable
 
     if isinstance(table, MadeTable):
         table = table.name

@@ -19,7 +19,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from itertools import count
 from typing import Any, Optional
 
-from ..bell import Bell
+from ..notifier import Notifier
 
 LOOK = 0.02
 """Seconds between two looks, where no pipe can be made."""
@@ -45,7 +45,7 @@ class Doorbell:
         self._directory = None if file is None else f"{file}-waiting"
         self._file = file
         self._topic = topic
-        self._bell = Bell()
+        self._bell = Notifier()
         self._shared = shared
 
     def ring(self) -> None:

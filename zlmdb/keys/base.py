@@ -46,6 +46,8 @@ class KeyCodec(ABC, Generic[T]):
     """The length in bytes of every encoding; None where it varies."""
     sorts: bool = True
     """False for the little-endian codecs of the classic layout, over which there are no ranges."""
+    composite: bool = False
+    """True for tuples: other keys have no parts."""
     takes_none: bool = False
     """True for the named types, which take None for their zero value."""
     counts_from: Optional[int] = None

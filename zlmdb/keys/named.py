@@ -15,8 +15,8 @@ from typing import Any, Callable, Optional
 from uuid import UUID
 
 from .base import Data, Inline, KeyCodec
-from .plain import BYTES_LIKE, StrKey, side_of
-from .uuids import new_uuid, random_int, uuid_from_bytes
+from .plain import BYTES_LIKE, StrKey, random_int, side_of
+from .uuids import new_uuid, uuid_from_bytes
 
 _FORMATS = {1: "B", 2: "H", 4: "I", 8: "Q"}
 

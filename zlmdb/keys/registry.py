@@ -1,4 +1,7 @@
-"""All key types: their aliases for annotations, and functions that find a codec by annotation or name."""
+"""All key types: their aliases for annotations, and functions that find a codec by annotation or name.
+
+Programs whose keys are texts or numbers do without this module and those of the other types.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,12 @@ from uuid import UUID
 
 from .base import KeyCodec
 from .choices import enum_key, literal_key
+from .dates import DateKey, DatetimeKey
 from .decimals import DecimalKey
 from .descending import DescendingKey
 from .durations import TimedeltaKey, TimeKey
 from .named import BytesKey, StringKey, Uint128Key, UintKey, UuidKey
-from .plain import BlobKey, BoolKey, DateKey, DatetimeKey, FloatKey, IntKey, StrKey
+from .plain import COMMON
 from .timestamp import TimestampKey
 from .tuples import CLASSIC_NAMES, CLASSIC_PARTS, TupleKey
 
@@ -47,11 +51,7 @@ NAMED: Sequence[Any] = [
 """The aliases of all named key types; a new one is added here."""
 
 PLAIN: dict[Any, KeyCodec[Any]] = {
-    int: IntKey(),
-    str: StrKey(),
-    bytes: BlobKey(),
-    bool: BoolKey(),
-    float: FloatKey(),
+    **COMMON,
     UUID: UuidKey(none=False),
     dt.datetime: DatetimeKey(),
     dt.date: DateKey(),
@@ -75,28 +75,22 @@ _SUPPORTED = (
 )
 
 
-def key_codec(annotation: Any) -> KeyCodec[Any]:
-    """The codec that an annotation means: of a plain type, of ``Annotated`` with a codec in it, of a tuple of these.
-
-    >>> key_codec(tuple[UUID, str])
-    <key codec tuple(uuid,str)>
-
-    Raises `TypeError`, with a list of what there is, for anything else.
-    """
+def codec_of(annotation: Any) -> KeyCodec[Any]:
+    """The codec of any annotation; see `key_codec`."""
     extras: Sequence[Any] = getattr(annotation, "__metadata__", ())
     for extra in reversed(extras):
         if issubclass(type(extra), KeyCodec):
             codec: KeyCodec[Any] = extra
             return codec
     if get_origin(annotation) is Annotated:
-        return key_codec(get_args(annotation)[0])
+        return codec_of(get_args(annotation)[0])
     if get_origin(annotation) is Literal:
         return literal_key(get_args(annotation))
     if get_origin(annotation) is tuple and get_args(annotation):
-        return TupleKey([key_codec(part) for part in get_args(annotation)])
+        return TupleKey([codec_of(part) for part in get_args(annotation)])
     renamed = getattr(annotation, "__supertype__", None) or getattr(annotation, "__value__", None)  # NewType, type X =
     if renamed is not None:
-        return key_codec(renamed)
+        return codec_of(renamed)
     plain: Optional[KeyCodec[Any]] = PLAIN.get(annotation) if isinstance(annotation, type) else None
     if plain is None and isinstance(annotation, type):
         plain = _by_class(annotation)
@@ -137,7 +131,7 @@ def from_name(name: str) -> KeyCodec[Any]:
 def tables_codec(codec: KeyCodec[Any]) -> KeyCodec[Any]:
     """The codec that the tables layout has for the keys of *codec*: itself, but for what `KeyCodec.classic` gives.
 
-    >>> tables_codec(key_codec(tuple[Oid, Timestamp]).classic())
+    >>> tables_codec(codec_of(tuple[Oid, Timestamp]).classic())
     <key codec tuple(oid,timestamp)>
     """
     plain = (from_name(name) for name in CLASSIC_NAMES)

@@ -29,6 +29,8 @@ class TupleKey(KeyCodec[tuple[Any, ...]]):
     '6100008000000000000005'
     """
 
+    composite = True
+
     def __init__(self, parts: Sequence[Key]) -> None:
         if not parts:
             raise TypeError("a tuple key has one part or more")

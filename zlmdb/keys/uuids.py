@@ -8,6 +8,8 @@ import time
 from typing import Union
 from uuid import UUID, SafeUUID
 
+from .plain import random_int
+
 # ``UUID(bytes=...)`` takes 1.2 us on CPython, most of it in checks that 16 bytes cannot fail. Setting the two slots
 # takes 0.5 us (0.65 us through `object.__setattr__`). UUID refuses plain assignment, hence the descriptors.
 _new = object.__new__
@@ -28,11 +30,6 @@ def uuid_from_bytes(data: Union[bytes, memoryview]) -> UUID:
     _set_int(uuid, _from_bytes(data, "big"))
     _set_is_safe(uuid, _unknown)
     return uuid
-
-
-def random_int(width: int) -> int:
-    """A random number of *width* bytes from the system. (The module secrets would take 10 ms to import.)"""
-    return _from_bytes(os.urandom(width), "big")
 
 
 class _Version7:

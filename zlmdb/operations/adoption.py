@@ -7,9 +7,10 @@ from typing import Any
 
 from .. import errors
 from ..engines import Handle, Transaction
+from ..schema.changedshape import record
 from ..schema.declaration import Declaration
 from ..schema.rawtables import raw_table
-from ..schema.verdict import FITS, record
+from ..schema.verdict import FITS
 from ..store import layout
 from ..store.catalogue import catalogue_of
 from ..store.ranges import prefixed

@@ -194,7 +194,7 @@ class _Check:
 
     def _feed(self, slot: Slot, table: Handle) -> None:
         """The change feed of a table: whole, and its last changes are those of the records."""
-        from ..feed import log  # late, as wherever a feed is used
+        from ..feed import log  # late: few programs use a feed
 
         keyspace = self.catalogue.feed_keyspace(slot.name)
         handle = None if keyspace is None else self.handle(keyspace.space)

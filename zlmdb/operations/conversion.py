@@ -63,7 +63,7 @@ class ConversionReport:
 
 
 class _Plan(NamedTuple):
-    """A table to convert: its new slot, its place, and the codecs of its keys in the old and the new file."""
+    """A table to convert: its new slot, its keyspace, and the codecs of its keys in the old and the new file."""
 
     name: str
     slot: Optional[Slot]

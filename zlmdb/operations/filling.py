@@ -12,10 +12,10 @@ from .. import errors
 from ..engines import Engine, Handle, Transaction, registry
 from ..schema.links import record as record_links
 from ..store.catalogue import catalogue_of
+from ..store.holds import Hold
 from ..store.layout import Layout
 from ..store.slots import Keyspace, Slot
 from ..store.store import OpenSpace, Store
-from ..store.writerlock import Hold
 from .backup import as_private_as, check_room, file_of, flush, publish
 from .linked import check_links
 from .temporary import remains, temporary_directory
@@ -150,7 +150,7 @@ class Writer:
 
     def _begin_feed(self, slot: Slot) -> None:
         """Begin the change feed of the table after the number that *slot* has, if the layout has feeds."""
-        from ..feed.log import begin  # late, as wherever a feed is used
+        from ..feed.log import begin  # late: few programs use a feed
 
         keyspace = self.catalogue.feed_keyspace(slot.name)
         if keyspace is None or slot.feed is None:

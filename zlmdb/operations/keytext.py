@@ -16,10 +16,11 @@ from uuid import UUID
 
 from ..errors import EncodeError
 from ..keys import KeyCodec, TupleKey
+from ..keys.dates import DateKey, DatetimeKey
 from ..keys.decimals import DecimalKey
 from ..keys.descending import DescendingKey
 from ..keys.durations import TimedeltaKey, TimeKey, from_seconds, to_seconds
-from ..keys.plain import BlobKey, BoolKey, DateKey, DatetimeKey, FloatKey
+from ..keys.plain import BlobKey, BoolKey, FloatKey
 from ..keys.timestamp import TimestampKey
 from ..values.base import is_a
 

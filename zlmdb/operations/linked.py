@@ -15,7 +15,7 @@ from ..store.slots import Slot
 from ..store.store import Store
 from ..tables.links import broken
 from ..tables.storage import Storage
-from ..values.plain import BYTES
+from ..values.bare import BYTES
 from .undeclared import index_storage
 
 

@@ -22,8 +22,8 @@ from ..store.slots import Keyspace, Slot, slot_prefix
 from ..store.store import OpenSpace, Store
 from ..tables.indexstorage import IndexStorage
 from ..tables.storage import Storage
+from ..values.bare import BYTES
 from ..values.base import is_a
-from ..values.plain import BYTES
 from ..values.recorded import recorded
 from ..values.resolve import from_name
 from .filling import Filler, Writer

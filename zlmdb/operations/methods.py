@@ -15,7 +15,7 @@ from ..store.readers import Reader, readers
 if TYPE_CHECKING:
     from ..classic.pmap import PersistentMap
     from ..feed.changes import Changes
-    from ..schema.made import MadeTable
+    from ..schema.runtimetables import MadeTable
     from ..tables.table import Table
     from .backup import Backup, Compaction
     from .conversion import ConversionReport
@@ -80,6 +80,12 @@ class Operations(DatabaseState):
         }
         return {**found, "slots": statistics.slot_statistics(self._open_store)} if include_slots else found
 
+    def _used(self) -> int:
+        """``stats()["used"]`` alone: a cache looks at it often."""
+        from . import statistics
+
+        return statistics.used(self._open_store)
+
     def flush(self) -> None:
         """Flush committed data to the disk now, whatever the *durability*: see `zlmdb.open`."""
         self.sync(True)
@@ -110,16 +116,16 @@ class Operations(DatabaseState):
 
         It takes many short transactions, between which others write, so that a thread can do it while the program
         works. Queries use an index when the last of them is done. *timeout*: seconds to wait for another writer, each
-        time. If a record does not fit, raises `DuplicateKey`, `EncodeError`, `DecodeError` or `SchemaMismatch`, and the
-        file gets none of these indexes. Raises `IndexNotBuilt` if another process drops them meanwhile. Does nothing if
-        all are complete.
+        time; by default that of the database. If a record does not fit, raises `DuplicateKey`, `EncodeError`,
+        `DecodeError` or `SchemaMismatch`, and the file gets none of these indexes. Raises `IndexNotBuilt` if another
+        process drops them meanwhile. Does nothing if all are complete.
         """
         from ..schema.schema import declarations
         from .building import build_indexes  # late, as all operations
 
         declared = [one for _, one in declarations(self._schema).values()]
         declared += [one.declared for one in self._made.values()]
-        build_indexes(self._open_store, declared, progress, timeout)
+        build_indexes(self._open_store, declared, progress, self._timeout if timeout is None else timeout)
 
     def mend_links(
         self,
@@ -282,13 +288,14 @@ class Operations(DatabaseState):
         """Drop a declared index from the file permanently.
 
         Programs that declare it can continue to write to the table, and build it again when they next open the file to
-        write. Raises `KeyError` if the file has no such index, `NestedTransaction`, `ReadonlyDatabase`.
+        write. Raises `KeyError` if the file has no such index, `NestedTransaction`, `ReadonlyDatabase` and
+        `WriterTimeout`.
         """
         from ..schema.indexbuilding import drop_index
 
         if self._open_store.readonly:
             self._open_store.refuse_write()
-        drop_index(self._open_store, table, index)
+        drop_index(self._open_store, table, index, self._timeout)
 
     @overload
     def changes(
@@ -323,13 +330,13 @@ class Operations(DatabaseState):
         """Drop the change feed of *table*, with its changes and consumers; returns the number of its last change.
 
         Programs whose class declares the feed begin a new one, with higher numbers, when they open the file to write.
-        Raises `KeyError` if the file has no such feed, `NestedTransaction`, `ReadonlyDatabase`.
+        Raises `KeyError` if the file has no such feed, `NestedTransaction`, `ReadonlyDatabase`, `WriterTimeout`.
         """
         from ..schema.feeds import drop_feed
 
         if self._open_store.readonly:
             self._open_store.refuse_write()
-        return drop_feed(self._open_store, table)
+        return drop_feed(self._open_store, table, self._timeout)
 
     def _check_migrations(self) -> bool:
         """Whether the schema has steps that the file lacks. Raises `SchemaMismatch` if the file is newer."""

@@ -257,7 +257,7 @@ class OldTables(Mapping[str, "OldTable"]):
         if slot.has_feed:
             _cut(step, slot)
         step.t.txn._catalogue_changed()
-        if name in step.attributes:  # whoever asks for it from now on gets it as it is then
+        if name in step.attributes:  # from now on it is looked up anew
             attribute, _ = step.attributes[name]
             view: Any = step.t
             view.__dict__.pop(attribute, None)
@@ -431,7 +431,7 @@ def _fitting(storage: Storage[Any, Any], read: Callable[[Any], Any], key: bytes,
 
 def _cut(step: Step, slot: Slot) -> None:
     """Remove the recorded changes of a table that gets another shape, which its consumers are told."""
-    from ..feed.log import last, trim_through  # late, as wherever a feed is used
+    from ..feed.log import last, trim_through  # late: few programs use a feed
 
     keyspace = step.catalogue.feed_keyspace(slot.name)
     handle = None if keyspace is None else step.handle(keyspace)

@@ -184,7 +184,7 @@ class _Salvage:
         self._note_links(slot.name, slot.indexes)
         slot.indexes, slot.building, slot.referred = {}, {}, []
         if slot.feed is not None and slot.has_feed:
-            from ..feed.log import LOST  # late, as wherever a feed is used
+            from ..feed.log import LOST  # late: few programs use a feed
 
             slot.feed = {"after": slot.feed["after"] + LOST}  # a number after all that there can have been
             self.report.notes.append(

@@ -34,8 +34,8 @@ from ..store.slots import Keyspace, Slot, uuid_of
 from ..store.store import Store
 from ..tables.indexstorage import IndexStorage
 from ..tables.storage import Storage
+from ..values.bare import BYTES
 from ..values.base import is_a
-from ..values.plain import BYTES
 from .keytext import to_plain
 from .progress import Progress, Told, silent
 from .undeclared import entries as read_entries
@@ -147,7 +147,7 @@ class _Writer:
         """The change feed of the table without its changes: the next one has the number that it would have here."""
         if not slot.has_feed:
             return slot.feed
-        from ..feed.log import last  # late, as wherever a feed is used
+        from ..feed.log import last  # late: few programs use a feed
 
         keyspace = catalogue_of(self._source).feed_keyspace(slot.name)
         space = None if keyspace is None else self._source.space(keyspace.space)

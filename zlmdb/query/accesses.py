@@ -132,6 +132,11 @@ class Access(NamedTuple):
         return len(self.equal) == len(self.facts.parts)
 
     @property
+    def in_order(self) -> bool:
+        """Whether its entries, those of one whole key of an index, are in the order of the keys of their records."""
+        return self.exact and not self.facts.several and self.facts.name != KEY
+
+    @property
     def bounds(self) -> tuple[Optional[Bound], Optional[Bound]]:
         """Where the range begins and ends in the index."""
         down = len(self.equal) < len(self.facts.parts) and self.facts.parts[len(self.equal)].descending
@@ -169,14 +174,14 @@ def accesses(
         (index, said)
         for index in indexes
         for said in (elements if index.several else [by] if by or index.where else [])
-        if not index.where or _has_all(index, (*askings, *known()))
+        if not index.where or has_all(index, (*askings, *known()))
     ]
     found = [one for one in (_access(index, said) for index, said in ways) if one is not None]
     found.sort(key=lambda one: one.rank)
     return found
 
 
-def _has_all(index: IndexFacts, known: Sequence[Asking]) -> bool:
+def has_all(index: IndexFacts, known: Sequence[Asking]) -> bool:
     """Whether all records for which *known* is true satisfy the condition of the partial *index*."""
     from .implied import implied  # late: few programs have such an index
 
@@ -271,7 +276,7 @@ def sort_values(key: Any) -> tuple[Any, ...]:
 def order_access(index: IndexFacts, subjects: tuple[Subject, ...], askings: Sequence[Asking]) -> Optional[Access]:
     """The range of *index* that has all records that *askings* want, in the order of *subjects*."""
     usable = index.complete and not index.several and all([part.present for part in index.parts])
-    if not usable or () in subjects or (index.where and not _has_all(index, askings)):
+    if not usable or () in subjects or (index.where and not has_all(index, askings)):
         return None
     same: dict[Subject, Term] = {}
     for asking in askings:

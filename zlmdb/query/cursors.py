@@ -1,6 +1,6 @@
 """The cursors that say where the next page begins.
 
-A cursor holds the sort key and the place of the last row, and a fingerprint of the query: it is text, can be given to
+A cursor holds the sort key and the key of the last row, and a fingerprint of the query: it is text, can be given to
 anybody, and reveals what it holds. What stands before its row is not shown again, whatever was inserted meanwhile.
 """
 
@@ -25,7 +25,7 @@ class Position(NamedTuple):
     """Where a row stands: its sort key, None without an order, and its key in the engine or in an index."""
 
     key: Any
-    place: bytes
+    entry: bytes
 
 
 def fingerprint(*said: Any) -> str:
@@ -35,7 +35,7 @@ def fingerprint(*said: Any) -> str:
 
 def cursor_of(position: Position, query: str) -> str:
     """The text of a cursor. Raises `TypeError` for sort keys that cannot be written."""
-    said = [query, position.place.hex(), _written(position.key)]
+    said = [query, position.entry.hex(), _written(position.key)]
     return base64.urlsafe_b64encode(_encode(said).encode()).decode().rstrip("=")
 
 
@@ -44,10 +44,10 @@ def position_of(cursor: str, query: str) -> Position:
     wrong = f"after={cursor!r} is no cursor of this query: give the .next of a page of the same query, or None"
     try:
         said: Any = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode())
-        name, place, key = said
+        name, entry, key = said
         if name != query:
             raise ValueError(wrong)
-        return Position(_read(key), bytes.fromhex(place))
+        return Position(_read(key), bytes.fromhex(entry))
     except (ValueError, TypeError, KeyError, LookupError, ArithmeticError, binascii.Error) as error:
         raise ValueError(wrong) from error
 

@@ -21,16 +21,16 @@ from ..codegen import Recipe, Source
 from ..values.base import is_a, is_free
 from ..values.flatbuffers import FlatBuffersViewSerializer
 from ..values.narrow import Parts
-from .asked import Asked, captured_source
 from .expressions import Compare, Condition
+from .expressionsource import Asked, captured_source
 from .fieldtypes import Model, without_none
 from .following import Following, Node
 from .forms import BLOCK, ROWS, Form, expression_of
-from .needed import named
+from .loopruntime import among, take, take_if_any
+from .neededfields import named
+from .projection import Projection
 from .remembered import look_up
 from .scanned import Scanned
-from .taken import among, take, take_if_any
-from .want import Want
 
 _LOOPS = Recipe("query loop", scan=Scanned)
 _LISTS = Recipe("query list")
@@ -58,7 +58,7 @@ class Programs:
         self.facts: dict[Any, Any] = {}  # of the table's indexes, as the planner wants them
         self.running: Any = None  # what runs queries, put here by whoever does, as what runs known ones
         self.ready: Any = None
-        self.known: Any = None  # what the planner knows of a state of the table's indexes: see `tables.running`
+        self.known: Any = None  # what the planner knows of a state of the table's indexes: see `tables.execution`
         self.prepared: dict[Any, Any] = {}  # loops, by the functions of queries
         self._made: dict[Any, Callable[..., Any]] = {}
 
@@ -105,8 +105,8 @@ class Programs:
         return frozenset(one if convert is None else convert(one) for one, convert in converts), True
 
     def loop(
-        self, condition: Optional[Condition], stored: tuple[bool, ...], asked: Sequence[Asked], want: Want, keyed: bool,
-        views: bool, form: Form,
+        self, condition: Optional[Condition], stored: tuple[bool, ...], asked: Sequence[Asked], want: Projection,
+        keyed: bool, views: bool, form: Form,
     ) -> Callable[..., Iterator[Any]]:  # fmt: skip
         """The generator function ``(scan_of, load, load_key, failed, *given, *constants, *asked)``.
 
@@ -127,7 +127,7 @@ class Programs:
         return found
 
     def listing(
-        self, condition: Optional[Condition], stored: tuple[bool, ...], asked: Sequence[Asked], want: Want,
+        self, condition: Optional[Condition], stored: tuple[bool, ...], asked: Sequence[Asked], want: Projection,
         captured: Sequence[Captured], *, sparse: bool,
     ) -> Callable[..., list[Any]]:  # fmt: skip
         """The function ``(keys, get, handle, functions, *given, *constants)``, which lists what is wanted of records.
@@ -159,7 +159,7 @@ class _Writer:
 
     def __init__(
         self, programs: Programs, condition: Optional[Condition], stored: tuple[bool, ...], asked: Sequence[Asked],
-        want: Want, views: bool, form: Form = ROWS,
+        want: Projection, views: bool, form: Form = ROWS,
     ) -> None:  # fmt: skip
         self.form = form
         self.blocks = "defaultdict(list)" if form.grouped else "[]" if form.listed else ""  # what holds many rows
@@ -283,7 +283,7 @@ class _Writer:
         if not form.best and not form.grouped:
             wanted = self.want.source(of_path, self.of_asked)
             return [f"block.append({wanted})" if form.listed else f"found = {wanted}"]
-        first, *more = [Want((part,)).source(of_path, self.of_asked) for part in self.want.parts]
+        first, *more = [Projection((part,)).source(of_path, self.of_asked) for part in self.want.parts]
         if form.grouped:
             value = more[0] if len(more) == 1 else f"(None, {', '.join(more)})"
             return [f"block[{first}].append({value})"]

@@ -7,7 +7,8 @@ from datetime import date, timedelta
 from itertools import islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Optional, Protocol
-from uuid import UUID
+
+from ..typeargs import is_uuid
 
 if TYPE_CHECKING:
     from .following import Followed
@@ -85,7 +86,7 @@ def first_of(rows: Iterable[tuple[Any, ...]], count: Optional[int], *, backwards
 
 _MOST = 1000
 """Rows that `best_of` keeps at most: each better one takes a place in a list."""
-_COMPARED = (bool, int, float, str, bytes, date, timedelta, UUID)
+_COMPARED = (bool, int, float, str, bytes, date, timedelta)
 """Types of which any two values can be compared."""
 
 
@@ -94,7 +95,7 @@ def bounded(order: Optional[Followed], count: int) -> bool:
     if order is None or not 0 < count <= _MOST:
         return False
     known = order.node.known
-    return known.cls in _COMPARED and not known.optional
+    return (known.cls in _COMPARED or is_uuid(known.cls)) and not known.optional
 
 
 def best_of(

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Optional
 
 from ..handlers import let_through
-from .asked import Asked, arguments
 from .expressions import Condition
+from .expressionsource import Asked, arguments
 from .following import Followed
 from .following.known import PLAIN
 from .forms import ROWS, Form
 from .loops import Captured, Programs
-from .want import Want
+from .projection import Projection
 
 Loop = Callable[..., Iterator[Any]]
 
@@ -44,7 +44,7 @@ class Prepared:
     )
 
     def __init__(
-        self, functions: Sequence[Followed], condition: Optional[Condition], asked: Sequence[Asked], want: Want,
+        self, functions: Sequence[Followed], condition: Optional[Condition], asked: Sequence[Asked], want: Projection,
         programs: Programs,
     ) -> None:  # fmt: skip
         values, self._stored = programs.constants(condition)
@@ -76,16 +76,16 @@ class Prepared:
         if not self._renewals:
             return self
         given, half = self._given[:], len(self._stored)
-        for place, function, number, kind, convert in self._renewals:
+        for position, function, number, kind, convert in self._renewals:
             value = functions[function].parameters[number]
             if type(value) is not kind:
                 return None
             try:
-                given[half + place] = value if convert is None else convert(value)
+                given[half + position] = value if convert is None else convert(value)
             except (TypeError, ValueError, ArithmeticError) as error:  # Python compares, or raises, for each record
                 let_through(error)
                 return None
-            given[place] = value
+            given[position] = value
         made: Prepared = object.__new__(Prepared)
         made._given = given
         made._condition, made._stored, made._renewals = self._condition, self._stored, self._renewals
@@ -130,12 +130,12 @@ class Prepared:
         return [functions[number] for number, _, _ in self._sources]
 
 
-def _is_late(want: Want, asked: Sequence[Asked]) -> bool:
+def _is_late(want: Projection, asked: Sequence[Asked]) -> bool:
     first, *more = want.parts
-    rest = more[0].parts if len(more) == 1 and isinstance(more[0], Want) and more[0].one else more
+    rest = more[0].parts if len(more) == 1 and isinstance(more[0], Projection) and more[0].one else more
     if tuple(rest) != ("engine key",):
         return False
-    return not (Want((first,)).keyed or any([one.keyed for one in asked]))
+    return not (Projection((first,)).keyed or any([one.keyed for one in asked]))
 
 
 _Renewal = tuple[int, int, int, type[Any], Optional[Callable[[Any], Any]]]
@@ -147,15 +147,15 @@ def _renewals(
 ) -> Optional[list[_Renewal]]:  # fmt: skip
     """How the values of *condition* are found in other functions; None if they are not just captured ones."""
     found: list[_Renewal] = []
-    for place, compare in enumerate(() if condition is None else condition._compares()):
+    for position, compare in enumerate(() if condition is None else condition._compares()):
         if compare.source is not None:
             followed, number = compare.source
             compare.source = None  # what is kept must not hold what a function has captured
             kind: type[Any] = compare.value.__class__
             if kind not in PLAIN or kind is not type(followed.parameters[number]):
                 return None
-            convert = programs.columns.convert(compare.path[0], compare.value) if stored[place] else None
-            found.append((place, numbers[id(followed)], number, kind, convert))
+            convert = programs.columns.convert(compare.path[0], compare.value) if stored[position] else None
+            found.append((position, numbers[id(followed)], number, kind, convert))
         elif not compare.constant:
             return None
     return found

@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union, overlo
 
 from .. import errors
 from ..shown import shortened
-from .explained import Plan
 from .nolists import NoList, no_length
 from .ordering import Ordered
-from .pages import Page
-from .sums import mean, total
 
 if TYPE_CHECKING:
     from decimal import Decimal
 
     from ..tables.selection import Selection
+    from .explained import Plan
+    from .pages import Page
     from .translated import Give
 
 R_co = TypeVar("R_co", covariant=True)
@@ -99,10 +98,14 @@ class Reads(NoList, Iterable[R_co], Generic[R_co]):
     def sum(self: Reads[Decimal]) -> Decimal: ...
     def sum(self: Reads[Any]) -> Any:
         """The sum of the rows, which are numbers; 0 without any. Floats are added in order, compensated."""
+        from .sums import total  # late: many programs sum nothing
+
         return total(self._summed_rows())
 
     def mean(self: Reads[float]) -> Optional[float]:
         """The mean of the rows, which are numbers; None without any."""
+        from .sums import mean  # late, as above
+
         found: Optional[float] = mean(self._summed_rows())
         return found
 

@@ -49,7 +49,7 @@ def remembering(holder: Node, private: bool, parameters: Sequence[Any]) -> Calla
     tables: list[Any] = []
 
     def table_of() -> Any:
-        if not tables:  # not before a record asks: whoever asks nothing sees no error
+        if not tables:  # not before a record asks: a query that looks up nothing raises no error
             tables.append(holder.evaluate(Given((), parameters)))
         return tables[0]
 
@@ -72,14 +72,14 @@ def _objects(table_of: Callable[[], Any]) -> Callable[[Any], Any]:
     known: dict[Any, Any] = {}
 
     def look_up(key: object) -> Any:
-        place: Any
+        hashed: Any
         if type(key) is UUID:
-            place = key.int  # a number is found without a call of `UUID.__hash__` and another one of `UUID.__eq__`
+            hashed = key.int  # a number is found without a call of `UUID.__hash__` and another one of `UUID.__eq__`
         elif type(key) in _EXACT:
-            place = type(key), key
+            hashed = type(key), key
         else:
             return table_of()[key]
-        found = known.get(place, known)
+        found = known.get(hashed, known)
         if found is known:
             table = table_of()
             found = table[key]
@@ -87,7 +87,7 @@ def _objects(table_of: Callable[[], Any]) -> Callable[[Any], Any]:
                 return found
             if len(known) >= MOST:
                 known.clear()
-            known[place] = found
+            known[hashed] = found
         return found
 
     return look_up
@@ -99,14 +99,14 @@ def _bytes(table_of: Callable[[], Any]) -> Callable[[Any], Any]:
     loads: list[Callable[[Any], Any]] = []
 
     def look_up(key: object) -> Any:
-        place: Any
+        hashed: Any
         if type(key) is UUID:
-            place = key.int
+            hashed = key.int
         elif type(key) in _EXACT:
-            place = type(key), key
+            hashed = type(key), key
         else:
             return table_of()[key]
-        data = known.get(place)
+        data = known.get(hashed)
         if data is None:
             table = table_of()
             if table._txn._write:
@@ -122,7 +122,7 @@ def _bytes(table_of: Callable[[], Any]) -> Callable[[Any], Any]:
                 return table[key]  # which raises what it has to
             if len(known) >= MOST:
                 known.clear()
-            known[place] = data
+            known[hashed] = data
         try:
             return loads[0](data)
         except Exception as error:

@@ -6,18 +6,18 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 from ..handlers import let_through
-from .asked import Asked
 from .expressions import Compare, Condition, Joined, Negated
+from .expressionsource import Asked
 from .following import Followed, Given, Node
 from .following import operations as ops
 from .following.nodes import Argument, Constant, Parameter
+from .projection import Path, Projection
 from .terms import conjuncts
-from .want import Path, Want
 
 if TYPE_CHECKING:
     from .loops import Programs
 
-Give = Union[Want, Followed]
+Give = Union[Projection, Followed]
 """What is given of each record: something known, or what a function gives."""
 
 _FLIPPED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -37,24 +37,24 @@ def translated(conditions: Iterable[Followed], programs: Programs) -> tuple[Opti
     return (Joined("and", *simple) if simple else None), asked
 
 
-def want_of(gives: tuple[Give, ...], programs: Programs, *, one: bool) -> Want:
+def want_of(gives: tuple[Give, ...], programs: Programs, *, one: bool) -> Projection:
     """What a loop is to give for *gives*."""
     parts: list[Any] = []
     for give in gives:
-        found = give if isinstance(give, Want) else _given(give, programs)
+        found = give if isinstance(give, Projection) else _given(give, programs)
         parts.append(found.parts[0] if found.one else found)
-    return parts[0] if one and isinstance(parts[0], Want) else Want(tuple(parts), one)
+    return parts[0] if one and isinstance(parts[0], Projection) else Projection(tuple(parts), one)
 
 
-def _given(followed: Followed, programs: Programs) -> Want:
+def _given(followed: Followed, programs: Programs) -> Projection:
     node = followed.node
     paths = list(_paths(node, followed, programs)) if programs.columns is not None else []
     if isinstance(node, ops.Display):
         if node.kind is tuple and paths and len(paths) == len(node.elements):
-            return Want(tuple(paths), one=False)
+            return Projection(tuple(paths), one=False)
     elif paths:
-        return Want((paths[0],))
-    return Want((Asked(followed, node),))
+        return Projection((paths[0],))
+    return Projection((Asked(followed, node),))
 
 
 def _paths(node: Node, followed: Followed, programs: Programs) -> Iterator[Path]:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, Optional
 
 from .. import errors
-from ..engines import Transaction
-from ..store.catalogue import Catalogue, catalogue_of
-from ..store.store import OpenSpace, Store
+from ..store.catalogue import catalogue_of
+from ..store.store import Store
 from ..tables.storage import Storage
 from .comparison import lacks, lacks_urgently, mismatch
-from .contents import Contents, change_contents, open_contents, read_contents, spaces_of
+from .contents import change_contents, open_contents, read_contents
 from .declaration import Declaration
-from .renamedtables import former_slot, read_only, rename
 from .storages import storage_of, waiting_storage
 
 
@@ -42,6 +40,8 @@ def attach(
     for declared in declarations:
         slot = slots.get(declared.name)
         if slot is None and slots:
+            from .renamedtables import former_slot  # late: most programs have the tables of their files
+
             slot = former_slot(slots, declared, declarations)
             if slot is not None:
                 former[slot.name] = declared.name
@@ -54,7 +54,9 @@ def attach(
             raise errors.SchemaMismatch(reason, table=declared.name)
     create = create and not store.readonly
     if former and create:
-        contents = change_contents(store, partial(_rename, store, catalogue, former), timeout)
+        from .renamedtables import rename  # late, as above
+
+        contents = change_contents(store, partial(rename, store, catalogue, former), timeout)
     elif former:  # nothing is changed: what is there is read under the new name
         renamed = {new: contents.slots[old] for old, new in former.items()}
         contents = contents._replace(slots={**contents.slots, **renamed})
@@ -75,7 +77,7 @@ def attach(
     absent = open_contents(store, contents, timeout)
     if absent and create:
         from .creation import create_lacking  # late, as above
-        from .lost import lost_parts
+        from .droppedparts import lost_parts
 
         if any(lost_parts(store, catalogue, contents.slots, one) for one in fitting):
             work = partial(create_lacking, store, catalogue, fitting, drop_indexes=drop_indexes, again=True)
@@ -100,16 +102,7 @@ def attach(
             storages.append(storage_of(store, catalogue, slots, declared))
             storages[-1].snapshot = snapshot
             if former and slots[declared.name].name != declared.name:
+                from .renamedtables import read_only  # late, as above
+
                 read_only(storages[-1], slots[declared.name].name)
     return storages
-
-
-def _rename(
-    store: Store, catalogue: Catalogue, names: Mapping[str, str], txn: Transaction, open_space: OpenSpace
-) -> Contents:  # fmt: skip
-    """Give tables their new names."""
-    slots = catalogue.read(txn)
-    with catalogue.batch(txn):
-        rename(catalogue, names, slots, txn, open_space)
-    slots = catalogue.read(txn)
-    return Contents(txn.id(), slots, spaces_of(catalogue, slots))

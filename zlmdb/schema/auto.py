@@ -20,16 +20,17 @@ from .. import errors
 from ..codegen import Recipe
 from ..engines import Transaction as EngineTransaction
 from ..handlers import let_through
+from ..shown import nearest
 from ..store.store import Store
 from ..store.transaction import Transaction
 from ..tables.compiled.indexed import kind_of
 from ..tables.indexview import UniqueIndexView
 from ..tables.storage import Storage
 from ..tables.table import Table
-from .made import MadeTable
-from .schema import nearest
+from .runtimetables import MadeTable
 
 _ALWAYS = float("inf")
+_RUN_AGAIN = (errors.DatabaseFull, errors.Conflict, errors.TransactionPoisoned)
 
 # The common part of the functions below: the bytes of *key*, or None.
 _FETCHING = """\
@@ -188,7 +189,10 @@ class AutoTables:
 class AutoTable:
     """A table without a block: operations of `Table` on single records, each in a transaction of its own."""
 
-    __slots__ = ("_db", "_era", "_handle", "_idle", "_name", "_of", "_sequence", "_snapshot", "_storage", "_store")
+    __slots__ = (
+        "_db", "_era", "_handle", "_idle", "_name", "_never_waits", "_of", "_sequence", "_snapshot", "_storage",
+        "_store",
+    )  # fmt: skip
 
     def __init__(self, db: Runs, name: str, idle: list[Single]) -> None:
         self._db = db
@@ -196,6 +200,7 @@ class AutoTable:
         self._of: Callable[[Any], Any] = (attrgetter if name in vars(db._schema) else itemgetter)(name)
         self._idle = idle
         self._store = db._open_store
+        self._never_waits = self._store.engine.options.durability == "none"  # for a disk, with which commits are shared
         self._storage = db._storages[name][1]
         self._handle: Any = None
         self._sequence = -1  # nothing is known
@@ -210,14 +215,26 @@ class AutoTable:
             self._learn(table)
         return result
 
+    def __setitem__(self, key: Any, value: Any) -> None:
+        # As `_write`, with less around it, since this is called most.
+        db = self._db
+        if self._never_waits or db._writes_alone():
+            try:
+                with db.write() as tables:
+                    self._of(tables)[key] = value
+                    return
+            except _RUN_AGAIN:
+                pass
+        db.run(partial(self._apply, "__setitem__", (key, value), {}))
+
     def _write(self, method: str, *args: Any, **more: Any) -> Any:
         """The result of a *method* of the table, stored."""
         db = self._db
-        if db._writes_alone():  # then as `Database.run` does, with less around it
+        if self._never_waits or db._writes_alone():  # then as `Database.run` does, with less around it
             try:
                 with db.write() as tables:
                     return getattr(self._of(tables), method)(*args, **more)
-            except (errors.DatabaseFull, errors.Conflict, errors.TransactionPoisoned):
+            except _RUN_AGAIN:
                 pass  # nothing is stored, and `run` does what the engine asks for
         return db.run(partial(self._apply, method, args, more))
 
@@ -252,7 +269,7 @@ class AutoTable:
 
     def put_many(self, items: Iterable[tuple[Any, Any]], /, *, append: bool = False) -> int:
         """As `Table.put_many`, all in one transaction."""
-        count: int = self._write("put_many", list(items), append=append)
+        count: int = self._write("put_many", items if isinstance(items, Mapping) else list(items), append=append)
         return count
 
     def update(self, *other: Any, **more: Any) -> None:
@@ -375,5 +392,6 @@ def _fill(cls: Any, methods: Iterable[str], make: Callable[[str], Any], of: Any)
 
 
 _fill(AutoTable, READS, _reading, Table)
-_fill(AutoTable, WRITES, _writing, Table)
+_fill(AutoTable, WRITES[1:], _writing, Table)
+AutoTable.__setitem__.__doc__ = Table.__setitem__.__doc__
 _fill(AutoView, VIEW_READS, _viewing, UniqueIndexView)

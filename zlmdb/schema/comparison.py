@@ -11,7 +11,6 @@ from ..store.store import Store
 from ..values.base import Serializer
 from ..values.description import format_of
 from .declaration import Declaration
-from .evolution import Relation, may_read, renamed_path
 from .verdict import Verdict, verdict
 
 
@@ -55,6 +54,8 @@ def mismatch(store: Store, slot: Optional[Slot], declared: Declaration) -> Optio
 
 def _of_plain_types(slot: Slot, declared: Declaration) -> Optional[str]:
     """The reason why values without models cannot be read by the declared type; None if they can, or may."""
+    from .evolution import may_read  # late: most programs have the types of their files
+
     types = _plain_types(slot, declared)
     if types is None or may_read(*types):
         return None
@@ -82,6 +83,8 @@ def _is_wider(slot: Slot, declared: Declaration) -> bool:
     """
     if slot.fields is not None or declared.vouched:
         return False
+    from .evolution import may_read  # late, as above
+
     types = _plain_types(slot, declared)
     return types is not None and may_read(*types) and not may_read(types[1], types[0])
 
@@ -170,6 +173,8 @@ def stored_indexes(slot: Slot, declared: Declaration) -> dict[str, dict[str, Any
     """The definitions of the indexes of the file, with the current names of fields."""
     if slot.fields is None or declared.fields is None or not any(declared.fields.former):
         return slot.indexes
+    from .evolution import Relation, renamed_path  # late, as above
+
     relation = Relation(slot.fields, declared.fields)
     found: dict[str, dict[str, Any]] = {}
     for name, definition in slot.indexes.items():

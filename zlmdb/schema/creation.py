@@ -10,18 +10,19 @@ from ..log import log
 from ..store.catalogue import Catalogue
 from ..store.slots import Slot
 from ..store.store import OpenSpace, Store
+from .changedshape import record
 from .comparison import compare, indexes_to_build, lacks, stored_indexes, stored_key, undeclared_indexes
 from .contents import Contents, contents_in, open_handle, spaces_of
 from .declaration import Declaration
+from .droppedparts import lost_parts
 from .feeds import begin_feed, rewrite_feed
+from .filechange import FileChange
 from .indexbuilding import build_index, drop_undeclared
 from .links import record as record_links
 from .links import verify
-from .lost import lost_parts
-from .making import Making
 from .rewrite import rewrite
 from .storages import former_reader, storage_of
-from .verdict import record, verdict
+from .verdict import verdict
 
 
 def create_lacking(
@@ -34,7 +35,7 @@ def create_lacking(
     """
     now = txn.id()
     before = contents_in(store, catalogue, txn, now - 1)
-    making = Making(store, catalogue, dict(before.slots), txn, open_space, drop_indexes, again, [])
+    making = FileChange(store, catalogue, dict(before.slots), txn, open_space, drop_indexes, again, [])
     with catalogue.batch(txn, before.last) as batch:
         made = [_make(making, declared) for declared in declarations]
         if making.links:
@@ -48,7 +49,7 @@ def create_lacking(
     return Contents(now, making.slots, [*before.unopened, *spaces_of(catalogue, changed)], batch.last)
 
 
-def _check_links(making: Making, declarations: Sequence[Declaration]) -> None:
+def _check_links(making: FileChange, declarations: Sequence[Declaration]) -> None:
     """Raise `SchemaMismatch` if a record has one of the links that were just built, and it leads nowhere."""
     by_name = {one.name: one for one in declarations}
     for declared, name in making.links:
@@ -65,7 +66,7 @@ def _check_links(making: Making, declarations: Sequence[Declaration]) -> None:
         verify(link, storage, target, handle, (open_handle(target.space, making.open_space),), making.txn)
 
 
-def _make(making: Making, declared: Declaration) -> Optional[Slot]:
+def _make(making: FileChange, declared: Declaration) -> Optional[Slot]:
     """Create what the file lacks of one table; returns its slot, if that has changed."""
     store, catalogue, slots, txn, open_space, drop_indexes, again, links = making
     slot = slots.get(declared.name)

@@ -8,11 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional, TypeVar, get_args, get_origin
-from uuid import UUID
 
 from ..keys import KeyCodec, key_codec
-from ..tables.expiry import Expiry
-from ..tables.index import DeclaredIndex
 from ..tables.indexstorage import IndexStorage
 from ..tables.keyfield import KeyField
 from ..tables.table import Table
@@ -22,8 +19,12 @@ from ..values.base import Serializer
 from ..values.resolve import serializer
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from ..feed.policy import Feed
     from ..query.following import Followed
+    from ..tables.expiry import Expiry
+    from ..tables.index import DeclaredIndex
     from ..values.description import Description
     from ..values.fields import Fields
 

@@ -10,13 +10,13 @@ from ..store.slots import Slot
 from ..store.store import OpenSpace, Store
 from ..tables.storage import Storage
 from ..values.base import Serializer
-from .lost import lost_feed
-from .making import Making
+from .droppedparts import lost_feed
+from .filechange import FileChange
 
 
-def begin_feed(making: Making, slot: Slot, records: int) -> None:
+def begin_feed(making: FileChange, slot: Slot, records: int) -> None:
     """Begin the change feed of a table, which has so many records, unless the file has it."""
-    from ..feed.log import LOST, begin  # late, as wherever a feed is used
+    from ..feed.log import LOST, begin  # late: few programs use a feed
 
     lost = lost_feed(making.store, making.catalogue, slot) and making.again
     keyspace = making.catalogue.feed_keyspace(slot.name)
@@ -28,18 +28,18 @@ def begin_feed(making: Making, slot: Slot, records: int) -> None:
     begin(making.txn, making.open_space(keyspace.space), after)
 
 
-def rewrite_feed(making: Making, slot: Slot, storage: Storage[Any, Any], reading: Serializer[Any]) -> None:
+def rewrite_feed(making: FileChange, slot: Slot, storage: Storage[Any, Any], reading: Serializer[Any]) -> None:
     """Give the values in the change feed of a table, if it has one, the names that its records have now."""
     keyspace = making.catalogue.feed_keyspace(slot.name) if slot.has_feed else None
     if keyspace is not None and keyspace.space is not None:
-        from ..feed.log import rewrite  # late, as wherever a feed is used
+        from ..feed.log import rewrite  # late: few programs use a feed
 
         rewrite(making.txn, making.open_space(keyspace.space), lambda data: storage.value.encode(reading.decode(data)))
 
 
-def drop_feed(store: Store, table: str, timeout: Optional[float] = None) -> int:
+def drop_feed(store: Store, table: str, timeout: Optional[float]) -> int:
     """Drop the change feed of a table; returns the number of its last change. Raises `KeyError` if there is none."""
-    from ..feed import log as feeds  # late, as wherever a feed is used
+    from ..feed import log as feeds  # late: few programs use a feed
 
     catalogue = catalogue_of(store)
 

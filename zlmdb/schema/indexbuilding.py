@@ -109,7 +109,7 @@ def empty_index(catalogue: Catalogue, slot: Slot, name: str, txn: Transaction, o
             txn.delete(key, db=handle)
 
 
-def drop_index(store: Store, table: str, index: str, timeout: Optional[float] = None) -> None:
+def drop_index(store: Store, table: str, index: str, timeout: Optional[float]) -> None:
     """Drop an index from the file. Raises `KeyError` if the table or the index does not exist."""
     catalogue = catalogue_of(store)
 

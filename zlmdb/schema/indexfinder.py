@@ -11,7 +11,6 @@ from ..store.slots import Slot
 from ..store.store import Store
 from ..tables.storage import FileIndexes
 from .declaration import Declaration
-from .links import unknown_referrers
 from .verdict import FITS, of_feed, verdict
 
 _NONE: frozenset[str] = frozenset()
@@ -77,7 +76,11 @@ class IndexFinder:
         unwritable = found.unwritable
         if slot.feed is not None or declared.feed is not None:
             unwritable = unwritable or of_feed(slot, declared, older)
-        undeletable = (unknown_referrers(slot, declared) or None) if slot.referred else None
+        undeletable = None
+        if slot.referred:
+            from .links import unknown_referrers  # late: few schemas have links
+
+            undeletable = unknown_referrers(slot, declared) or None
         return FileIndexes(
             gone, unknown, _adopted(slot) if slot.indexes else {}, older, found.refused, unwritable, undeletable,
             _NONE if not slot.building else frozenset(slot.building) - gone,

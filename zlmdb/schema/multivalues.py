@@ -6,7 +6,9 @@ from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union
 
-from ..query import NoList, Page, Plan, Reads
+from ..query import NoList, Reads
+from ..query.explained import Plan
+from ..query.pages import Page
 from ..shown import shortened
 from ..tables.selection import Selection
 

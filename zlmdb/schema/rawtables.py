@@ -11,8 +11,8 @@ from ..keys import KeyCodec, key_codec
 from ..store.rawcatalogue import RawCatalogue, space_of
 from ..store.store import Store
 from ..tables.storage import FileIndexes, Storage
+from ..values.bare import BYTES
 from ..values.base import Serializer
-from ..values.plain import BYTES
 from .declaration import Declaration
 
 _ODD = {

@@ -15,8 +15,9 @@ from ..log import log
 from ..store.catalogue import Catalogue
 from ..store.ranges import prefixed
 from ..store.slots import Keyspace, Slot
-from ..store.store import OpenSpace
+from ..store.store import OpenSpace, Store
 from ..tables.storage import Storage
+from .contents import Contents, spaces_of
 from .declaration import Declaration
 
 
@@ -49,6 +50,17 @@ def read_only(storage: Storage[Any, Any], old: str) -> None:
 
 
 def rename(
+    store: Store, catalogue: Catalogue, names: Mapping[str, str], txn: Transaction, open_space: OpenSpace
+) -> Contents:  # fmt: skip
+    """Give tables their new names."""
+    slots = catalogue.read(txn)
+    with catalogue.batch(txn):
+        _rename(catalogue, names, slots, txn, open_space)
+    slots = catalogue.read(txn)
+    return Contents(txn.id(), slots, spaces_of(catalogue, slots))
+
+
+def _rename(
     catalogue: Catalogue, names: Mapping[str, str], slots: dict[str, Slot], txn: Transaction, open_space: OpenSpace
 ) -> None:
     """Give the tables of *names*, from the old name to the new one, their new names, in the file and in *slots*."""

@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Optional, TypeVar, get_origin, get_type_hints, overload
 
 from .. import reserved
+from ..shown import nearest
 from ..store.blocks import SchemaExit
 from ..store.pool import IN_VARIABLE, Pool, Unit, is_free, references
 from ..store.transaction import Transaction
@@ -16,7 +17,7 @@ from ..tables.tableclass import calling_locals
 from ..typeargs import annotated_names, is_mentioned, nested_types, own_annotations
 from .contents import tables
 from .declaration import Declaration, declaration
-from .made import MadeTable
+from .runtimetables import MadeTable
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -181,7 +182,7 @@ class Schema:
         cls, storage = (_storages_of(self) or {}).get(name, (None, None))
         if cls is None or cls._part or self._unit.txn.buffers or _reads_otherwise(cls):
             return None
-        from ..tables.running import types_of  # late: few programs follow links
+        from ..tables.execution import types_of  # late: few programs follow links
 
         return types_of(storage)
 
@@ -394,11 +395,3 @@ def _refuse_twins(schema: type[Schema], found: Mapping[str, tuple[type[Table[Any
                 f"{declared.name!r}: give one a name of its own, class {declared.class_name}(..., name={name!r}); a "
                 f"class derived from a table class has its name and uuid"
             )
-
-
-def nearest(name: str, known: Any) -> str:
-    """Words for a message that misses *name*: the most similar one of those *known*."""
-    import difflib  # late: for this message only
-
-    close = difflib.get_close_matches(name, list(known), 1)
-    return f"did you mean {close[0]!r}?" if close else f"there are {', '.join(map(repr, known)) or 'none'}"

@@ -8,7 +8,6 @@ from typing import Any, Optional
 from ..store.catalogue import Catalogue
 from ..store.slots import Slot
 from ..store.store import Store
-from ..tables.expiry import INDEX as EXPIRES
 from ..tables.storage import FileIndexes, Storage
 from ..values.base import Serializer
 from .comparison import outdated_indexes, stored_key, stored_value
@@ -70,6 +69,7 @@ def storage_of(
         )
     if declared.expiry is not None:
         from ..tables.expiring import Kinds  # late: in many programs nothing expires
+        from ..tables.expiry import INDEX as EXPIRES
 
         times = declared.indexes[EXPIRES]
         storage.expiring = Kinds(declared.expiry, times.key.name, times.get_key)

@@ -14,11 +14,11 @@ from ..tables.keyfield import KeyField
 from ..tables.storage import FileIndexes, Storage
 from ..values.plain import LIST_NUMBER, SET_NUMBER
 from ..values.resolve import from_name as value_from_name
+from .changedshape import of_plain_data
 from .contents import read_contents, spaces_of
 from .links import undeletable
 from .multi import VALUES
 from .storages import record_changes
-from .verdict import of_plain_data
 
 
 def undeclared(store: Store, name: str, *, by_fields: bool = False) -> Optional[Storage[Any, Any]]:

@@ -7,13 +7,17 @@ ignores, holds the definitions that it does not know.
 
 from __future__ import annotations
 
-from typing import Union
+from typing import TYPE_CHECKING, Union
 
-from .classiccatalogue import ClassicCatalogue
 from .store import Store
 from .tablescatalogue import TablesCatalogue
 
-Catalogue = Union[TablesCatalogue, ClassicCatalogue]
+if TYPE_CHECKING:
+    from .classiccatalogue import ClassicCatalogue
+
+    Catalogue = Union[TablesCatalogue, ClassicCatalogue]
+else:
+    Catalogue = TablesCatalogue  # a name in annotations
 
 
 def catalogue_of(store: Store) -> Catalogue:
@@ -22,4 +26,8 @@ def catalogue_of(store: Store) -> Catalogue:
         from .rawcatalogue import RawCatalogue  # late: few programs have such files
 
         return RawCatalogue(store)
-    return ClassicCatalogue(store) if store.layout == "classic" else TablesCatalogue(store)
+    if store.layout == "classic":
+        from .classiccatalogue import ClassicCatalogue  # late: few files of zlmdb 27 are classic
+
+        return ClassicCatalogue(store)
+    return TablesCatalogue(store)

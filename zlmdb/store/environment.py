@@ -19,7 +19,7 @@ from ..log import log
 from .blocks import COUNTS_REFERENCES
 from .gate import Gate
 from .live import LiveTransactions
-from .quiet import Besides, Quiet
+from .maintenance import Maintenance, Quiet
 from .readers import Ages, shown_with_origin
 from .writerlock import Claim, WriterLock
 
@@ -42,7 +42,7 @@ class Space(NamedTuple):
 MAIN = Space(None, 0)
 
 
-class OpenEnvironment(Besides):
+class OpenEnvironment(Maintenance):
     """An open environment, with the handles of its spaces, its writer and its transactions."""
 
     def __init__(self, engine: Engine) -> None:
@@ -66,10 +66,12 @@ class OpenEnvironment(Besides):
         self._gate = None
         self.lock = threading.RLock()
         self.writer = WriterLock(self.engine.writer_lock, self.engine.file)
+        self.writer.is_local = getattr(self.engine, "is_local", False)
 
     def _opened(self, env: Environment) -> None:
         # The same one for the same transactions: a thread may wait at it while the environment is opened anew.
         self._gate = (self._gate or Gate()) if self.engine.moves or self.provisional else None
+        self.writer.is_local = getattr(self.engine, "is_local", False)
         self._look_at = time.monotonic() + _LOOK_AGAIN
         self.quiet = Quiet()  # before others find the environment: there may be a gate
         self.env = env
@@ -388,7 +390,7 @@ class OpenEnvironment(Besides):
     def close(self) -> None:
         """Close the environment. Raises `DatabaseInUse` when transactions are open."""
         self.end_leftovers()
-        # Texts: whoever has a transaction keeps it open.
+        # Texts, as objects would keep the transaction open.
         in_use = [shown_with_origin(live) for live in self.live.alive() if live.active]
         if in_use:
             shown = ", ".join(in_use[:_SHOWN]) + (", ..." if len(in_use) > _SHOWN else "")
@@ -410,12 +412,12 @@ class OpenEnvironment(Besides):
             if live is not None and live.active:
                 live._forked()
         self.reads.clear()
-        self.env = None
+        env, self.env = self.env, None
         self.ages = Ages()
         self.writer.close()  # else the parent's lock, which is that of the open file, outlives the parent
         self._reset_locks()
         self.disturb()
-        self.engine.in_child()
+        self.engine.in_child(env)
 
 
 class Writing(Claim):
@@ -433,4 +435,5 @@ class Writing(Claim):
                 txn.abort()
             self._env.ended(self)
             self.txn = None
-        super()._leave(*error)
+        self._lock.release(self._hold)  # as `Claim._leave`
+        self._block = None

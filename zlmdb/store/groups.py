@@ -1,16 +1,17 @@
-"""Group commit: what many callers write at the same time is stored by one commit.
+"""Group commit of functions: one commit stores what many callers write at the same time.
 
-A durable commit waits for the disk. Functions that come meanwhile wait in a queue, and whoever becomes the writer next
-leads: it runs all of them in one transaction, and commits once. A function that raises undoes what it did alone. Nobody
-hears of a result, or of an exception, before the commit, since it may have come from what another member wrote.
+A durable commit waits for the disk. Functions that come meanwhile wait in a queue. The thread that becomes the next
+writer is the *leader*: it runs all of them in one transaction, and commits once. If a function raises, only its own
+changes are undone. No caller gets a result or an exception before the commit, because the function may have read what
+another member of the group wrote.
 
-A savepoint takes longer than a short function does. So all functions run in one savepoint, until one raises: then it is
-undone, and they run again, each in a savepoint of its own, and so do those of the next groups.
+A savepoint takes longer than a short function. So all functions run in one savepoint until one raises. Then that
+savepoint is undone, and they run again, each in a savepoint of its own; so do the functions of the next groups.
 
-A group that fails as a whole is dissolved: each of its members runs alone then, and meets its own error. So is one
-whose leader was interrupted, unless the commit had come about, which `Transaction._told` says in the very call that
-commits. That a leader is gone is seen by whoever becomes the next one: a member that neither waits in the queue nor was
-stored belongs to nobody. Members wake up from time to time to see to that, so that no lost signal stops them.
+If the commit of a group fails, each member runs alone and meets its own error. The same happens if the leader was
+interrupted before the commit: `Transaction._told` records the commit in the very call that commits. A member that is
+neither in the queue nor stored has lost its leader. Waiting members look for that from time to time, so a lost signal
+does not stop them for ever.
 """
 
 from __future__ import annotations
@@ -125,6 +126,7 @@ class Groups:
         self._commit = 0.0  # seconds that its commit took
         self._wary = 0  # so many functions are to run in savepoints of their own
         self._worker: Optional[threading.Thread] = None
+        self._workers: dict[threading.Thread, None] = {}  # that one, and earlier ones that have perhaps not yet ended
         self._work = _woken()
         self._outbox: deque[Any] = deque()  # what tasks of asyncio are to be told by the worker: see `awaited`
         self._closing = False
@@ -172,7 +174,7 @@ class Groups:
 
     async def arun(self, db: Runs, fn: Callable[[Any], R]) -> R:
         """As `submit`, for a task of asyncio."""
-        from .awaited import Awaited  # late: not every program uses it
+        from .asyncfutures import Awaited  # late: not every program uses it
 
         if self._process != os.getpid():
             self._reset()
@@ -185,27 +187,33 @@ class Groups:
         self._submitted[member] = None
         self._queue.append(member)
         if self._worker is None:
-            self._start(db)
+            try:
+                self._start(db)
+            except RuntimeError:  # the caller gets no future: it is not to be stored later
+                if self._withdraw(member):
+                    self._submitted.pop(member, None)
+                raise
         elif self._lead.owner is None:
             member.wake()
 
     def finish(self) -> None:
         """Wait until what was submitted is stored, unless this thread itself keeps it from that."""
-        worker, me = self._worker, threading.current_thread()
-        if worker is None or self._process != os.getpid():
+        me = threading.current_thread()
+        if self._process != os.getpid():
             return
         self._closing = True
         try:
-            while worker.is_alive() and worker is not me and self._store.writer.owner != me.ident:
-                self._work_now()
-                worker.join(_LOOK_AGAIN)
+            for worker in list(self._workers):
+                while worker.is_alive() and worker is not me and self._store.writer.owner != me.ident:
+                    self._work_now()
+                    worker.join(_LOOK_AGAIN)
         finally:
             self._closing = False
 
     # -- to lead --------------------------------------------------------------------------------------------------
 
     def _advance(self, db: Runs, member: _Member, timeout: Optional[float]) -> bool:
-        """Lead a group, if nobody does. Whether *member* is through: stored, or nobody's, and has to run alone."""
+        """Lead a group, if nobody does. Whether *member* need not wait: it is stored, or has lost its leader."""
         members: list[_Member] = []
         leads = False
         try:
@@ -364,7 +372,17 @@ class Groups:
     def _start(self, db: Runs) -> None:
         worker = threading.Thread(target=self._work_off, args=(db,), name="zlmdb-submit")
         self._worker = worker
-        worker.start()
+        for one in list(self._workers):
+            if one.ident is not None and not one.is_alive():
+                self._workers.pop(one, None)
+        self._workers[worker] = None
+        try:
+            worker.start()
+        except BaseException as error:
+            self._worker = None  # else nobody would start another one, and what is submitted would wait for ever
+            if isinstance(error, RuntimeError):  # there is no room for a thread
+                self._workers.pop(worker, None)
+            raise
 
     def _work_now(self) -> None:
         with suppress(RuntimeError):
@@ -407,7 +425,7 @@ class Groups:
     def _post(self) -> None:
         """Tell the tasks of asyncio what became of their functions."""
         if self._outbox:
-            from .awaited import post  # late: who has put something there has imported it
+            from .asyncfutures import post  # late: what put something there has imported it
 
             post(self._outbox)
 
@@ -443,7 +461,7 @@ def _cancelled(_: Any) -> None:
 
 
 def _woken() -> Any:
-    """A lock that is taken: to release it is to wake up who waits for it."""
+    """A lock that is taken: releasing it wakes the thread that waits for it."""
     lock = threading.Lock()
     lock.acquire()
     return lock

@@ -156,9 +156,9 @@ def foreign_key(txn: Transaction) -> Optional[bytes]:
     return None
 
 
-def slot_records(txn: Transaction, db: Handle = None) -> Iterator[tuple[int, dict[str, Any]]]:
+def slot_records(txn: Transaction) -> Iterator[tuple[int, dict[str, Any]]]:
     """The metadata records of a classic file: slot number and decoded record. Invalid ones read as empty."""
-    cursor = txn.cursor(db)
+    cursor = txn.cursor()
     if cursor.set_range(b"\x00\x00\x00\x00"):
         for key, data in cursor.iternext():
             if key[:2] != b"\x00\x00":

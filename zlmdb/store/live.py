@@ -8,6 +8,8 @@ from typing import Any, Protocol
 
 from .blocks import COUNTS_REFERENCES, clear_frames
 
+_COLLECTIONS = 3  # an object that another one with a finalizer refers to outlives the collection that finds that one
+
 
 class Live(Protocol):
     """A transaction as its store sees it."""
@@ -54,7 +56,9 @@ class LiveTransactions(dict[int, "weakref.ref[Live]"]):
             clear_frames(*parts)
         collect = bool(parts) and not COUNTS_REFERENCES
         del parts  # which would be counted, and kept
-        if collect:
+        for _ in range(_COLLECTIONS if collect else 0):
+            if not self._units_in_use():
+                break
             gc.collect()
         self._end_blocks()
         for unit in self._units_in_use():

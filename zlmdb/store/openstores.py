@@ -18,7 +18,7 @@ lock = threading.RLock()
 """Held while files are opened and closed, but not while one that is open waits for its writer."""
 
 sharing = threading.RLock()
-"""Held by who looks for an open handle, and opens one where there is none. `lock` may be taken inside, not around."""
+"""Held while a thread looks for an open handle, or opens one. `lock` may be taken inside, not around."""
 
 _stores: dict[Hashable, Store] = {}
 _handles: weakref.WeakValueDictionary[Hashable, Any] = weakref.WeakValueDictionary()  # both by `Engine.identity`

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Optional
-from uuid import UUID
+from typing import TYPE_CHECKING, Any, Optional
 
 from .. import errors
 from ..values.base import is_a
 from ..values.description import checked_description
 from .slots import Slot
+
+if TYPE_CHECKING:
+    from uuid import UUID
 
 
 def slot_of(name: str, record: dict[str, Any], records: tuple[Optional[bytes], ...] = ()) -> Slot:
@@ -18,6 +20,12 @@ def slot_of(name: str, record: dict[str, Any], records: tuple[Optional[bytes], .
         return _slot_of(name, record, records)
     except (TypeError, ValueError, KeyError, AttributeError, OverflowError) as error:
         raise errors.DecodeError(f"the catalogue's record of table {name!r} is damaged: {error}") from error
+
+
+def _uuid(text: str) -> UUID:
+    from uuid import UUID  # late: it takes a millisecond to import
+
+    return UUID(text)
 
 
 def _slot_of(name: str, record: dict[str, Any], records: tuple[Optional[bytes], ...]) -> Slot:
@@ -34,7 +42,7 @@ def _slot_of(name: str, record: dict[str, Any], records: tuple[Optional[bytes], 
     return Slot(
         name=name,
         number=int(record.get("slot", 0)),
-        uuid=None if uuid is None else UUID(uuid),
+        uuid=None if uuid is None else _uuid(uuid),
         class_name=str(record.get("name", "")),
         description=record.get("description"),
         key=record.get("key"),

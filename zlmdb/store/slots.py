@@ -1,20 +1,22 @@
-"""The tables of a file: their numbers, their definitions, and the place of their records."""
+"""The tables of a file: their numbers, their definitions, and where their records are."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from typing import Any, NamedTuple, Optional
-from uuid import UUID, uuid5
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
 from .. import errors
+
+if TYPE_CHECKING:
+    from uuid import UUID
 
 FIRST_SLOT, LAST_SLOT = 1, 65534
 
 _HISTORY = 32
 """Declarations of a table that are remembered."""
 
-_NAMES = UUID("6f0a3b0e-5f3c-5d0c-9a58-7a6c6d646200")
+_NAMES = "6f0a3b0e-5f3c-5d0c-9a58-7a6c6d646200"
 """Namespace of the UUIDs that tables and indexes without one get in a classic file."""
 
 
@@ -101,7 +103,7 @@ class Slot:
 
 
 class Keyspace(NamedTuple):
-    """The place of records: the name of the space (None: the main one), and the prefix of their keys there."""
+    """Where records are: the name of the space (None: the main one), and the prefix of their keys there."""
 
     space: Optional[bytes]
     prefix: bytes
@@ -109,7 +111,9 @@ class Keyspace(NamedTuple):
 
 def uuid_of(name: str) -> UUID:
     """The UUID that a table or index without one gets in a classic file: derived from its name."""
-    return uuid5(_NAMES, name)
+    from uuid import UUID, uuid5  # late: it takes a millisecond to import
+
+    return uuid5(UUID(_NAMES), name)
 
 
 def slot_prefix(number: int) -> bytes:

@@ -62,7 +62,7 @@ class Store(OpenEnvironment):
         if self.turns is not None:
             self.turns.end()
         for feed in list(self.feeds.values()):
-            feed.bell.ring()  # who waits for a change finds that the database is closed
+            feed.bell.ring()  # those that wait for a change find that the database is closed
         fork.environments.discard(self)
 
     def in_child(self) -> None:

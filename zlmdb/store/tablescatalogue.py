@@ -125,8 +125,12 @@ class TablesCatalogue:
 
     def records(self, txn: Transaction, name: str) -> tuple[Optional[bytes], ...]:
         """The bytes that record the indexes of a table, for comparison with those of another time."""
-        encoded = name.encode()
-        return _copied(self._get(txn, b"t:" + encoded)), _copied(self._get(txn, b"a:" + encoded))
+        space = self._store.space(layout.CATALOGUE)
+        if space is None:
+            return None, None
+        encoded, handle = name.encode(), space.handle
+        table, attached = txn.get(b"t:" + encoded, None, handle), txn.get(b"a:" + encoded, None, handle)
+        return None if table is None else bytes(table), None if attached is None else bytes(attached)
 
     def _get(self, txn: Transaction, key: bytes) -> Any:
         space = self._store.space(layout.CATALOGUE)

@@ -17,6 +17,7 @@ from .. import errors
 from ..handlers import let_through
 from ..log import log
 from .blocks import COUNTS_REFERENCES, BlockExit, Leave
+from .holds import Hold
 from .pool import IN_LOOP, is_free, references
 from .rawrecords import RawRecords
 from .scans import Scans
@@ -24,7 +25,6 @@ from .store import Store
 from .transactionend import TransactionEnd
 from .transactionstate import needs_room
 from .transactionstats import TransactionStats
-from .writerlock import Hold
 
 _get_ident = threading.get_ident
 _clock = time.monotonic
@@ -377,7 +377,7 @@ def _join(hold: Hold, timeout: Optional[float]) -> Any:
     if not store.shares_commits:
         return None
     if store.turns is None:
-        from .turns import Turns  # late: a program with one writer does not need it
+        from .blockgroups import Turns  # late: a program with one writer does not need it
 
         store.turns = Turns(store, partial(Transaction, store, True))
     return store.turns.join(hold, timeout)

@@ -11,9 +11,9 @@ from typing import Any, Optional
 
 from .blocks import Leave, is_over
 from .ended import CLOSED, closed
+from .holds import is_alive
 from .savepoints import Savepoints
 from .store import Store
-from .writerlock import is_alive
 
 _get_ident = threading.get_ident
 _clock = time.monotonic

@@ -10,11 +10,11 @@ from typing import Any, NoReturn, Optional
 from .. import errors
 from .blocks import Leave
 from .ended import FORKED, forked
+from .holds import Hold
 from .layout import shown_space
 from .scans import Scans
 from .store import Store
 from .transactionstats import TransactionStats
-from .writerlock import Hold
 
 _POISON = (errors.DatabaseFull, errors.DiskError, errors.CorruptDatabase, errors.Conflict, MemoryError)
 _get_ident = threading.get_ident

@@ -1,7 +1,8 @@
 """Waits for the one writer of a database: with a time limit, and knowing the holder.
 
 LMDB's own writer lock has neither. zlmdb's lock is taken before it: one within the process, and between processes an
-advisory lock on a small file beside the data file, in which the holder writes its process id.
+advisory lock on a small file beside the data file, in which the holder writes its process id. While there is only one
+process, it does without the latter: see `openers`.
 """
 
 from __future__ import annotations
@@ -14,12 +15,16 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Optional, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Any, Optional
 from weakref import ref
 
 from .. import errors
 from ..log import log
+from . import openers
 from .blocks import BlockExit, Leave, is_over
+from .holds import Hold, Turn, is_alive, wake
+from .openers import BUSY, NAME_SIZE, OTHERS
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -35,9 +40,6 @@ _clock = time.monotonic
 PATIENCE = 1.0
 """Seconds after which a wait for another writer is logged."""
 
-_SIZE = 20
-"""Bytes of the lock file: the process id as text, filled up with blanks."""
-
 _READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
 _TRY, _UNLOCK = (0, 0) if fcntl is None else (fcntl.LOCK_EX | fcntl.LOCK_NB, fcntl.LOCK_UN)
 _flock: Any = None if fcntl is None else fcntl.flock
@@ -46,62 +48,14 @@ _LOOKS = 30
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.00005, 0.05
 
+_NEVER = float("inf")
+_LOOK_AGAIN = 1.0
+"""Seconds after which a process that has the file open looks whether it is alone; most that open it write only once."""
+
 _TURN = 0.001
 """Seconds that a thread writes while others wait. To hand the lock over takes as long as several short transactions."""
 
 _GIVE_WAY = 0.002  # seconds that a thread which was called has for itself to take the lock
-
-
-class Holder(Protocol):
-    """The object that is the writer, for as long as a block lasts."""
-
-    def _is_over(self) -> bool:
-        """Whether nobody is in the block any more, although it has not ended because of an interrupt."""
-        ...
-
-    def _clear(self) -> None:
-        """End what the block left open, and release the lock."""
-        ...
-
-
-class Turn(Protocol):
-    """The turn of a writer in a group, who has the lock while it is lent to it."""
-
-    hold: Hold
-    gone: bool
-    leader: Any
-
-    def wake(self) -> None:
-        """Let it see that it has the lock."""
-        ...
-
-    def give_back(self) -> None:
-        """The turn is over, or is not wanted any more. Calling this twice is allowed."""
-        ...
-
-
-class Hold:
-    """A claim to the lock, by a *thread* for a *holder*, which it does not keep alive unless it is *kept*.
-
-    *join* waits for a turn in a group, if the lock is taken; *turn* is that turn.
-    """
-
-    __slots__ = ("called", "holder", "join", "kept", "thread", "turn")
-
-    def __init__(self, holder: Optional[Holder] = None, join: Optional[Join] = None) -> None:
-        self.thread = 0
-        self.called: Any = None  # a lock that is released to wake the thread
-        self.holder: Callable[[], Optional[Holder]] = _nobody if holder is None else ref(holder)
-        self.kept: Optional[Holder] = None
-        self.join = join
-        self.turn: Optional[Turn] = None
-
-
-Join = Callable[[Hold, Optional[float]], Optional[Turn]]
-
-
-def _nobody() -> None:
-    return None
 
 
 class WriterLock:
@@ -118,6 +72,8 @@ class WriterLock:
     def __init__(self, path: Optional[str], like: Optional[str] = None) -> None:
         """A new lock file is as private as the file *like*: who can open it can lock it."""
         self.path = path
+        self.is_local = False
+        """All processes that open the file are on one machine, and see the same memory."""
         self._like = like
         self._claims: dict[int, Hold] = {}  # at most one, at 0
         self._lent: dict[Turn, None] = {}  # to whom the holder has lent it; two while one hands it to the next
@@ -127,6 +83,9 @@ class WriterLock:
         self._abroad = False  # the holder waits for a writer of another process
         self._file: Optional[int] = None
         self._name: Optional[mmap.mmap] = None  # the lock file as memory: who holds it
+        self._alone = False  # this is the only process, and holds no lock on the file: see `openers`
+        self._met = False  # no other process takes itself for the only one any more, or there are no means to do so
+        self._look_at = _NEVER  # when to look whether there are others
         self._signature = b"%-20d" % os.getpid()  # a forked child makes a lock of its own
 
     @property
@@ -161,32 +120,46 @@ class WriterLock:
             self._wait_for_thread(hold, timeout)
         if self.path is not None and fcntl is not None:
             try:
+                if self._alone and self._is_still_alone():
+                    return None
                 file = self._file
-                if file is None:
-                    file = self._file = self._opened(self.path)
+                if file is None or not self._met or self._look_at <= _clock():
+                    file = self._prepared(start, timeout)
+                    if self._alone:
+                        return None
                 try:
                     fcntl.flock(file, _TRY)
                 except BlockingIOError:
-                    self._wait_for_process(file, _clock() if start is None else start, timeout)
+                    self._wait_for_process(partial(_locked, file), start, timeout)
                 name = self._name
-                if name is None or name[:_SIZE] != self._signature:
+                if name is None or name[:NAME_SIZE] != self._signature:
                     self._sign(file)
             except BaseException:
                 self.release(hold)
                 raise
         return None
 
-    def take(self, hold: Hold) -> bool:
-        """As `acquire`, if that takes no waiting, and the lock file is open; else False, and nothing has happened."""
-        if self._next is not None or self._name is None:
+    def take(self, hold: Hold, thread: int) -> bool:
+        """As `acquire`, if that takes no waiting, and the lock file is open; else False, and nothing has happened.
+
+        *thread* is this one.
+        """
+        name = self._name
+        if self._next is not None or name is None or not self._met:
             return False
-        hold.thread = _get_ident()
+        hold.thread = thread
         hold.turn = None
         if self._claims.setdefault(0, hold) is not hold:
             return False
         try:
+            if self._alone:
+                name[BUSY] = 1
+                if not name[OTHERS]:
+                    return True
+                self.release(hold)
+                return False
             _flock(self._file, _TRY)
-            if self._name[:_SIZE] != self._signature:
+            if name[:NAME_SIZE] != self._signature:
                 self._sign(self._file or 0)
         except BaseException as error:
             self.release(hold)
@@ -200,7 +173,10 @@ class WriterLock:
         if hold.turn is not None:
             hold.turn.give_back()
         elif self._claims.get(0) is hold:
-            if self._file is not None:
+            name = self._name
+            if self._alone and name is not None:
+                name[BUSY] = 0
+            elif self._file is not None:
                 _flock(self._file, _UNLOCK)
             del self._claims[0]
             if self._waiters:
@@ -261,10 +237,11 @@ class WriterLock:
             return
         log.warning("%s was removed or replaced while it was locked; it is made again", self.path)
         self.close()
-        file = self._file = self._opened(self.path)
-        if not _locked(file):
-            self._wait_for_process(file, _clock(), timeout)
-        self._sign(file)
+        file = self._prepared(None, timeout)
+        if not self._alone:
+            if not _locked(file):
+                self._wait_for_process(partial(_locked, file), None, timeout)
+            self._sign(file)
 
     def end_leftovers(self) -> None:
         """Clear what was left open by a block that is over: of this thread, or of one that has ended meanwhile."""
@@ -280,6 +257,7 @@ class WriterLock:
 
     def close(self) -> None:
         """Close the lock file."""
+        self._alone = False
         name, file = self._name, self._file
         self._name = self._file = None
         if name is not None:
@@ -293,7 +271,7 @@ class WriterLock:
             with suppress(IndexError):
                 self._next = called = self._waiters.popleft()
                 self._turn = since + _TURN
-                _wake(called)
+                wake(called)
 
     def _wait_for_thread(self, hold: Hold, timeout: Optional[float]) -> None:
         start = _clock()
@@ -331,7 +309,7 @@ class WriterLock:
             if self._next is hold or _clock() - self._turn > _GIVE_WAY:  # afterwards: nobody calls it any more
                 self._next = None
             with suppress(IndexError):  # it is the first one now, and looks more often
-                _wake(self._waiters[0])
+                wake(self._waiters[0])
 
     def _wait(self, hold: Hold, most: Optional[float]) -> None:
         """Wait until *hold* is called, *most* seconds if given. The first one in the queue looks often."""
@@ -343,20 +321,70 @@ class WriterLock:
                 pause = _TURN
         hold.called.acquire(timeout=pause if most is None else min(pause, most))
 
-    def _wait_for_process(self, file: int, start: float, timeout: Optional[float]) -> None:
+    # -- between processes ----------------------------------------------------------------------------------------
+
+    def _prepared(self, start: Optional[float], timeout: Optional[float]) -> int:
+        """The lock file, open, and known to those who have it open, too; or this process is *alone* now."""
+        file = self._file
+        if file is None:
+            file = self._opened(self.path or "")
+            here = openers.enter(file) if self.is_local else None
+            self._met = not here
+            self._look_at = _NEVER if here is None else _clock() + _LOOK_AGAIN
+            self._file = file  # last: an interrupt that comes before leaves nothing half done
+        if not self._met:
+            self._meet(file, start, timeout)
+        if self._look_at <= _clock():
+            self._look_at = _clock() + _LOOK_AGAIN
+            self._try_alone(file)
+        return file
+
+    def _try_alone(self, file: int) -> None:
+        """If there is no other process, do without the lock on the file from now on."""
+        if self._name is None:
+            with suppress(OSError, ValueError):
+                self._name = openers.make_room(file)
+        if self._name is not None and openers.be_alone(file, self._name):
+            self._sign(file)
+            self._alone = True
+            self._is_still_alone()
+
+    def _is_still_alone(self) -> bool:
+        """Say that this process, which was alone, is busy; False if others have come, and it has to lock the file."""
+        name, file = self._name, self._file
+        if name is None or file is None:
+            return False
+        name[BUSY] = 1
+        if not name[OTHERS]:
+            return True
+        # In this order: after an interrupt it is at most less alone than others think.
+        name[BUSY] = 0
+        self._alone = False
+        openers.end_alone(file)
+        return False
+
+    def _meet(self, file: int, start: Optional[float], timeout: Optional[float]) -> None:
+        """Have a process that is alone lock the file, and wait for the write that it has begun without that."""
+        openers.interrupt(file)
+        if openers.is_busy(file):
+            self._wait_for_process(lambda: not openers.is_busy(file), start, timeout)
+        self._met = True
+
+    def _wait_for_process(self, is_over: Callable[[], bool], start: Optional[float], timeout: Optional[float]) -> None:
+        """Wait for another process, until *is_over*."""
         self._abroad = True
         try:
-            self._poll_file(file, start, timeout)
+            self._poll(is_over, _clock() if start is None else start, timeout)
         finally:
             self._abroad = False
 
-    def _poll_file(self, file: int, start: float, timeout: Optional[float]) -> None:
+    def _poll(self, is_over: Callable[[], bool], start: float, timeout: Optional[float]) -> None:
         pause, logged = _FIRST_PAUSE, False
         for _ in range(_LOOKS):
             time.sleep(0)
-            if _locked(file):
+            if is_over():
                 return
-        while not _locked(file):
+        while not is_over():
             waited = _clock() - start
             if timeout is not None and waited >= timeout:
                 raise self._timeout(timeout, self._other_process())
@@ -368,12 +396,10 @@ class WriterLock:
 
     def _sign(self, file: int) -> None:
         """Write the process id into the file, and keep the file mapped, so that reading it takes no system call."""
-        try:
+        with suppress(OSError, ValueError):  # on a full disk, others do not learn who holds it
             os.pwrite(file, self._signature, 0)
             if self._name is None:
-                self._name = mmap.mmap(file, _SIZE, prot=mmap.PROT_READ)
-        except (OSError, ValueError):  # on a full disk, others do not learn who holds it
-            pass
+                self._name = openers.make_room(file)
 
     def _opened(self, path: str) -> int:
         mode = 0o666
@@ -392,7 +418,7 @@ class WriterLock:
 
     def _other_process(self) -> str:
         try:
-            return f"process {int(os.pread(self._file or 0, _SIZE, 0))}"
+            return f"process {int(os.pread(self._file or 0, NAME_SIZE, 0))}"
         except (OSError, ValueError):
             return "an unknown process"
 
@@ -443,16 +469,6 @@ class Claim:
             self._leave()
         else:
             self._hold.kept = self
-
-
-def _wake(hold: Hold) -> None:
-    with suppress(RuntimeError):  # it was woken already
-        hold.called.release()
-
-
-def is_alive(thread: int) -> bool:
-    """Whether there is a thread with this identifier."""
-    return any(one.ident == thread for one in threading.enumerate())
 
 
 def _is_at(file: int, path: str) -> bool:

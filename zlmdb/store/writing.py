@@ -29,19 +29,20 @@ class SchemaWriting(Transaction):
         store: Any = self._store  # without an environment the fast way fails, and the other way is gone
         self._in_with = self._block is not None
         self._since = now = _clock()
-        self._thread = _get_ident()
+        self._thread = thread = _get_ident()
         try:
-            if now >= store.quiet.writes or not store.writer.take(self._hold):
+            if now >= store.quiet.writes or not store.writer.take(self._hold, thread):
                 super()._begin()
                 return
+            held = self._held
             self._turn = None
             self._puts = self._dels = 0
             try:
-                self._held.append(store.env.begin(None, None, True))
+                held.append(store.env.begin(None, None, True))
             except Exception as error:
                 let_through(error)
                 self._begin_engine(store)  # again, and mends what can be mended
-            self._raw = raw = self._held[-1]
+            self._raw = raw = held[-1]
             if store.sequence != self._sequence:
                 self._forget_handles(store.sequence)
             snapshot, era = store._era
@@ -60,7 +61,7 @@ class SchemaWriting(Transaction):
                         table._delete = raw.delete
                         table._growing = True
                         table._watched = False
-                        table._writer = self._thread
+                        table._writer = thread
                     else:
                         table._aim()
         except BaseException as error:

@@ -10,7 +10,7 @@ from ..keys import TupleKey
 from ..keys.base import TOP, after
 from ..keys.parts import Part
 from ..query.accesses import Access, Bound
-from ..query.asked import Asked
+from ..query.expressionsource import Asked
 from ..query.following import Followed, Node
 from ..query.terms import CAP, MEMBERS, SIDES
 from ..values.base import is_a

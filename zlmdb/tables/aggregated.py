@@ -15,8 +15,8 @@ from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Optional, TypeVar
 
 from ..query.following import Followed
+from ..query.projection import HITS
 from ..query.sums import Sum
-from ..query.want import HITS
 from ..values.base import is_a
 
 if TYPE_CHECKING:

@@ -72,7 +72,7 @@ def _put_stream(table: Table[Any, Any], items: Iterable[Any], append: bool, last
     return done + _put_one_by_one(table, islice(items, done, None), append, last)
 
 
-def _put(table: Table[Any, Any], handle: Any, rows: Any, append: bool = False, *, overwrite: bool = True) -> int:
+def put_rows(table: Table[Any, Any], handle: Any, rows: Any, append: bool = False, *, overwrite: bool = True) -> int:
     """Store *rows* by LMDB's own loop, in the table or the index *handle*; how many were stored."""
     cursor = table._cursor(handle)
     try:
@@ -90,7 +90,7 @@ def _put_one_by_one(table: Table[Any, Any], items: Iterable[Any], append: bool, 
     rows, progress = stream(items, last)
     try:
         with table._txn._open_scans().stream(storage.space):
-            _put(table, None, rows, append)
+            put_rows(table, None, rows, append)
     except Exception as error:
         table._write_failed(progress()[1], error)
     finally:
@@ -119,7 +119,7 @@ def _put_rows(table: Table[Any, Any], items: Sequence[Any], append: bool, last: 
                 break
             last = keys[-1]
         try:
-            _put(table, None, rows, append)
+            put_rows(table, None, rows, append)
         except BaseException as error:
             table._half_written(None, error)
             raise
@@ -156,10 +156,10 @@ def _put_batch(table: Table[Any, Any], items: Sequence[Any], batch: Any, append:
     try:
         if not _claimed(table, entries):
             return False
-        _put(table, None, rows)
+        put_rows(table, None, rows)
         for (index, handle), found in zip(table._indexes, entries):
             if not index.unique:
-                _put(table, handle, found)
+                put_rows(table, handle, found)
     except BaseException as error:
         table._half_written(None, error)
         raise
@@ -189,7 +189,7 @@ def _claimed(table: Table[Any, Any], entries: Sequence[Rows]) -> bool:
     for (index, handle), found in zip(table._indexes, entries):
         if index.unique:
             claimed.append((handle, found))
-            if _put(table, handle, found, overwrite=False) != len(found):
+            if put_rows(table, handle, found, overwrite=False) != len(found):
                 _withdraw(table, claimed)
                 return False
     return True

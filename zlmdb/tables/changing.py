@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union
 
-from ..query.want import ENGINE_KEYS
+from ..query.projection import ENGINE_KEYS
 from ..values.constant import varies
 
 if TYPE_CHECKING:
@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 
 K = TypeVar("K")
 V = TypeVar("V")
+
+
+FOLLOWED = 64
+"""Records for which following the function that changes them pays."""
 
 
 def delete(selection: Selection[Any, Any]) -> int:
@@ -44,7 +48,14 @@ def change(selection: Selection[Any, V], how: Callable[[V], V]) -> int:
     if not keys:
         return 0
     made, changed = selected_of(table), 0
+    known = None
+    if made is not None and made.change is not None and len(keys) >= FOLLOWED:
+        from .replacing import replacing  # late, as above
+
+        known = replacing(selection, how)
     with table._txn._statement():
+        if known is not None:
+            return known.change(table, keys)
         if made is not None and made.change is not None:
             return made.change(table, keys, how)
         for key in keys:

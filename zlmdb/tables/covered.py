@@ -117,8 +117,7 @@ class CoveredScan:
 
     def __init__(self, covered: Covered) -> None:
         self._covered = covered
-        txn = covered.table._txn
-        self._scans = txn._open_scans() if txn._scans is None else txn._scans
+        self._raw = covered.table._raw
 
     def values(self) -> Iterator[Any]:
         """What stands in for the records."""
@@ -126,10 +125,16 @@ class CoveredScan:
 
     def pairs(self) -> Iterator[tuple[bytes, Any]]:
         """The engine's keys of the records, with what stands in for each."""
-        row, check = self._covered.cover.row, self._scans.check
+        row, raw, table = self._covered.cover.row, self._raw, self._covered.table
         for key, entry, data in self._entries():
             yield key, row(entry, data)
-            check()
+            if table._raw is not raw:
+                self._check()
+
+    def _check(self) -> None:
+        """Raise if the transaction, which is one of reading, has ended."""
+        if self._covered.table._raw is not self._raw:
+            self._covered.table._cursor()
 
     def _entries(self) -> Iterator[tuple[bytes, bytes, bytes]]:
         """The engine's key of the record, the entry, and its value."""
@@ -162,7 +167,7 @@ class CoveredScan:
 
     def is_paused(self, error: Exception) -> bool:
         """False: nothing is written meanwhile. Raises when the transaction has ended."""
-        self._scans.check()
+        self._check()
         return False
 
     def rest(self) -> Iterator[tuple[bytes, Any]]:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, Optional, get_origin
 from ..query.accesses import Access
 from ..query.explained import Plan
 from ..query.following import Node, spelled, walk
-from ..query.following.linked import Link
+from ..query.following.linked import Holds, Link, Referred
 from ..query.plan import Choice, reasons
 from ..query.translated import Give
+from .cachedplans import FEW
 from .storage import Storage
 
 if TYPE_CHECKING:
-    from .running import Running
+    from .execution import Running
 
 
 def plan_of(running: Running, give: Give, shown: str) -> Plan:
@@ -37,13 +38,23 @@ def plan_of(running: Running, give: Give, shown: str) -> Plan:
         take=_take(query.skip, selection._limit),
         give=shown or None,
         called=(*reasons(nodes), *([] if covered is not None else _validating(running.storage))),
-        rejected=tuple([f"{_shown(running, access)}: {why}" for access, why in choice.rejected]),
+        rejected=tuple(
+            [f"{_shown(running, access)}: {why}{_tried(running, access)}" for access, why in choice.rejected]
+        ),
         indexes=tuple([one.facts.name for one in used]),
         ordered=choice.order is not None,
         covered=covered is not None,
         links=_links(nodes, {} if joins is None else joins.texts),
         scanned=() if joins is None else tuple(joins.scanned),
     )
+
+
+def _tried(running: Running, access: Access) -> str:
+    """What is read of an index that is not used otherwise: if few rows are wanted, its first entries may have them."""
+    limit = running.selection._limit
+    few = limit is not None and running.query.skip + limit <= FEW
+    alone = running.order is None and not running.selection._reverse and not running.table._txn._write
+    return f"; its first {FEW} entries are tried before" if few and alone and access.in_order else ""
 
 
 def _shown(running: Running, access: Access) -> str:
@@ -67,6 +78,14 @@ def _links(nodes: Sequence[Node], joined: Mapping[Any, str]) -> tuple[str, ...]:
     """Which linked records are looked up, and how."""
     found = {spelled(one.holder): None for node in nodes for one in walk(node) if isinstance(one, Link)}
     texts = [f"{table}: each record is looked up once" for table in found]
+    told = {one for place in joined for one in walk(place.origin)}
+    asked = {
+        spelled(one.right if isinstance(one, Holds) else one.holder): None
+        for node in nodes
+        for one in walk(node)
+        if isinstance(one, (Referred, Holds)) and one not in told
+    }
+    texts += [f"{index}: asked for each record" for index in asked]
     return (*texts, *joined.values())
 
 

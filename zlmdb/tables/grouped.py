@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Optional, TypeVar
 from ..query.explained import Plan
 from ..query.following import Followed, spelled
 from ..query.ordering import checked, first_of, sliced
-from ..query.want import ENGINE_KEYS, KEYS, PAIRS, VALUES
+from ..query.projection import ENGINE_KEYS, KEYS, PAIRS, VALUES
 from .aggregated import aggregated
 from .missing import missing
 from .selection import Selection

@@ -10,18 +10,19 @@ from keyword import iskeyword
 from operator import attrgetter
 from types import GenericAlias
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Optional, TypeVar, Union, get_args, get_origin, overload
-from uuid import UUID
 
-from ..keys import KeyCodec, TupleKey, key_codec
-from ..keys.descending import DescendingKey
+from ..keys import KeyCodec, key_codec
 from ..query import Descending
-from ..typeargs import UNIONS, field_types, present_type
+from ..typeargs import UNIONS, field_types, is_uuid, present_type
 from ..values.base import Serializer, is_a, is_free
 from ..values.resolve import serializer
+from .declares import Declares
 from .indexstorage import IndexStorage
 from .indexview import IndexView, UniqueIndexView
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from typing_extensions import Self
 
     from .indexkinds.partial import Where
@@ -34,7 +35,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class DeclaredIndex(Generic[I]):
+class DeclaredIndex(Declares, Generic[I]):
     """The common part of `Index` and `UniqueIndex`: the declaration of an index on a table class."""
 
     _unique = False
@@ -71,7 +72,11 @@ class DeclaredIndex(Generic[I]):
             if "(" in "".join(self._fields):
                 self._read_texts()
         self._version = version
-        self._adopts = None if table is None else UUID(str(table))
+        self._adopts: Optional[UUID] = None
+        if table is not None:
+            from uuid import UUID  # late: it takes a millisecond to import
+
+            self._adopts = UUID(str(table))
         self._key_type = key
         self._name = ""
         self._owner: Optional[type] = None
@@ -104,6 +109,9 @@ class DeclaredIndex(Generic[I]):
 
     def _turned(self, codec: KeyCodec[Any]) -> KeyCodec[Any]:
         """*codec* with the parts of descending fields the other way round."""
+        from ..keys.descending import DescendingKey  # late: most indexes ascend
+        from ..keys.tuples import TupleKey
+
         if len(self._down) == 1:
             return DescendingKey(codec)
         if not isinstance(codec, TupleKey) or len(codec.parts) != len(self._down):
@@ -465,14 +473,19 @@ def may_be(field: Any, key: Any) -> bool:
         return may_be(get_args(field)[0], key)
     if get_origin(key) is Annotated:
         return may_be(field, get_args(key)[0])
-    return field not in _EXACT or key not in _EXACT or field is key or (field is int and key is float)
+    return not _is_exact(field) or not _is_exact(key) or field is key or (field is int and key is float)
 
 
 def _shown(annotation: Any) -> str:
     return annotation.__name__ if isinstance(annotation, type) else str(annotation).replace("typing.", "")
 
 
-_EXACT = (int, str, bytes, bool, float, UUID, datetime, date, time, timedelta)
+_EXACT = (int, str, bytes, bool, float, datetime, date, time, timedelta)
+
+
+def _is_exact(annotation: Any) -> bool:
+    """Whether fields of this type have values of no other type, and are read back as they were."""
+    return annotation in _EXACT or is_uuid(annotation)
 
 
 def _comes_back(annotation: Any) -> bool:
@@ -483,4 +496,4 @@ def _comes_back(annotation: Any) -> bool:
         return inner is not float and _comes_back(inner)
     if origin is tuple:
         return all(_comes_back(part) for part in get_args(annotation) if part is not Ellipsis)
-    return annotation in _EXACT or (isinstance(annotation, type) and issubclass(annotation, Enum))
+    return _is_exact(annotation) or (isinstance(annotation, type) and issubclass(annotation, Enum))

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Optional
 
 from .. import errors
-from ..keys import KeyCodec, TupleKey
+from ..keys import KeyCodec
 from ..shown import shortened
 from ..store.ranges import TOP, after
 from .storage import Storage
@@ -76,7 +76,11 @@ class IndexStorage:
         self._trusted = enforced and owner is None and not adopted
         self.table = storage.name.rpartition(".")[0] if table is None else table
         self.full_name = f"{self.table}.{name}"
-        self.joined = None if primary is None else TupleKey((storage.key, primary))
+        self.joined = None
+        if primary is not None:
+            from ..keys.tuples import TupleKey  # late: unique indexes need none
+
+            self.joined = TupleKey((storage.key, primary))
         # A primary key of fixed width is the end of the entry's key already; adopted tables have it as the value, too.
         self.tail = 0 if primary is None or primary.width is None or adopted else -primary.width
 

@@ -10,15 +10,15 @@ from .. import errors
 from ..codegen import Recipe
 from ..handlers import let_through
 from ..query import NoList, Reads, no_length
-from ..query.want import KEYS, PAIRS, VALUES
+from ..query.projection import KEYS, PAIRS, VALUES
 from ..store.blocks import COUNTS_REFERENCES
 from ..store.ranges import keys_from, pairs_from, seek
 from .compiled.points import compiled, subclass
 from .indexstorage import BoundIndex, IndexStorage
-from .missing import missing
+from .missing import missing, refuse_position
 from .ranged import Bounds, Ranged, limits
 from .scan import IndexScan, Scan
-from .selection import ALL, Selection, refuse_position
+from .selection import ALL, Selection
 from .storage import Storage
 
 if TYPE_CHECKING:
@@ -252,11 +252,11 @@ class IndexSelection(Selection[K, V]):
         except errors.EncodeError as error:
             refuse_position(key, error)
             raise
-        if self._place(value, self._table._storage.key.encode(key)) is None:
+        if self._entry_of(value, self._table._storage.key.encode(key)) is None:
             raise missing(key)
         return value
 
-    def _place(self, value: V, primary: bytes) -> Optional[bytes]:
+    def _entry_of(self, value: V, primary: bytes) -> Optional[bytes]:
         """The entry of a stored record at which the selection reads it; None if it does not belong to it."""
         return self._index.storage.entry_within(value, primary, self._lower, self._upper)
 
@@ -297,27 +297,16 @@ class IndexSelection(Selection[K, V]):
             let_through(error)
             return None
 
-    def _edge(self, reverse: bool) -> tuple[Any, Any, Any]:
-        table, lower, index = self._table, self._lower, self._index
-        cursor = table._cursor(index.handle)
-        if reverse:
-            found = seek(cursor, lower, self._upper, reverse)
-        else:
-            found = cursor.set_range(lower) if lower else cursor.first()
-        if found:
-            entry = cursor.key()
-            if type(entry) is not bytes:  # a memoryview
-                entry = bytes(entry)
-            if lower <= entry < self._upper:
-                tail = index.storage.tail
-                primary = entry[tail:] if tail else bytes(cursor.value())
-                key = table._storage.prefix + primary
-                get, handle = table._engine_getter()
-                data = get(key, None, handle)
-                if data is None:
-                    table._owned(primary, index.storage)  # raises
-                return cursor, key, data
-        return cursor, None, None
+    def _owner(self, cursor: Any, entry: bytes) -> tuple[Any, bytes, Any]:
+        table, index = self._table, self._index
+        tail = index.storage.tail
+        primary = entry[tail:] if tail else bytes(cursor.value())
+        key = table._storage.prefix + primary
+        get, handle = table._engine_getter()
+        data = get(key, None, handle)
+        if data is None:
+            table._owned(primary, index.storage)  # raises
+        return cursor, key, data
 
     def _record_keys(self, most: int) -> list[bytes]:
         prefix, tail = self._table._storage.prefix, self._index.storage.tail

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Callable, ClassVar, Generic, NoReturn, Op
 
 from .. import errors
 from ..handlers import let_through
+from ..query.projection import KEYS, PAIRS, VALUES
 from ..query.scanned import Scanned
-from ..query.want import KEYS, PAIRS, VALUES
 from ..store.blocks import COUNTS_REFERENCES
 from ..store.ranges import TOP, keys_from, pairs_from, seek
 from .scan import Scan
@@ -42,6 +42,18 @@ def _values(storage: Storage[Any, Any], scan: Scan) -> Iterator[Any]:
 
 FAST = {id(PAIRS): _pairs, id(KEYS): _keys, id(VALUES): _values}
 """What is read without asking anything, by what is wanted."""
+
+
+def few_of(rows: Iterator[Any], limit: int) -> Iterator[Any]:
+    """The first of *rows*, which are not read any more afterwards."""
+    return islice(rows, limit) if COUNTS_REFERENCES else _few_closed(rows, limit)
+
+
+def _few_closed(rows: Any, limit: int) -> Iterator[Any]:
+    try:
+        yield from islice(rows, limit)
+    finally:  # else its cursor would be open until a collection, and writes take longer
+        rows.close()
 
 
 class KeyRange(Generic[K, V]):
@@ -86,19 +98,23 @@ class KeyRange(Generic[K, V]):
 
         The key is None when the range is empty.
         """
-        table, lower = self._table, self._lower
-        cursor = table._cursor()
+        table, lower, plain = self._table, self._lower, self._plain
+        cursor = table._raw.cursor(table._db) if plain else self._cursor()
         if reverse:
             found = seek(cursor, lower, self._upper, reverse)
         else:
             found = cursor.set_range(lower) if lower else cursor.first()
         if found:
-            key = cursor.key()
-            if type(key) is not bytes:  # a memoryview
-                key = bytes(key)
-            if lower <= key < self._upper:
-                return cursor, key, cursor.value()
+            entry = cursor.key()
+            if type(entry) is not bytes:  # a memoryview
+                entry = bytes(entry)
+            if lower <= entry < self._upper:
+                return (cursor, entry, cursor.value()) if plain else self._owner(cursor, entry)
         return cursor, None, None
+
+    def _owner(self, cursor: Any, entry: bytes) -> tuple[Any, bytes, Any]:
+        """As `_edge`, of an index whose *entry* the cursor is at."""
+        raise NotImplementedError
 
     def _is_any(self) -> bool:
         lower, upper = self._lower, self._upper
@@ -146,10 +162,11 @@ class KeyRange(Generic[K, V]):
 
     def _read(self, kind: Callable[[Storage[Any, Any], Scan], Iterator[Any]]) -> Iterator[Any]:
         """What *kind* gives of each record: in one loop of C, until something is written to the keyspace."""
-        storage, txn = self._table._storage, self._table._txn
+        table = self._table
+        storage, txn = table._storage, table._txn
         load_key, load = storage.load_key, storage.load
         scan: Optional[Scan] = None
-        scans: Any = None
+        raw: Any = None
         cursor: Any = None
         key: Any = None
         data: Any = None
@@ -160,9 +177,7 @@ class KeyRange(Generic[K, V]):
                 if scan.any and not scan.paused:
                     key, data = scan.current()
             else:
-                scans = txn._scans
-                if scans is None:
-                    scans = txn._open_scans()
+                raw = table._raw
                 cursor, key, data = self._edge(self._reverse)
             if key is not None:
                 yield (
@@ -172,7 +187,8 @@ class KeyRange(Generic[K, V]):
                 return
             key = data = None
             if scan is None:
-                scans.check()
+                if table._raw is not raw:  # the transaction has ended
+                    table._cursor()  # raises
                 scan = self._scan(cursor)
             try:
                 if scan.step():
@@ -254,3 +270,10 @@ class KeyRange(Generic[K, V]):
     def _not_there(self, key: bytes) -> NoReturn:
         """Raise for the engine's *key* of a record that was read just now, and could not be deleted."""
         raise errors.DecodeError(f"table {self._table._name!r}: the record {key!r} is there and cannot be deleted")
+
+    if not TYPE_CHECKING:  # checkers report the name
+
+        def __getattr__(self, name):
+            from .unknown import unknown  # late: for this error only
+
+            raise unknown(self, name, many=True)

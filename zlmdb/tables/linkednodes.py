@@ -97,12 +97,8 @@ class Making:
 
         *numbers*: these are UUIDs, and the next captured value holds their numbers.
         """
-
-        def given(number: int) -> Parameter:
-            return self.once(("found", number), lambda: Parameter(number, "found", SOMETHING, True))
-
-        more = given(number + 1) if numbers else None
-        return self.once(("among", key, number, numbers), lambda: Among(key, given(number), more))
+        more = self.given(number + 1) if numbers else None
+        return self.once(("among", key, number, numbers), lambda: Among(key, self.given(number), more))
 
     def of_record(self, node: Node, link: Link) -> Reading:
         """*node*, a condition on *link*, as a condition on the record that this is."""
@@ -110,6 +106,14 @@ class Making:
             ("linked", node),
             lambda: Reading.of(replaced(node, {link: Argument(0, "value", link.known)}), keyed=False),
         )
+
+    def of_variable(self, node: Node, variable: Variable) -> Reading:
+        """*node*, a condition on what *variable* runs through, as a condition on the record that this is."""
+        return Reading.of(replaced(node, {variable: Argument(0, "value", variable.known.required)}), keyed=False)
+
+    def given(self, number: int) -> Parameter:
+        """The captured value with that *number*, which was found while the query runs."""
+        return self.once(("found", number), lambda: Parameter(number, "found", SOMETHING, True))
 
     def with_parts(self, node: Node, parts: dict[str, Any]) -> Node:
         """*node* with other *parts*."""

@@ -1,6 +1,10 @@
-"""A missing key of a table, an index or a selection."""
+"""A missing key of a table, an index or a selection, and what is no key and no number of records."""
 
 from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from ..query.nolists import SOME, shown_position
 
 
 class _NoPosition(KeyError):
@@ -16,3 +20,16 @@ class _NoPosition(KeyError):
 def missing(key: object) -> KeyError:
     """The error of a *key* that is not there. For 0 and negative numbers, the text says how to read by position."""
     return _NoPosition(key) if type(key) is int and key <= 0 else KeyError(key)
+
+
+def refuse_limit(limit: int) -> NoReturn:
+    """Raise ValueError for a negative *limit*."""
+    raise ValueError(f"limit={limit}: give the greatest number of records, 0 or more, or None for all")
+
+
+def refuse_position(key: Any, error: Exception) -> None:
+    """Raise `TypeError` for a position or a slice in place of a key."""
+    if isinstance(key, (int, slice)):
+        raise TypeError(
+            f"selection[{shown_position(key)}]: a selection looks up keys and has no positions: {SOME}"
+        ) from error

@@ -10,9 +10,9 @@ from ..query.cursors import Position, fingerprint, recent
 from ..query.following import Followed, spelled
 from ..query.following.nodes import shown as show
 from ..query.pages import Page
-from ..query.want import ENGINE_KEYS, VALUES
+from ..query.projection import ENGINE_KEYS, VALUES
+from .cachedorder import Ordered
 from .indexview import IndexSelection
-from .readyorder import Ordered
 
 if TYPE_CHECKING:
     from ..query.translated import Give
@@ -49,24 +49,24 @@ def _rows(
 ) -> Iterator[tuple[Position, Any]]:  # fmt: skip
     """The rows behind *begin* with their positions."""
     order = selection._query.order
-    place = _place(selection)
+    entry_of = _entry_of(selection)
     if order is None:
         if begin is not None:
-            selection = _behind(selection, begin.place)
+            selection = _behind(selection, begin.entry)
         for value, engine_key, row in selection._running().rows(VALUES, ENGINE_KEYS, give, one=False):
-            yield Position(None, place(value, engine_key)), row
+            yield Position(None, entry_of(value, engine_key)), row
         return
     backwards = selection._query.backwards
     down = bool(selection._reverse) is not backwards
 
     def is_behind(pair: tuple[Any, Any]) -> bool:
         sort_key, (value, engine_key, _) = pair
-        position = Position(sort_key, place(value, engine_key))
+        position = Position(sort_key, entry_of(value, engine_key))
         return begin is None or _is_behind(position, begin, backwards=backwards, down=down)
 
     gives = VALUES, ENGINE_KEYS, give
     for sort_key, (value, engine_key, row) in selection.limit(most)._running().rows_behind(gives, is_behind, begin):
-        yield Position(sort_key, place(value, engine_key)), row
+        yield Position(sort_key, entry_of(value, engine_key)), row
 
 
 def _is_behind(position: Position, begin: Position, *, backwards: bool, down: bool) -> bool:
@@ -75,25 +75,25 @@ def _is_behind(position: Position, begin: Position, *, backwards: bool, down: bo
         return True
     if other < one:
         return False
-    return position.place < begin.place if down else position.place > begin.place
+    return position.entry < begin.entry if down else position.entry > begin.entry
 
 
-def _place(selection: Selection[Any, Any]) -> Callable[[Any, bytes], bytes]:
+def _entry_of(selection: Selection[Any, Any]) -> Callable[[Any, bytes], bytes]:
     """The function of the value and the engine's key of a record that says where it stands without an order."""
     by_index = selection if isinstance(selection, IndexSelection) else None
     prefix = len(selection._table._storage.prefix)
 
-    def place(value: Any, key: bytes) -> bytes:
-        return key if by_index is None else by_index._place(value, key[prefix:]) or b""
+    def entry_of(value: Any, key: bytes) -> bytes:
+        return key if by_index is None else by_index._entry_of(value, key[prefix:]) or b""
 
-    return place
+    return entry_of
 
 
-def _behind(selection: Selection[Any, Any], place: bytes) -> Selection[Any, Any]:
-    """The part of the range of *selection* behind *place*."""
+def _behind(selection: Selection[Any, Any], entry: bytes) -> Selection[Any, Any]:
+    """The part of the range of *selection* behind *entry*."""
     if selection._reverse:
-        return selection._with(upper=min(place, selection._upper))
-    return selection._with(lower=max(place + b"\0", selection._lower))
+        return selection._with(upper=min(entry, selection._upper))
+    return selection._with(lower=max(entry + b"\0", selection._lower))
 
 
 def _fingerprint(selection: Selection[Any, Any]) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, Optional, Protocol, TypeVar, Union, overload
 
 if TYPE_CHECKING:
-    from ..query import Ordered, Plan, Reads
+    from ..query import Ordered, Reads
+    from ..query.explained import Plan
     from .selection import Selection
 
 A = TypeVar("A")
@@ -191,8 +192,12 @@ class Ranged(Generic[I, K, V]):
     def where(self, matches: Callable[[V], bool], /) -> Selection[K, V]: ...
     @overload
     def where(self, matches: Callable[[K, V], bool], /) -> Selection[K, V]: ...
-    def where(self, matches: Any, /) -> Selection[K, V]:
+    def where(self, matches: Any = None, /, **fields: Any) -> Selection[K, V]:
         """``select().where(...)``, see `Selection.where`."""
+        if fields:
+            from .unknown import refuse_fields  # late, as below
+
+            refuse_fields("where", fields)
         return self._chosen(None, False, None)._asked(matches)
 
     @overload
@@ -244,6 +249,13 @@ class Ranged(Generic[I, K, V]):
     def explain(self) -> Plan:
         """``select().explain()``, see `Selection.explain`."""
         return self._chosen(None, False, None).explain()
+
+    if not TYPE_CHECKING:  # checkers report the name
+
+        def __getattr__(self, name):
+            from .unknown import unknown  # late: for this error only
+
+            raise unknown(self, name)
 
     def _chosen(self, bounds: Optional[Bounds], reverse: bool, limit: Optional[int]) -> Selection[K, V]:
         """The selection of the range *bounds*, None for all of it."""

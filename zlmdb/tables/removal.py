@@ -13,7 +13,7 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Optional
 
 from .. import errors
-from ..query.want import ENGINE_KEYS
+from ..query.projection import ENGINE_KEYS
 from ..shown import shortened
 from .compiled.selected import remove_all
 from .links import Link, Owners, plain_cursor
@@ -146,10 +146,13 @@ class _Removal:
         Those that have expired, and are still in the file, go with it.
         """
         if source._storage.expiring is not None:
-            expired = [owner for owner in owners if source._get(owner, None, source._db) is None]
-            for owner in expired:
-                self.add(source, owner)
-            owners = [owner for owner in owners if owner not in expired]
+            living: list[bytes] = []
+            for owner in owners:
+                if source._get(owner, None, source._db) is None:
+                    self.add(source, owner)
+                else:
+                    living.append(owner)
+            owners = living
         if link.on_delete == "cascade":
             for owner in owners:
                 self.add(source, owner)

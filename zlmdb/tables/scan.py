@@ -31,6 +31,18 @@ _is_there: Callable[[Any], bool] = partial(is_not, None)
 _value_of = itemgetter(1)
 
 
+def while_open(table: Table[Any, Any], read: Callable[[], Iterable[Any]]) -> Iterator[Any]:
+    """What *read* gives of *table*, which it is asked for when the first row is; only in its read transaction.
+
+    The transaction need not know of it: at its end it gives the table something else to read with.
+    """
+    raw = table._raw
+    for row in read():
+        yield row
+        if table._raw is not raw:
+            table._cursor()  # raises
+
+
 class Scan:
     """The records of *table* with ``lower <= key < upper`` in the engine, in order, backwards with *reverse*.
 

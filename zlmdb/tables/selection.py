@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain, islice
+from itertools import chain
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -17,21 +17,22 @@ from typing import (
 )
 
 from .. import errors
-from ..query import SOME, Given, Ordered, Page, Plan, Reads, preview, shown_position
+from ..query import Given, Ordered, Reads, preview
+from ..query.projection import HITS, KEYS, PAIRS, VALUES
 from ..query.reads import first_of
-from ..query.want import HITS, KEYS, PAIRS, VALUES
 from ..shown import shortened
-from ..store.blocks import COUNTS_REFERENCES
-from .keyrange import CHUNK, FAST, KeyRange
-from .missing import missing
+from .keyrange import CHUNK, FAST, KeyRange, few_of
+from .missing import missing, refuse_limit, refuse_position
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
+    from ..query.explained import Plan
     from ..query.following import Followed, Following
+    from ..query.pages import Page
     from ..query.translated import Give
-    from .ready import AnyReady
-    from .running import Running
+    from .cachedplans import AnyReady
+    from .execution import Running
     from .table import Table
 
 K = TypeVar("K")
@@ -40,26 +41,6 @@ R = TypeVar("R")
 G = TypeVar("G")
 
 _KEPT: Any = object()
-
-
-def _few(rows: Iterator[Any], limit: int) -> Iterator[Any]:
-    """The first of *rows*, which are not read any more afterwards."""
-    return islice(rows, limit) if COUNTS_REFERENCES else _few_closed(rows, limit)
-
-
-def _few_closed(rows: Any, limit: int) -> Iterator[Any]:
-    try:
-        yield from islice(rows, limit)
-    finally:  # else its cursor would be open until a collection, and writes take longer
-        rows.close()
-
-
-def refuse_position(key: Any, error: Exception) -> None:
-    """Raise `TypeError` for a position or a slice in place of a key."""
-    if isinstance(key, (int, slice)):
-        raise TypeError(
-            f"selection[{shown_position(key)}]: a selection looks up keys and has no positions: {SOME}"
-        ) from error
 
 
 class Query(NamedTuple):
@@ -101,14 +82,11 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
     def __init__(
         self, table: Table[K, V], lower: bytes, upper: bytes, reverse: bool = False, limit: Optional[int] = None
     ) -> None:  # fmt: skip
+        """What `Table._chosen` does without this call."""
         if limit is not None and limit < 0:
-            raise ValueError(f"limit={limit}: give the greatest number of records, 0 or more, or None for all")
-        self._table = table
-        self._lower = lower
-        self._upper = upper
-        self._reverse = reverse
-        self._limit = limit
-        self._query = ALL
+            refuse_limit(limit)
+        self._table, self._lower, self._upper = table, lower, upper
+        self._reverse, self._limit, self._query = reverse, limit, ALL
 
     # -- asking -----------------------------------------------------------------------------------------------------
 
@@ -116,12 +94,16 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
     def where(self, matches: Callable[[V], bool], /) -> Selection[K, V]: ...
     @overload
     def where(self, matches: Callable[[K, V], bool], /) -> Selection[K, V]: ...
-    def where(self, matches: Any, /) -> Selection[K, V]:
+    def where(self, matches: Any = None, /, **fields: Any) -> Selection[K, V]:
         """Those for which *matches*, a function of the value or of key and value, is true.
 
         Raises TypeError at once for fields that the model class does not have, for comparisons with values that a field
         never has, and after a `limit`.
         """
+        if fields:
+            from .unknown import refuse_fields  # late: for this error only
+
+            refuse_fields("where", fields)
         query = self._query
         if self._limit is not None or query.skip:
             self._refuse_after_limit("where")
@@ -178,8 +160,7 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
 
         Of FlatBuffers only the fields that it names are read: ``select().fields(lambda r: (r.id, r.price))``.
         """
-        followed = self._following().value(give)
-        return Given(self, followed)
+        return Given(self, self._following().value(give))
 
     @overload
     def group_by(self, by: Callable[[V], G], into: Callable[[Selection[K, V]], R], /) -> dict[G, R]: ...
@@ -213,7 +194,7 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
         storage = self._table._storage
         programs = storage.programs
         if programs is None:
-            from .running import programs_of  # late: what reads functions and compiles is longer than all else
+            from .execution import programs_of  # late: what reads functions and compiles is longer than all else
 
             programs = programs_of(storage)
         following: Following = programs.following
@@ -246,10 +227,9 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
             kind = FAST.get(id(give))
             if kind is not None:
                 rows = self._read(kind)
-                return rows if self._limit is None else _few(rows, self._limit)
+                return rows if self._limit is None else few_of(rows, self._limit)
         ready = self._ready(give)
-        rows = self._running().rows(give) if ready is None else ready.rows(self, give)
-        return rows
+        return self._running().rows(give) if ready is None else ready.rows(self, give)
 
     def _ready(self, give: Give) -> Optional[AnyReady]:
         """What is known of the query from before."""
@@ -317,10 +297,17 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
     def __getitem__(self, key: K) -> V:
         """The value of *key*, one of the selection's `keys`; with them it makes ``dict(selection)`` work.
 
-        Raises `KeyError` for any other key, TypeError for a position where keys are no numbers.
+        O(log n), with a limit as long as it takes to read the keys. Raises `KeyError` for any other key, TypeError for
+        a position where keys are no numbers.
         """
-        value = self._within(key)
-        for followed in self._query.where:
+        value, query = self._within(key), self._query
+        if self._limit is not None or query.skip:  # only the rows themselves tell which they are
+            encode = self._table._storage.encode_key
+            encoded = encode(key)
+            if not any(encode(one) == encoded for one in self.keys()):
+                raise missing(key)
+            return value
+        for followed in query.where:
             if not followed(*((key, value) if followed.keyed else (value,))):
                 raise missing(key)
         return value
@@ -360,7 +347,7 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
 
     def _first_of(self, give: Give) -> Any:
         """What *give* says of the first record; None if there is none."""
-        if self._query is ALL and id(give) in FAST:
+        if self._query is ALL and (give is VALUES or give is PAIRS or give is KEYS):
             return None if self._limit == 0 else self._at_end(self._reverse, give)
         if self._limit != 0:
             ready = self._ready(give)
@@ -397,13 +384,23 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
         """
         query = self._query
         if query.where:
-            return sum(1 for _ in self._all_rows(HITS, ordered=False))
+            found = self._hits(self._limit)
+            return sum(1 for _ in self._all_rows(HITS, ordered=False)) if found is None else len(found)
         most = None if self._limit is None else self._limit + query.skip
         return max(self._counted(most) - query.skip, 0)
+
+    def _hits(self, most: Optional[int]) -> Optional[list[Any]]:
+        """As many rows as there are, at most so many, if what is known of the query from before tells it."""
+        plain = self if self._query.order is None else self._with(query=self._query._replace(order=None))
+        ready = plain._ready(HITS)
+        return None if ready is None else ready.all(plain, HITS, most)
 
     def __bool__(self) -> bool:
         query = self._query
         if query.where:
+            found = [] if self._limit == 0 else self._hits(1)
+            if found is not None:
+                return bool(found)
             running = self._running(ordered=False)
             running.at_once = True
             return first_of(running.rows(HITS), self) is None

@@ -5,6 +5,8 @@ condition is ``b.author in found``, in which nothing is looked up, and which an 
 condition. It may stand anywhere in a function: within ``or``, ``not``, ``any(... for tag in b.tags)``. Where the key is
 a field of a linked record itself, that is the next condition to be told.
 
+The way back, from a record to those that refer to it, is told by keys as well (see `referring`).
+
 Where a link leads to no record, Python raises. Records that are left out raise nothing; where such a record might be
 given, the function is asked as well.
 
@@ -15,23 +17,25 @@ there links are looked up one by one, except for what finds all records before t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Optional
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Union
 from uuid import UUID
 
 from ..handlers import let_through
 from ..query.accesses import Access, is_indexed
 from ..query.following import Followed, Given, Node, spelled
 from ..query.following.linked import Link
-from ..query.following.operations import Apply, Each, Joined, Not
+from ..query.following.operations import Apply, Compare, Each, Joined, Not
 from ..query.plan import SHARE
-from ..query.terms import CAP, ELEMENT, Subject, subject_of
-from ..query.want import KEYS
+from ..query.projection import KEYS
+from ..query.terms import CAP, ELEMENT, KEY, Subject, subject_of
+from ..query.translated import Give
 from .indexfacts import vouches
 from .linkednodes import Making, link_of, nothing
 from .linkscans import EXACT_KEYS
+from .referring import CHEAPER, Back, CountOf, Referrers, back_of, counted
 
 if TYPE_CHECKING:
-    from .running import Running
+    from .execution import Running
 
 
 class _Place(NamedTuple):
@@ -42,15 +46,27 @@ class _Place(NamedTuple):
     link: Link
 
 
+class _BackPlace(NamedTuple):
+    """As `_Place`, of a condition on the records that refer."""
+
+    number: int
+    origin: Node
+    back: Back
+
+
+_AnyPlace = Union[_Place, _BackPlace]
+
+
 class SemiJoins:
     """The semi-joins of one run. *texts* says which were made, and why others were not."""
 
     def __init__(self) -> None:
         self._known: dict[_Place, frozenset[Any]] = {}
-        self._unindexed: set[_Place] = set()
+        self._back: dict[_BackPlace, Any] = {}
+        self._unindexed: set[Any] = set()
         self.pending = 0
         """The number of records of other tables that might be read as a whole."""
-        self.texts: dict[_Place, str] = {}
+        self.texts: dict[Any, str] = {}
         self.scanned: dict[str, None] = {}
         """The tables that are read as a whole."""
         self.origins: dict[Node, Node] = {}
@@ -78,7 +94,7 @@ class SemiJoins:
         if known is None:
             try:
                 known = self._keys(telling, node, place, subject)
-            except Exception as error:  # whoever looks up the records is told
+            except Exception as error:  # looking up the records raises again
                 let_through(error)
                 return None
             if known is not None:
@@ -99,25 +115,89 @@ class SemiJoins:
         if place not in self._unindexed and (not subject or all_wanted or is_indexed(subject, running._facts())):
             found = self._by_index(type(running), fits, place, table)
             if found is not None:
-                return found
+                return frozenset(found)
             self._unindexed.add(place)
         from .linkscans import LEAST, can_be_read_once, keys_that_fit  # late: where indexes do not serve
 
         total = running._total()
         most = total if telling.alone else total // SHARE  # others may leave little to look up
-        if total < LEAST or not can_be_read_once(link, table, most):
+        if total < LEAST or not can_be_read_once(link.key, table, most):
             return None
-        self.pending += table._entries()
+        self._wait_for(telling, place, table, table._entries())
+        return keys_that_fit(fits, table) if telling.scan else None
+
+    def _wait_for(self, telling: _Telling, place: _AnyPlace, table: Any, pending: int) -> None:
+        """Note that *table* might be read as a whole, which takes as long as looking up in it for *pending* records."""
+        self.pending += pending
         if telling.tell:
             self.scanned[table._name] = None
             many = f"all {table._entries():,} records of {table._name} are read once"
-            self.texts[place] = (
-                f"{spelled(place.origin)}: {many}{'' if running.order else ', unless the first rows are enough'}"
-            )
-        return keys_that_fit(fits, table) if telling.scan else None
+            staged = "" if telling.running.order else ", unless the first rows are enough"
+            self.texts[place] = f"{spelled(place.origin)}: {many}{staged}"
 
-    def _by_index(self, cls: type[Running], fits: Followed, place: _Place, table: Any) -> Optional[frozenset[Any]]:
-        """The keys of the records of *table* for which *fits* is true, if an index finds them, and they are few."""
+    def tell_further(self, telling: _Telling, place: _Place) -> None:
+        """Note that what *place* leads to is read next, where the key of a linked record is in another one."""
+        from .linkscans import can_be_read_once  # late, as above
+
+        link: Optional[Link] = place.link
+        while link is not None:
+            table: Any = link.holder.evaluate(Given((), telling.parameters))
+            if not can_be_read_once(link.key, table, telling.running._total()):
+                break
+            self._wait_for(telling, place._replace(link=link), table, table._entries())
+            keyed = telling.running.query.where[telling.number].keyed
+            link = None if subject_of(link.key, keyed) else link_of(link.key)
+
+    def back(self, telling: _Telling, place: _BackPlace, subject: Optional[Subject], *, count: bool = False) -> Any:
+        """The keys that records refer to which fit what is asked at *place*; None if they are not known.
+
+        *count*: how many records refer to each key.
+        """
+        known = self._back.get(place)
+        if known is None:
+            try:
+                known = self._keys_back(telling, place, subject, count)
+            except Exception as error:  # looking up the records raises again
+                let_through(error)
+                return None
+            if known is not None:
+                self._back[place] = known
+        return known
+
+    def _keys_back(self, telling: _Telling, place: _BackPlace, subject: Optional[Subject], count: bool) -> Any:
+        from .linkscans import LEAST, can_be_read_once, rows_that_fit  # late, as below
+
+        running, back, parameters = telling.running, place.back, telling.parameters
+        found = Referrers.of(back, telling.making, parameters, running, own=subject == (KEY,))
+        if found is None:
+            return None
+        txn, table = running.table._txn, found.table
+        if table._txn is not txn or (txn._write and not running.at_once):
+            return None
+        reading = back.fits(telling.making)
+        fits = () if reading is None else (Followed(reading, nothing, parameters),)
+        all_wanted = running.every or telling.scan
+        if fits and place not in self._unindexed and (
+            not subject or all_wanted or is_indexed(subject, running._facts())
+        ):  # fmt: skip
+            rows = self._by_index(type(running), fits[0], place, table, found.give)
+            if rows is not None:
+                return found.keys(iter(rows))
+            self._unindexed.add(place)
+        total = running._total()
+        most = CHEAPER * (total if telling.alone else total // SHARE)
+        if total < LEAST or not can_be_read_once(back.key, table, most):
+            return None
+        self._wait_for(telling, place, table, table._entries() // CHEAPER)
+        if not telling.scan:
+            return None
+        every = rows_that_fit(fits, table, found.give)
+        return found.counts(every, by_number=back.by_number) if count else found.keys(every)
+
+    def _by_index(
+        self, cls: type[Running], fits: Followed, place: _AnyPlace, table: Any, give: Give = KEYS
+    ) -> Optional[tuple[Any, ...]]:  # fmt: skip
+        """What *give* says of the records of *table* for which *fits* is true, if an index finds them, and few."""
         selection: Any = table.select()
         other = cls(selection._with(selection._query._replace(where=(fits,))))
         other.at_once = True
@@ -125,7 +205,7 @@ class SemiJoins:
         if not choice.accesses:
             return None
         few = sum([other.reads.measure(access, CAP) or 0 for access in choice.accesses]) < CAP
-        found = frozenset(other._rows((KEYS,), True, None, choice)) if few else None
+        found = tuple(other._rows((give,), True, None, choice)) if few else None
         count = f"{CAP:,} or more" if found is None else f"{len(found):,}"
         noun = "record" if count == "1" else "records"
         read = " or ".join([_shown(access) for access in choice.accesses])
@@ -163,9 +243,15 @@ class _Telling:
         return made
 
     def _made(self, node: Node, *, plain: bool, elements: Mapping[Node, Subject]) -> Node:
+        back = back_of(node)
+        if back is not None:
+            return self._having(node, back, plain=plain, elements=elements)
         link = link_of(node)
         if link is not None:
             return self._among(node, _Place(self.number, node, link), plain=plain, elements=elements)
+        if isinstance(node, Compare):
+            sides = {"left": self._counted(node.left, elements), "right": self._counted(node.right, elements)}
+            return self.making.with_parts(node, sides)
         if isinstance(node, Joined):
             parts = tuple([
                 self._told(one, plain=plain and node.word == "and", elements=elements)
@@ -210,6 +296,9 @@ class _Telling:
         subject = subject_of(link.key, self._followed.keyed, elements)
         found = self._joins.keys(self, node, place, subject)
         if found is None:
+            further = None if subject else link_of(link.key)
+            if further is not None and self.tell and place in self._joins.texts:
+                self._joins.tell_further(self, place._replace(link=further))
             return node
         exact = link.key.known.cls in EXACT_KEYS and vouches(self.running.storage.value.name)
         self._again = self._again or not plain or not exact
@@ -222,6 +311,37 @@ class _Telling:
         return (
             made if further is None else self._among(made, place._replace(link=further), plain=plain, elements=elements)
         )
+
+    def _having(self, node: Node, back: Back, *, plain: bool, elements: Mapping[Node, Subject]) -> Node:
+        """*node*, which asks *back* of the records that refer, as a condition on the key."""
+        place = _BackPlace(self.number, node, back)
+        subject = subject_of(back.key, self._followed.keyed, elements)
+        found = self._joins.back(self, place, subject)
+        if found is None:
+            return node
+        safe = back.is_safe(self.running, self.parameters, own=subject == (KEY,))
+        self._again = self._again or not (safe or (plain and not back.denied))
+        number = len(self.parameters)
+        self.parameters.append(found)
+        if back.by_number:
+            self.parameters.append(frozenset([key.int for key in found]))
+        made = self.making.among(back.key, number, numbers=back.by_number)
+        return self.making.once(("not", made), lambda: Not(made)) if back.denied else made
+
+    def _counted(self, node: Node, elements: Mapping[Node, Subject]) -> Node:
+        """*node*, a side of a comparison; if it is the number of the records that refer, that is looked up."""
+        back = counted(node)
+        if back is None:
+            return node
+        place = _BackPlace(self.number, node, back)
+        subject = subject_of(back.key, self._followed.keyed, elements)
+        found = self._joins.back(self, place, subject, count=True)
+        if found is None or not back.is_safe(self.running, self.parameters, own=subject == (KEY,)):
+            return node
+        number = len(self.parameters)
+        self.parameters.append(found)
+        making = self.making
+        return making.once(("count", back, number), lambda: CountOf(back.key, making.given(number), back.by_number))
 
 
 def _shown(access: Access) -> str:

@@ -3,36 +3,33 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator, Iterable, Iterator, MutableMapping
+from collections.abc import Generator, Iterable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
-from datetime import timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Callable, ClassVar, Generic, Optional, TypeVar, Union, overload
-from uuid import UUID
 
 from .. import errors, reserved
 from ..handlers import let_through
 from ..shown import shortened
 from ..store.transaction import Transaction
 from . import atomic
-from .bulkwrites import put_all
 from .compiled.indexed import kind_of
 from .compiled.points import REQUIRED
+from .declares import Declares
 from .enginereads import EngineReads
-from .expiry import Expiry
-from .expiry import declare as declare_expiry
-from .index import DeclaredIndex
-from .indexview import view_of
 from .keyfield import KeyField
 from .mappingviews import Items, Keys, Values
-from .missing import missing
+from .missing import missing, refuse_limit
 from .ranged import Bounds, limits
 from .recordwrites import RecordWrites
-from .selection import Selection
+from .selection import ALL, Selection
 from .storage import Nothing, Storage
 from .tableclass import TableType, calling_locals, check_declares_indexes, check_types, former_names
 
 if TYPE_CHECKING:
+    from datetime import timedelta
+    from uuid import UUID
+
     from typing_extensions import Self
     from typing_extensions import TypeVar as DefaultTypeVar
 
@@ -47,6 +44,7 @@ D = TypeVar("D")
 W = TypeVar("W")
 
 _get_ident = threading.get_ident
+_new: Any = object.__new__  # without the call of `__init__`
 _CHUNK = 1000
 MISSING: Any = object()  # no argument
 
@@ -79,12 +77,12 @@ class Table(EngineReads[K, V], RecordWrites[K, V], MutableMapping[K, V], Generic
     _plain: ClassVar[bool] = True  # whether records are stored by no method of a class derived from this one
     _point_reads: ClassVar[bool] = False  # whether generated functions look records up, as they are stored
     _table_name: ClassVar[Optional[str]] = None
-    _table_uuid: ClassVar[Optional[UUID]] = None
+    _table_uuid: ClassVar[Any] = None  # a UUID or None; `get_type_hints` finds no type that is imported late
     _table_was: ClassVar[tuple[str, ...]] = ()
     _key_source: ClassVar[Any] = None  # of new keys: a str, a callable or None
     _feed: ClassVar[Any] = None  # what `feed=` gave
     _locals_seen: ClassVar[Optional[dict[str, Any]]] = None
-    _expiry: ClassVar[Optional[Expiry]] = None
+    _expiry: ClassVar[Any] = None  # an `Expiry` or None, as above
     _part: ClassVar[bool] = False  # it is one of the tables that a `schema.multi.Several` consists of
 
     def __init_subclass__(
@@ -103,7 +101,7 @@ class Table(EngineReads[K, V], RecordWrites[K, V], MutableMapping[K, V], Generic
         if feed is not None:
             cls._feed = feed
         for index, value in vars(cls).items():
-            why = reserved.refused(index, reserved.INDEXES) if isinstance(value, DeclaredIndex) else ""
+            why = reserved.refused(index, reserved.INDEXES) if isinstance(value, Declares) else ""
             if why:
                 raise TypeError(
                     f"an index cannot be called {index!r}, {why}: rename it (see Reserved names in the API)"
@@ -111,13 +109,17 @@ class Table(EngineReads[K, V], RecordWrites[K, V], MutableMapping[K, V], Generic
         if name is not None:
             cls._table_name = name
         if uuid is not None:
+            from uuid import UUID  # late: it takes a millisecond to import
+
             cls._table_uuid = UUID(str(uuid))
         if key is not None:
             cls._key_source = key if isinstance(key, str) else staticmethod(key)
         if was is not None:
             cls._table_was = former_names(was)
         if expires is not None or ttl is not None:
-            declare_expiry(cls, expires, ttl)
+            from .expiry import declare  # late: the records of few tables expire
+
+            declare(cls, expires, ttl)
         if "_plain" not in vars(cls):  # else it was made by `specialised`, of a class that has these
             cls._locals_seen = calling_locals(mentioned=vars(cls).get("__orig_bases__", ()))
             check_declares_indexes(cls)
@@ -333,12 +335,21 @@ class Table(EngineReads[K, V], RecordWrites[K, V], MutableMapping[K, V], Generic
         which may read meanwhile: with indexes by a third, if its records are new and sorted by key.
         """
         self._check_write()
+        if isinstance(items, Mapping):
+            raise TypeError("put_many() takes pairs of key and value: give the items() of the dict, or call update()")
+        from .bulkwrites import put_all  # late: many programs store records one by one
+
         return put_all(self, items, append=append)
 
     def _chosen(self, bounds: Optional[Bounds], reverse: bool, limit: Optional[int]) -> Selection[K, V]:
         spans = self._storage
         lower, upper = (spans.lower, spans.upper) if bounds is None else limits(spans, bounds)
-        return Selection(self, lower, upper, reverse, limit)
+        if limit is not None and limit < 0:
+            refuse_limit(limit)
+        made: Selection[K, V] = _new(Selection)
+        made._table, made._lower, made._upper = self, lower, upper
+        made._reverse, made._limit, made._query = reverse, limit, ALL
+        return made
 
     def __iter__(self) -> Iterator[K]:
         return iter(self.select().keys())
@@ -401,7 +412,7 @@ class Table(EngineReads[K, V], RecordWrites[K, V], MutableMapping[K, V], Generic
             or type(self).__contains__ is not Table.__contains__
         ):
             return None
-        from .running import types_of  # late, as above
+        from .execution import types_of  # late, as above
 
         return types_of(self._storage)
 
@@ -411,6 +422,8 @@ class Table(EngineReads[K, V], RecordWrites[K, V], MutableMapping[K, V], Generic
         """The view of the declared index *name*."""
         view = self._views.get(name)
         if view is None:
+            from .indexview import view_of  # late: many tables have no indexes
+
             bound = next((bound for bound in self._indexes if bound.storage.name == name), None)
             view = self._views[name] = view_of(self, name, kind, bound)
         found: W = view

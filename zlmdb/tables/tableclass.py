@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, Optional, TypeVar, get_args, get_origin
 
 from ..typeargs import own_annotations, type_arguments, words_of
 from ..values.base import is_a
-from .index import DeclaredIndex, known_type, listed_fields, may_be
+from .declares import Declares
 
 if TYPE_CHECKING:
+    from .index import DeclaredIndex
+
     TableType = ABCMeta
 else:
 
@@ -33,7 +35,7 @@ def declared_indexes(cls: type) -> dict[str, DeclaredIndex[Any]]:
     found: dict[str, DeclaredIndex[Any]] = {}
     for base in reversed(cls.__mro__):
         for name, value in vars(base).items():
-            if isinstance(value, DeclaredIndex):
+            if is_a(value, Declares):
                 found[name] = value
     return found
 
@@ -46,7 +48,7 @@ def check_declares_indexes(cls: Any) -> None:
             raise TypeError(_no_index(cls, f"{name} = {_written(value)}", name, value))
     for name, annotation in own_annotations(cls).items():
         given = _looked_up(annotation, cls) if isinstance(annotation, str) else annotation
-        if _is_index_class(given) and not isinstance(body.get(name), DeclaredIndex):
+        if _is_index_class(given) and not isinstance(body.get(name), Declares):
             raise TypeError(_no_index(cls, f"{name}: {_written(given)}", name, given))
 
 
@@ -63,7 +65,7 @@ def _looked_up(annotation: str, cls: Any) -> Any:
 def _is_index_class(given: Any) -> bool:
     """Whether *given* is a class of indexes, with a type or without, and not an index."""
     found = get_origin(given) or given
-    return isinstance(found, type) and issubclass(found, DeclaredIndex)
+    return isinstance(found, type) and issubclass(found, Declares)
 
 
 def _written(given: Any) -> str:
@@ -96,7 +98,7 @@ def check_types(cls: Any, table: type) -> None:
     So it is for the field that ``key=`` names. Nothing is said where the types are not known yet.
     """
     body: Mapping[str, Any] = cls.__dict__
-    indexes: list[DeclaredIndex[Any]] = [one for one in body.values() if isinstance(one, DeclaredIndex)]
+    indexes: list[DeclaredIndex[Any]] = [one for one in body.values() if is_a(one, Declares)]
     if not indexes and not isinstance(cls._key_source, str):
         return
     try:
@@ -114,6 +116,8 @@ def check_types(cls: Any, table: type) -> None:
 
 def _check_key_field(cls: type, path: str, key: Any, model: Any) -> None:
     """Raise `TypeError` if values of the type *model* do not have the field *path*, or have no *key* in it."""
+    from .index import known_type, listed_fields, may_be  # late: the keys of many tables are no fields
+
     of = get_origin(model) or model
     listed = listed_fields(of)
     name = path.partition(".")[0]

@@ -5,9 +5,7 @@
 # ruff: noqa: F405 - the formats come by `names`
 
 from .base import FunctionSerializer, Serializer, UncheckedWrapper, Wrapper, WrapperOptions
-from .msgpack import MsgpackSerializer
 from .names import *  # noqa: F403
-from .plain import Bytes16, Bytes20, Bytes20Timestamp, Bytes32, Oid, OidSet, String, Timestamp, Uuid, UuidSet
 from .resolve import from_name, serializer
 
 __all__ = [

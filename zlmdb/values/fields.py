@@ -110,7 +110,7 @@ class _Reading:
         found: list[Type] = []
         for member in map(self.type, args):
             found += member[1:] if isinstance(member, list) and member[0] == "union" else [member]
-        unique = [member for place, member in enumerate(found) if member not in found[:place]]
+        unique = [member for position, member in enumerate(found) if member not in found[:position]]
         if self.form == "flatbuffers":  # in which the order counts
             unique.sort(key=lambda member: member == "none")
         else:

@@ -48,7 +48,18 @@ if TYPE_CHECKING:
     from .flatbuffers import fbs as fbs
     from .flatbuffers import load as load
     from .json import JsonSerializer as JsonSerializer
+    from .msgpack import MsgpackSerializer as MsgpackSerializer
     from .pickle import PickleSerializer as PickleSerializer
+    from .plain import Bytes16 as Bytes16
+    from .plain import Bytes20 as Bytes20
+    from .plain import Bytes20Timestamp as Bytes20Timestamp
+    from .plain import Bytes32 as Bytes32
+    from .plain import Oid as Oid
+    from .plain import OidSet as OidSet
+    from .plain import String as String
+    from .plain import Timestamp as Timestamp
+    from .plain import Uuid as Uuid
+    from .plain import UuidSet as UuidSet
 else:
     __all__ = ["__dir__", "__getattr__"]
     __getattr__, __dir__ = on_first_use(
@@ -64,6 +75,8 @@ else:
             ".flat": "F32 F64 I8 I16 I32 I64 U8 U16 U32 U64 Id InStruct",
             ".flatbuffers": "FlatBuffersSerializer FlatBuffersViewSerializer fbs load",
             ".json": "JsonSerializer",
+            ".msgpack": "MsgpackSerializer",
             ".pickle": "PickleSerializer",
+            ".plain": "Bytes16 Bytes20 Bytes20Timestamp Bytes32 Oid OidSet String Timestamp Uuid UuidSet",
         },
     )

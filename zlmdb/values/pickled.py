@@ -9,7 +9,7 @@ from typing import Any, Callable, NoReturn, Optional
 
 from .base import Decode, Encode, typename
 from .checks import Check
-from .depth import DEPTH, MEMOIZE, limited, may_be_deep, not_deep, pickle_may_be_deep
+from .depth import DEPTH, MEMOIZE, SHORT_PICKLE, limited, may_be_deep, not_deep, pickle_may_be_deep
 from .fieldtuples import FieldTuples, completed, fields_suffice, holds_records
 from .pickleshapes import PickleReader, classes_in
 from .reread import difference, settled
@@ -81,7 +81,8 @@ def _plain_encoder(shape: Shape, checked: bool) -> Encode:
     result = "dumps(value, 5)"
     if may_be_deep(shape):
         check.names["not_deep"] = not_deep
-        result = f"data if (data := dumps(value, 5)).count({MEMOIZE!r}) <= {DEPTH} else not_deep(value, data)"
+        short = f"len(data := dumps(value, 5)) <= {SHORT_PICKLE} or data.count({MEMOIZE!r}) < {DEPTH}"
+        result = f"data if {short} else not_deep(value, data)"
     return check.made(result, f"pickling {shape.label}")
 
 

@@ -66,7 +66,7 @@ def _parts(value: Any, found: Any) -> Optional[Iterable[tuple[str, Any, Any]]]:
     if cls is not found.__class__:
         return None
     if cls in (list, tuple) and len(value) == len(found):
-        return [(f"[{place}]", one, other) for place, (one, other) in enumerate(zip(value, found))]
+        return [(f"[{position}]", one, other) for position, (one, other) in enumerate(zip(value, found))]
     if cls is dict and list(value) == list(found):
         return [(f"[{show(key)}]", value[key], found[key]) for key in value]
     names = _fields(cls)

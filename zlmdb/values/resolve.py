@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Annotated, Any, Optional
 
+from ..typeargs import is_uuid
+from .bare import BARE, BYTES
 from .base import Serializer, Wrapper, WrapperOptions, is_a, is_free, typename
-from .msgpack import MsgpackSerializer
-from .plain import BARE, BYTES, NAMED
 
 
 def serializer(annotation: Any, *, localns: Optional[Mapping[str, Any]] = None) -> Serializer[Any]:
@@ -30,8 +30,8 @@ def serializer(annotation: Any, *, localns: Optional[Mapping[str, Any]] = None) 
     if isinstance(annotation, str):
         raise TypeError(f"the annotation {annotation!r} is text: resolve it first (typing.get_type_hints)")
     if typing.get_origin(annotation) is not Annotated:
-        found = BARE.get(annotation) if isinstance(annotation, type) else None
-        return found if found is not None else MsgpackSerializer.for_type(annotation, localns=localns)
+        found = _bare(annotation) if isinstance(annotation, type) else None
+        return found if found is not None else _as_msgpack(annotation, localns)
     inner, *extras = typing.get_args(annotation)
     asked = [extra for extra in extras if _is_serializer(extra) or _is_wrapper(extra)]
     others = [extra for extra in extras if extra not in asked]
@@ -39,6 +39,16 @@ def serializer(annotation: Any, *, localns: Optional[Mapping[str, Any]] = None) 
         special: Any = Annotated  # not a name that checkers take for an annotation
         inner = special[tuple([inner, *others])]
     return _apply(asked, inner, localns)
+
+
+def _bare(cls: type[Any]) -> Optional[Serializer[Any]]:
+    """The serializer of a class that has one without a model."""
+    found = BARE.get(cls)
+    if found is None and is_uuid(cls):
+        from .plain import UUID_  # late: it takes a millisecond to import
+
+        return UUID_
+    return found
 
 
 def _apply(asked: list[Any], inner: Any, localns: Optional[Mapping[str, Any]]) -> Serializer[Any]:
@@ -54,8 +64,14 @@ def _apply(asked: list[Any], inner: Any, localns: Optional[Mapping[str, Any]]) -
         else:
             found = extra.for_type(inner) if localns is None else extra.for_type(inner, localns=localns)
     if found is None:
-        return MsgpackSerializer.for_type(inner, localns=localns)
+        return _as_msgpack(inner, localns)
     return found
+
+
+def _as_msgpack(annotation: Any, localns: Optional[Mapping[str, Any]]) -> Serializer[Any]:
+    from .msgpack import MsgpackSerializer  # late: plain types have no need of it
+
+    return MsgpackSerializer.for_type(annotation, localns=localns)
 
 
 def _given(extra: Any, inner: Any, localns: Optional[Mapping[str, Any]]) -> Serializer[Any]:
@@ -108,7 +124,9 @@ def from_name(name: str) -> Serializer[Any]:
     >>> from_name("zlib(cbor)").decode(bytes.fromhex("789c4b4c0400012500c3"))
     'a'
     """
-    for known in (*BARE.values(), *NAMED):  # the bare types first: they refuse None
+    from .plain import NAMED, UUID_  # late: a program that knows its types needs no names
+
+    for known in (*BARE.values(), UUID_, *NAMED):  # the bare types first: they refuse None
         if known.name == name:
             return known
     if name in _BYTES_ONLY:

@@ -8,10 +8,12 @@ from __future__ import annotations
 import errno
 import mmap
 import os
+import stat
 import sys
 import time
 from collections.abc import Callable, Generator, Hashable, Iterable
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from typing import Any, Optional
 
 import lmdb
@@ -24,10 +26,10 @@ from ..options import known_options
 from . import mapsize, room, structure
 from .access import require_reader, require_regular, require_same
 from .copying import copy_compact, copy_whole
+from .damaged import LmdbRemains
 from .errors import MAX_READERS, MAX_TABLES, NO_SPACE, translate
 from .filesystem import look_at, no_space
 from .options import LmdbOptions
-from .remains import LmdbRemains
 
 _LEAST_SIZE = 1 << 16
 _LOCK_PAUSES = (0.02, 0.1, 0.5)  # seconds
@@ -35,7 +37,7 @@ WRITEMAP_SIZE = 10 << 20
 """The map size with ``writemap=True`` and no maxsize: the default of zlmdb <= 26."""
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_looked_at: set[str] = set()  # paths that were warned of, if need be
+_local: dict[str, bool] = {}  # by path, whose file was looked at: whether it is on no network
 
 _KEY_SIZES = {"0.9": 511, "1.0": 1978}  # of a file of either format, as py-lmdb builds LMDB
 _SAMPLE = 1024  # a file of named sub-databases has fewer entries than this in its main database
@@ -47,12 +49,16 @@ SPARE_READERS = 8
 _HANDLES_NEED_COMMIT = lmdb.Environment.__module__ == "lmdb.cffi"
 
 _LIB_VERSIONS = {"0.9": 0, "1.0": 1}
+_inherited: list[lmdb.Environment] = []
 _keys_of = 0  # the child process in which py-lmdb was told to forget what its parent has open
 
 
 def _data_file(path: str) -> str:
     """The data file of the database at *path*, which is its directory or the data file itself."""
-    is_directory = os.path.isdir(path) or not os.path.exists(path)
+    try:  # one look, as another process may make it meanwhile
+        is_directory = stat.S_ISDIR(os.stat(path).st_mode)
+    except (OSError, ValueError):
+        is_directory = True
     return os.path.join(os.path.abspath(path), "data.mdb") if is_directory else os.path.realpath(path)
 
 
@@ -88,6 +94,7 @@ class LmdbEngine:
         self.lock_file = self._beside("lock.mdb", "-lock")
         self._size = self._reserved = 0
         self._opened: Optional[Hashable] = None
+        self.is_local = False  # all processes that open the file are on one machine; known when it is open
 
     def _beside(self, name: str, ending: str) -> str:
         """The file *name* in the directory; of a data file with another name, that and *ending*."""
@@ -121,10 +128,10 @@ class LmdbEngine:
     def identity(self) -> Optional[Hashable]:
         """Device and inode of the data file, the same however its path is spelt; None while it does not exist."""
         try:
-            stat = os.stat(self.file)
+            found = os.stat(self.file)
         except OSError:
             return None
-        return stat.st_dev, stat.st_ino
+        return found.st_dev, found.st_ino
 
     def exists(self) -> bool:
         """Whether the data file is there."""
@@ -162,9 +169,9 @@ class LmdbEngine:
         if not new:
             require_regular(self.file)
             structure.check_opening(self.file, self.lock_file, options.readonly)
-        if self._env_path not in _looked_at:
-            _looked_at.add(self._env_path)
-            look_at(self.file)
+        if self._env_path not in _local:
+            _local[self._env_path] = look_at(self.file)
+        self.is_local = _local[self._env_path]
         keywords = self._keywords(new, options)
         if options.writemap and options.maxsize is None:  # the file is allocated in full, so it needs a size
             options = self.options = self.options._replace(maxsize=max(WRITEMAP_SIZE, mapsize.used(self.file)))
@@ -231,6 +238,11 @@ class LmdbEngine:
             "max_spare_txns": 0 if options.readonly and _HANDLES_NEED_COMMIT else SPARE_READERS,
         }  # fmt: skip
         if new:
+            size = options.maxsize
+            if size is not None and size < mapsize.LEAST:
+                raise ValueError(
+                    f"maxsize={size}: a database takes {mapsize.LEAST} bytes or more: give it some megabytes"
+                )
             given = {} if options.mode is None else {"mode": options.mode | (options.mode & 0o444) >> 2}
             os.makedirs(self._env_path, exist_ok=True, **given)  # who may read files may look into their directory
             if options.mode is not None:
@@ -434,15 +446,26 @@ class LmdbEngine:
 
     def before_fork(self, env: lmdb.Environment) -> list[Any]:
         """Take the spare read transactions out of py-lmdb's cache, so that a child cannot free their reader slots."""
+        with suppress(ImportError):  # for the child, which must not import: another thread may be importing it now
+            import_module("_ctypes")
         held: list[Any] = []
         with suppress(lmdb.Error):  # no more reader slots: then no spare one is left either
             for _ in range(SPARE_READERS):
                 held.append(env.begin())
         return held
 
-    def in_child(self) -> None:
-        """Let inherited files be opened again, although iterators and the like still refer to the environments."""
+    def in_child(self, env: Optional[lmdb.Environment]) -> None:
+        """Let inherited files be opened again, although iterators and the like still refer to the environments.
+
+        *env* is never freed: py-lmdb would first wait for the calls in which other threads of the parent were when it
+        forked, and in this process these never return. Hence the second reference, which outlives the end of Python.
+        """
         global _keys_of
+        if env is not None:
+            _inherited.append(env)
+            increase = getattr(sys.modules.get("_ctypes"), "Py_INCREF", None)
+            if increase is not None:  # CPython
+                increase(env)
         envid: Any = sys.modules.get("lmdb._envid")
         if envid is not None and _keys_of != os.getpid():
             _keys_of = os.getpid()

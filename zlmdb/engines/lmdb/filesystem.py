@@ -19,10 +19,14 @@ _SOME_ROOM = 1 << 20
 _READ_ONLY = getattr(os, "ST_RDONLY", 1)  # PyPy does not have it; it is 1 on every system that has statvfs
 
 
-def look_at(file: str) -> None:
-    """Log a warning when the data file *file* lies where LMDB is at risk."""
+def look_at(file: str) -> bool:
+    """Log a warning when the data file *file* lies where LMDB is at risk.
+
+    Whether it is on no network, as far as is known.
+    """
     kind = file_system(file)
-    if kind is not None and re.fullmatch(_NETWORK, kind):
+    is_remote = kind is not None and re.fullmatch(_NETWORK, kind) is not None
+    if is_remote:
         log.warning(
             "%s is on a network file system (%s), where memory maps and locks of several machines do not agree: "
             "keep the database on a local disk, or open it from one machine only",
@@ -31,13 +35,14 @@ def look_at(file: str) -> None:
     try:
         links = os.stat(file).st_nlink
     except OSError:
-        return
+        return not is_remote
     if links > 1:
         log.warning(
             "%s has %d hard links: each name has a lock file of its own, so that all processes must open it by the "
             "same one",
             file, links,
         )  # fmt: skip
+    return not is_remote
 
 
 class Mount(NamedTuple):

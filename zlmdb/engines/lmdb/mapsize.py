@@ -16,6 +16,9 @@ BUDGET = 16 * TIB
 FIRST_SIZE = 64 << 20
 """The first map size, in bytes, where no address space can be reserved; it then doubles as the data grow."""
 
+LEAST = 8 * mmap.PAGESIZE
+"""The least `maxsize`, in bytes: in less, LMDB cannot even make the catalogue."""
+
 _reserved = 0
 
 

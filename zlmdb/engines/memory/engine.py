@@ -146,7 +146,7 @@ class MemoryEngine:
         """Nothing to hold."""
         return []
 
-    def in_child(self) -> None:
+    def in_child(self, env: Optional[MemoryEnvironment]) -> None:
         """Keep the records, in the child's own copy, and refuse the transactions that the parent process began."""
         if self._env is not None:
             self._env.in_child()

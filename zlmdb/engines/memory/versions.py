@@ -89,8 +89,8 @@ class State(NamedTuple):
 class Versions:
     """The shared state of an environment. `lock` guards all of it and every change to records.
 
-    An interrupt can come between any two instructions. So what ends a transaction can be done again, and what begins
-    one can be ended by who has nothing of it but the transaction.
+    An interrupt can come between any two instructions. So ending a transaction can be repeated, and a transaction that
+    was only partly begun can be ended.
     """
 
     def __init__(self) -> None:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Optional, cast
+from typing import TYPE_CHECKING, Any, Optional, Union, cast
 
 from ...values.base import typename
+from ...values.pydantics import is_pydantic
 from .known import CONTAINERS, SOMETHING, UNKNOWN, Known
 from .methods import ALL_METHODS, ATTRIBUTES, CHANGING, ENUM, METHODS, NEVER_RAISING, base, is_enum_class, result_of
 from .operations import Attribute, Item, Method
 from .sight import is_constant, node_of, of_the_record
 
 if TYPE_CHECKING:
+    from .linked import Values
     from .recorder import Recorder
 
 MISSING: Any = object()
@@ -54,12 +56,27 @@ def static(cls: type[Any], name: str) -> Any:
 def _missing(recorder: Recorder, cls: type[Any], name: str) -> Any:
     trace, node, known = recorder.zlmdb_trace, recorder.zlmdb_node, recorder.zlmdb_known
     names = known.fields()
-    made_later = ("__post_init__", "__attrs_post_init__", "__getattr__")
-    if not names or any(hasattr(cls, one) for one in made_later):
+    if not names or _has_more(cls, name):
         trace.block(f"{node!r}.{name}, which {typename(cls)} does not declare")
     return trace.refuse(
         f"{node!r}.{name}: {typename(cls)} has no field {name!r}, it has {', '.join(names)}; name one of its fields"
     )
+
+
+def _has_more(cls: type[Any], name: str) -> bool:
+    """Whether objects of *cls* may have an attribute *name* that it does not declare."""
+    hooks = [static(cls, one) for one in ("__post_init__", "__attrs_post_init__", "__getattr__", "model_post_init")]
+    if not is_pydantic(cls):
+        return any([hook is not MISSING for hook in hooks[:-1]])
+    # Pydantic's own find what its models hold besides their fields.
+    if any([hook is not MISSING and not _is_pydantics(hook) for hook in hooks]):
+        return True
+    model: Any = cls
+    return model.model_config.get("extra") == "allow" or name in model.__private_attributes__
+
+
+def _is_pydantics(hook: Any) -> bool:
+    return str(getattr(hook, "__module__", "")).partition(".")[0] == "pydantic"
 
 
 def _of_plain(recorder: Recorder, cls: Any, name: str) -> Any:
@@ -168,7 +185,7 @@ class Elements:
 
     __slots__ = ("recorder",)
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: Union[Recorder, Values]) -> None:
         self.recorder = recorder
 
     def __iter__(self) -> Iterator[Any]:

@@ -1,4 +1,4 @@
-"""The door: `Following` reads functions of records of one type, and keeps what it read by their code."""
+"""The entry point: `Following` reads functions of records of one type, and keeps what it read by their code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .code import ByCode, understood
 from .fields import static
 from .folding import Changed, Folding
 from .known import Home, Known, kind_of
-from .linked import Link
+from .linked import Holds, Link, Referred
 from .nodes import Argument, Called, Given, Node, calls, spelled, walk
 from .opaque import Sight
 from .session import Session
@@ -62,17 +62,17 @@ class Reading:
         self.condition = condition
         self.to_check = _CHECKED
         self.calls = bool(calls(node))
-        self.links = any([isinstance(one, Link) for one in walk(node)])
+        self.links = _has_links(node)
         self.trusted = True
 
     @classmethod
-    def of(cls, node: Node, *, keyed: bool) -> Reading:
-        """Of the condition *node*, which was made of a part of another function that was followed and checked."""
+    def of(cls, node: Node, *, keyed: bool, condition: bool = True) -> Reading:
+        """Of *node*, which was made of a part of another function that was followed and checked."""
         made = cls.__new__(cls)
-        made.node, made.keyed, made.condition, made.trusted = node, keyed, True, True
+        made.node, made.keyed, made.condition, made.trusted = node, keyed, condition, True
         made.kept, made.steps, made.guards, made.cells = {}, (), (), None
         made.ways, made.to_check, made.calls = 1, 0, bool(calls(node))
-        made.links = any([isinstance(one, Link) for one in walk(node)])
+        made.links = _has_links(node)
         return made
 
     def values(self, function: Function) -> Optional[list[Any]]:
@@ -86,6 +86,11 @@ class Reading:
         except Exception as error:
             let_through(error)
             return None
+
+
+def _has_links(node: Node) -> bool:
+    """Whether *node* asks something of records of other tables."""
+    return any([isinstance(one, (Link, Referred, Holds)) for one in walk(node)])
 
 
 def _holds(guard: tuple[Node, bool, Any], given: Given) -> bool:

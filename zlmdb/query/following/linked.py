@@ -2,8 +2,8 @@
 
 A captured schema object shows its tables, and a table shows what looks up one record. That is a `Link` in the
 expression, of which the type is known, so that what is asked of the other record is followed, too. The way back,
-``t.books.by_author[key]``, shows only how many records there are. Everything else that tables can do ends the way: the
-function is called.
+``t.books.by_author[key]``, shows how many records there are, and their values to a generator expression. Everything
+else that tables can do ends the way: the function is called.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Optional
 
+from .fields import Elements
 from .known import BOOL, INT, SOMETHING, Known
 from .nodes import Node
 from .opaque import Sight, parameter
@@ -30,6 +31,18 @@ class TableTypes(NamedTuple):
 
 class Link(Item):
     """The record of another table with a key: ``t.authors[b.author]``."""
+
+    __slots__ = ()
+
+
+class Referred(Item):
+    """The records that have one key in an index: ``t.books.by_author[key]``."""
+
+    __slots__ = ()
+
+
+class Holds(Compare):
+    """Whether an index has a key: ``key in t.books.by_author``."""
 
     __slots__ = ()
 
@@ -125,14 +138,15 @@ class Records(_Rows):
         if unique is None:
             return self._blocked(f"attribute {name}")
         node = session.nodes.make(Attribute, self._node, name, True, SOMETHING)
-        return Index(session, node, self._types if unique else None)
+        return Index(session, node, self._types, unique=unique)
 
     def __getitem__(self, key: Any) -> Any:
         session = self._session
         return session.recorded(session.nodes.make(Link, self._node, node_of(session, key), True, self._types.value))
 
     def __contains__(self, key: Any) -> bool:
-        return _contained(self._session, key, self._node)
+        session = self._session
+        return session.truth(session.nodes.make(Compare, "in", node_of(session, key), self._node, True, BOOL))
 
     def get(self, *arguments: Any) -> Any:
         """The record of a key, or None."""
@@ -144,35 +158,38 @@ class Records(_Rows):
 
 
 class Index(_Rows):
-    """An index of a table; of a unique one the *types* of the records are known."""
+    """An index of a table, of whose records the *types* are known."""
 
-    __slots__ = ("_types",)
+    __slots__ = ("_types", "_unique")
 
     _noun = "an index"
 
-    def __init__(self, session: Session, node: Node, types: Optional[TableTypes]) -> None:
+    def __init__(self, session: Session, node: Node, types: TableTypes, *, unique: bool) -> None:
         super().__init__(session, node)
-        self._types = types
+        self._types, self._unique = types, unique
 
     def __getitem__(self, key: Any) -> Any:
         session, types = self._session, self._types
-        known = SOMETHING if types is None else types.value
-        node = session.nodes.make(Item, self._node, node_of(session, key), True, known)
-        return Referring(session, node) if types is None else session.recorded(node)
+        if self._unique:
+            return session.recorded(session.nodes.make(Item, self._node, node_of(session, key), True, types.value))
+        node = session.nodes.make(Referred, self._node, node_of(session, key), True, SOMETHING)
+        return Referring(session, node, types)
 
     def __contains__(self, key: Any) -> bool:
-        return _contained(self._session, key, self._node)
+        session = self._session
+        return session.truth(session.nodes.make(Holds, "in", node_of(session, key), self._node, True, BOOL))
 
 
 class Referring(_Rows):
-    """The records that have one key in an index: whether there are any, and how many."""
+    """The records that have one key in an index: whether there are any, how many, and their values."""
 
-    __slots__ = ()
+    __slots__ = ("_types",)
 
     _noun = "a selection"
 
-    def __init__(self, session: Session, node: Node) -> None:
+    def __init__(self, session: Session, node: Node, types: TableTypes) -> None:
         super().__init__(session, node)
+        self._types = types
         session.current().raising.append(node)
 
     def count(self) -> Any:
@@ -180,12 +197,31 @@ class Referring(_Rows):
         session = self._session
         return session.recorded(session.nodes.make(Method, self._node, "count", (), (), True, INT))
 
+    def values(self) -> Any:
+        """Their values."""
+        session = self._session
+        node = session.nodes.make(Method, self._node, "values", (), (), True, SOMETHING)
+        return Values(session, node, self._types.value)
+
     def __bool__(self) -> bool:
         return self._session.truth(self._node)
 
 
-def _contained(session: Session, key: Any, holder: Node) -> bool:
-    return session.truth(session.nodes.make(Compare, "in", node_of(session, key), holder, True, BOOL))
+class Values(_Rows):
+    """The values of several records, for a generator expression."""
+
+    __slots__ = ("zlmdb_known", "zlmdb_node", "zlmdb_trace")
+
+    _noun = "a selection"
+
+    def __init__(self, session: Session, node: Node, value: Known) -> None:
+        super().__init__(session, node)
+        annotation: Any = value.annotation
+        self.zlmdb_trace, self.zlmdb_node = session, node
+        self.zlmdb_known = value.home.known(list[annotation])
+
+    def __iter__(self) -> Any:
+        return Elements(self)
 
 
 def _or_none(types: TableTypes) -> Known:

@@ -206,7 +206,7 @@ def _other(session: Session, slot: int, value: Any) -> Any:
 
 
 def is_function(value: Any) -> bool:
-    """Whether *value* is a function or plain class, so that comparing it runs nobody's code."""
+    """Whether *value* is a function or plain class, so that comparing it runs no code of a program."""
     return kind_of(value) in (types.BuiltinFunctionType, types.FunctionType, type)
 
 

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 from struct import Struct
 from typing import Any
 
-from ...keys import TupleKey
 from ..indexstorage import IndexStorage
 
 _SIZE = Struct(">I").pack
@@ -37,7 +36,7 @@ class Lines:
         self.put = f"put({self.written}{n}, {self.data}, True, True, False, h{n})"
         self.old_data: Sequence[str] = ()  # the lines for what *update* needs besides *old*
         self.too_long = ""
-        if isinstance(index.storage.key, TupleKey):
+        if index.storage.key.composite:
             self.new = [f"e{n} = entry{n}(value, {primary})"]
             self.old = [f"d{n} = entry{n}(old, {primary}, stored=True)"]
             return
@@ -126,7 +125,7 @@ class ElementLines(Lines):
         self.names.update({
             f"entries{n}": index.entries, f"element{n}": index.entry_of, f"containers{n}": _CONTAINERS
         })  # fmt: skip
-        if isinstance(index.storage.key, TupleKey):
+        if index.storage.key.composite:
             self.new = [f"e{n} = entries{n}(value, {primary})"]
             self.old = [f"d{n} = entries{n}(old, {primary}, stored=True)"]
 

@@ -14,7 +14,7 @@ reaches a third of the insertions a second and half of the updates, this about e
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from threading import get_ident
 from typing import Any, NamedTuple, Optional
 
@@ -24,6 +24,7 @@ from ...store.transaction import Transaction
 from ..indexstorage import IndexStorage
 from ..storage import Storage
 from .entries import Lines, lines_of
+from .oldrecords import OldRecords
 from .points import Methods, compiled, point_writes, specialised, writing
 
 _WRITES = Recipe("indexed writes", txn=Transaction)
@@ -71,7 +72,7 @@ def __setitem__(self, key, value):
             try:
                 if found is None:
                     found = self._get(encoded, None, db)
-                old = load(found)
+                old = load_old(found)
                 {old}
             except Exception as error:
                 let_through(error)
@@ -109,7 +110,7 @@ def <name>(self, <argument>):
         <encoding>
         data = self._get(encoded, None, self._db)
         if data is not None:
-            old = load(data)
+            old = load_old(data)
             {old}
             {ready}
     except Exception as error:
@@ -191,6 +192,8 @@ class Followers(NamedTuple):
     @staticmethod
     def of(storage: Storage[Any, Any]) -> Optional[Followers]:
         """Those of *storage*; None if there are others, which the general form knows."""
+        if not storage.followers:
+            return Followers((), None)
         asked = [one for one in storage.followers if hasattr(one, "content")]
         recorders = [one for one in storage.followers if hasattr(one, "record")]
         if len(asked) + len(recorders) != len(storage.followers) or len(recorders) > 1:
@@ -213,17 +216,19 @@ class Followers(NamedTuple):
 
 def _index_methods(
     cls: Any, general: Any, storage: Storage[Any, Any], indexes: Sequence[IndexStorage], followers: Followers
-) -> Iterator[Methods]:  # fmt: skip
+) -> list[Methods]:  # fmt: skip
     """The methods of a subclass of *cls* that write records of *storage*, and maintain *indexes* and *followers*."""
     asked = followers.asked
+    found: list[Methods] = []
     if not asked:
-        yield Methods(("__setitem__",), lambda: _storing(general, storage, indexes, followers))
+        found.append(Methods(("__setitem__",), lambda: _storing(general, storage, indexes, followers)))
     elif not any([index.as_stored for index in indexes]):
-        yield Methods(("__setitem__",), lambda: _storing_asked(general, storage, indexes, followers))
+        found.append(Methods(("__setitem__",), lambda: _storing_asked(general, storage, indexes, followers)))
     if cls._remove is general._remove and not storage.referrers:  # which the general `__delitem__` calls
-        yield Methods(tuple(_REMOVERS), lambda: _removing(general, storage, indexes, followers))
+        found.append(Methods(tuple(_REMOVERS), lambda: _removing(general, storage, indexes, followers)))
     if cls._plain and not storage.followers and storage.expiring is None:
-        yield Methods(("_batch",), lambda: {"_batch": batch_of(storage, indexes)}, static=True)
+        found.append(Methods(("_batch",), lambda: {"_batch": batch_of(storage, indexes)}, static=True))
+    return found
 
 
 def _storing_asked(
@@ -289,6 +294,7 @@ def _storing(
     update: list[str] = []
     told: list[tuple[str, str]] = []
     inserted = "1"
+    olds = OldRecords(storage, indexes)
     for line in lines:
         new += line.new
         old += (*line.old, *line.old_data)
@@ -300,7 +306,7 @@ def _storing(
     source, names = writing(
         _STORING,
         storage,
-        {"general": general.__setitem__, "withdraw": withdraw, **more},
+        {"general": general.__setitem__, "withdraw": withdraw, "load_old": olds.load_whole, **more},
         reload=reload_of(indexes),
         new=joined(8, new),
         check_time=_check_time(storage, lines),
@@ -318,7 +324,9 @@ def _storing(
         withdraw_moved=withdrawal(unique, primary, moved=True),
         **parts,
     )
-    return compiled(_WRITES, storage, source, names_of(names, lines), self=_class_of(general, storage))
+    found = compiled(_WRITES, storage, source, names_of(names, lines), self=_class_of(general, storage))
+    olds.space = found
+    return found
 
 
 def _removing(
@@ -326,18 +334,22 @@ def _removing(
 ) -> dict[str, Any]:  # fmt: skip
     lines, primary = _lines_of(storage, indexes)
     parts, more = followers.lines(primary)
+    olds = OldRecords(storage, indexes)
     source = "\n".join([_remover(name, *one) for name, one in _REMOVERS.items()])
+    forms = {f"general_{name}": getattr(general, name) for name in _REMOVERS}
     source, names = writing(
         source,
         storage,
-        {**{f"general_{name}": getattr(general, name) for name in _REMOVERS}, **more},
+        {**forms, "load_old": olds.load_whole, **more},
         old=joined(12, [one for line in lines for one in line.old]),
         handles=handles_of(lines),
         removed=joined(8, [one for line in lines for one in line.remove()]),
         ready=parts["ready"],
         record_gone=parts["record_gone"],
     )
-    return compiled(_REMOVALS, storage, source, names_of(names, lines), self=_class_of(general, storage))
+    found = compiled(_REMOVALS, storage, source, names_of(names, lines), self=_class_of(general, storage))
+    olds.space = found
+    return found
 
 
 def _remover(name: str, argument: str, encoding: str, result: str) -> str:
@@ -386,8 +398,10 @@ def handles_of(lines: Sequence[Lines]) -> str:
 
 def withdrawal(unique: Sequence[Lines], primary: str, *, moved: bool) -> str:
     """The line that undoes the claims made before one of the *unique* indexes refused: not the last one's."""
+    if len(unique) < 2:
+        return "pass"
     claimed = "".join([f"{line.entry(moved)}, " for line in unique[:-1]])
-    return f"withdraw(self._raw, ({claimed}), {primary})" if claimed else "pass"
+    return f"withdraw(self._raw, ({claimed}), {primary})"
 
 
 def withdraw(raw: Any, claimed: Iterable[tuple[Optional[bytes], Any]], primary: bytes) -> None:

@@ -157,16 +157,13 @@ def specialised(
     *writing* are the methods that write; the class has *attributes*, too. If *cls* overrides a method of *general*, the
     table class, it keeps its own.
     """
-
-    def inherited(names: Iterable[str]) -> list[str]:
-        return [name for name in names if getattr(cls, name) is getattr(general, name)]
-
     # Reading does not wait for its first use: many a program takes ``table.get`` out of its loop.
     reading = _point_reads(general, storage)
-    reads = inherited(("__getitem__", "get"))
+    reads = [name for name in ("__getitem__", "get") if getattr(cls, name) is getattr(general, name)]
     kind = subclass(cls, {name: reading[name] for name in reads}, _point_reads=len(reads) == 2, **attributes)
     for methods in writing:
-        generate_on_use(kind, inherited(methods.names), methods.make, static=methods.static)
+        names = [name for name in methods.names if getattr(cls, name) is getattr(general, name)]
+        generate_on_use(kind, names, methods.make, static=methods.static)
     return kind
 
 
@@ -185,7 +182,7 @@ def subclass(cls: type, methods: Mapping[str, Any], **attributes: Any) -> type:
     return found
 
 
-def point_writes(cls: Any, general: Any, storage: Storage[Any, Any]) -> Iterator[Methods]:
+def point_writes(cls: Any, general: Any, storage: Storage[Any, Any]) -> list[Methods]:
     """The methods of a subclass of *cls* that write records of *storage*, where it has no indexes."""
 
     def storing() -> dict[str, Any]:
@@ -197,9 +194,10 @@ def point_writes(cls: Any, general: Any, storage: Storage[Any, Any]) -> Iterator
         source, names = writing(_DELETING, storage, forms)
         return compiled(_DELETIONS, storage, source, names, self=general)
 
-    yield Methods(("__setitem__",), storing)
+    found = [Methods(("__setitem__",), storing)]
     if cls._remove is general._remove and not storage.referrers:  # which the general `__delitem__` calls
-        yield Methods(("__delitem__", "_remove"), deleting)
+        found.append(Methods(("__delitem__", "_remove"), deleting))
+    return found
 
 
 def stream_of(storage: Storage[Any, Any], refuse: Callable[[Any, bytes], None]) -> Stream:

@@ -10,7 +10,7 @@ A deletion reads the records first. Then the entries of each index are deleted t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional
@@ -174,6 +174,52 @@ def remove(self, keys):
 """
 
 
+_SETTING = """\
+def setting(self, keys, <given>):
+    if self._writer != thread() or self._watched:
+        return None
+    get, db = self._get, self._db
+    try:
+        rows = []
+        for encoded in keys:
+            found = get(encoded, None, db)
+            if found is not None:
+                value = load(found)
+                <change>
+                rows.append((encoded, dump(value)))
+    except Exception as error:
+        let_through(error)
+        return None
+    try:
+        put_rows(self, None, rows)
+    except BaseException as error:
+        self._half_written(None, error)
+        raise
+    self._txn._count(len(rows), 0)
+    return len(rows)
+"""
+
+
+class Setting(NamedTuple):
+    """Functions of a bound table, of the engine's keys of records, and of some values: they set fields of the records.
+
+    *change* gives how many there are. *many* does the same together, or gives None, and nothing is done: it is None if
+    more belongs to each record.
+    """
+
+    change: Callable[..., int]
+    many: Optional[Callable[..., Optional[int]]]
+
+    def all(self, table: Table[Any, Any], keys: Sequence[bytes], values: Sequence[Any]) -> int:
+        """Set the fields of the records of *table* with these *keys*; how many there are."""
+        done = 0
+        for start in range(0, len(keys), CHUNK):
+            chunk = keys[start : start + CHUNK]
+            found = None if self.many is None else self.many(table, chunk, *values)
+            done += self.change(table, chunk, *values) if found is None else found
+        return done
+
+
 class Selected(NamedTuple):
     """What is generated for a table.
 
@@ -217,9 +263,21 @@ def _selected(storage: Storage[Any, Any], indexes: Sequence[IndexStorage]) -> Op
     followers = Followers.of(storage)
     if followers is None or not all([index.sole for index in indexes]):
         return None
+    primary, lines, parts, names = _common(storage, indexes, followers)
+    remove = _remover(storage, lines, parts, names)
+    if followers.asked and any([index.as_stored for index in indexes]):
+        return Selected(None, None, remove)  # what is stored differs from what the links are asked about
+    made = _changers(storage, lines, followers, primary, parts, names)
+    return Selected(made["change"], made["edit"], remove)
+
+
+def _common(
+    storage: Storage[Any, Any], indexes: Sequence[IndexStorage], followers: Followers
+) -> tuple[str, Sequence[Lines], dict[str, str], dict[str, Any]]:  # fmt: skip
+    """The expression of a primary key, the lines of *indexes*, those that record changes, and names for all of them."""
     primary = f"encoded[{len(storage.prefix)}:]" if storage.prefix else "encoded"
     lines = lines_of(indexes, primary)
-    names = {
+    names: dict[str, Any] = {
         "load": storage.value.bytes_decode,
         "dump": storage.dump,
         "load_key": storage.load_key,
@@ -235,22 +293,68 @@ def _selected(storage: Storage[Any, Any], indexes: Sequence[IndexStorage]) -> Op
     }
     parts, more = followers.lines(primary)
     names.update(more)
-    names = names_of(names, lines)
-    remove = _remover(storage, lines, parts, names)
-    if followers.asked and any([index.as_stored for index in indexes]):
-        return Selected(None, None, remove)  # what is stored differs from what the links are asked about
-    made = _changers(storage, lines, followers, primary, parts, names)
-    return Selected(made["change"], made["edit"], remove)
+    return primary, lines, parts, names_of(names, lines)
 
 
 def _changers(
     storage: Storage[Any, Any], lines: Sequence[Lines], followers: Followers, primary: str, parts: Any, names: Any
 ) -> dict[str, Any]:  # fmt: skip
+    source = "".join([_changer(name, *parts) for name, parts in _CHANGERS.items()])
+    return _compiled_changers(storage, source, lines, lines, followers, primary, parts, names)
+
+
+def _changer(name: str, given: str, begin: str, changed: str, end: str) -> str:
+    """The source of the function *name*, in which more is to be filled in."""
+    source = _CHANGING.replace("<name>", name).replace("<given>", given)
+    return source.replace("<begin>", begin).replace("<change>", changed).replace("<end>", end)
+
+
+def setting_of(
+    storage: Storage[Any, Any], fields: Collection[str], given: Sequence[str], lines: Sequence[str],
+    names: Mapping[str, Any],
+) -> Optional[Setting]:  # fmt: skip
+    """What sets *fields* of ``value`` by these *lines*, which use *names*, and the values *given*.
+
+    Indexes and links of other fields are left as they are. None if nothing is
+    generated for the table.
+    """
+    made = storage.selected
+    if made is None or made[0] is not storage.indexes or made[1] is None or made[1].change is None:
+        return None
+    followers = Followers.of(storage)
+    if followers is None:
+        return None
+    asked = [one for one in followers.asked if {path.partition(".")[0] for path in one.fields} & set(fields)]
+    primary, lines_of_all, parts, known = _common(storage, storage.indexes, followers)
+    changed = [line for line in lines_of_all if _may_move(line.storage, fields)]
+    change = joined(8, lines).replace("{", "{{").replace("}", "}}")
+    source = _changer("change", ", ".join(given), "pass", change, "pass")
+    few, known = followers._replace(asked=asked), {**known, **names}
+    functions = _compiled_changers(storage, source, lines_of_all, changed, few, primary, parts, known)
+    many = None
+    if not changed and not asked and followers.recorder is None:
+        from ..bulkwrites import put_rows  # late: few programs change many records
+
+        source = _SETTING.replace("<given>", ", ".join(given)).replace("<change>", joined(16, lines))
+        known["put_rows"] = put_rows
+        many = compiled(_CHANGES, storage, source, known, self=_table_class())["setting"]
+    return Setting(functions["change"], many)
+
+
+def _may_move(index: IndexStorage, fields: Collection[str]) -> bool:
+    """Whether other values of *fields* may give a record other entries."""
+    of: Sequence[str] = index.definition.get("fields", ())
+    if not of or index.where is not None or index.adopted:
+        return True
+    return any([path.partition(".")[0] in fields for path in (*of, *index.carries)])
+
+
+def _compiled_changers(
+    storage: Storage[Any, Any], source: str, kept: Sequence[Lines], lines: Sequence[Lines], followers: Followers,
+    primary: str, parts: Any, names: Any,
+) -> dict[str, Any]:  # fmt: skip
+    """The functions of *source*, of which *lines* maintain those of the indexes of *kept* whose entries may move."""
     unique = [line for line in lines if line.storage.unique]
-    source = ""
-    for name, (given, begin, changed, end) in _CHANGERS.items():
-        one = _CHANGING.replace("<name>", name).replace("<given>", given)
-        source += one.replace("<begin>", begin).replace("<change>", changed).replace("<end>", end)
     names = {**names, **{f"content{n}": one.content for n, one in enumerate(followers.asked)}}
     source = source.format(
         key="pass" if storage.key_field is None else "key = load_key(encoded)",
@@ -260,10 +364,10 @@ def _changers(
         new=joined(16, [part for line in lines for part in line.new]),
         check_links=joined(16, list(_links(followers.asked, lines))),
         check_entries=check_entries(lines, "raise ValueError(encoded)"),
-        handles=handles_of(lines) or "pass",
+        handles=(handles_of(kept) if lines else "") or "pass",
         moved=" and ".join([line.claimed(moved=True) for line in unique]) or "True",
         update=joined(24, [part for line in lines for part in line.update()]),
-        updated_entries="".join([line.told()[1] for line in lines]),
+        updated_entries="".join([line.told()[1] if line in lines else "(None, None), " for line in kept]),
         withdraw_moved=withdrawal(unique, primary, moved=True),
         **_failing(lines, followers.recorder is not None),
         ready=parts["ready"],

@@ -13,7 +13,7 @@ from itertools import islice, tee
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Optional, TypeVar
 
-from ...query.want import PAIRS
+from ...query.projection import PAIRS
 from ...store.ranges import pairs_from
 from ..indexstorage import BoundIndex
 from ..indexview import IndexSelection
@@ -48,7 +48,7 @@ class ElementSelection(IndexSelection[K, V]):
         made._index, made._whole = self._index, self._whole
         return made
 
-    def _place(self, value: V, primary: bytes) -> Optional[bytes]:
+    def _entry_of(self, value: V, primary: bytes) -> Optional[bytes]:
         return self._index.storage.entry_within(value, primary, *self._whole)
 
     def found(self) -> list[tuple[bytes, bytes]]:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Optional
 
 from ...codegen import Recipe
-from ...query.asked import Asked
 from ...query.canonical import said, why_unsaid
+from ...query.expressionsource import Asked
 from ...query.following import Followed, Following
 from ...query.following.nodes import Argument, Node
 from ...query.following.operations import Attribute

@@ -105,11 +105,15 @@ def _body(cls: Any) -> Any:
     return None if code is None else (code.co_code, code.co_names, code.co_varnames, code.co_freevars)
 
 
-def is_bare(cls: Any) -> bool:
-    """Whether an object of *cls* is made by setting its attributes, and nothing else would happen: most dataclasses."""
+def is_bare(cls: Any, *, frozen_too: bool = False) -> bool:
+    """Whether an object of *cls* is made by setting its attributes, and nothing else would happen: most dataclasses.
+
+    Those that are frozen are left out, unless *frozen_too* is given: `object` sets their attributes.
+    """
     if not (hasattr(cls, "__dataclass_fields__") and _own_init(cls)) or hasattr(cls, "__post_init__"):
         return False
-    if cls.__setattr__ is not object.__setattr__ or cls.__new__ is not object.__new__:
+    frozen = frozen_too and cls.__dataclass_params__.frozen
+    if (cls.__setattr__ is not object.__setattr__ and not frozen) or cls.__new__ is not object.__new__:
         return False
     if type(cls).__call__ is not type.__call__:
         return False

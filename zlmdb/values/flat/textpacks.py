@@ -1,4 +1,4 @@
-"""What packs short texts, by their lengths."""
+"""Functions that pack short texts, by their lengths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Known queries by an index: the same rows as Python gives, and nothing of planning is done again."""
+"""Cached plans of queries by an index: the same rows as Python gives, and nothing is planned again."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from typing import Any, Callable, Optional
 import pytest
 
 import zlmdb
-from zlmdb.query.want import VALUES
-from zlmdb.tables.ready import FEW
-from zlmdb.tables.running import Running
+from zlmdb.query.projection import VALUES
+from zlmdb.tables import cachedplans
+from zlmdb.tables.accesspaths import AccessPath
+from zlmdb.tables.cachedplans import FEW
+from zlmdb.tables.execution import Running
 
 
 @dataclass
@@ -169,6 +171,92 @@ def test_it_gives_what_python_gives_for_all_captured_values(db: Any, name: str, 
                     planned.clear()
                     make(table, dice)[0].all()
                     assert not planned or what in SOMETIMES, what
+
+
+FIRST: dict[str, Make] = {
+    "since": DAYS,
+    "age": QUERIES["equal"],
+    "more asked": QUERIES["more asked"],
+    "rare": by(
+        lambda day: lambda p: p.since == day and p.age == 7, lambda dice: (date(2000, 1, 1 + dice.randrange(28)),)
+    ),
+    "town": by(lambda town: lambda p: p.town == town, lambda dice: (dice.choice(["x", "y", "xy", "z"]),)),
+    "town and age": by(lambda town: lambda p: p.town == town and p.age > 40, lambda dice: (dice.choice(["x", "y"]),)),
+}
+
+
+@pytest.mark.parametrize("few", [1, 4, FEW])
+@pytest.mark.parametrize("name", ["people", "named", "flat"])
+def test_the_first_rows_of_an_index_key_are_what_python_gives(
+    db: Any, name: str, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cachedplans, "FEW", few)
+    dice = random.Random(name)
+    with db.read() as t:
+        table = t[name]
+        rows = list(table.items())
+        lower, upper = rows[40][0], rows[200][0]
+        for make in FIRST.values():
+            if name == "flat" and make is DAYS:  # it has no such index
+                continue
+            for _ in range(6):
+                state = dice.getstate()
+                found, holds = make(table, dice)
+                expected = [pair for pair in rows if holds(*pair)]
+                for skip, limit in ((0, 1), (0, 3), (2, 2), (3, 70), (0, 0)):
+                    most = found.limit(limit, skip)
+                    assert most.all() == list(most) == expected[skip : skip + limit]
+                    assert most.count() == len(expected[skip : skip + limit])
+                    assert list(most.keys()) == [key for key, _ in expected[skip : skip + limit]]
+                assert list(found) == expected
+                assert next(iter(found), None) == found.first() == (expected[0] if expected else None)
+                assert found.last() == (expected[-1] if expected else None)
+                assert found.keys().first() == (expected[0][0] if expected else None)
+                assert found.keys().last() == (expected[-1][0] if expected else None)
+                assert bool(found) is bool(expected)
+                for reverse in (False, True):
+                    dice.setstate(state)
+                    part, _ = make(table.select(lower, upper, reverse=reverse), dice)
+                    inside = [pair for pair in expected if lower <= pair[0] < upper][:: -1 if reverse else 1]
+                    assert part.limit(2).all() == list(part.limit(2)) == inside[:2]
+                    assert part.first() == (inside[0] if inside else None)
+                    assert part.keys().first() == (inside[0][0] if inside else None)
+
+
+def test_the_first_row_takes_as_long_however_many_have_the_index_key(
+    db: Any, planned: list[Running], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+    entries = AccessPath._entries
+
+    def counted(path: Any, *arguments: Any) -> list[bytes]:
+        found = entries(path, *arguments)
+        read.append(len(found))
+        return found
+
+    monkeypatch.setattr(AccessPath, "_entries", counted)
+
+    def ask(table: Any, town: str) -> Any:
+        return table.where(lambda p: p.town == town)
+
+    with db.read() as t:
+        for _ in range(4):
+            ask(t.named, "x").first(), ask(t.named, "x").keys().first(), bool(ask(t.named, "x"))
+            list(ask(t.named, "x").limit(3))
+        planned.clear()
+        read.clear()
+        ask(t.named, "x").first()
+        list(ask(t.named, "x").limit(3))
+        assert read == [1, 3]
+        ask(t.named, "x").keys().first()
+        assert ask(t.named, "y")
+        assert read == [1, 3]
+        assert next(iter(ask(t.named, "x")))
+        assert read == [1, 3, FEW]
+        assert not planned
+        rejected = ask(t.named, "x").limit(3).explain().rejected
+        assert [f"its first {FEW} entries are tried before" in one for one in rejected] == [True]
+        assert "tried" not in str(ask(t.named, "x").explain())
 
 
 def test_ranges_of_keys_and_backwards(db: Any) -> None:

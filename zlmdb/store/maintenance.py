@@ -1,7 +1,7 @@
-"""Whether the transactions of a store have nothing else to do than to begin and to end.
+"""Maintenance that transactions of a store do besides their own work, and whether there is any.
 
-What else there may be is rare: a map that moves, a file to be looked at once a second, handles to be opened. To ask for
-each in each transaction takes longer than LMDB takes to begin one. So one number says until when there is nothing.
+It is rare: a map that moves, a file to be looked at once a second, handles to be opened. Asking for each in each
+transaction takes longer than LMDB takes to begin one. So one number says until when there is nothing to do.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ class Quiet:
 def _disturbing(name: str) -> property:
     """An attribute, kept under *name*, that may give transactions something to do."""
 
-    def set_it(store: Besides, value: Any) -> None:
+    def set_it(store: Maintenance, value: Any) -> None:
         setattr(store, name, value)
-        store.quiet = Quiet()  # as `Besides.disturb`
+        store.quiet = Quiet()  # as `Maintenance.disturb`
 
     return property(attrgetter(name), set_it)
 
 
-class Besides:
-    """The part of a `Store` that says what its transactions have to do besides."""
+class Maintenance:
+    """The part of a `Store` that says what its transactions have to do besides their own work."""
 
     if TYPE_CHECKING:
         gate: Optional[Gate]

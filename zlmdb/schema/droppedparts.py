@@ -1,4 +1,4 @@
-"""What the catalogue of a file has and the file lacks, because another program has dropped it."""
+"""Tables, indexes and feeds that the catalogue lists and the file lacks, because another program has dropped them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What known queries read of an index: from captured values to ranges of entries, and to the keys of records."""
+"""The access paths of cached plans: from captured values to ranges of entries of an index, and to keys of records."""
 
 from __future__ import annotations
 
@@ -14,21 +14,32 @@ from .accessranges import Find, Range, finder
 from .indexstorage import BoundIndex
 
 if TYPE_CHECKING:
-    from .running import Running
+    from .execution import Running
     from .table import Table
 
 
-def way_of(access: Access, running: Running, where: Sequence[Followed]) -> Way:
+def way_of(access: Access, running: Running, where: Sequence[Followed]) -> AccessPath:
     """What *access* reads, for the conditions *where*."""
     bound = running.reads.bound(access)
     find = finder(running.storage if bound is None else bound.storage, access, where)
-    return Way(access, bound, running.table, find)
+    return AccessPath(access, bound, running.table, find)
 
 
-class Way:
+class AccessPath:
     """One index, and what is read of it."""
 
-    __slots__ = ("find", "handle", "is_range_of_keys", "of_keys", "only", "prefix", "several", "sparse", "tail")
+    __slots__ = (
+        "find",
+        "handle",
+        "in_order",
+        "is_range_of_keys",
+        "of_keys",
+        "only",
+        "prefix",
+        "several",
+        "sparse",
+        "tail",
+    )
 
     def __init__(self, access: Access, bound: Optional[BoundIndex], table: Table[Any, Any], find: Find) -> None:
         """*find* gives the ranges of entries, of the conditions of a query."""
@@ -39,6 +50,7 @@ class Way:
         self.tail = 0 if bound is None else bound.storage.tail
         self.several = access.facts.several
         self.only = access.rank == 0
+        self.in_order = access.in_order
         self.is_range_of_keys = bound is None and not (
             access.exact or (access.members is not None and len(access.equal) + 1 == len(access.facts.parts))
         )
@@ -66,7 +78,7 @@ class Way:
         if self.prefix and not self.of_keys:
             prefix = self.prefix
             found = [prefix + one for one in found]
-        return list(set(found)) if self.several else found
+        return list(set(found)) if self.several and len(found) < most else found  # else not all entries were read
 
     def _entries(self, table: Table[Any, Any], ranges: Sequence[Range], most: int) -> list[bytes]:
         """The encoded primary keys of the records."""
@@ -114,13 +126,13 @@ class Way:
         return ()
 
 
-class EitherWay(Way):
+class EitherPath(AccessPath):
     """Several ways, each of which finds some of the records. All or none of them are `sparse`."""
 
     __slots__ = ("_ways",)
 
-    def __init__(self, ways: Sequence[Way]) -> None:
-        self._ways, first, self.only = ways, ways[0], False
+    def __init__(self, ways: Sequence[AccessPath]) -> None:
+        self._ways, first, self.only, self.in_order = ways, ways[0], False, False
         self.of_keys = self.sparse = first.sparse
         self.is_range_of_keys = False
 

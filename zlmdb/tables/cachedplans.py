@@ -1,4 +1,4 @@
-"""Queries by an index that are known: from captured values to rows, with nothing looked at on the way but these.
+"""Cached plans of queries by an index: from captured values to rows, without planning.
 
 To choose a plan takes longer than to read a record. For functions that were read before, by the same indexes, most of
 it comes out alike, so it is kept: which index, how its ranges follow from the captured values, and one function that
@@ -9,27 +9,31 @@ handles all cases.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 from ..handlers import let_through
-from ..query.accesses import Access, accesses, order_access, ordered_by
-from ..query.asked import Asked
+from ..query.accesses import Access, IndexFacts, accesses, order_access, ordered_by
+from ..query.expressionsource import Asked
 from ..query.following import Followed
 from ..query.following.operations import Joined
-from ..query.needed import needed
+from ..query.neededfields import needed
 from ..query.plan import SHARE, SMALL
 from ..query.prepared import Prepared
+from ..query.projection import Projection
 from ..query.terms import CAP, Asking, conjuncts
 from ..query.translated import Give, want_of
-from ..query.want import Want
-from .covered import cover_of
-from .readyorder import BLOCK, Ordered
-from .ways import EitherWay, Way, way_of
+from .accesspaths import AccessPath, EitherPath, way_of
+from .cachedorder import BLOCK, Ordered
+from .cachedpartial import ReadyPartial
+from .covered import Cover, cover_of
+from .indexstorage import BoundIndex
+from .scan import while_open
 
 if TYPE_CHECKING:
-    from .running import Known, Running
+    from .execution import Known, Running
     from .selection import Selection
     from .table import Table
 
@@ -68,6 +72,8 @@ def ready_of(selection: Selection[Any, Any], give: Give) -> Optional[AnyReady]:
         if len(known.ready) >= _KEPT:
             known.ready.clear()
         known.ready[key] = found
+    if type(found) is ReadyPartial:
+        found = found.of(where, partial(_planned, selection, give, known))
     return found or None
 
 
@@ -78,62 +84,81 @@ def _made(selection: Selection[Any, Any], give: Give, known: Known) -> Any:
     readings = [one.reading for one in (*functions, *([] if query.order is None else [query.order]))]
     if any([one.to_check > 0 for one in readings]):
         return None
-    programs, storage = table._storage.programs, table._storage
-    if storage.expiring is not None or any([index.where for index in known.facts]):
-        return False
-    if not all([one.trusted and not one.calls for one in readings]):
+    if table._storage.expiring is not None or not all([one.trusted and not one.calls for one in readings]):
         return False
     if query.order is not None and not query.where:
         return _ordered(selection, query.order, functions, give, known)
-    askings = [Asking(one.node, one.parameters, one.keyed, number=n) for n, one in enumerate(query.where)]
-    parts = [asking.of(node) for asking in askings for node in conjuncts(asking.node)]
-    found = accesses(parts, known.facts)
+    if any([index.where for index in known.facts]):
+        return ReadyPartial(known.facts, _parts(query.where))
+    return _planned(selection, give, known, known.facts)
+
+
+def _parts(where: Sequence[Followed]) -> list[Asking]:
+    """Conditions that all have to hold."""
+    askings = [Asking(one.node, one.parameters, one.keyed, number=n) for n, one in enumerate(where)]
+    return [asking.of(node) for asking in askings for node in conjuncts(asking.node)]
+
+
+def _planned(selection: Selection[Any, Any], give: Give, known: Known, facts: Sequence[IndexFacts]) -> Any:
+    """As `_made`, by the indexes with these *facts*."""
+    query = selection._query
+    functions = [*query.where, *([give] if isinstance(give, Followed) else [])]
+    programs, parts = selection._table._storage.programs, _parts(query.where)
+    found = accesses(parts, facts)
     running: Running = programs.running(selection)
-    ways: list[Way] = []
+    ways: list[AccessPath] = []
     if found and found[0].rank == 0:
         del found[1:]
-    elif any([one.links for one in readings]):
-        from .linkedway import linked_ways, ready_by_link  # late: few programs follow links
+    elif any([one.reading.links for one in functions]):
+        from .linkedpaths import linked_ways, ready_by_link  # late: few programs follow links
 
-        ways += linked_ways(parts, known.facts, running, query.where)
+        ways += linked_ways(parts, facts, running, query.where)
         if len(ways) == 1 and not found and query.order is None:
             ready = ready_by_link(ways[0], functions, query.where, give, programs)
             if ready is not None:
                 return ready
     ways += [way_of(one, running, query.where) for one in found]
     if not ways:
-        ways = _either(parts, known, running, query.where)
+        ways = _either(parts, [one for one in facts if not one.where], running, query.where)
     if not ways:
         return False
     # A range of keys alone is read as any range, and a record that is not there means two things.
     if all([way.is_range_of_keys for way in ways]) or len({way.sparse for way in ways}) > 1:
         return False
     asking = functions if query.order is None else [*functions, query.order]
-    if _is_covered(asking, give, found, running):
-        return False
+    covered = _covered(asking, give, found, running)
+    if covered is not None:
+        if query.order is not None or len(ways) != 1:
+            return False
+        from .cachedcovered import CoveredReady  # late: it is one of these
+
+        prepared = running.prepared(functions, (give,), True, running.uncolumned())
+        return CoveredReady(ways[0], prepared, *covered, isinstance(give, Followed)) if prepared.renewable else False
     # An index has found the records, most of which match: single fields are not looked at before, as in a scan.
     asked = [Asked(one, node) for one in query.where for node in conjuncts(one.node)]
     want = want_of((give,), programs, one=True)
     if query.order is not None:
-        from .readysorted import SortedReady  # late: it is one of these
+        from .cachedsorted import SortedReady  # late: it is one of these
 
         sort_key = want_of((query.order,), programs, one=True)
-        want = Want((sort_key.parts[0] if sort_key.one else sort_key, want), one=False)
+        want = Projection((sort_key.parts[0] if sort_key.one else sort_key, want), one=False)
         sorting = [*query.where, query.order, *([give] if isinstance(give, Followed) else [])]
         most = FEW if _has_order(query.order, parts, known) else CAP
         return SortedReady(ways, Prepared(sorting, None, asked, want, programs), most)
     return Ready(ways, Prepared(functions, None, asked, want, programs))
 
 
-def _either(parts: Sequence[Asking], known: Known, running: Running, where: Sequence[Followed]) -> list[Way]:
+def _either(
+    parts: Sequence[Asking], facts: Sequence[IndexFacts], running: Running, where: Sequence[Followed]
+) -> list[AccessPath]:  # fmt: skip
     """Ways to find what one of *parts* wants that is true in several cases."""
     for part in parts:
         if isinstance(part.node, Joined) and part.node.word == "or":
             cases = [[part.of(node) for node in conjuncts(case)] for case in part.node.conditions]
-            found = [accesses(case, known.facts)[:1] for case in cases]
+            found = [accesses(case, facts)[:1] for case in cases]
             ways = [way_of(one, running, where) for few in found for one in few]
             if len(ways) == len(cases) and len({way.sparse for way in ways}) == 1:
-                return [EitherWay(ways)]
+                return [EitherPath(ways)]
     return []
 
 
@@ -147,7 +172,7 @@ def _ordered(
     access = next((one for one in found if one is not None), None)
     running: Running = table._storage.programs.running(selection)
     bound = None if access is None else running.reads.bound(access)
-    if access is None or bound is None or _is_covered(functions, give, [access], running):
+    if access is None or bound is None or _covered(functions, give, [access], running) is not None:
         return False
     programs = table._storage.programs
     prepared = Prepared(functions, None, (), want_of((give,), programs, one=True), programs)
@@ -160,25 +185,26 @@ def _has_order(order: Followed, parts: Sequence[Asking], known: Known) -> bool:
     return subjects is not None and any([order_access(one, subjects, parts) is not None for one in known.facts])
 
 
-def _is_covered(functions: Sequence[Followed], give: Give, found: Sequence[Access], running: Running) -> bool:
-    """Whether entries are enough."""
+def _covered(
+    functions: Sequence[Followed], give: Give, found: Sequence[Access], running: Running
+) -> Optional[tuple[BoundIndex, Cover]]:  # fmt: skip
+    """The index whose entries are enough, and how they stand in for records."""
     fields = needed(functions, (give,))
-    if fields is None or len(found) != 1:
-        return False
-    bound = running.reads.bound(found[0])
-    if bound is None:
-        return False
+    bound = running.reads.bound(found[0]) if len(found) == 1 and fields is not None else None
+    if bound is None or (running.programs.columns is not None and not bound.storage.carries):
+        return None
     cover = cover_of(bound.storage, found[0].facts, running.storage, running.programs.following)
-    return cover is not None and fields <= cover.fields
+    return (bound, cover) if cover is not None and fields is not None and fields <= cover.fields else None
 
 
 class Ready:
     """A query of which all is known but the captured values."""
 
-    __slots__ = ("_list", "_only", "_ways")
+    __slots__ = ("_in_order", "_list", "_only", "_ways")
 
-    def __init__(self, ways: Sequence[Way], prepared: Prepared) -> None:
+    def __init__(self, ways: Sequence[AccessPath], prepared: Prepared) -> None:
         self._ways = ways
+        self._in_order = len(ways) == 1 and ways[0].in_order
         self._only = ways[0] if len(ways) == 1 and ways[0].only and not ways[0].sparse else None
         self._list = prepared.listing(sparse=ways[0].sparse)
 
@@ -194,6 +220,10 @@ class Ready:
                 if key is None or not selection._lower <= key < selection._upper:
                     return []
                 return self._list([key], table._get, table._db, (*query.where, give))
+            if self._in_order and limit is not None and query.skip + limit <= FEW and not selection._reverse:
+                few = self._first(selection, give, query.skip + limit)
+                if few is not None:
+                    return few[query.skip :]
             keys, functions = self._keys(selection, give)
             if not keys:
                 return keys
@@ -210,6 +240,18 @@ class Ready:
             let_through(error)
             return None
 
+    def _first(self, selection: Selection[Any, Any], give: Give, stop: int) -> Optional[list[Any]]:
+        """At most *stop* rows, if these are known of few entries: then it does not matter how many there are."""
+        table, functions = selection._table, (*selection._query.where, give)
+        for most in (stop, FEW):
+            keys = self._ways[0].keys(table, selection._query.where, most)
+            if keys is None:
+                return None
+            rows = self._list(self._in_range(selection, keys), table._get, table._db, functions)
+            if len(rows) >= stop or len(keys) < most:
+                return rows[:stop]
+        return None
+
     def _keys(
         self, selection: Selection[Any, Any], give: Give
     ) -> tuple[Optional[list[bytes]], tuple[Any, ...]]:  # fmt: skip
@@ -217,27 +259,34 @@ class Ready:
         table, where = selection._table, selection._query.where
         ways = self._ways
         found = self._found(table, where) if len(ways) == 1 else self._fewest(table, where)
-        return self._in_order(selection, found), (*where, give)
+        return self._in_key_order(selection, found), (*where, give)
 
-    def _in_order(self, selection: Selection[Any, Any], found: Optional[list[bytes]]) -> Optional[list[bytes]]:
+    def _in_key_order(self, selection: Selection[Any, Any], found: Optional[list[bytes]]) -> Optional[list[bytes]]:
         """Those of the keys *found* that are in the range of *selection*, in its order."""
         if not found:
             return found
-        lower, upper, storage = selection._lower, selection._upper, selection._table._storage
-        if lower != storage.lower or upper != storage.upper:
-            found = [key for key in found if lower <= key < upper]
+        found = self._in_range(selection, found)
         if len(found) > 1:
             found.sort(reverse=selection._reverse)
         return found
 
+    @staticmethod
+    def _in_range(selection: Selection[Any, Any], found: list[bytes]) -> list[bytes]:
+        """Those of the keys *found* that are in the range of *selection*."""
+        lower, upper, storage = selection._lower, selection._upper, selection._table._storage
+        if lower == storage.lower and upper == storage.upper:
+            return found
+        return [key for key in found if lower <= key < upper]
+
     def _found(self, table: Table[Any, Any], where: Sequence[Followed]) -> Optional[list[bytes]]:
         way = self._ways[0]
-        found = way.keys(table, where, CAP)
-        if found is None or len(found) < FEW or way.of_keys:
+        if way.of_keys:
+            return way.keys(table, where, CAP)
+        found = way.keys(table, where, FEW)
+        if found is None or len(found) < FEW:
             return found
         most = most_of(table)
-        if len(found) >= CAP:
-            found = way.keys(table, where, most)
+        found = way.keys(table, where, most)
         return None if found is None or len(found) >= most else found
 
     def _fewest(self, table: Table[Any, Any], where: Sequence[Followed]) -> Optional[list[bytes]]:
@@ -255,15 +304,22 @@ class Ready:
     def rows(self, selection: Selection[Any, Any], give: Give) -> Iterator[Any]:
         """The rows of *selection*, read in blocks: few at first, because the caller may stop."""
         table, query = selection._table, selection._query
-        txn = table._txn
-        scans = txn._open_scans() if txn._scans is None else txn._scans
+        raw = table._raw
         functions: tuple[Any, ...] = ()
         left, skip = selection._limit, query.skip
         given = 0
+        if self._in_order and left is not None and skip + left <= FEW:
+            yield from while_open(table, partial(self._all_or, selection, give))
+            return
         try:
-            scans.check()
-            keys, functions = self._keys(selection, give)
+            few = self._few_keys(selection) if self._in_order else None
+            if few is None:
+                keys, functions = self._keys(selection, give)
+            else:
+                keys, functions = few, (*query.where, give)
             blocks = None if keys is None else _blocks(keys, 1 if left is None else skip + left)
+            if few is not None and blocks is not None and len(few) == FEW:
+                blocks = chain(blocks, self._others(selection, give))
         except Exception as error:
             let_through(error)
             blocks = None
@@ -285,9 +341,27 @@ class Ready:
                     return
                 given += 1
                 yield row
-                if scans.ended is not None:
-                    scans.check()
+                if table._raw is not raw:
+                    table._cursor()  # raises: the transaction has ended
         yield from islice(selection._running().rows(give), given, None)
+
+    def _few_keys(self, selection: Selection[Any, Any]) -> Optional[list[bytes]]:
+        """The first `FEW` keys, for a caller who may not want them all; None where that is not how these come."""
+        table, storage = selection._table, selection._table._storage
+        if selection._reverse or selection._lower != storage.lower or selection._upper != storage.upper:
+            return None
+        return self._ways[0].keys(table, selection._query.where, FEW)
+
+    def _others(self, selection: Selection[Any, Any], give: Give) -> Iterator[list[bytes]]:
+        """Blocks of the keys behind those of `_few_keys`. Raises where somebody else has to find out."""
+        keys, _ = self._keys(selection, give)
+        if keys is None:
+            raise LookupError("so many are read faster in the order of the table")
+        yield from _blocks(keys[FEW:], BLOCK)
+
+    def _all_or(self, selection: Selection[Any, Any], give: Give) -> Iterable[Any]:
+        found = self.all(selection, give, selection._limit)
+        return selection._running().rows(give) if found is None else found
 
 
 AnyReady = Union[Ready, Ordered]

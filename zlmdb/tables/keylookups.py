@@ -1,4 +1,4 @@
-"""The records whose keys an index gave, in the order of the table."""
+"""Looks up the records whose keys an index gave, in the order of the table."""
 
 from __future__ import annotations
 

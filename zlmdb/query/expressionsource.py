@@ -1,7 +1,7 @@
-"""What a function of a query says of one record, as a part of the source of a loop.
+"""Expressions of queries as Python source, for the generated loops.
 
-The expression that following the function gave is written out as it is, so that it means what Python means by it. What
-is captured comes as arguments of the loop: one loop serves all functions of the same code.
+The source says what the expression says, so it means what Python means by it. Captured values become arguments of the
+loop, so that one loop serves all functions of the same code.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import islice
@@ -20,22 +20,22 @@ from ..query.following.linked import TableTypes
 from ..query.following.nodes import Called
 from ..query.forms import BLOCK, GROUPED, LISTED, ROWS, Form
 from ..query.loops import Programs
-from ..query.needed import needed
+from ..query.neededfields import needed
 from ..query.ordering import best_of, bounded, checked, first_of, sliced
 from ..query.plan import SHARE, Choice, Kept, Question, choose
 from ..query.prepared import Prepared
+from ..query.projection import ENGINE_KEYS, Projection
 from ..query.terms import CAP, Asking, Subject
 from ..query.translated import Give, translated, want_of
-from ..query.want import ENGINE_KEYS, Want
 from .accessranges import Range
 from .accessreads import UNFIT, AccessReads
+from .cachedplans import ready_of
 from .covered import Cover, Covered, Uncolumned, cover_of
 from .indexfacts import index_facts, key_facts
 from .indexstorage import BoundIndex, IndexStorage
-from .picked import PickedScan
+from .keylookups import PickedScan
 from .queryfailures import failed
-from .ready import ready_of
-from .scan import IndexScan
+from .scan import IndexScan, while_open
 from .storage import Storage
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class Running:
                     followed(*((key, value) if followed.keyed else (value,)))
                 except Exception as error:  # the query may never come to this record
                     let_through(error)
-        except errors.Error as error:  # a record that is broken: who reads it is told
+        except errors.Error as error:  # a record that is broken: reading it raises
             let_through(error)
 
     # -- rows ---------------------------------------------------------------------------------------------------------
@@ -127,10 +127,10 @@ class Running:
         if limit is not None and not txn._write and self.table._steady and storage.expiring is None:
             choice = self.choice()
             if choice.order is None and self.query.skip + limit <= CAP:
-                return self._few(choice, gives, one)
+                return while_open(self.table, partial(self._few, choice, gives, one))
         return map(_second, self._rows(gives, one, None))
 
-    def _few(self, choice: Choice, gives: Sequence[Give], one: bool) -> Iterator[Any]:
+    def _few(self, choice: Choice, gives: Sequence[Give], one: bool) -> Iterable[Any]:
         """As `rows`: the first few of many that are sorted. Only of these more is read than what they are sorted by."""
         keys = [key for _, key in self._rows((ENGINE_KEYS,), True, None, choice)]
         functions = [give for give in gives if isinstance(give, Followed)]
@@ -144,16 +144,11 @@ class Running:
             prepared = Prepared(functions, None, (), want_of(tuple(gives), programs, one=one), programs)
             programs.keep(key, prepared)
         table = self.table
-        rows: Iterator[Any]
         try:
-            rows = iter(prepared.listing(sparse=False)(keys, table._get, table._db, functions))
+            return prepared.listing(sparse=False)(keys, table._get, table._db, functions)
         except Exception as error:  # the general form tells what it is
             let_through(error)
-            rows = map(_second, self._rows(gives, one, None, choice))
-        scans = table._txn._open_scans() if table._txn._scans is None else table._txn._scans
-        for row in rows:
-            yield row
-            scans.check()
+            return map(_second, self._rows(gives, one, None, choice))
 
     def groups(self, by: Give, gives: Sequence[Give]) -> Iterator[dict[Any, list[Any]]]:
         """What *gives* say of each record, by what *by* says of it: dicts of many records each.
@@ -284,14 +279,18 @@ class Running:
         reverse = self.query.backwards if ordered else self._direction()
         return Covered(self.table, cover, bound, self.reads.ranges(access), ordered, reverse, lower, upper)
 
-    def _entry_loop(
-        self, covered: Covered, functions: Sequence[Followed], gives: Sequence[Give], one: bool, form: Form
-    ) -> Iterator[Any]:  # fmt: skip
+    def uncolumned(self) -> Programs:
+        """The programs for objects with fields in place of records."""
         kept = self.programs.facts
         if "uncolumned" not in kept:
             kept["uncolumned"] = Uncolumned(self.programs)
         programs: Programs = kept["uncolumned"]
-        prepared = self.prepared(functions, gives, one, programs)
+        return programs
+
+    def _entry_loop(
+        self, covered: Covered, functions: Sequence[Followed], gives: Sequence[Give], one: bool, form: Form
+    ) -> Iterator[Any]:  # fmt: skip
+        prepared = self.prepared(functions, gives, one, self.uncolumned())
         loop = prepared.loop(prepared.keyed, False, form)
         return loop(covered.scan, _itself, self.storage.load_key, covered.failed, *prepared.arguments(functions))
 
@@ -312,7 +311,7 @@ class Running:
         want = want_of(tuple(gives), programs, one=one)
         if self.order is not None:
             sort_key = want_of((self.order,), programs, one=True)
-            want = Want((sort_key.parts[0] if sort_key.one else sort_key, want), one=False)
+            want = Projection((sort_key.parts[0] if sort_key.one else sort_key, want), one=False)
         condition, asked = translated(self.where, programs)
         found = Prepared(functions, condition, asked, want, programs)
         if key is not None and found.renewable:
@@ -477,7 +476,7 @@ class Running:
         if key is None or bound is None or not bound.storage.tail:
             return lower, upper
         whole = isinstance(bound.storage.storage.key, TupleKey)
-        entry = bound.storage.exactly(key if whole else key[0])[0] + begin.place[len(self.storage.prefix) :]
+        entry = bound.storage.exactly(key if whole else key[0])[0] + begin.entry[len(self.storage.prefix) :]
         return (lower, min(upper, entry)) if backwards else (max(lower, entry), upper)
 
 

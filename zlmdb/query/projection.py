@@ -1,4 +1,4 @@
-"""What a loop over records gives of each."""
+"""The projection of a query: what its loop gives of each record."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, Union, cast
 
 if TYPE_CHECKING:
-    from .asked import Asked
+    from .expressionsource import Asked
 
 Path = tuple[str, ...]
 
 _SOURCES = {"key": "load_key(key)", "engine key": "key", "value": "value", "nothing": "None"}
 
 
-class Want(NamedTuple):
+class Projection(NamedTuple):
     """What a loop gives of each record that matches: *parts* in a tuple, or *one* of them as it is.
 
-    A part is ``key``, ``engine key``, ``value``, ``nothing``, the path of a field, what a function gives, or a Want.
+    A part is ``key``, ``engine key``, ``value``, ``nothing``, the path of a field, what a function gives, or a
+    Projection.
     """
 
     parts: tuple[Any, ...]
@@ -25,7 +26,7 @@ class Want(NamedTuple):
     def leaves(self) -> Iterator[Union[str, Path, Asked]]:
         """The parts, those within parts too."""
         for part in self.parts:
-            if isinstance(part, Want):
+            if isinstance(part, Projection):
                 yield from part.leaves()
             else:
                 yield part
@@ -62,7 +63,7 @@ class Want(NamedTuple):
 
     @staticmethod
     def _part(part: Any, of_path: Callable[[Path], str], of_asked: Callable[[Asked], str]) -> str:
-        if isinstance(part, Want):
+        if isinstance(part, Projection):
             return part.source(of_path, of_asked)
         if isinstance(part, str):
             return _SOURCES[part]
@@ -70,5 +71,6 @@ class Want(NamedTuple):
 
 
 _KEYS = ("key", "engine key")
-KEYS, ENGINE_KEYS, VALUES, HITS = Want(("key",)), Want(("engine key",)), Want(("value",)), Want(("nothing",))
-PAIRS = Want(("key", "value"), one=False)
+KEYS, ENGINE_KEYS = Projection(("key",)), Projection(("engine key",))
+VALUES, HITS = Projection(("value",)), Projection(("nothing",))
+PAIRS = Projection(("key", "value"), one=False)

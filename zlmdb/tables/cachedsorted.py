@@ -1,8 +1,9 @@
-"""Known queries by an index that are sorted in memory: few records are found, and nothing is planned again."""
+"""Cached plans of queries by an index whose rows, few of them, are sorted in memory."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Optional
@@ -12,8 +13,9 @@ from ..query.following import Followed
 from ..query.ordering import checked, first_of
 from ..query.prepared import Prepared
 from ..query.translated import Give
-from .ready import Ready, most_of
-from .ways import Way
+from .accesspaths import AccessPath
+from .cachedplans import Ready, most_of
+from .scan import while_open
 
 if TYPE_CHECKING:
     from .selection import Selection
@@ -27,10 +29,10 @@ class SortedReady(Ready):
 
     __slots__ = ("_most",)
 
-    def __init__(self, ways: Sequence[Way], prepared: Prepared, most: int) -> None:
+    def __init__(self, ways: Sequence[AccessPath], prepared: Prepared, most: int) -> None:
         """*most*: records from which on there may be a better way to find the first few in the order."""
         super().__init__(ways, prepared)
-        self._only, self._most = None, most
+        self._only, self._in_order, self._most = None, False, most
 
     def all(
         self, selection: Selection[Any, Any], give: Give, limit: Optional[int]
@@ -63,13 +65,4 @@ class SortedReady(Ready):
 
     def rows(self, selection: Selection[Any, Any], give: Give) -> Iterator[Any]:
         """The rows of *selection*. All are read before the first one comes."""
-        found = self.all(selection, give, selection._limit)
-        if found is None:
-            yield from selection._running().rows(give)
-            return
-        txn = selection._table._txn
-        scans = txn._open_scans() if txn._scans is None else txn._scans
-        for row in found:
-            yield row
-            if scans.ended is not None:
-                scans.check()
+        return while_open(selection._table, partial(self._all_or, selection, give))

@@ -1,4 +1,4 @@
-"""Known queries over one link: the rows of a loop, while of the other table only entries of an index are read."""
+"""Cached plans over one link: the rows of a loop, while of the other table only entries of an index are read."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 
 import zlmdb
 from zlmdb import ForeignKey, Index, Table, UniqueIndex
-from zlmdb.tables.linkedway import LinkedReady
-from zlmdb.tables.running import Running
+from zlmdb.tables.execution import Running
+from zlmdb.tables.linkedpaths import LinkedReady
 
 
 @dataclass

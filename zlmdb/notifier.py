@@ -1,4 +1,4 @@
-"""A bell that threads and tasks wait for."""
+"""A notifier: it wakes threads and tasks that wait."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Callable, Optional
 
 
-class Bell:
+class Notifier:
     """Wakes those who listen, in this process: a ring wakes all who began to listen before it.
 
     Begin to listen, then look, then wait: a ring that comes after the look is heard.
@@ -85,7 +85,7 @@ class Bell:
             yield wait
 
 
-_bells: weakref.WeakSet[Bell] = weakref.WeakSet()
+_bells: weakref.WeakSet[Notifier] = weakref.WeakSet()
 
 
 def _reset_all() -> None:

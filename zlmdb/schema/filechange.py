@@ -11,7 +11,7 @@ from ..store.store import OpenSpace, Store
 from .declaration import Declaration
 
 
-class Making(NamedTuple):
+class FileChange(NamedTuple):
     """A change of a file that lacks something. *slots* are those of the file; *again*: create what it once had.
 
     *links* gets those that are built or dropped. A slot is replaced, and not changed, as others may know it.

@@ -1,4 +1,4 @@
-"""Which fields of a record a query needs, if these are enough."""
+"""The fields that a query needs of a record, if it does not need the whole record."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Optional
 from .following import Followed, Node
 from .following.nodes import Argument, Called
 from .following.operations import Attribute
+from .projection import Projection
 from .translated import Give
-from .want import Want
 
 
 def needed(functions: Iterable[Followed], gives: Sequence[Give]) -> Optional[frozenset[str]]:
     """The fields that *functions* ask a record for; None if they or *gives* need the whole record."""
-    if any([isinstance(give, Want) and (give.whole or give.paths) for give in gives]):
+    if any([isinstance(give, Projection) and (give.whole or give.paths) for give in gives]):
         return None
     return named([(followed.node, followed.keyed) for followed in functions])
 

@@ -1,4 +1,4 @@
-"""Conditions on linked records in known queries: what `semijoins` does, from captured values to keys of records."""
+"""Conditions on linked records in cached plans: what `semijoins` does, from captured values to keys of records."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Optional
 
 from ..query.accesses import Access, IndexFacts, accesses
-from ..query.asked import Asked
+from ..query.expressionsource import Asked
 from ..query.following import Followed, Given, Node
 from ..query.following.linked import Link
 from ..query.loops import Programs
 from ..query.prepared import Prepared
 from ..query.terms import CAP, Asking, conjuncts
 from ..query.translated import Give, want_of
+from .accesspaths import AccessPath, way_of
 from .accessranges import captured, finder_of
+from .cachedplans import FEW, Ready, most_of
 from .covered import EXACT, cover_of
 from .linkednodes import Making, link_of, nothing
 from .linkscans import EXACT_KEYS
-from .ready import FEW, Ready, most_of
-from .ways import Way, way_of
 
 if TYPE_CHECKING:
-    from .running import Known, Running
+    from .execution import Known, Running
     from .selection import Selection
     from .table import Table
 
 
 def linked_ways(
     parts: Sequence[Asking], facts: Sequence[IndexFacts], running: Running, where: Sequence[Followed]
-) -> list[Way]:  # fmt: skip
+) -> list[AccessPath]:  # fmt: skip
     """How indexes of linked tables, and of the fields that refer to them, find what *parts* want."""
     found = [_linked_way(part, facts, running, where) for part in parts]
     return [way for way in found if way is not None]
@@ -36,7 +36,7 @@ def linked_ways(
 
 def _linked_way(
     asking: Asking, facts: Sequence[IndexFacts], running: Running, where: Sequence[Followed]
-) -> Optional[Way]:  # fmt: skip
+) -> Optional[AccessPath]:  # fmt: skip
     link = link_of(asking.node)
     subject = None if link is None else asking.subject(link.key)
     if link is None or not subject:
@@ -57,7 +57,7 @@ def _linked_way(
     access = Access(index, members=(), nodes=(asking.node,), rank=2)
     way = way_of(inner[0], other, where)
     told = link.key.known.cls in EXACT_KEYS and _tells_all(inner[0], asking.node, other)
-    return LinkedWay(access, running, where[asking.number], asking, link, way, other._known(), told)
+    return LinkedPath(access, running, where[asking.number], asking, link, way, other._known(), told)
 
 
 def _tells_all(access: Access, node: Node, other: Running) -> bool:
@@ -73,10 +73,10 @@ def _tells_all(access: Access, node: Node, other: Running) -> bool:
 
 
 def ready_by_link(
-    way: Way, functions: Sequence[Followed], where: Sequence[Followed], give: Give, programs: Programs
+    way: AccessPath, functions: Sequence[Followed], where: Sequence[Followed], give: Give, programs: Programs
 ) -> Optional[Ready]:  # fmt: skip
-    """The known query that finds its records by *way* alone, if the entries of the other index tell all of it."""
-    if not isinstance(way, LinkedWay) or way.told is None or way.only:
+    """The cached plan that finds its records by *way* alone, if the entries of the other index tell all of it."""
+    if not isinstance(way, LinkedPath) or way.told is None or way.only:
         return None
     node, link = way.told
     making = Making(where[way.number])
@@ -91,17 +91,18 @@ def _nothing(functions: Sequence[Followed]) -> None:
     """In the place of what finds ranges by captured values alone."""
 
 
-class LinkedWay(Way):
+class LinkedPath(AccessPath):
     """The index of a field that refers to the records of another table, which *inner* finds."""
 
     __slots__ = ("_holder", "_inner", "_known", "_of_values", "number", "told")
 
     def __init__(
-        self, access: Access, running: Running, followed: Followed, asking: Asking, link: Link, inner: Way,
+        self, access: Access, running: Running, followed: Followed, asking: Asking, link: Link, inner: AccessPath,
         known: Known, told: bool,
     ) -> None:  # fmt: skip
         bound = running.reads.bound(access)
         super().__init__(access, bound, running.table, _nothing)
+        self.in_order = False  # several records may be referred to
         self._of_values = finder_of(running.storage if bound is None else bound.storage, access)
         self._holder, self.number, self._inner, self._known = (
             captured(followed, link.holder),
@@ -126,7 +127,7 @@ class LinkedWay(Way):
         if storage.programs.known is not known or (known.state is not state and known.state != state):
             return None
         inner = self._inner
-        if inner.only:  # what `Way.key` comes to, without the call
+        if inner.only:  # what `AccessPath.key` comes to, without the call
             ranges: Any = inner.find(where)
             owner = linked._get(ranges[0][0], None, inner.handle)
             return [] if owner is None else [storage.load_key(inner.prefix + owner if inner.prefix else owner)]
@@ -142,11 +143,11 @@ class LinkedWay(Way):
 
 
 class LinkedReady(Ready):
-    """A known query by one link: no record of the other table is read, only entries of its index."""
+    """A cached plan of a query by one link: no record of the other table is read, only entries of its index."""
 
     __slots__ = ("_among", "_way")
 
-    def __init__(self, way: LinkedWay, found: Followed, prepared: Prepared) -> None:
+    def __init__(self, way: LinkedPath, found: Followed, prepared: Prepared) -> None:
         super().__init__([way], prepared)
         self._way, self._among = way, found.reading
 
@@ -166,4 +167,4 @@ class LinkedReady(Ready):
                 keys = way.of_values(table, values, most)
             if len(keys) >= most:
                 return None, ()
-        return self._in_order(selection, keys), (Followed(self._among, nothing, (values,)), *where, give)
+        return self._in_key_order(selection, keys), (Followed(self._among, nothing, (values,)), *where, give)

@@ -1,4 +1,4 @@
-"""What the loops of queries call where the class of a value says too little to write an expression."""
+"""Functions that the generated loops of queries call, for values whose class is not known when a loop is written."""
 
 from __future__ import annotations
 

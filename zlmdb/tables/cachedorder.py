@@ -1,8 +1,9 @@
-"""Known queries in the order of an index: all records, and pages of them, with nothing planned again."""
+"""Cached plans of queries in the order of an index: all records, and pages of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Optional
 
@@ -11,12 +12,13 @@ from ..keys import TupleKey
 from ..query.accesses import Access
 from ..query.cursors import Position
 from ..query.prepared import Prepared
+from ..query.projection import PAIRS, VALUES
 from ..query.translated import Give
-from ..query.want import PAIRS, VALUES
 from ..store.blocks import COUNTS_REFERENCES
 from ..store.ranges import keys_from, seek, values_from
 from .covered import EXACT
 from .indexstorage import BoundIndex
+from .scan import while_open
 
 if TYPE_CHECKING:
     from .selection import Selection
@@ -49,17 +51,12 @@ class Ordered:
 
     def rows(self, selection: Selection[Any, Any], give: Give) -> Iterator[Any]:
         """As `Ready.rows`."""
+        return while_open(selection._table, partial(self._few_or, selection, give))
+
+    def _few_or(self, selection: Selection[Any, Any], give: Give) -> Iterable[Any]:
         limit = selection._limit
         found = None if limit is None or limit > BLOCK else self.all(selection, give, limit)
-        if found is None:
-            yield from selection._running().rows(give)
-            return
-        txn = selection._table._txn
-        scans = txn._open_scans() if txn._scans is None else txn._scans
-        for row in found:
-            yield row
-            if scans.ended is not None:
-                scans.check()
+        return selection._running().rows(give) if found is None else found
 
     def page(
         self, selection: Selection[Any, Any], give: Give, size: int, begin: Optional[Position]
@@ -71,8 +68,8 @@ class Ordered:
             key = self.access.whole_key(begin.key)
             if key is None or not index.tail or not all([part.kind in EXACT for part in self.access.facts.parts]):
                 return None
-            place = begin.place[len(selection._table._storage.prefix) :]
-            entry = index.exactly(key if isinstance(index.storage.key, TupleKey) else key[0])[0] + place
+            primary = begin.entry[len(selection._table._storage.prefix) :]
+            entry = index.exactly(key if isinstance(index.storage.key, TupleKey) else key[0])[0] + primary
             lower, upper = (lower, entry) if backwards else (entry + b"\0", upper)
         try:
             keys = self._keys(selection, lower, upper, 0, size + 1)

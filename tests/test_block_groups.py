@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import zlmdb
-from zlmdb.store import turns
+from zlmdb.store import blockgroups
 
 from .interrupts import INTERRUPTS, interrupting, traces_instructions
 from .waiters import Caller, last, put, wait_until, waiting_together
@@ -29,8 +29,8 @@ class Store(zlmdb.Schema):
 
 @pytest.fixture
 def db(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    monkeypatch.setattr(turns, "_SHORTEST", 5.0)  # a slow interpreter takes them all
-    monkeypatch.setattr(turns, "_FAST", 0.0)
+    monkeypatch.setattr(blockgroups, "_SHORTEST", 5.0)  # a slow interpreter takes them all
+    monkeypatch.setattr(blockgroups, "_FAST", 0.0)
     with zlmdb.open(tmp_path / "disk", Store) as db:
         yield db
 
@@ -83,7 +83,7 @@ def test_one_writer_makes_no_group(db: Any) -> None:
 
 
 def test_closing_leaves_no_thread(db: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns, "_LINGER", 20.0)
+    monkeypatch.setattr(blockgroups, "_LINGER", 20.0)
     before = set(threading.enumerate())
     with together(db, [put(1), put(2)]):
         pass
@@ -344,7 +344,7 @@ def test_a_block_that_is_alone_may_wait_for_what_another_thread_does_after_its_o
 
 
 def test_a_slow_block_is_the_last_one_of_its_group(db: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns, "_SHORTEST", 0.05)
+    monkeypatch.setattr(blockgroups, "_SHORTEST", 0.05)
 
     def slow(t: Any) -> None:
         t.numbers[50] = 1
@@ -392,8 +392,8 @@ def test_without_waits_for_the_disk_or_savepoints_there_are_no_groups(tmp_path: 
 
 
 def test_a_disk_that_takes_no_time_is_left_to_one_after_the_other(db: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns, "_FAST", 60.0)
-    monkeypatch.setattr(turns, "_REST", 60.0)
+    monkeypatch.setattr(blockgroups, "_FAST", 60.0)
+    monkeypatch.setattr(blockgroups, "_REST", 60.0)
     with together(db, [put(0), put(1)]):
         pass
     before = last(db)
@@ -453,7 +453,7 @@ def test_an_interrupt_of_a_member_at_any_instruction_takes_nobody_with_it(
 ) -> None:
     """Its mates are stored once; it itself completely or not at all."""
     monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: None)
-    ours = os.path.dirname(turns.__file__)
+    ours = os.path.dirname(blockgroups.__file__)
     at, rounds, ended = 1, 0, False
     while not ended:
         returned, count, mates = interrupted(db, 10 * rounds, at, lambda name: name.startswith(ours))

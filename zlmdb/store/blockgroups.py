@@ -1,18 +1,21 @@
-"""Group commit of write blocks: those that wait for the writer at the same time are stored by one commit.
+"""Group commit of write blocks: one commit stores those that wait for the writer at the same time.
 
-A block is run by its own thread, but LMDB lets only the thread that began a write transaction end it. So a thread of
-the database, the lender, begins the transaction of a group. It lends it to one block after another: each writes in a
-transaction inside of it, of its own thread, and gives it back. Then the lender commits, and all of them return. What a
-block does to the transaction inside is undone by whichever thread finds that it is over, since no lock of LMDB belongs
-to that one; so an interrupt of a block takes nobody with it, and one of the lender is nobody's to send.
+Each block runs in its own thread, but LMDB lets only the thread that began a write transaction end it. So a thread of
+the database, the *lender*, begins the transaction of a group and lends it to one block after another. A block writes in
+a child transaction of it, begun in the thread of the block, and gives it back. Then the lender commits, and all blocks
+of the group return.
 
-A block that raises undoes what it did alone. It, too, ends when the group is stored, since what it read may have come
-from a mate. If the commit fails, all of them raise.
+LMDB holds no lock for a child transaction, so any thread may undo that of a block that is over. Therefore an interrupt
+of one block does not harm the others, and the lender cannot be interrupted: Python runs signal handlers in the main
+thread only.
 
-A block hands the transaction to the next one itself, which saves a change of threads. Who has it is what `WriterLock`
-says. To take the next one out of the queue and to lend it the lock is one call of a function in C, which no interrupt
-divides, and it comes before the own turn is given up, so that there is never a moment without a holder until the group
-is over. Those who wait look from time to time, so that no lost signal stops them.
+If a block raises, only its own changes are undone. It still returns only when the group is stored, because it may have
+read what another block of the group wrote. If the commit fails, all blocks raise.
+
+A block hands the transaction directly to the next block, which saves a change of threads. `WriterLock` says who has it.
+One call of a C function takes the next block from the queue and gives it the lock, so no interrupt can come in between,
+and the lock always has a holder until the group is over. Waiting blocks check from time to time whether they still have
+to wait, so a lost signal does not stop them for ever.
 """
 
 from __future__ import annotations
@@ -30,12 +33,13 @@ from typing import Any, Optional
 from .. import errors
 from ..log import log
 from .blocks import COUNTS_REFERENCES
+from .holds import Hold
 from .store import Store
-from .writerlock import PATIENCE, Hold, WriterLock
+from .writerlock import PATIENCE, WriterLock
 
 _clock = time.monotonic
 
-_LOOK_AGAIN = 0.05  # seconds after which who waits looks whether the one whom it waits for is there
+_LOOK_AGAIN = 0.05  # seconds after which a waiting thread looks whether the other one still exists
 _LINGER = 0.1  # seconds without work after which the lender ends
 _SHORTEST = 0.002  # seconds that a group takes blocks for, however fast the disk is
 _GATHER = 0.5  # of the time of a commit: what the lender waits for those who were in the group before

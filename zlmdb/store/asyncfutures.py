@@ -1,4 +1,4 @@
-"""What tasks of asyncio wait for. The loop is woken once for all outcomes of a group, and not for each."""
+"""The futures that tasks of asyncio wait for. The event loop is woken once for all results of a group of functions."""
 
 from __future__ import annotations
 

@@ -1,0 +1,381 @@
+"""A cache under attack: beside a long writer, on a full disk, interrupted, forked; and the same calls of diskcache."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import random
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import zlmdb
+from zlmdb import cache as module
+from zlmdb import cacheentry, cachestate, cacheuse
+from zlmdb.testing.faults import inject
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Generator[zlmdb.Cache[str, Any], None, None]:
+    with zlmdb.Cache(tmp_path / "cache") as found:
+        yield found
+
+
+@contextmanager
+def other_writer(cache: zlmdb.Cache[str, Any]) -> Generator[None, None, None]:
+    """Another thread is in a block of the cache."""
+    there, go = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with cache.transact():
+            there.set()
+            go.wait(20)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    there.wait(20)
+    try:
+        yield
+    finally:
+        go.set()
+        thread.join(20)
+
+
+def full(cache: zlmdb.Cache[str, Any], entries: int) -> None:
+    with cache.transact():
+        for number in range(entries):
+            cache[str(number)] = number
+    cache._size_limit = cache.volume()
+    cache._measure()
+
+
+def test_a_read_waits_for_no_writer(cache: zlmdb.Cache[str, Any]) -> None:
+    full(cache, 1100)
+    with other_writer(cache):
+        for number in range(1100):
+            assert cache[str(number)] == number
+        assert len(cache._marked) == 1100
+        for number in range(20 * 512):
+            cache._mark(str(number))
+        assert len(cache._marked) < 18 * 512  # they are not kept for ever
+    for number in range(1100):
+        cache._mark(str(number))
+    assert len(cache._marked) < 600
+    with cache._db.read() as t:
+        tables: Any = t
+        assert len(tables.used) > 0
+
+
+def test_on_a_full_disk_a_cache_reads_and_can_be_closed(tmp_path: Path) -> None:
+    cache: zlmdb.Cache[str, Any] = zlmdb.Cache(tmp_path)
+    full(cache, 1000)
+    with inject(cache._db) as faults:
+        faults.disk_full()
+        for number in range(1000):
+            assert cache[str(number)] == number
+        for write in (lambda: cache.set("x", 1), cache.clear, lambda: cache.incr("0"), lambda: cache.delete("0")):
+            with pytest.raises(zlmdb.DiskError):
+                write()
+        assert cache["0"] == 0
+        assert len(cache) == 1000
+        faults.clear()
+        faults.full()
+        with pytest.raises(zlmdb.DatabaseFull):
+            cache["x"] = 1
+        assert cache.delete("0")
+        faults.disk_full()
+        cache.get("1")
+        cache.close()  # the uses that it would note are lost
+    with zlmdb.Cache(tmp_path) as again:
+        assert len(again) == 999
+
+
+def test_a_full_database_evicts_nothing_by_halves(cache: zlmdb.Cache[str, Any]) -> None:
+    with cache.transact():
+        for number in range(300):
+            cache.set(str(number), "x" * 500, expire=1000, tag="t")
+    cache._size_limit = cache.volume() // 2
+    cache._measure()
+    for after in range(12):
+        with inject(cache._db) as faults:
+            faults.full(after)
+            for number in range(300, 320):
+                try:
+                    cache.set(str(number), "x" * 500, expire=1000, tag="t")
+                except zlmdb.DatabaseFull:
+                    break
+        with cache._db.read() as t:
+            tables: Any = t
+            assert [key for _, key in tables.tags] == list(tables.entries)
+            assert sorted(key for _, key in tables.until) == list(tables.entries)
+
+
+def test_a_value_larger_than_the_cache_leaves_it_within_its_limit(tmp_path: Path) -> None:
+    with zlmdb.Cache(tmp_path, size_limit=1_000_000) as cache:
+        for number in range(10):
+            cache[str(number)] = number
+        cache["big"] = b"x" * 3_000_000
+        assert cache["big"] == b"x" * 3_000_000
+        assert cache.cull() >= 1
+        assert cache.volume() <= 1_000_000
+        assert "big" not in cache
+        cache["after"] = 1
+        assert cache["after"] == 1
+
+
+def test_there_may_be_nothing_left_to_evict(cache: zlmdb.Cache[str, Any]) -> None:
+    full(cache, 10)
+    with cache._db.write() as t:
+        assert cache._evict_some(t, 10, 0) == 0  # another thread was faster
+    assert len(cache) == 10
+
+
+# -- memoize ------------------------------------------------------------------------------------------------------
+
+
+def test_a_block_does_not_wait_for_a_thread_that_waits_for_it(cache: zlmdb.Cache[str, Any]) -> None:
+    computing, go = threading.Event(), threading.Event()
+
+    @cache.memoize()
+    def function(number: int) -> int:
+        if threading.current_thread() is thread:
+            computing.set()
+            go.wait(20)
+        return number
+
+    thread = threading.Thread(target=function, args=(1,))
+    thread.start()
+    computing.wait(20)
+    with cache.transact():
+        go.set()
+        assert function(1) == 1  # the thread cannot store its result before the end of the block
+        assert function(1) == 1
+    thread.join(20)
+    assert not thread.is_alive()
+    assert not cache._flights
+
+
+def test_whoever_waits_for_an_interrupted_caller_goes_on(cache: zlmdb.Cache[str, Any], monkeypatch: Any) -> None:
+    @cache.memoize("function")
+    def function() -> int:
+        return 1
+
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("zlmdb.memoized._Flight.land", interrupted)  # no time left to tell the others
+        with pytest.raises(KeyboardInterrupt):
+            function()
+    gc.collect()
+    found: list[int] = []
+    thread = threading.Thread(target=lambda: found.append(function()), daemon=True)
+    thread.start()
+    thread.join(20)
+    assert found == [1]
+    assert not cache._flights
+
+
+def test_a_cancelled_or_slow_coroutine_is_computed_by_another(cache: zlmdb.Cache[str, Any]) -> None:
+    calls: list[str] = []
+
+    @cache.memoize()
+    async def slow(way: str) -> str:
+        calls.append(way)
+        await asyncio.sleep(30 if len(calls) == 1 else 0)
+        if way == "fails":
+            raise ZeroDivisionError
+        return way
+
+    async def main() -> None:
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(slow("timeout"), 0.01)
+        assert await slow("timeout") == "timeout"
+        found = await asyncio.gather(*[slow("fails") for _ in range(5)], return_exceptions=True)
+        assert [type(one) for one in found] == [ZeroDivisionError] * 5  # an exception is nobody else's
+        with cache.transact():
+            assert await slow("block") == "block"
+
+    asyncio.run(main())
+    assert calls == ["timeout"] * 2 + ["fails"] * 5 + ["block"]
+    assert not cache._flights
+    with cache._db.read() as t:
+        tables: Any = t
+        assert not len(tables.pending)
+
+
+def test_a_block_whose_end_was_interrupted_is_over(cache: zlmdb.Cache[str, Any]) -> None:
+    with cache.transact():
+        cache["a"] = 1
+        left = dict(cache._blocks)
+    cache._blocks.update(left)
+    assert cache["a"] == 1
+    cache["b"] = 2
+    assert not cache._blocks
+
+
+# -- values and tags ----------------------------------------------------------------------------------------------
+
+
+def test_a_tag_is_a_text(cache: zlmdb.Cache[str, Any]) -> None:
+    with pytest.raises(ValueError, match="at least one character"):
+        cache.set("a", 1, tag="")
+    wrong: Any = 5
+    with pytest.raises(TypeError, match="tag=5: expected a text"):
+        cache.add("a", 1, tag=wrong)
+    assert not len(cache)
+
+
+def test_a_value_of_an_older_class_is_not_there(tmp_path: Path) -> None:
+    @dataclass
+    class Old:
+        name: str
+
+    @dataclass
+    class New:
+        size: int
+
+    with zlmdb.Cache(tmp_path, str, Old) as old:
+        for key in ("added", "popped", "seen"):
+            old[key] = Old("x")
+    with zlmdb.Cache(tmp_path, str, New) as new:
+        assert new.details("seen") is None
+        assert new.pop("popped", New(5)) == New(5)
+        assert "popped" not in new
+        assert new.add("added", New(1))
+        assert new["added"] == New(1)
+
+
+# -- processes ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.once
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+def test_a_forked_child_uses_the_cache_in_its_own_name(tmp_path: Path) -> None:
+    cache: zlmdb.Cache[str, Any] = zlmdb.Cache(tmp_path)
+    go, went = os.pipe()
+    told, tells = os.pipe()
+    function = cache.memoize("function")(lambda number: number)
+    computing: Any = threading.Event()
+
+    @cache.memoize("slow")
+    def slow() -> int:
+        computing.set()
+        thread_may_end.wait(20)
+        return 5
+
+    thread_may_end = threading.Event()
+    thread = threading.Thread(target=slow)
+    thread.start()
+    computing.wait(20)
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            assert function(3) == 3
+            assert not cache._flights  # of a thread that the child does not have
+            os.write(tells, b"x")
+            os.read(go, 1)
+            cache["child"] = (tmp_path / "boot").read_text()
+            status = 0
+        finally:
+            os._exit(status)
+    thread_may_end.set()
+    thread.join(20)
+    os.read(told, 1)
+    cache.close()
+    assert (tmp_path / "boot").read_text() != "clean"  # the child uses it
+    os.write(went, b"x")
+    assert os.waitpid(child, 0)[1] == 0
+    with zlmdb.Cache(tmp_path) as again:
+        assert again["child"] == (tmp_path / "boot").read_text() != "clean"
+    assert (tmp_path / "boot").read_text() == "clean"
+
+
+# -- diskcache ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.once
+def test_what_the_names_mean_is_what_they_mean_in_diskcache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    core = pytest.importorskip("diskcache.core")
+    now = [1000.0]
+
+    def clock() -> float:
+        return now[0]
+
+    for one in (module, cacheentry, cachestate, cacheuse):
+        monkeypatch.setattr(one, "_clock", clock)
+    monkeypatch.setattr(core, "time", SimpleNamespace(time=clock, sleep=None))
+    theirs: Any = core.Cache(str(tmp_path / "theirs"), sqlite_synchronous=0, cull_limit=0)
+    rng = random.Random(5)
+    with zlmdb.Cache(tmp_path / "ours") as ours, theirs:
+        for step in range(600):
+            key, number, tag = f"k{rng.randrange(6)}", rng.randrange(9), rng.choice([None, "x", "y"])
+            expire = rng.choice([None, 1, 3, 9])
+            name = rng.choice(NAMES)
+            if name == "wait":
+                now[0] += number / 2 + 0.25
+            if name == "clear" and rng.random() < 0.8:
+                continue
+            found = [done(cache, name, key, number, expire, tag) for cache in (ours, theirs)]
+            assert found[0] == found[1], (step, name, key)
+            have = {one: ours.get(one) for one in ours if one in ours}
+            assert have == {one: theirs.get(one) for one in theirs if one in theirs}
+            for one in have:
+                value, until, label = theirs.get(one, expire_time=True, tag=True)
+                assert ours.details(one) == (value, until, label)
+
+
+NAMES = (
+    "set", "add", "get", "in", "incr", "decr", "incr none", "touch", "pop", "delete", "del", "[]", "evict", "expire",
+    "clear", "len", "list", "block", "failed block", "wait", "wait",
+)  # fmt: skip
+
+
+def done(cache: Any, name: str, key: str, number: int, expire: Any, tag: Any) -> Any:
+    """What one of the methods gives, or its exception."""
+    ways: dict[str, Any] = {
+        "set": lambda: cache.set(key, number, expire, tag=tag) and None,
+        "add": lambda: cache.add(key, number, expire, tag=tag),
+        "get": lambda: cache.get(key, default="nothing"),
+        "in": lambda: key in cache,
+        "incr": lambda: cache.incr(key, number),
+        "decr": lambda: cache.decr(key, number, default=5),
+        "incr none": lambda: cache.incr(key, default=None),
+        "touch": lambda: cache.touch(key, expire),
+        "pop": lambda: cache.pop(key, "nothing"),
+        "delete": lambda: cache.delete(key),
+        "del": lambda: cache.__delitem__(key) and None,
+        "[]": lambda: cache[key],
+        "evict": lambda: cache.evict("x") and None,
+        "expire": lambda: cache.expire() * 0 or sorted(cache),
+        "clear": lambda: cache.clear() and None,
+        "len": lambda: len([one for one in cache if one in cache]),
+        "list": lambda: sorted(one for one in cache if one in cache),
+        "block": lambda: in_block(cache, key, number, fails=False),
+        "failed block": lambda: in_block(cache, key, number, fails=True),
+        "wait": bool,
+    }
+    try:
+        return ways[name]()
+    except (KeyError, ZeroDivisionError) as error:
+        return type(error)
+
+
+def in_block(cache: Any, key: str, number: int, *, fails: bool) -> Any:
+    with cache.transact():
+        cache.set(key, number)
+        cache.incr("k0", default=0)
+        cache.delete("k1")
+        with cache.transact():
+            cache.set("k2", number)
+        if fails:
+            raise ZeroDivisionError
+    return cache[key] if key != "k1" else None

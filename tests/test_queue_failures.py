@@ -1,0 +1,247 @@
+"""A queue under attack: refused changes, clocks that jump, cancellations at every step, ends while somebody waits."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import zlmdb
+from zlmdb.testing.faults import inject
+
+NOW = [1000.0]
+_MOST = (1 << 63) - 1
+
+
+class Jobs(zlmdb.Queue[str], lease=30, attempts=3, backoff=10, clock=lambda: NOW[0]): ...
+
+
+class Store(zlmdb.Schema):
+    jobs: Jobs
+    timed: zlmdb.Queue[str]
+
+
+@pytest.fixture
+def db() -> Iterator[zlmdb.Database[Store]]:
+    NOW[0] = 1000.0
+    with zlmdb.open(None, Store) as db:
+        yield db
+
+
+def states(jobs: Any) -> list[tuple[int, str]]:
+    return [(key[0], job.body) for key, job in jobs.items()]
+
+
+def test_a_refused_change_loses_no_job(db: zlmdb.Database[Store]) -> None:
+    far = 1e15  # seconds: beyond the times of a key
+    with db.write() as t:  # one transaction: what is refused must have changed nothing
+        t.jobs.put("a")
+        with pytest.raises(zlmdb.EncodeError):
+            t.jobs.claim(lease=far)
+        assert states(t.jobs) == [(0, "a")]
+        lease = t.jobs.claim()
+        assert lease is not None
+        with pytest.raises(zlmdb.EncodeError):
+            t.jobs.fail(lease, delay=far)
+        with pytest.raises(zlmdb.EncodeError):
+            t.jobs.extend(lease, far)
+        with pytest.raises(zlmdb.EncodeError):
+            t.jobs.put("b", delay=far)
+        assert states(t.jobs) == [(2, "a")]
+        assert t.jobs.extend(lease).key == lease.key  # to the same time
+        t.jobs.done(lease)
+        assert len(t.jobs) == 0
+
+
+def test_a_priority_that_could_never_be_claimed_is_refused(db: zlmdb.Database[Store]) -> None:
+    with db.write() as t:
+        for priority in (_MOST + 1, -_MOST - 1):
+            for delay in (0, 5):
+                with pytest.raises(ValueError, match="expected an int of 64 bits"):
+                    t.jobs.put("x", priority=priority, delay=delay)
+        t.jobs.put("last", priority=-_MOST, delay=5)
+        t.jobs.put("first", priority=_MOST, delay=5)
+    NOW[0] += 5
+    with db.write() as t:
+        claimed = [t.jobs.claim(), t.jobs.claim()]
+    assert [one.body for one in claimed if one is not None] == ["first", "last"]
+
+
+def test_arguments_that_make_no_sense_are_named(db: zlmdb.Database[Store]) -> None:
+    nothing: Any = None
+    text: Any = "5"
+    with db.write() as t:
+        for method in (t.jobs.done, t.jobs.fail, t.jobs.release, t.jobs.extend):
+            with pytest.raises(TypeError, match="None is no lease: give what claim"):
+                method(nothing)
+        with pytest.raises(TypeError, match="delay='5': expected seconds"):
+            t.jobs.put("a", delay=text)
+        with pytest.raises(TypeError, match="lease='5': expected seconds"):
+            t.jobs.claim(lease=text)
+        with pytest.raises(ValueError, match="priority='5': expected an int"):
+            t.jobs.put("a", priority=text)
+
+
+def test_a_worker_does_not_wait_in_a_block_that_keeps_others_from_putting(db: zlmdb.Database[Store]) -> None:
+    worker = zlmdb.Worker(db, lambda t: t.timed)
+    with db.write() as t:
+        with pytest.raises(zlmdb.NestedTransaction, match="nobody can put"):
+            worker.get()
+        with pytest.raises(TimeoutError):
+            worker.get(0)
+        t.timed.put("a")
+
+
+def test_the_text_of_an_error_is_stored_whatever_it_is(db: zlmdb.Database[Store]) -> None:
+    with db.write() as t:
+        t.jobs.put("a")
+        lease = t.jobs.claim()
+        assert lease is not None
+        t.jobs.fail(lease, OSError("no file caf\udce9"))  # the name of a file that is no UTF-8
+        assert [job.error for job in t.jobs.delayed.values()] == ["OSError: no file caf\\udce9"]
+
+
+def test_jobs_of_one_priority_keep_their_order_through_delays_and_retries(db: zlmdb.Database[Store]) -> None:
+    with db.write() as t:
+        for number in range(10):
+            t.jobs.put(str(number), delay=(number % 3) * 2)
+    NOW[0] += 10
+    with db.write() as t:
+        leases = [t.jobs.claim() for _ in range(10)]
+        assert [one.body for one in leases if one is not None] == [str(number) for number in range(10)]
+        for one in reversed(leases):
+            assert one is not None
+            t.jobs.fail(one, delay=0)
+        again = [t.jobs.claim() for _ in range(10)]
+    assert [one.body for one in again if one is not None] == [str(number) for number in range(10)]
+
+
+def test_a_clock_that_jumps_costs_time_but_no_job(db: zlmdb.Database[Store]) -> None:
+    with db.write() as t:
+        for body in ("a", "b"):
+            t.jobs.put(body)
+        t.jobs.put("later", delay=60)
+        first = t.jobs.claim()
+    assert first is not None
+    NOW[0] -= 500  # the leases and delays end later
+    with db.write() as t:
+        second = t.jobs.claim()
+        assert second is not None
+        assert (second.body, t.jobs.claim()) == ("b", None)
+        t.jobs.done(second)
+        assert t.jobs.pause() == 530
+    NOW[0] += 100_000  # all of them are over
+    with db.write() as t:
+        third, fourth = t.jobs.claim(), t.jobs.claim()
+        assert third is not None
+        assert fourth is not None
+        assert [(third.body, third.attempts), (fourth.body, fourth.attempts)] == [("a", 2), ("later", 1)]
+    with pytest.raises(zlmdb.LeaseLost), db.write() as t:
+        t.jobs.done(first)
+    NOW[0] -= 100_000
+    with db.write() as t:
+        t.jobs.done(third)
+        t.jobs.done(fourth)
+        assert len(t.jobs) == 0
+
+
+def test_on_a_full_disk_a_job_keeps_its_state_and_its_error_is_raised(db: zlmdb.Database[Store]) -> None:
+    worker = zlmdb.Worker(db, lambda t: t.timed)
+    worker.put("a")
+    with inject(db) as faults:
+        faults.disk_full()
+        with pytest.raises(zlmdb.DiskError):
+            worker.get(0)
+        faults.clear()
+        with pytest.raises(ZeroDivisionError), worker.job(0):  # noqa: PT012 - the error is to leave the block
+            faults.disk_full()
+            raise ZeroDivisionError
+        with db.read() as t:
+            assert states(t.timed) == [(2, "a")]  # until its lease ends
+        with pytest.raises(zlmdb.DiskError):
+            worker.put("b")
+    with db.read() as t:
+        assert len(t.timed) == 1
+
+
+def test_a_get_that_is_cancelled_at_any_step_leaves_the_job_to_others(db: zlmdb.Database[Store]) -> None:
+    worker = zlmdb.Worker(db, lambda t: t.timed)
+
+    async def attempt(steps: int, *, waits: bool) -> None:
+        """Cancel after so many steps of the event loop; the job is put before it, or while it waits."""
+        if not waits:
+            await worker.aput("a")
+        task = asyncio.ensure_future(worker.aget(5))
+        putting = asyncio.ensure_future(worker.aput("a")) if waits else None
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        task.cancel()
+        if putting is not None:
+            await putting
+        try:
+            lease = await task
+        except asyncio.CancelledError:
+            lease = await worker.aget(5)
+        await worker.adone(lease)
+        with db.read() as t:
+            assert len(t.timed) == 0
+
+    async def main() -> None:
+        for steps in [*range(12), 50, 200]:
+            await attempt(steps, waits=False)
+            await attempt(steps, waits=True)
+
+    asyncio.run(main())
+
+
+def test_a_job_block_that_is_cancelled_after_the_end_of_the_database_says_so(db: zlmdb.Database[Store]) -> None:
+    worker = zlmdb.Worker(db, lambda t: t.timed)
+
+    async def work(begun: asyncio.Event) -> None:
+        async with worker.ajob(5):
+            begun.set()
+            await asyncio.sleep(30)
+
+    async def main() -> None:
+        begun = asyncio.Event()
+        await worker.aput("a")
+        task = asyncio.ensure_future(work(begun))
+        await asyncio.wait_for(begun.wait(), 20)
+        db.close()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+
+
+def test_a_worker_that_waits_learns_that_the_database_is_closed(
+    db: zlmdb.Database[Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("zlmdb.worker.PATIENCE", 0.02)
+    worker = zlmdb.Worker(db, lambda t: t.timed)
+    errors: list[BaseException] = []
+    waiting = threading.Event()
+
+    def work() -> None:
+        try:
+            waiting.set()
+            worker.get(20)
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    waiting.wait(20)
+    while not errors:
+        try:
+            db.close()
+            break
+        except zlmdb.Error:  # it is looking just now
+            pass
+    thread.join(20)
+    assert not thread.is_alive()
+    assert isinstance(errors[0], zlmdb.Error)

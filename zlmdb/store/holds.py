@@ -1,0 +1,72 @@
+"""Who has the writer lock, or waits for it: threads, the objects they have it for, and turns in a group."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Optional, Protocol
+from weakref import ref
+
+
+class Holder(Protocol):
+    """The object that is the writer, for as long as a block lasts."""
+
+    def _is_over(self) -> bool:
+        """Whether nobody is in the block any more, although it has not ended because of an interrupt."""
+        ...
+
+    def _clear(self) -> None:
+        """End what the block left open, and release the lock."""
+        ...
+
+
+class Turn(Protocol):
+    """The turn of a writer in a group. The writer has the lock while the transaction is lent to it."""
+
+    hold: Hold
+    gone: bool
+    leader: Any
+
+    def wake(self) -> None:
+        """Let it see that it has the lock."""
+        ...
+
+    def give_back(self) -> None:
+        """The turn is over, or is not wanted any more. Calling this twice is allowed."""
+        ...
+
+
+class Hold:
+    """A claim to the lock, by a *thread* for a *holder*, which it does not keep alive unless it is *kept*.
+
+    *join* waits for a turn in a group, if the lock is taken; *turn* is that turn.
+    """
+
+    __slots__ = ("called", "holder", "join", "kept", "thread", "turn")
+
+    def __init__(self, holder: Optional[Holder] = None, join: Optional[Join] = None) -> None:
+        self.thread = 0
+        self.called: Any = None  # a lock that is released to wake the thread
+        self.holder: Callable[[], Optional[Holder]] = _nobody if holder is None else ref(holder)
+        self.kept: Optional[Holder] = None
+        self.join = join
+        self.turn: Optional[Turn] = None
+
+
+Join = Callable[[Hold, Optional[float]], Optional[Turn]]
+
+
+def _nobody() -> None:
+    return None
+
+
+def wake(hold: Hold) -> None:
+    """Let the thread of *hold*, which waits until it is called, go on."""
+    with suppress(RuntimeError):  # it was woken already
+        hold.called.release()
+
+
+def is_alive(thread: int) -> bool:
+    """Whether there is a thread with this identifier."""
+    return any(one.ident == thread for one in threading.enumerate())

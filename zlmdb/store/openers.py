@@ -1,0 +1,122 @@
+"""The processes that write to one database: whether this is the only one, so that it need not lock against others.
+
+Each process keeps a shared lock on one byte of the lock file, from its first write until it closes the file. A process
+that finds no other such lock, and has an exclusive one on a second byte, is *alone*. Its writers then take no lock
+between processes; they only say in a byte of the file, which is mapped as memory, that they are `BUSY`.
+
+A process that comes later finds the second byte locked. It sets a byte, `OTHERS`, and waits until the first process is
+not busy, or has ended. The first process looks at that byte after it has said that it is busy, and goes back to the
+ordinary lock. So one write, at most, is waited for without that lock, and from then on all of them use it.
+
+Nothing here orders what the two processors do with their two bytes: the first process might say that it is busy and
+look, both before the other one sees the former or has done the latter. But what a processor has written reaches the
+others within much less than a millisecond, and so long the other one waits before it looks (`SETTLING`). If this should
+ever fail, a writer waits for another one at LMDB's own lock, that is without a time limit; no data are in danger.
+
+The kernel ends all these locks with the process, and with the last descriptor of the opened file. They belong to the
+opened file and not to the process, so a forked child closes what it inherited. The numbers below are those of Linux;
+elsewhere, and where the file system has no such locks, no process is alone.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+import sys
+import time
+from contextlib import suppress
+from typing import Any, Optional
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+HAS_LOCKS = fcntl is not None and sys.platform == "linux" and sys.maxsize > 1 << 32
+
+NAME_SIZE = 20
+"""Bytes at the beginning of the lock file: the process id of a writer as text, filled up with blanks."""
+BUSY, OTHERS = NAME_SIZE, NAME_SIZE + 1
+"""The bytes that follow."""
+FILE_SIZE = NAME_SIZE + 3
+"""With a last byte that is written only to give the file this size, whatever another process writes meanwhile."""
+
+SETTLING = 0.001
+"""Seconds after which what one process has written is seen by all, with a margin of some thousand times."""
+
+_HERE, _ALONE = 64, 65  # bytes, beyond the end of the file, that are locked
+_GET, _SET = 36, 37  # F_OFD_GETLK and F_OFD_SETLK, for which Python 3.9 on PyPy has no names
+_SHARED, _EXCLUSIVE, _NONE = (0, 1, 2)  # F_RDLCK, F_WRLCK, F_UNLCK
+_LOCK = struct.Struct("hhqqi4x")  # struct flock: kind, whence, start, length, process
+_BE_HERE = _LOCK.pack(_SHARED, os.SEEK_SET, _HERE, 1, 0)
+_IS_ALONE = _LOCK.pack(_EXCLUSIVE, os.SEEK_SET, _ALONE, 1, 0)
+_FREE = struct.pack("h", _NONE)
+
+
+def _lock(file: int, kind: int, byte: int, command: int = _SET) -> int:
+    """Lock or unlock a *byte*, or ask for a lock that is in the way of that; the kind that the system answers.
+
+    Raises `BlockingIOError` or `PermissionError` if another process has it.
+    """
+    system: Any = fcntl
+    found: int = _LOCK.unpack(system.fcntl(file, command, _LOCK.pack(kind, os.SEEK_SET, byte, 1, 0)))[0]
+    return found
+
+
+def make_room(file: int) -> mmap.mmap:
+    """The lock file as memory. Raises OSError or ValueError if there is no room for it, or it cannot be mapped."""
+    if os.fstat(file).st_size < FILE_SIZE:
+        os.pwrite(file, b"\n", FILE_SIZE - 1)
+    return mmap.mmap(file, FILE_SIZE)
+
+
+def enter(file: int) -> Optional[bool]:
+    """Say that this process is here. Whether another one is alone, or may be; None where there are no such locks."""
+    if not HAS_LOCKS:
+        return None
+    system: Any = fcntl
+    try:  # as the functions below, with fewer calls, since each opening of a file does this
+        system.fcntl(file, _SET, _BE_HERE)
+        found: bytes = system.fcntl(file, _GET, _IS_ALONE)
+        return found[:2] != _FREE
+    except OSError:
+        return None
+
+
+def be_alone(file: int, memory: mmap.mmap) -> bool:
+    """Whether this process, which has entered, is alone: from now on until it sees `OTHERS`."""
+    try:
+        _lock(file, _EXCLUSIVE, _ALONE)
+        memory[BUSY] = memory[OTHERS] = 0  # before it looks: who comes after that says so again
+        if _lock(file, _EXCLUSIVE, _HERE, _GET) == _NONE:
+            return True
+    except OSError:  # another one has the lock
+        pass
+    except BaseException:  # one that was killed may have been busy: nobody is to think that this one is
+        end_alone(file)
+        raise
+    end_alone(file)
+    return False
+
+
+def end_alone(file: int) -> None:
+    """Go back to the ordinary lock, while not busy."""
+    with suppress(OSError):
+        _lock(file, _NONE, _ALONE)
+
+
+def is_one_alone(file: int) -> bool:
+    """Whether another process is alone, or just finds out whether it is."""
+    return _lock(file, _EXCLUSIVE, _ALONE, _GET) != _NONE
+
+
+def interrupt(file: int) -> None:
+    """Have the process that is alone go back to the ordinary lock with its next write."""
+    os.pwrite(file, b"\1", OTHERS)
+    time.sleep(SETTLING)
+
+
+def is_busy(file: int) -> bool:
+    """Whether the process that was interrupted is still in the write that it had begun before."""
+    return os.pread(file, 1, BUSY) == b"\1" and is_one_alone(file)

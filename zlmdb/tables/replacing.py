@@ -1,0 +1,145 @@
+"""Changes that can be followed: ``change(lambda u: replace(u, age=u.age + 1))``.
+
+`dataclasses.replace` makes another object of the record that was just read, and that nobody else has. So its fields are
+set in place. An index or a link of other fields stays as it is, and is not asked.
+
+A function that cannot be followed, or of which following it gave another answer, is called for each record.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional
+
+from ..handlers import let_through
+from ..query.expressionsource import Asked
+from ..query.following import Followed, Node
+from ..query.following.code import ByCode
+from ..query.following.nodes import Argument
+from ..query.following.operations import Apply, Choice
+from ..values.flat.members import is_bare
+from .compiled.selected import Setting, setting_of
+from .execution import programs_of
+from .indexfacts import vouches
+
+if TYPE_CHECKING:
+    from .selection import Selection
+    from .storage import Storage
+    from .table import Table
+
+_DEPTH = 16
+"""Choices within each other up to which a function is followed."""
+
+_KEPT = 64
+"""Functions of which it is kept that they cannot be followed."""
+
+
+class Replacing(NamedTuple):
+    """What sets the fields, and the values that the function has captured."""
+
+    setting: Setting
+    values: Sequence[Any]
+
+    def change(self, table: Table[Any, Any], keys: Sequence[bytes]) -> int:
+        """Change the records of *table* with the engine's *keys*; how many there are."""
+        return self.setting.all(table, keys, self.values)
+
+
+def replacing(selection: Selection[Any, Any], how: Callable[[Any], Any]) -> Optional[Replacing]:
+    """What does the same as storing ``how(value)`` for each record; None if that has to be called."""
+    storage = selection._table._storage
+    if type(how) is not FunctionType:
+        return None
+    refused = _refused(storage)
+    if refused.get(how.__code__) is not None:
+        return None
+    try:
+        found = _found(selection, storage, how)
+    except Exception as error:  # it changes the record itself, say
+        let_through(error)
+        found = None
+    if found is None:
+        refused.keep(how.__code__, True)
+    return found
+
+
+def _refused(storage: Storage[Any, Any]) -> ByCode:
+    """The functions that are called."""
+    kept = programs_of(storage).facts
+    if "changes called" not in kept:
+        kept["changes called"] = ByCode(_KEPT)
+    found: ByCode = kept["changes called"]
+    return found
+
+
+def _found(
+    selection: Selection[Any, Any], storage: Storage[Any, Any], how: Callable[[Any], Any]
+) -> Optional[Replacing]:  # fmt: skip
+    programs = programs_of(storage)
+    known = programs.following.value_type
+    cls: Any = known.cls
+    if known.optional or not vouches(storage.value.name) or not is_bare(cls, frozen_too=True):
+        return None
+    followed = selection._following().value(how)
+    if followed.reading.to_check > 0:
+        selection._table.select()._running().settle(followed)
+    reading = followed.reading
+    if followed.keyed or reading.links or reading.calls or reading.to_check > 0 or not reading.trusted:
+        return None
+    writing = _Writing(followed, frozen=cls.__dataclass_params__.frozen)
+    if not writing.write(followed.node, 0):
+        return None
+    key = None if storage.key_field is None else storage.key_field.path.partition(".")[0]
+    if not writing.fields or key in writing.fields:
+        return None
+    kept: Any = reading.kept.get("change")
+    if kept is None or kept[0] is not storage.indexes:
+        setting = setting_of(storage, writing.fields, writing.given, writing.lines, writing.names)
+        kept = reading.kept["change"] = storage.indexes, setting
+    return None if kept[1] is None else Replacing(kept[1], writing.values)
+
+
+class _Writing:
+    """Writes what *followed* says as lines that set the fields of ``value``, an object that is *frozen* or not."""
+
+    def __init__(self, followed: Followed, *, frozen: bool) -> None:
+        self._followed, self._frozen = followed, frozen
+        self.fields: set[str] = set()
+        self.lines: list[str] = []
+        self.given: list[str] = []
+        """The names of the values that the lines need, which are in *values*."""
+        self.values: list[Any] = []
+        self.names: dict[str, Any] = {"assign": object.__setattr__} if frozen else {}
+
+    def write(self, node: Node, depth: int) -> bool:
+        """Write *node*, in so many blocks; False if it is no record with other values of some fields."""
+        indent = "    " * depth
+        if isinstance(node, Argument):
+            self.lines.append(f"{indent}pass")
+            return True
+        if isinstance(node, Choice):
+            self.lines.append(f"{indent}if {self._asked(node.condition)}:")
+            if depth >= _DEPTH or not self.write(node.yes, depth + 1):
+                return False
+            self.lines.append(f"{indent}else:")
+            return self.write(node.no, depth + 1)
+        if not isinstance(node, Apply) or node.function.value is not dataclasses.replace:
+            return False
+        if not isinstance(node.arguments[0], Argument) or len(node.arguments) != len(node.names) + 1:
+            return False
+        self.lines += [f"{indent}set{n} = {self._asked(one)}" for n, one in enumerate(node.arguments[1:])]
+        for n, name in enumerate(node.names):
+            setting = f"assign(value, {name!r}, set{n})" if self._frozen else f"value.{name} = set{n}"
+            self.lines.append(f"{indent}{setting}")
+        self.lines.append(f"{indent}pass")
+        self.fields.update(node.names)
+        return True
+
+    def _asked(self, node: Node) -> str:
+        """The expression of *node*."""
+        asked, number = Asked(self._followed, node), len(self.given)
+        self.given += asked.names(number)
+        self.values += asked.arguments()
+        return asked.source(number, self.names)

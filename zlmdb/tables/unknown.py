@@ -1,0 +1,60 @@
+"""Attributes that tables, indexes and selections do not have: the error says what to write instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NoReturn, Optional
+
+from ..shown import nearest
+
+_STORE = "table[key] = value stores a record, table.add(value) stores it under a new key"
+_FIND = "write .where(lambda record: ...)"
+_ONE = "write table.get(key), or .where(lambda record: ...).values().first()"
+_LINKED = "write t.others[record.other] in .where(...) or .fields(...), which looks it up"
+_DELETE = "write del table[key] for one record, .where(lambda record: ...).delete() for some"
+_COMPUTED = "write .fields(lambda record: ...) first, which gives what is computed with"
+_ELSEWHERE = {
+    **dict.fromkeys(("append", "create", "insert", "put", "save", "set", "store", "upsert"), _STORE),
+    **dict.fromkeys(("bulk_create", "insert_many"), "write .put_many(pairs of key and value)"),
+    **dict.fromkeys(("filter", "filter_by", "find", "find_all", "objects", "query", "search"), _FIND),
+    **dict.fromkeys(("find_one", "get_or_none", "one", "one_or_none"), _ONE),
+    **dict.fromkeys(("discard", "remove"), _DELETE),
+    **dict.fromkeys(("max", "mean", "min", "sum"), _COMPUTED),
+    **dict.fromkeys(("sort", "sort_by", "sorted"), "write .order_by(lambda record: ...)"),
+    **dict.fromkeys(("offset", "skip", "take"), "write .limit(count, skip)"),
+    **dict.fromkeys(("map", "only", "project", "values_list"), "write .fields(lambda record: ...)"),
+    **dict.fromkeys(("exists", "any"), "write bool(...where(lambda record: ...)), or `if` before it"),
+    **dict.fromkeys(("join", "prefetch_related", "select_related"), _LINKED),
+    "exclude": "write .where(lambda record: not ...)",
+    "get_or_create": "write .setdefault(key, value)",
+    "all": "write .select().all()",
+}
+"""Names that other stores and lists have for what is written otherwise here."""
+
+_MANY = "a selection is any number of records: write .values().first() for one, or loop over .values()"
+
+
+_OF_MANY = {"get": "write selection[key], or .where(lambda record: ...).values().first()"}
+
+
+def _elsewhere(name: str, many: bool) -> Optional[str]:
+    return (_OF_MANY.get(name) if many else None) or _ELSEWHERE.get(name)
+
+
+def refuse_fields(method: str, fields: Iterable[str]) -> NoReturn:
+    """Raise TypeError for *fields* that are given by name to *method*, which takes a function."""
+    asked = " and ".join([f"record.{name} == ..." for name in fields])
+    raise TypeError(f"{method}() takes a function of a record: write {method}(lambda record: {asked})")
+
+
+def unknown(holder: object, name: str, *, many: bool = False) -> AttributeError:
+    """The error of *holder*, which has no attribute *name*. *many*: it is a selection, and *name* perhaps a field."""
+    cls = type(holder)
+    known = [one for one in dir(cls) if not one.startswith("_")]
+    advice = "" if name.startswith("_") else _elsewhere(name, many) or nearest(name, known, listed=False)
+    if many and not advice:
+        advice = _MANY
+    error: Any = AttributeError(f"{cls.__name__!r} object has no attribute {name!r}{advice and ': '}{advice}")
+    error.name = name  # else Python 3.12 and later would add a suggestion of their own
+    made: AttributeError = error
+    return made
