@@ -404,6 +404,36 @@ def test_close_waits_for_what_was_submitted(tmp_path: Path) -> None:
         db.submit(put(1))
 
 
+def test_where_no_thread_can_be_started_nothing_is_submitted(db: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    wait_until(no_worker_is_left)
+    with monkeypatch.context() as without:
+        without.setattr(threading.Thread, "start", refuses)
+        with pytest.raises(RuntimeError, match="start new thread"):
+            db.submit(put(1))
+    assert db.submit(put(2)).result(20) == 2
+    with db.read() as t:
+        assert list(t.numbers) == [2]
+
+
+def test_close_waits_for_a_thread_that_has_said_that_it_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    works = groups.Groups._work_off
+
+    def works_and_stays(self: groups.Groups, db: Any) -> None:
+        works(self, db)
+        time.sleep(0.3)
+
+    monkeypatch.setattr(groups, "_LINGER", 0.001)
+    monkeypatch.setattr(groups.Groups, "_work_off", works_and_stays)
+    with zlmdb.open(tmp_path / "s", Store) as db:
+        assert db.submit(put(1)).result(20) == 1
+        wait_until(lambda: db._groups._worker is None)
+        assert not no_worker_is_left()
+    assert no_worker_is_left()
+
+
 def test_close_inside_of_a_block_does_not_wait_for_what_that_block_keeps_from_running(disk: Any) -> None:
     with disk.write():
         future = disk.submit(put(1))
