@@ -241,7 +241,7 @@ def test_a_worker_that_waits_learns_that_the_database_is_closed(
             db.close()
             break
         except zlmdb.Error:  # it is looking just now
-            pass
+            time.sleep(0.03)
     thread.join(20)
     assert not thread.is_alive()
     assert isinstance(errors[0], zlmdb.Error)

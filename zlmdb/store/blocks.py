@@ -7,6 +7,9 @@ its own, which nobody else holds: when it is dead, the block is over.
 
 On CPython it dies at once, and a callback ends what the block had left open. On PyPy it dies when the collector runs; a
 thread that finds the writer lock taken by itself runs the collector.
+
+It must not die while it runs, or the callback would abort what is being committed. PyPy and CPython 3.14 take a bound
+method apart to call it, and drop it before its function begins. So there the statement gets an object of another kind.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from operator import attrgetter
 from types import FrameType, TracebackType
 from typing import Any, Optional, Protocol
@@ -48,13 +52,41 @@ class Block(Entered, Protocol):
     def _left(self, block: ref[Leave]) -> None: ...
 
 
+class _Leaving:
+    """The ``__exit__`` that a statement holds, where references are not counted. The frame of its call keeps it."""
+
+    __slots__ = ("__weakref__", "_leave")
+
+    def __init__(self, leave: Leave) -> None:
+        self._leave: Optional[Leave] = leave
+
+    def __call__(
+        self, kind: Optional[type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        try:
+            if self._leave is not None:
+                self._leave(kind, error, trace)
+        finally:
+            self._leave = None  # it is used until here, so that no compiler takes it for dead before
+            del self  # a traceback keeps the frame
+
+
+_kept: Optional[Callable[[Leave], Leave]] = None
+"""Makes of a bound method what does not die while it runs; None where that does not die, either."""
+
+if not COUNTS_REFERENCES:
+    _kept = _Leaving
+elif sys.version_info >= (3, 14):
+    _kept = partial
+
+
 class BlockExit:
     """``__exit__`` of a class of blocks. `contextlib.ExitStack` takes it from the class and calls it as a function."""
 
     def __get__(self, block: Any, owner: Any = None) -> Any:
         if block is None:
             return self
-        block._exit = [block._leave]
+        block._exit = [block._leave if _kept is None else _kept(block._leave)]
         block._block = ref(block._exit[0], block._left)
         return block._exit.pop()
 

@@ -284,12 +284,13 @@ class WriterLock:
             while True:
                 self.end_leftovers()
                 now = _clock()
-                if self._next is None or self._next is hold or now - self._turn > _GIVE_WAY:
+                called = self._next
+                if called is None or called is hold or now - self._turn > _GIVE_WAY:
                     other = self._claims.setdefault(0, hold)
                     if other is hold:
                         return
                 else:
-                    other = self._claims.get(0, self._next)
+                    other = self._claims.get(0, called)
                 other = self._in_fact(other)
                 # Who was only called may be this thread, with a claim that it has given up meanwhile.
                 if other.thread == hold.thread and self.owner == hold.thread:
