@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import asyncio
 import gc
 import logging
@@ -836,6 +837,33 @@ def test_a_write_transaction_collected_in_another_thread_ends_in_its_own(
     other.join()
     assert len(refused) == 1
     assert numbers(db) == {"a": 1}
+
+
+def test_a_writer_in_a_thread_that_python_did_not_begin_is_not_taken_for_dead(db: Any) -> None:
+    begun, go_on, ended = threading.Event(), threading.Event(), threading.Event()
+    failed: list[BaseException] = []
+
+    def write() -> None:  # as a thread of Qt, or of a library in C++
+        try:
+            with db.write() as t:
+                t.numbers["a"] = 1
+                begun.set()
+                go_on.wait(30)
+                t.numbers["b"] = 2
+        except BaseException as error:
+            failed.append(error)
+        ended.set()
+
+    _thread.start_new_thread(write, ())
+    assert begun.wait(30)
+    with pytest.raises(zlmdb.WriterTimeout):
+        db.write(timeout=0.1).__enter__()
+    go_on.set()
+    with db.write() as t:
+        t.numbers["c"] = 3
+    assert ended.wait(30)
+    assert not failed
+    assert numbers(db) == {"a": 1, "b": 2, "c": 3}
 
 
 @on_disk

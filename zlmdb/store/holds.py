@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -54,6 +55,8 @@ class Hold:
         self.turn: Optional[Turn] = None
 
 
+_current_frames = sys._current_frames  # it has no other name
+
 Join = Callable[[Hold, Optional[float]], Optional[Turn]]
 
 
@@ -68,5 +71,8 @@ def wake(hold: Hold) -> None:
 
 
 def is_alive(thread: int) -> bool:
-    """Whether there is a thread with this identifier."""
-    return any(one.ident == thread for one in threading.enumerate())
+    """Whether there is a thread with this identifier.
+
+    `threading` does not know threads that others began: of `_thread`, of Qt, of a library in C++. They have frames.
+    """
+    return any(one.ident == thread for one in threading.enumerate()) or thread in _current_frames()
