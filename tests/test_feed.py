@@ -51,6 +51,10 @@ class Store(zlmdb.Schema):
     copies: zlmdb.Table[int, User]
 
 
+class Boom(Exception):
+    """What the tests raise."""
+
+
 @pytest.fixture(params=["memory", "lmdb"])
 def db(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
     with zlmdb.open(None if request.param == "memory" else tmp_path / "db", Store, durability="none") as opened:
@@ -318,6 +322,72 @@ def test_a_second_table_and_the_acknowledgement_are_one_transaction(db: Any) -> 
     with db.read() as t:
         assert dict(t.copies) == dict(t.users)
     assert db.changes(Users, consumer="copies").after == 4
+
+
+def copied(changes: Any, t: Any, then: Any = None) -> None:
+    for one in changes.take(2):
+        t.copies[one.key] = one.new
+    changes.acknowledge(t=t)
+    if then is not None:
+        then()
+
+
+@pytest.mark.parametrize("how", ["block", "savepoint", "abort", "loop", "run", "submit"])
+def test_changes_that_were_taken_in_a_transaction_that_is_undone_are_given_again(db: Any, how: str) -> None:
+    fill(db, 5)
+    changes = db.changes(Users, consumer="copies")
+
+    def fails() -> None:
+        raise Boom
+
+    with db.write() as t:
+        copied(changes, t)
+    with suppress(Boom):
+        if how == "run":
+            db.run(lambda t: copied(changes, t, fails))
+        elif how == "submit":
+            db.submit(lambda t: copied(changes, t, fails)).result()
+        else:
+            with db.write() as t:
+                if how == "savepoint":
+                    with suppress(Boom), t.txn.savepoint():
+                        copied(changes, t, fails)
+                elif how == "loop":
+                    assert [one.number for one in changes] == [3, 4, 5]
+                    fails()
+                else:
+                    copied(changes, t, fails if how == "block" else t.txn.abort)
+    assert changes.after == 2
+    with db.write() as t:
+        copied(changes, t)
+    assert changes.after == 4
+    db.run(lambda t: copied(changes, t))
+    with db.read() as t:
+        assert dict(t.copies) == dict(t.users)
+
+
+def test_changes_that_were_taken_in_a_group_that_is_not_stored_are_given_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit = zlmdb.Transaction.commit
+    failed: list[Any] = []
+
+    def fails_once(self: Any) -> None:
+        if self._told is not None and not failed:
+            failed.append(self)
+            self.abort()
+            raise zlmdb.DiskError("the disk is broken")
+        commit(self)
+
+    with zlmdb.open(tmp_path / "db", Store) as db:
+        fill(db, 4)
+        changes = db.changes(Users, consumer="copies")
+        monkeypatch.setattr(zlmdb.Transaction, "commit", fails_once)
+        for future in [db.submit(lambda t: copied(changes, t)) for _ in range(2)]:
+            future.result(60)
+        assert failed
+        with db.read() as t:
+            assert dict(t.copies) == dict(t.users)
 
 
 def test_after_a_copy_of_the_table_the_feed_goes_on_with_the_next_change(db: Any) -> None:

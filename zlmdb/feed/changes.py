@@ -17,6 +17,7 @@ from ..schema.undeclared import undeclared
 from ..shown import shortened
 from ..store.catalogue import catalogue_of
 from ..store.transaction import Transaction
+from ..store.transactionstate import Undone
 from ..tables.storage import Storage
 from . import log
 from .change import Change, Codecs
@@ -41,7 +42,8 @@ class Changes(Generic[K, V]):
     """The changes of a table after a number, in order; what `Database.changes` returns.
 
     Iterating gives those that come after the last one given, in short read transactions. At the end of the feed it
-    waits up to *timeout* seconds for the next one, None: for ever, and ends then; another loop continues.
+    waits up to *timeout* seconds for the next one, None: for ever, and ends then; another loop continues. What was
+    given inside of a write transaction of this thread that is undone is given again.
     """
 
     def __init__(
@@ -190,7 +192,18 @@ class Changes(Generic[K, V]):
             entries = log.read(raw, handle, self._after, most, _PAGE_BYTES)
         if entries and entries[0].number != self._after + 1:
             raise errors.CorruptDatabase(f"table {self._name!r}: the change {self._after + 1} is missing in the feed")
+        if entries:
+            self._give_again_if_undone()
         return [Change(entry, codecs) for entry in entries]
+
+    def _give_again_if_undone(self) -> None:
+        """If this thread is in a write transaction, and that is undone, go back to where this object is now."""
+        txn: Any = self._db._open_store.writer.holder_here()
+        if isinstance(txn, Transaction) and txn.active:
+            txn._hook(Undone(partial(self._go_back, self._after)))
+
+    def _go_back(self, number: int) -> None:
+        self._after = min(self._after, number)
 
     def _check_position(self, raw: Any, handle: Any) -> None:
         """Raise `ChangesLost` if the next change is not to be had."""

@@ -31,6 +31,7 @@ from typing import Any, Optional, Protocol, TypeVar
 from .. import errors
 from .store import Store
 from .transaction import committed
+from .transactionstate import undone
 from .writerlock import Claim, WriterLock
 
 R = TypeVar("R")
@@ -330,6 +331,9 @@ class Groups:
         """After the group, when nobody leads: its members look what came of it, and the next one leads."""
         works = False
         for member in members:
+            if not member.told and member.hooks:  # its group is not stored, and it runs again
+                hooks, member.hooks = member.hooks, []
+                undone(hooks)
             if member.future is None:
                 member.wake()
             else:

@@ -14,6 +14,7 @@ from .ended import CLOSED, closed
 from .holds import is_alive
 from .savepoints import Savepoints
 from .store import Store
+from .transactionstate import undone
 
 _get_ident = threading.get_ident
 _clock = time.monotonic
@@ -91,8 +92,10 @@ class TransactionEnd(Savepoints):
         self._views.clear()
 
     def _forget(self) -> None:
-        """Nothing is stored: call no hooks, and count nothing."""
-        self._hooks.clear()
+        """Nothing is stored: call no hooks but those that ask for that, and count nothing."""
+        if self._hooks:
+            undone(self._hooks)
+            self._hooks.clear()
         self._undo((0, 0, 0))
 
     # -- what an interrupt left open ------------------------------------------------------------------------------

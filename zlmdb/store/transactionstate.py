@@ -20,6 +20,26 @@ _POISON = (errors.DatabaseFull, errors.DiskError, errors.CorruptDatabase, errors
 _get_ident = threading.get_ident
 
 
+class Undone:
+    """A hook of a transaction that calls *fn* if what was done is undone, by whatever: see `undone`."""
+
+    __slots__ = ("_fn",)
+
+    def __init__(self, fn: Callable[[], object]) -> None:
+        self._fn = fn
+
+    def __call__(self, kept: bool) -> None:
+        if not kept:
+            self._fn()
+
+
+def undone(hooks: Sequence[Callable[[bool], object]]) -> None:
+    """The transaction of the *hooks* is not stored. Most do not ask for that: the next one may be writing by now."""
+    for hook in hooks:
+        if isinstance(hook, Undone):
+            hook(False)
+
+
 class TransactionState:
     """The state of a `Transaction`. The transaction itself begins and ends it; see there for what each part is."""
 
@@ -212,7 +232,7 @@ class TransactionState:
         self._odd = self._mixed = True
 
     def _hook(self, hook: Callable[[bool], object]) -> None:
-        """Call *hook* with True when the transaction is stored; with False when that what is done now is undone."""
+        """Call *hook* with True when the transaction is stored; with False when the present savepoint is undone."""
         self._odd = True
         self._hooks.append(hook)
 

@@ -23,7 +23,7 @@ from .. import errors
 from ..log import log
 from . import openers
 from .blocks import BlockExit, Leave, is_over
-from .holds import Hold, Turn, is_alive, wake
+from .holds import Hold, Holder, Turn, is_alive, wake
 from .openers import BUSY, NAME_SIZE, OTHERS
 
 if TYPE_CHECKING:
@@ -102,6 +102,14 @@ class WriterLock:
             for turn in self.lent()[-1:]:
                 return turn.hold
         return hold
+
+    def holder_here(self) -> Optional[Holder]:
+        """What has the lock, or to what it is lent, if that is an object of this thread."""
+        hold = self._claims.get(0)
+        if hold is None:
+            return None
+        hold = self._in_fact(hold)
+        return hold.holder() if hold.thread == _get_ident() else None
 
     def acquire(self, timeout: Optional[float], hold: Hold) -> Optional[Turn]:
         """Become the writer: *hold* then has the lock until it is released. The turn, if the lock is lent to it.
