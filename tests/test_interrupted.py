@@ -79,6 +79,31 @@ def test_a_signal_during_a_commit_leaves_no_lock(db: Any, after: bool) -> None:
     still_writes(db)
 
 
+class Observed:
+    """An engine's transaction that tells, at its commit, whether the block of *txn* is taken for over."""
+
+    def __init__(self, raw: Any, txn: Any, told: list[bool]) -> None:
+        self._raw, self._txn, self._told = raw, txn, told
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._raw, name)
+
+    def commit(self) -> None:
+        gc.collect()
+        self._told.append(self._txn._block() is None)
+        self._raw.commit()
+
+
+def test_what_ends_a_block_lives_while_it_runs(db: Any) -> None:
+    """Or the collector would take the block for interrupted, and abort what is being committed."""
+    told: list[bool] = []
+    for number in range(20):
+        with db.write() as t:
+            t.numbers["a"] = number
+            t.txn._raw = Observed(t.txn._engine_txn, t.txn, told)
+    assert told == [False] * 20
+
+
 def test_a_signal_before_the_first_write_transaction_has_the_lock_leaves_the_next_one_alone(
     db: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
