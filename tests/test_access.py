@@ -304,3 +304,26 @@ def test_the_errors_of_access_name_the_owner(tmp_path: Path) -> None:
     assert access.require_reader(str(tmp_path), str(file), str(lock))
     result = CliRunner().invoke(main, ["info", str(tmp_path)])
     assert result.exit_code == 1
+
+
+OPEN = """
+    try:
+        zlmdb.open(sys.argv[1], Store, readonly="ro" in sys.argv).close()
+    except (zlmdb.ReadonlyDatabase, PermissionError) as error:
+        print(type(error).__name__, error)
+"""
+
+
+@as_root
+def test_who_may_not_write_is_told_of_permissions_and_of_readonly(place: Path) -> None:
+    place.chmod(0o755)
+    told = as_nobody(OPEN, place)
+    assert "ReadonlyDatabase this user may not write there: open it with readonly=True" in told
+    assert "Permission denied" in told
+    assert "db.write()" not in told
+
+
+@as_root
+def test_a_directory_that_may_not_be_entered_is_not_said_to_lack_a_database(place: Path) -> None:
+    place.chmod(0o700)
+    assert as_nobody(OPEN, place, "ro").startswith("PermissionError")

@@ -782,3 +782,26 @@ def test_a_damaged_pickle_is_an_error_and_no_traceback(tmp_path: Path) -> None:
     result = run("get", tmp_path / "db", U, 1, "--unpickle")
     assert isinstance(result.exception, SystemExit), result.exception
     assert (result.exit_code, result.output.startswith("Error: a pickle of")) == (1, True)
+
+
+def test_a_key_that_does_not_fit_is_answered_with_an_ordinary_one(db: Path, tmp_path: Path) -> None:
+    class Numbers(zlmdb.Schema):
+        counts: zlmdb.Table[int, int]
+        places: zlmdb.Table[tuple[str, int], int]
+
+    zlmdb.open(tmp_path / "numbers", Numbers).close()
+    for path, table, key, example in (
+        (db, "users", "7", '"7fffffff-ffff-ffff-ffff-ffffffffffff"'), (tmp_path / "numbers", "counts", "x", "1"),
+        (tmp_path / "numbers", "places", "x", '["b", 1]'),
+    ):  # fmt: skip
+        result = run("get", path, table, key)
+        assert result.exit_code == 1
+        assert result.output.rstrip().endswith(f"such as {example}")
+
+
+def test_an_existing_target_is_answered_with_the_option_of_the_command(db: Path, tmp_path: Path) -> None:
+    ok("dump", db, tmp_path / "stream")
+    for arguments in (("dump", db, tmp_path / "stream"), ("dump", db, tmp_path / "stream", "--json")):
+        result = run(*arguments)
+        assert result.exit_code == 1
+        assert "give --overwrite" in result.output

@@ -48,6 +48,7 @@ def _escaped(error: click.ClickException) -> click.ClickException:
 
 def _tell(ctx: click.Context, error: Exception, text: str) -> None:
     """End with an error."""
+    text = text.replace("give overwrite=True", "give --overwrite")
     if ctx.params.get("as_json"):
         click.echo(json.dumps({"error": text, "type": type(error).__name__}), err=True)
     else:

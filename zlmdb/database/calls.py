@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union
 
 from .. import errors
 from ..schema.schema import Schema
+from ..store.results import BODIES, refuse_body
 from ..tables.table import Table
 from ..values.base import is_a
 from .state import DatabaseState
@@ -60,7 +61,8 @@ class Calls(DatabaseState, Generic[S_co]):
 
         *fn* runs again if the engine requires it: if the map had to grow, or if another transaction first changed what
         this one uses; or if another function of its group raises. So *fn* must not change anything outside the
-        transaction. With *write* False, *fn* gets a snapshot. Raises what *fn* raises, and the errors of `write`.
+        transaction. With *write* False, *fn* gets a snapshot. Raises what *fn* raises, and the errors of `write`;
+        TypeError for a function with ``async`` or ``yield`` in it, whose body would not run.
         """
         if not write or self._writes_alone():
             return self._run_alone(fn, write)
@@ -118,7 +120,10 @@ class Calls(DatabaseState, Generic[S_co]):
                     tables.txn._hook(stored.append)
                     tables.txn._opener = getattr(fn, "__code__", tables.txn._opener)  # the program's part of it
                     tables.txn._instruction = -1
-                    return fn(tables)
+                    result = fn(tables)
+                    if type(result) in BODIES:
+                        refuse_body(result)
+                    return result
             except errors.Error as error:  # also from another transaction, in what runs after the commit
                 if True in stored or not self._to_run_again(error, write, grown):
                     raise

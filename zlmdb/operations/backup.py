@@ -56,7 +56,7 @@ def back_up(
     if os.path.isdir(final):
         final = there.file or final
     if os.path.exists(final) and os.path.samefile(final, file):
-        raise errors.DatabaseInUse(f"{final!r} is the database itself: choose another place for its backup", path=final)
+        raise errors.DatabaseInUse(f"{final!r} is the database itself: choose another path for its backup", path=final)
     _refuse_existing(final, overwrite)
     _refuse_open(final)
     with alone(final, there.lock_file), replacing(final, overwrite, _size(source)) as temporary:
@@ -180,7 +180,7 @@ def replacing(final: str, overwrite: bool, needed: int) -> Generator[str, None, 
 
 def _refuse_existing(final: str, overwrite: bool) -> None:
     if os.path.lexists(final) and not overwrite:
-        raise FileExistsError(f"{final!r} exists: remove it, choose another place, or give overwrite=True")
+        raise FileExistsError(f"{final!r} exists: remove it, choose another path, or give overwrite=True")
 
 
 def _refuse_open(final: str) -> None:
@@ -193,7 +193,7 @@ def check_room(directory: str, needed: int) -> None:
     free = shutil.disk_usage(directory).free
     if free < needed:
         raise errors.DatabaseFull(
-            f"{directory!r} has {free} bytes free, the copy may take {needed}: make room, or choose another place",
+            f"{directory!r} has {free} bytes free, the copy may take {needed}: make room, or choose another path",
             path=directory,
             size=needed,
             limit=free,

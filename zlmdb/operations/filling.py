@@ -58,7 +58,7 @@ def new_file(
     final: str = os.path.abspath(os.fspath(target))
     empty = os.path.isdir(final) and set(os.listdir(final)) <= set(remains(final))
     if os.path.lexists(final) and not empty:
-        raise FileExistsError(f"{final!r} exists: remove it, or choose another place")
+        raise FileExistsError(f"{final!r} exists: remove it, or choose another path")
     check_room(final if empty else os.path.dirname(final), needed)
     directory, stem = (final, "") if empty else os.path.split(final)
     with temporary_directory(directory, stem) as temporary:

@@ -58,7 +58,9 @@ def from_plain(codec: KeyCodec[Any], data: Any) -> Any:
     except EncodeError:
         raise
     except (TypeError, ValueError, OverflowError) as error:
-        raise EncodeError(f"{data!r} is not a key of type {codec.name}: {error}", key=data) from error
+        raise EncodeError(
+            f"{data!r} is not a key of type {codec.name}: {error}; expected one such as {_example(codec)}", key=data
+        ) from error
 
 
 def _from_plain(codec: KeyCodec[Any], data: Any) -> Any:
@@ -135,4 +137,8 @@ def _is_text(codec: KeyCodec[Any]) -> bool:
 
 
 def _example(codec: KeyCodec[Any]) -> str:
-    return json.dumps(to_plain(codec, codec.examples[0]))
+    """A short key of *codec*, as JSON, for a message."""
+    if isinstance(codec, TupleKey):
+        return f"[{', '.join(map(_example, codec.parts))}]"
+    greater = codec.examples[len(codec.examples) // 2 :]  # the others begin with the least key that there can be
+    return min([json.dumps(to_plain(codec, key)) for key in greater], key=len)

@@ -29,6 +29,7 @@ from itertools import islice
 from typing import Any, Optional, Protocol, TypeVar
 
 from .. import errors
+from .results import BODIES, refuse_body
 from .store import Store
 from .transaction import committed
 from .transactionstate import undone
@@ -93,6 +94,13 @@ class _Member:
         self.result: Any = None
         self.error: Optional[BaseException] = None
         self.hooks: list[Callable[[bool], object]] = []
+
+    def run(self, tables: Any) -> None:
+        """Call the function, and keep the result."""
+        result = self.context.run(self.fn, tables)
+        if type(result) in BODIES:
+            refuse_body(result)
+        self.result = result
 
     def wake(self) -> None:
         with _AWAKE:
@@ -290,7 +298,7 @@ class Groups:
                     self._take(members)
                     member = members[-1]
                     if self._starts(member):
-                        member.result = member.context.run(member.fn, tables)
+                        member.run(tables)
                     ends.append(len(txn._hooks))
         except Exception:
             if txn._error is not None:
@@ -316,7 +324,7 @@ class Groups:
             return
         try:
             with txn.savepoint():
-                member.result = member.context.run(member.fn, tables)
+                member.run(tables)
         except errors.DatabaseInUse:  # perhaps it ends its transaction itself, and needs one of its own
             return
         except Exception as error:

@@ -304,7 +304,7 @@ class WriterLock:
                 if other.thread == hold.thread and self.owner == hold.thread:
                     raise errors.NestedTransaction(
                         "this thread has a write transaction open already, and would wait for itself forever: "
-                        "use txn.savepoint() inside it"
+                        "use the tables of that one, in `with t.txn.savepoint():` if they are to be undone apart"
                     )
                 if deadline is not None and now >= deadline:
                     raise self._timeout(timeout, f"thread {other.thread} of this process")

@@ -44,23 +44,6 @@ def change(
     return new
 
 
-def check_edit(table: Table[Any, Any], key: Any, encoded: bytes, value: Any) -> None:
-    """Raise unless the object *value* of the record *key*, which *encoded* is in the engine, may be edited now."""
-    from ..values.constant import is_constant, new_value  # late: few programs edit
-
-    if is_constant(value):
-        raise TypeError(
-            f"table {table._name!r}: edit() changes the object that is stored, and {shortened(value)} "
-            f"({type(value).__name__}) cannot be changed in place: store another one, "
-            f"table[{shortened(key)}] = {new_value(value)}"
-        )
-    if (table._name, encoded) in table._txn._edited:
-        raise ValueError(
-            f"table {table._name!r}: the record {shortened(key)} is edited by a block around this one, which would "
-            f"store its own object over that of this block: change the object of the outer block"
-        )
-
-
 def _check_unchanged(table: Table[K, V], key: K, value: V) -> None:
     """Raise if a function that returned None has changed *value* in place: it forgot to return the object."""
     storage = table._storage

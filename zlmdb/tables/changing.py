@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union
 
 from ..query.projection import ENGINE_KEYS
 from ..values.constant import varies
+from .editing import EditedRecord, check_edit
 
 if TYPE_CHECKING:
     from .selection import Selection
@@ -66,23 +66,15 @@ def change(selection: Selection[Any, V], how: Callable[[V], V]) -> int:
     return changed
 
 
-@contextmanager
-def edit(selection: Selection[Any, V]) -> Generator[Iterator[V], None, None]:
-    """A block with an iterator over the objects of *selection*, each stored again when its turn is over."""
+def edits(selection: Selection[Any, V]) -> Edits[V]:
+    """The objects of *selection*, for a block: each is stored again when its turn is over."""
     from .compiled.selected import selected_of  # late, as above
 
     table = selection._table
     table._check_write()
     keys: list[bytes] = selection._all_at_once(ENGINE_KEYS)
     made = selected_of(table)
-    editing: Union[Turns, _Editing[V]]
-    editing = _Editing(table, keys) if made is None or made.edit is None else Turns(made.edit, table, keys)
-    try:
-        yield iter(editing)
-    except BaseException as error:
-        editing.end(error)
-        raise
-    editing.end(None)
+    return _Editing(table, keys) if made is None or made.edit is None else Turns(made.edit, table, keys)
 
 
 class Turns:
@@ -105,8 +97,6 @@ class Turns:
 
     def check(self, table: Table[Any, Any], encoded: bytes, value: Any) -> None:
         """Raise unless the object *value* of the record *encoded* may be changed; as `Table.edit`."""
-        from .atomic import check_edit  # late: it belongs to tables, which are above
-
         check_edit(table, table._storage.decode_key(encoded), encoded, value)
         self.kind = None if varies(value.__class__) else type(value)
 
@@ -126,7 +116,7 @@ class _Editing(Generic[V]):
 
     def __init__(self, table: Table[Any, V], keys: list[bytes]) -> None:
         self._table, self._keys = table, keys
-        self._open: Optional[AbstractContextManager[V]] = None
+        self._open: Optional[EditedRecord[V]] = None
         self._over = False
 
     def __iter__(self) -> Iterator[V]:
@@ -136,7 +126,7 @@ class _Editing(Generic[V]):
             key = self._table._storage.decode_key(encoded)
             if key not in self._table:  # deleted meanwhile
                 continue
-            self._open = self._table.edit(key)
+            self._open = EditedRecord(self._table, key)
             yield self._open.__enter__()
             self.leave(None)
 
@@ -153,3 +143,7 @@ class _Editing(Generic[V]):
                 opened.__exit__(None, None, None)
             else:
                 opened.__exit__(type(error), error, error.__traceback__)
+
+
+Edits = Union[Turns, _Editing[V]]
+"""The objects of a selection: an iterator, and `end`, which the end of the block calls."""

@@ -453,9 +453,9 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
         known when the block begins. After ``break`` the last object is stored, too; after an error it is not, and those
         before it are stored.
         """
-        from .changing import edit  # late: few programs need it
+        from .editing import EditedRecords  # late: few programs need it
 
-        return edit(self)
+        return EditedRecords(self)
 
     def change(self, how: Callable[[V], V], /) -> int:
         """Store what *how* makes of each value in its place; how many. All or none, if one is refused."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator, Iterable, Iterator, Mapping, MutableMapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Callable, ClassVar, Generic, Optional, TypeVar, Union, overload
 
@@ -27,6 +26,7 @@ from .storage import Nothing, Storage
 from .tableclass import TableType, calling_locals, check_declares_indexes, check_types, former_names
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
     from datetime import timedelta
     from uuid import UUID
 
@@ -289,24 +289,16 @@ class Table(EngineReads[K, V], RecordWrites[K, V], MutableMapping[K, V], Generic
         total: V = atomic.increment(self, key, by)
         return total
 
-    @contextmanager
-    def edit(self, key: K, /) -> Generator[V, None, None]:
+    def edit(self, key: K, /) -> AbstractContextManager[V]:
         """A block that changes the object stored under *key*; the normal end of the block stores it.
 
         Raises `KeyError` if there is no record, TypeError for a value that cannot be changed in place, such as a
         number, `EncodeError` if the block has changed the field that is the key, and ValueError for a record that an
         enclosing block is editing.
         """
-        self._check_write()
-        value, edited = self[key], (self._name, self._storage.encode_key(key))
-        atomic.check_edit(self, key, edited[1], value)
-        self._txn._odd = True
-        try:
-            self._txn._edited.add(edited)
-            yield value
-            self[key] = value
-        finally:
-            self._txn._edited.discard(edited)
+        from .editing import EditedRecord  # late: many programs store other objects
+
+        return EditedRecord(self, key)
 
     # -- many records ---------------------------------------------------------------------------------------------
 

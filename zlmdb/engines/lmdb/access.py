@@ -11,6 +11,16 @@ from ... import errors
 from .filesystem import is_read_only
 
 
+def require_permitted(file: str) -> None:
+    """Raise `PermissionError` where this user may not know whether there is a *file*."""
+    try:
+        os.stat(file)
+    except PermissionError:
+        raise
+    except (OSError, ValueError):
+        pass
+
+
 def require_regular(file: str) -> None:
     """Raise `InvalidDatabase` where *file* is a pipe, a device or the like, which to open may wait for ever."""
     try:

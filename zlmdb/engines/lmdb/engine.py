@@ -24,7 +24,7 @@ from ..engine import Told
 from ..environment import Handle
 from ..options import known_options
 from . import mapsize, room, structure
-from .access import require_reader, require_regular, require_same
+from .access import require_permitted, require_reader, require_regular, require_same
 from .copying import copy_compact, copy_whole
 from .damaged import LmdbRemains
 from .errors import MAX_READERS, MAX_TABLES, NO_SPACE, translate
@@ -162,6 +162,7 @@ class LmdbEngine:
         path, options = self.path, self.options._replace(readonly=True) if readonly else self.options
         new = not os.path.exists(self.file)
         if new and (options.readonly or not self.create):
+            require_permitted(self.file)
             raise FileNotFoundError(
                 f"no database at {path!r}: check the path, or open it writable with a schema (and create=True) "
                 "to make it"

@@ -16,7 +16,10 @@ LARGEST_VALUE = (1 << 32) - 1
 
 NO_SPACE = "the address space or memory of this process is used up"
 
-NESTED = "this thread has a write transaction open already, and a second one would wait for ever: use txn.savepoint()"
+NESTED = (
+    "this thread has a write transaction open already, and would wait for itself forever: use the tables of that one, "
+    "in `with t.txn.savepoint():` if they are to be undone apart"
+)
 
 _DAMAGED = "the data file is damaged: restore a backup"
 _REOPEN = "the environment met a fatal error: close it and open it again"
@@ -66,6 +69,12 @@ def translate(error: Exception, **details: Any) -> Exception:
     if os.strerror(errno.EROFS) in text:
         return errors.ReadonlyDatabase(
             f"the file system can only be read: open it with readonly=True ({text})", **details
+        )
+    if isinstance(error, lmdb.ReadonlyError) and os.strerror(errno.EACCES) in text:
+        return errors.ReadonlyDatabase(
+            f"this user may not write there: open it with readonly=True, or permit the user to write the directory and "
+            f"the files in it ({text})",
+            **details,
         )
     if isinstance(error, lmdb.BadValsizeError) and "put" in text:  # keys are looked at before
         return errors.EncodeError(

@@ -147,8 +147,8 @@ class PageFile:
                 if found[size : size + 4] == MAGIC.to_bytes(4, _ORDER):
                     return size
         raise errors.InvalidDatabase(
-            f"{self.path!r} is no LMDB data file of this kind of machine: it begins "
-            f"{self._head[:32].hex() or 'nothing'}",
+            f"{self.path!r} is no LMDB data file of this kind of machine, it begins with {self._head[:32]!r}: check "
+            "the path; a new database takes a path where there is no file",
             path=self.path,
         )
 

@@ -146,7 +146,8 @@ class Versions:
                         self._end(0, self.writer, keep=False)
                         continue
                     raise errors.NestedTransaction(
-                        "this thread has an open write transaction and would wait for itself forever; use a savepoint"
+                        "this thread has a write transaction open already, and would wait for itself forever: use a "
+                        "savepoint"
                     )
                 # The time limit is for a writer that was collected just now: its notice may have come too early.
                 self._writer_ended.wait(1.0)
