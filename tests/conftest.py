@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, settings
 import zlmdb
 from tests import toy_engine, waiters
 from tests.loud import sitecustomize
+from zlmdb import codegen
 
 # Whole programs and type-checker samples, which tests run in processes of their own, and what wrote the golden files:
 # pytest must not import them.
@@ -164,3 +165,11 @@ def check_indexes() -> Callable[..., None]:
             assert actual == expected, place.name
 
     return check
+
+
+@pytest.fixture(scope="module")
+def at_once() -> Iterator[None]:
+    """The first call of a method is that of the generated one: for files whose tests are about these."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(codegen, "PATIENCE", 0)
+        yield

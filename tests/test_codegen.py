@@ -22,7 +22,8 @@ from uuid import UUID
 import pytest
 
 import zlmdb
-from zlmdb.codegen import Recipe, Source, TemplateError, generate_on_use, value_of
+from zlmdb import codegen
+from zlmdb.codegen import Methods, Recipe, Source, TemplateError, value_of
 from zlmdb.keys.named import StringKey, UintKey
 from zlmdb.keys.tuples import TupleKey
 from zlmdb.tables import indexview
@@ -34,6 +35,8 @@ from zlmdb.values.jsonwriter import writer
 from zlmdb.values.loading import loader
 from zlmdb.values.models import Model
 from zlmdb.values.recurring import EVERY, OFTEN
+
+pytestmark = pytest.mark.usefixtures("at_once")
 
 TURNS = (EVERY + 1) * OFTEN + 2
 
@@ -698,22 +701,68 @@ def test_lines_of_a_source_are_indented_as_the_blocks_they_are_in() -> None:
     assert str(source) == "def f(x):\n    if x:\n        return 1\n        return 2\ny = 3\n"
 
 
-def test_methods_are_generated_once_when_first_used() -> None:
-    class Base:
-        def double(self) -> int:
-            """Twice."""
-            return 0
+class Doubles:
+    def double(self) -> int:
+        """Twice."""
+        return 0
 
-    class Made(Base): ...
 
+def waiting(*, patient: bool) -> tuple[list[int], Any]:
+    """A class whose method `double` is not generated yet, and a list that is longer when it was."""
     calls: list[int] = []
+
+    class Made(Doubles): ...
 
     def make() -> dict[str, Any]:
         calls.append(1)
         return {"double": lambda self: 2}
 
-    generate_on_use(Made, ["double"], make, static=False)
-    kept = Made().double
-    assert (calls, Made.double.__doc__) == ([], "Twice.")
-    assert (kept(), kept(), Made().double()) == (2, 2, 2)
-    assert (calls, Made.double.__doc__) == ([1], "Twice.")
+    Methods(("double",), make, patient=patient).put(Made, Doubles)
+    return calls, Made
+
+
+def test_methods_are_generated_once_when_first_used() -> None:
+    calls, made = waiting(patient=False)
+    assert (calls, made.double.__doc__) == ([], "Twice.")
+    kept = made().double
+    assert (kept(), kept(), made().double()) == (2, 2, 2)
+    assert (calls, made.double.__doc__) == ([1], "Twice.")
+
+
+def test_a_method_taken_out_of_a_loop_is_the_generated_one() -> None:
+    _, made = waiting(patient=False)
+    assert made().double.__func__ is vars(made)["double"]
+
+
+def test_patient_methods_are_generated_for_the_second_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(codegen, "PATIENCE", 1)
+    calls, made = waiting(patient=True)
+    kept = made().double
+    assert (made().double(), calls, made.double.__doc__) == (0, [], "Twice.")
+    assert (kept(), kept(), made().double()) == (2, 2, 2)
+    assert (calls, made.double.__doc__) == ([1], "Twice.")
+
+
+def test_methods_that_a_class_overrides_are_its_own() -> None:
+    class Own(Doubles):
+        def double(self) -> int:
+            return 4
+
+    Methods(("double",), dict).put(Own, Doubles)
+    assert Own().double() == 4
+
+
+@pytest.mark.parametrize("body", ["return self.nam, self.name", "return self.name, self.nam", "return self.nam"])
+def test_a_name_with_which_a_longer_one_begins_is_found(body: str) -> None:
+    class Named:
+        name = ""
+
+    with pytest.raises(TemplateError, match=r"uses self\.nam, which .*Named does not have"):
+        POINTS.functions("body", f"def function(self, nam=None):\n    nam.nam\n    {body}", {}, self=Named)
+
+
+def test_a_name_that_is_only_the_beginning_of_another_one_is_none() -> None:
+    class Named:
+        name = ""
+
+    POINTS.functions("body", "def function(self, given):\n    given.nam; self.name", {}, self=Named)

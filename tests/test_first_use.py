@@ -77,7 +77,7 @@ found = {}
 with zlmdb.open(sys.argv[1], Store):  # libraries are imported
     pass
 db, found["open"] = counted(lambda: zlmdb.open(sys.argv[1], Store))
-for name, work in (("write", write), ("read", read), ("query", query)):
+for name, work in (("write", write), ("read", read), ("query", query), ("again", write)):
     _, found[name] = counted(work)
 db.close()
 print(json.dumps(found))
@@ -107,14 +107,20 @@ def test_opening_a_known_file_takes_few_calls_and_compiles_nothing(counts: dict[
 
 
 @needs_counts
-@pytest.mark.parametrize(("work", "calls", "sources"), [("write", 178, 2), ("read", 42, 0), ("query", 30, 1)])
-def test_the_first_use_of_a_table_compiles_one_source_for_reading_and_one_for_writing(
+@pytest.mark.parametrize(("work", "calls", "sources"), [("write", 94, 0), ("read", 42, 1), ("query", 24, 1)])
+def test_the_first_use_of_a_table_compiles_what_reads_it_and_writes_by_the_general_form(
     counts: dict[str, list[int]], work: str, calls: int, sources: int
 ) -> None:
+    """Before generated methods waited for their use, it took 342 calls and 6 sources; a write 259 and 5 of these."""
     if sys.version_info < (3, 11) and work == "query":
-        calls += 23  # what counts keeps the variables of the read before, so that its table is bound anew
+        calls += 19  # what counts keeps the variables of the read before, so that its table is bound anew
     assert counts[work][0] <= calls
     assert counts[work][1] <= sources
+
+
+@needs_counts
+def test_the_second_write_of_a_table_compiles_the_function_that_writes_it(counts: dict[str, list[int]]) -> None:
+    assert counts["again"][1] == 1
 
 
 class Numbers(zlmdb.Schema):

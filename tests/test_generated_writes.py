@@ -24,6 +24,8 @@ from zlmdb.tables.table import Table
 
 from .interrupts import INTERRUPTS, interrupting, traces_instructions
 
+pytestmark = pytest.mark.usefixtures("at_once")
+
 NOW, LATER = 1_000_000.0, 2_000_000.0
 
 

@@ -18,6 +18,8 @@ from zlmdb.keys.registry import NAMED, PLAIN
 from zlmdb.tables import bulkwrites
 from zlmdb.tables.table import Table
 
+pytestmark = pytest.mark.usefixtures("at_once")
+
 
 @dataclass
 class Row:

@@ -11,6 +11,8 @@ import pytest
 import zlmdb
 from zlmdb.tables.compiled.oldrecords import WHOLE, fields_of
 
+pytestmark = pytest.mark.usefixtures("at_once")
+
 msgspec = pytest.importorskip("msgspec")
 
 

@@ -21,9 +21,9 @@ import sys
 import weakref
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from types import CodeType, ModuleType
-from typing import Any, Callable, ClassVar
+from typing import Any, Callable, ClassVar, NamedTuple
 
 _LITERAL = r"'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\""
 _BUILTINS = frozenset(vars(builtins))
@@ -115,14 +115,21 @@ class _Text:
     __slots__ = ("__weakref__", "_attributes", "_checked", "_source", "_used", "code", "filename")
 
     def __init__(self, title: str, source: str) -> None:
+        import linecache  # not at the top: it takes 3 ms, and a program may never come here
+
         self.filename = f"<zlmdb {title}, {next(_numbers)}>"
         self.code = compile(source, self.filename, "exec", dont_inherit=True)
         self._source = source
-        names = _names(self.code)
-        self._attributes = [name for name in names if f".{name}" in source]
-        self._used = names.difference(self._attributes, _BUILTINS)
+        self._attributes: list[str] = []
+        self._used: set[str] = set()
+        for name in _names(self.code):
+            if f".{name}" in source:
+                self._attributes.append(name)
+            elif name not in _BUILTINS:
+                self._used.add(name)
         self._checked: set[tuple[str, Any]] = set()
-        _show(self.filename, source)
+        # Without a time stamp: `linecache` keeps such an entry.
+        linecache.cache[self.filename] = (len(source), None, source.splitlines(keepends=True), self.filename)
         _shown[weakref.ref(self, _forget)] = self.filename
 
     def check(self, classes: Mapping[str, Any], names: Mapping[str, Any]) -> None:
@@ -139,7 +146,10 @@ class _Text:
                 self._checked.add(known)
 
     def _look_closer(self, variable: str, cls: type, name: str) -> None:
-        """Whether the name is really used: it may be in a text, or the end of a longer name. Rare, so done last."""
+        """Whether the name is really used: it may be in a text, or a part of a longer name. Rare, so done last."""
+        _, *rests = self._source.split(f"{variable}.{name}")
+        if all([f"_{rest[:1] or '.'}".isidentifier() for rest in rests]):
+            return  # as `_put` in `_puts`; compiling the expressions below takes as long as two sources
         source = re.sub(_LITERAL, "''", self._source)
         if re.search(rf"(?<![\w.]){re.escape(variable)}\.{name}\b", source):
             raise TemplateError(f"{self.filename} uses {variable}.{name}, which {cls.__qualname__} does not have")
@@ -167,13 +177,6 @@ def _names(module: CodeType) -> set[str]:
     return names.difference(module.co_names)
 
 
-def _show(filename: str, source: str) -> None:
-    import linecache  # not at the top: it takes 3 ms, and a program may never come here
-
-    # Without a time stamp: `linecache` keeps such an entry.
-    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
-
-
 def _forget(text: weakref.ref[Any]) -> None:
     filename, linecache = _shown.pop(text), sys.modules.get("linecache")
     if linecache is not None:
@@ -184,26 +187,60 @@ def _forget(text: weakref.ref[Any]) -> None:
 _shown: dict[weakref.ref[Any], str] = {}  # `weakref.finalize` does the same, and takes as long as a short source
 
 
-def generate_on_use(cls: Any, names: Sequence[str], make: Callable[[], Mapping[str, Any]], *, static: bool) -> None:
-    """Give *cls* the methods *names*, which *make* generates when one of them is first called.
+PATIENCE = 1
+"""How many calls the inherited methods do before *patient* `Methods` are generated. Tests of these do not wait."""
 
-    They have the docstrings of the methods that *cls* inherits.
+
+class Methods(NamedTuple):
+    """Methods that one source defines, and *make* generates when one of them is first taken from an object.
+
+    *static* ones are without ``self``. *patient* ones are generated for the second call only: many a process writes one
+    record, and generating such a method takes as long as hundreds of calls of the one that is inherited.
     """
-    made: dict[str, Any] = {}
 
-    def put(name: str, function: Any) -> None:
-        function.__doc__ = getattr(cls, name).__doc__
-        setattr(cls, name, staticmethod(function) if static else function)
+    names: Sequence[str]
+    make: Callable[[], Mapping[str, Any]]
+    static: bool = False
+    patient: bool = False
 
-    def first_use(name: str) -> Any:
-        def method(*args: Any) -> Any:
-            if not made:  # else somebody kept this method
-                made.update(make())
-                for one in names:
-                    put(one, made[one])
-            return made[name](*args)
+    def put(self, cls: Any, general: Any) -> None:
+        """Give *cls* those of the methods that it inherits from *general*, with the docstrings that they have there."""
+        waiting: dict[str, _Waiting] = {}
 
-        return method
+        def generate() -> None:
+            made = self.make()
+            for name, one in waiting.items():
+                function = made[name]
+                function.__doc__ = one.__doc__
+                setattr(cls, name, staticmethod(function) if self.static else function)
 
-    for name in names:
-        put(name, first_use(name))
+        for name in self.names:
+            inherited = getattr(cls, name)
+            if inherited is getattr(general, name):
+                waiting[name] = _Waiting(name, inherited, generate, PATIENCE if self.patient else 0)
+                setattr(cls, name, waiting[name])
+
+
+class _Waiting:
+    """In place of the method *name*: *inherited* does the first calls, then *generate* replaces this object."""
+
+    def __init__(self, name: str, inherited: Any, generate: Callable[[], None], calls: int) -> None:
+        self._name = name
+        self._inherited = inherited
+        self._generate = generate
+        self._calls = calls
+        self.__doc__ = inherited.__doc__
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        if instance is None:
+            return self
+        if self._calls > 0:
+            return partial(self, instance)
+        self._generate()
+        return getattr(instance, self._name)
+
+    def __call__(self, instance: Any, *args: Any) -> Any:
+        if self._calls > 0:
+            self._calls -= 1
+            return self._inherited(instance, *args)
+        return getattr(instance, self._name)(*args)  # somebody kept this method

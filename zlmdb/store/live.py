@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
-from typing import Any, Protocol
+from typing import Any, Optional, Protocol
 
 from .blocks import COUNTS_REFERENCES, clear_frames
 
@@ -66,7 +66,14 @@ class LiveTransactions(dict[int, "weakref.ref[Live]"]):
 
     def end_dropped(self) -> None:
         """End the reads that an interrupt left open, and of which the program has nothing any more."""
-        for unit in [one._unit for one in self.alive() if one.active and not one._write and one._unit is not None]:
+        units: list[Any] = []
+        one: Optional[Live] = None
+        for ref in list(self.values()):
+            one = ref()
+            if one is not None and not one._write and one._unit is not None and one.active:
+                units.append(one._unit)
+        one = None  # which would be counted
+        for unit in units:
             if unit.is_dropped():
                 unit.txn._clear()
 

@@ -41,6 +41,7 @@ class Ages:
 
     def __init__(self) -> None:
         self.warn_after(LONG_READ)
+        self.look_at = _clock() + LONG_READ / 4  # nobody reads yet
 
     def warn_after(self, seconds: float) -> None:
         """Set the limit, and log again the transactions beyond it."""
@@ -92,8 +93,12 @@ def shown_with_origin(transaction: Any) -> str:
 
 def _reading(live: Mapping[int, Any]) -> list[Any]:
     """The read transactions of this process. Those that are about to begin are known to the store, but read nothing."""
-    transactions = [ref() for ref in list(live.values())]
-    return [one for one in transactions if one is not None and not one._write and not one._brief and one._begun]
+    found: list[Any] = []
+    for ref in list(live.values()):
+        one = ref()
+        if one is not None and not one._write and not one._brief and one._begun:
+            found.append(one)
+    return found
 
 
 def readers(slots: Iterable[tuple[int, Optional[int]]], live: Mapping[int, Any]) -> list[Reader]:

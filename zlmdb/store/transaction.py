@@ -141,8 +141,8 @@ class Transaction(TransactionEnd, RawRecords):
 
     def _forget_handles(self, sequence: int) -> None:
         """The handles now are those of *sequence*; tables that were bound before have other handles."""
-        self._sequence = sequence
-        if self._unit is not None:
+        began_before, self._sequence = self._sequence >= 0, sequence
+        if began_before and self._unit is not None:
             self._unit.tables.clear()
             self._let_go()
 

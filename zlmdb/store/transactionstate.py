@@ -10,6 +10,7 @@ from typing import Any, NoReturn, Optional
 from .. import errors
 from .blocks import Leave
 from .ended import FORKED, forked
+from .environment import MAIN
 from .holds import Hold
 from .layout import shown_space
 from .scans import Scans
@@ -190,7 +191,7 @@ class TransactionState:
 
         Raises `TransactionStale` if the space was opened after this transaction began.
         """
-        space = self._store.space(name)
+        space = MAIN if name is None else self._store.spaces.get(name)  # `Environment.space`, without the call
         if space is None:
             return None
         if space.since > self._sequence:

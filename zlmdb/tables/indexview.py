@@ -51,7 +51,7 @@ def __getitem__(self, key):
 def view_of(table: Table[Any, Any], name: str, kind: Any, bound: Optional[BoundIndex]) -> Any:
     """The view of *kind* of *table*, through the index *bound*; *bound* is None if the file lacks it."""
     plain: Any = UniqueIndexView
-    if bound is None or bound.storage.building or kind is not plain or table._txn.buffers:
+    if bound is None or bound.storage.building or kind is not plain or table._txn._buffers:
         return kind(table, name, bound)
     index = bound.storage
     if index.view is None:

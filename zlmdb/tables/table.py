@@ -136,7 +136,7 @@ class Table(EngineReads[K, V], RecordWrites[K, V], MutableMapping[K, V], Generic
     @classmethod
     def _bound(cls, txn: Transaction, storage: Storage[K, V]) -> Self:
         """The table that *storage* describes, in *txn*."""
-        buffers = txn.buffers
+        buffers = txn._buffers
         kind = cls if buffers else kind_of(cls, Table, storage)
         self: Self = object.__new__(kind if storage.expiring is None else storage.expiring(kind))
         self._txn = txn

@@ -135,6 +135,8 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
     def _bind_indexes(self, missing: Sequence[str]) -> None:
         """Maintain the indexes of the storage, except those that the file lacks."""
         bound: list[BoundIndex] = []
+        handles: list[Any] = []
+        known: list[IndexStorage] = []
         lost: list[str] = []
         for index in self._storage.indexes:
             if index.name in self._found.building:
@@ -145,11 +147,12 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
                     lost.append(index.name)
                 else:
                     bound.append(BoundIndex(index, handle[0]))
-        known = tuple([index for index, _ in bound]) == type(self)._kept
-        handles = tuple([handle for _, handle in bound]) if known else None
+                    handles.append(handle[0])
+                    known.append(index)
         self._views.clear()
         barred = self._found.unwritable is not None or self._found.undeletable is not None
-        self._keep(IndexState(tuple(bound), (*missing, *lost), handles, barred))
+        generated = tuple(handles) if tuple(known) == type(self)._kept else None
+        self._keep(IndexState(tuple(bound), (*missing, *lost), generated, barred))
 
     def _bind_indexes_again(self) -> None:
         """Maintain the indexes that the storage has now, after they have changed."""

@@ -18,14 +18,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from threading import get_ident
 from typing import Any, NamedTuple, Optional
 
-from ...codegen import Recipe
+from ...codegen import Methods, Recipe
 from ...handlers import let_through
 from ...store.transaction import Transaction
 from ..indexstorage import IndexStorage
 from ..storage import Storage
 from .entries import Lines, lines_of
 from .oldrecords import OldRecords
-from .points import Methods, compiled, point_writes, specialised, writing
+from .points import compiled, point_writes, specialised, writing
 
 _WRITES = Recipe("indexed writes", txn=Transaction)
 _REMOVALS = Recipe("indexed deletions", txn=Transaction)
@@ -221,9 +221,11 @@ def _index_methods(
     asked = followers.asked
     found: list[Methods] = []
     if not asked:
-        found.append(Methods(("__setitem__",), lambda: _storing(general, storage, indexes, followers)))
+        found.append(Methods(("__setitem__",), lambda: _storing(general, storage, indexes, followers), patient=True))
     elif not any([index.as_stored for index in indexes]):
-        found.append(Methods(("__setitem__",), lambda: _storing_asked(general, storage, indexes, followers)))
+        found.append(
+            Methods(("__setitem__",), lambda: _storing_asked(general, storage, indexes, followers), patient=True)
+        )
     if cls._remove is general._remove and not storage.referrers:  # which the general `__delitem__` calls
         found.append(Methods(tuple(_REMOVERS), lambda: _removing(general, storage, indexes, followers)))
     if cls._plain and not storage.followers and storage.expiring is None:

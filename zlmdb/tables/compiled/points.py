@@ -4,16 +4,17 @@ In ``table[key]`` each additional Python call takes as long as reading the recor
 contains the expression that encodes the key, and calls the decoder directly: less than 70 ns over the raw engine on
 CPython 3.11 (docs/results), several times less than the general form of `Table.__getitem__`, which it follows line by
 line. Writing is similar; a key that the expression does not cover, and all other uncommon cases (another thread, a
-refusal), go to the general form. PyPy inlines both. `indexed` does the same for tables with indexes.
+refusal), go to the general form, and so does the first record. PyPy inlines both. `indexed` does the same for tables
+with indexes.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Callable, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Callable
 
-from ...codegen import Recipe, generate_on_use
+from ...codegen import Methods, Recipe
 from ...handlers import let_through
 from ...store.transaction import Transaction
 from ..storage import Storage
@@ -141,29 +142,20 @@ REQUIRED: Any = object()
 Stream = Callable[[Iterable[Any], Any], tuple[Iterator[tuple[bytes, bytes]], Callable[[], tuple[int, Any]]]]
 
 
-class Methods(NamedTuple):
-    """Methods that one source defines, generated when one of them is first called; *static* ones without ``self``."""
-
-    names: Sequence[str]
-    make: Callable[[], Mapping[str, Any]]
-    static: bool = False
-
-
 def specialised(
-    cls: type, general: Any, storage: Storage[Any, Any], writing: Iterable[Methods], **attributes: Any
+    cls: Any, general: Any, storage: Storage[Any, Any], writing: Iterable[Methods], **attributes: Any
 ) -> type:  # fmt: skip
     """A subclass of *cls* that reads the records of *storage* as bytes, in generated functions.
 
     *writing* are the methods that write; the class has *attributes*, too. If *cls* overrides a method of *general*, the
     table class, it keeps its own.
     """
-    # Reading does not wait for its first use: many a program takes ``table.get`` out of its loop.
-    reading = _point_reads(general, storage)
-    reads = [name for name in ("__getitem__", "get") if getattr(cls, name) is getattr(general, name)]
-    kind = subclass(cls, {name: reading[name] for name in reads}, _point_reads=len(reads) == 2, **attributes)
+    plain = (cls.__getitem__, cls.get) == (general.__getitem__, general.get)
+    kind = subclass(cls, {}, _point_reads=plain, **attributes)
+    # Generated when they are taken, not when they are called: many a program takes ``table.get`` out of its loop.
+    Methods(("__getitem__", "get"), lambda: _point_reads(general, storage)).put(kind, general)
     for methods in writing:
-        names = [name for name in methods.names if getattr(cls, name) is getattr(general, name)]
-        generate_on_use(kind, names, methods.make, static=methods.static)
+        methods.put(kind, general)
     return kind
 
 
@@ -194,7 +186,7 @@ def point_writes(cls: Any, general: Any, storage: Storage[Any, Any]) -> list[Met
         source, names = writing(_DELETING, storage, forms)
         return compiled(_DELETIONS, storage, source, names, self=general)
 
-    found = [Methods(("__setitem__",), storing)]
+    found = [Methods(("__setitem__",), storing, patient=True)]
     if cls._remove is general._remove and not storage.referrers:  # which the general `__delitem__` calls
         found.append(Methods(("__delitem__", "_remove"), deleting))
     return found
