@@ -11,7 +11,7 @@ from rich.console import Console
 
 from .compare import BOUNDS, measure, select
 from .report import show
-from .results import DEFAULT, Results
+from .results import DEFAULT, Results, recorded
 from .workloads import ALL, WORKLOADS
 from .workloads.base import LARGE
 
@@ -52,7 +52,7 @@ def main() -> None:
 
 def run(options: argparse.Namespace, results: Results, names: list[str], console: Console) -> None:
     size_name, began = options.size, monotonic()
-    command = " ".join(["python -m benchmarks", *sys.argv[1:]])
+    command = recorded("python -m benchmarks", *sys.argv[1:])
     given = {"rounds": options.rounds, "limit": options.limit}
     bounds = BOUNDS[size_name]._replace(**{name: value for name, value in given.items() if value is not None})
     work = [(name, size) for name in names for size in ALL[name].sizes[size_name]]

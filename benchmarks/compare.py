@@ -66,6 +66,7 @@ EXTRA_CODECS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("raw lmdb + zlmdb Json", "raw lmdb + zlmdb Cbor"), (*_FILLS, "zds")),
     "raw lmdb + zlmdb FlatBuffers": _FILLS,
     "zlmdb FlatBuffers, key by key": ("fill_read",),
+    "zlmdb Pickle, plain dict": ("zds",),
     "zlmdb 26 FlatBuffers": ("fill_read",),
     "zlmdb 26 FlatBuffers, NumPy": ("fill_read",),
     "zlmdb 26 FlatBuffers, by hand": _FILLS,

@@ -15,7 +15,7 @@ import pytest
 
 from benchmarks.compare import BOUNDS, measure, select
 from benchmarks.report import show
-from benchmarks.results import DEFAULT, Results
+from benchmarks.results import DEFAULT, Results, recorded
 from benchmarks.workloads import ALL, INSIDE, WORKLOADS
 
 
@@ -75,7 +75,7 @@ def rows_of(request: pytest.FixtureRequest) -> Callable[[Case], dict[str, Any]]:
     """The rows of the workload and size of a case, measured when they are first asked for."""
     config = request.config
     results, size_name = Results(config.getoption("--results")), kind(config)
-    rounds, command = config.getoption("--rounds"), " ".join(["pytest", *config.invocation_params.args])
+    rounds, command = config.getoption("--rounds"), recorded("pytest", *map(str, config.invocation_params.args))
     bounds = BOUNDS[size_name]._replace(**({} if rounds is None else {"rounds": rounds}))
     seen: dict[tuple[str, int], dict[str, Any]] = {}
     measured = config.stash[MEASURED] = {}

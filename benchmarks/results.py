@@ -11,8 +11,22 @@ from . import machine
 from .compare import interpreter
 from .workloads import ALL
 
+PLACE = "--results"
 ROOT = Path(__file__).resolve().parent.parent
 DEFAULT = ROOT / ".benchmarks" / "results"
+
+
+def recorded(*words: str) -> str:
+    """The command of these *words* as it is saved: without the directory of its results, which is a machine's own.
+
+    >>> recorded("python -m benchmarks", "--results", "/tmp/mine", "-k", "zds")
+    'python -m benchmarks -k zds'
+    """
+    kept: list[str] = []
+    for before, word in zip(("", *words), words):
+        if before != PLACE and word != PLACE and not word.startswith(f"{PLACE}="):
+            kept.append(word)
+    return " ".join(kept)
 
 
 def compact(data: dict[str, Any]) -> str:
@@ -106,7 +120,7 @@ def same_codec(label: str, rows: dict[str, Any]) -> Optional[str]:
     choices = {
         "zlmdb": ("raw lmdb + msgspec", "raw lmdb + zlmdb codec", "raw lmdb + bytes"),
         "zlmdb Unchecked": ("raw lmdb + msgspec",),
-        "zlmdb Pickle": ("raw lmdb + pickle",),
+        **dict.fromkeys(("zlmdb Pickle", "zlmdb Pickle, plain dict"), ("raw lmdb + pickle",)),
         "zlmdb 26 Pickle": ("raw lmdb + pickle", "raw lmdb + bytes"),
         **{f"zlmdb {name}": (f"raw lmdb + zlmdb {name}",) for name in ("Json", "Cbor", "FlatBuffers")},
     }.get(label)

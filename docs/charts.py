@@ -194,6 +194,7 @@ def lines(panels: dict[str, Points], x_label: str, y_label: str, foot: str) -> P
 
 NOT_DRAWN = (
     "zlmdb Json", "zlmdb Cbor", "zlmdb 26 Json", "zlmdb 26 Cbor", "zlmdb FlatBuffers, key by key",
+    "zlmdb Pickle, plain dict",
     *(f"raw lmdb + zlmdb {codec}" for codec in ("codec", "Json", "Cbor", "FlatBuffers")),
     "RocksDB + pickle", "LevelDB + pickle", "zlmdb 26 FlatBuffers, NumPy",
 )  # fmt: skip

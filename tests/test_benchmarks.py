@@ -6,6 +6,7 @@ Every contender that is installed takes part; ``tox -e bench`` installs all of t
 from __future__ import annotations
 
 import importlib.util
+import json
 import shutil
 import sys
 from collections import Counter
@@ -46,7 +47,7 @@ from benchmarks.records import (
     users,
 )
 from benchmarks.report import between, duration, factor, notes, rate, step_table
-from benchmarks.results import Results, common_base, ratio, same_codec
+from benchmarks.results import ROOT, Results, common_base, ratio, recorded, same_codec
 from benchmarks.worker import Worker
 from benchmarks.workloads import (
     ALL,
@@ -605,6 +606,25 @@ def test_the_data_are_the_published_ones() -> None:
     assert (document["tags"], document["metadata"]["source"]) == (["b"], "web")
     chosen = WORKLOADS["zds"].prepare(100_000).lookups[0]
     assert chosen[:3] == ["record_00006863", "record_00035084", "record_00011427"]
+
+
+def test_a_saved_command_names_no_directory_of_results() -> None:
+    assert recorded("pytest", "--results=/home/me/run", "-k", "zds") == "pytest -k zds"
+    assert recorded("python -m benchmarks", "--results", "/tmp/run", "--resume") == "python -m benchmarks --resume"
+    assert recorded("python -m benchmarks", "-k", "zds", "--results", "../run") == "python -m benchmarks -k zds"
+
+
+def test_what_is_saved_names_no_directory_of_a_machine() -> None:
+    for path in (ROOT / "docs" / "results").glob("*/*.json"):
+        for measured in json.loads(path.read_text(encoding="utf-8"))["sizes"].values():
+            words = measured["command"].split()
+            assert "--results" not in words or words[words.index("--results") + 1] == "docs/results", path
+
+
+def test_documents_are_pickled_as_any_dict_too() -> None:
+    label = "zlmdb Pickle, plain dict"
+    assert [name for name, workload in WORKLOADS.items() if label in select(workload)] == ["zds"]
+    assert same_codec(label, {"raw lmdb + pickle": {"steps": {"write": 1}}}) == "raw lmdb + pickle"
 
 
 def test_every_ratio_has_its_base() -> None:

@@ -459,6 +459,14 @@ OUTSIDE = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize("codec", [one for one in RANGED if one.exact is not None], ids=lambda one: one.name)
+def test_of_its_exact_type_a_look_up_gives_the_bound(codec: KeyCodec[Any]) -> None:
+    look_up = codec.lookup(b"p")
+    examples = [key for key in codec.examples if type(key) is codec.exact]
+    assert examples
+    assert [look_up(key) for key in examples] == [b"p" + codec.bound(key) for key in examples]
+
+
 @pytest.mark.parametrize(("annotation", "low", "high"), OUTSIDE)
 def test_a_bound_out_of_the_range_of_its_type_is_the_end_of_the_range(annotation: Any, low: Any, high: Any) -> None:
     """The idiom for all with x, ``select((x, 0), (x, MAX_OID + 1))``, gave EncodeError."""

@@ -184,7 +184,7 @@ LATE: dict[tuple[str, str], str] = {
     ("tables.changing", "tables.replacing"): "few programs change many records",
     ("tables.replacing", "tables.table"): "annotations: it writes to a table",
     ("tables.compiled.selected", "tables.bulkwrites"): "few programs change many records",
-    ("tables.selection", "tables.compiled.selected"): "many programs change one record at a time",
+    ("tables.keyrange", "tables.compiled.selected"): "many programs change one record at a time",
     ("tables.compiled.selected", "tables.table"): "the class whose attributes the generated functions use",
     ("tables.atomic", "tables.table"): "annotations: it writes to a table",
     ("tables.grouped", "tables.table"): "annotations: a group is of a table",

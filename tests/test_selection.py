@@ -59,6 +59,43 @@ def t(db: Any) -> Iterator[Any]:
 # -- what it gives ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.skipif(platform.python_implementation() != "CPython", reason="more of PyPy's own library is Python")
+def test_the_first_record_of_a_selection_takes_few_calls_of_python() -> None:
+    with zlmdb.open(None, Store) as db, db.write() as t:
+        t.cities[5] = City("five", 5)
+        calls: list[str] = []
+
+        def note(frame: Any, event: str, arg: Any) -> None:
+            module = frame.f_globals["__name__"]
+            if event == "call" and module.startswith("zlmdb.") and not module.startswith("zlmdb.engines"):
+                calls.append(frame.f_code.co_name)
+
+        find: Any = lambda: t.cities.select(3).first()  # noqa: E731
+        assert find() == (5, City("five", 5))
+        before = sys.getprofile()
+        sys.setprofile(note)
+        try:
+            find()
+        finally:
+            sys.setprofile(before)
+        # 13 where the bound, the edge of the range and the row have functions of their own.
+        assert len(calls) <= 4, calls
+
+
+def test_a_start_that_does_not_fit_exactly_is_left_to_the_general_form(db: Any) -> None:
+    with db.read() as t:
+        assert t.seq.select(2**70).first() is None
+        assert t.seq.select(-(2**70)).first() == (10, "10")
+        assert t.seq.select(101).first() is None
+        assert t.seq.select(100, limit=0).first() is None
+        assert t.seq.select(100).first() == (100, "100")
+        for start in (True, 1.5, "7"):
+            with pytest.raises(zlmdb.EncodeError):
+                t.seq.select(start)
+        with pytest.raises(ValueError, match="limit"):
+            t.seq.select(10, limit=-1)
+
+
 def test_keys_and_values_read_one_half_each(t: Any) -> None:
     rows = t.seq.select(30, 60)
     assert list(rows) == [(30, "30"), (40, "40"), (50, "50")]

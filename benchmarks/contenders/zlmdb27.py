@@ -1,4 +1,7 @@
-"""This zlmdb: a table in a schema, with the codec of each variant; "key by key" puts without ``put_many``."""
+"""This zlmdb: a table in a schema, with the codec of each variant.
+
+"key by key" puts without ``put_many``; "plain dict" is ``Pickle[dict]``, where the others have ``dict[str, Any]``.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,11 @@ class Zlmdb(Store):
         super().__init__(path, shape, durability)
         self.codec, self.by_key = codec, by_key
         value = shape.model
-        if codec == "unchecked":
+        if codec == "Pickle, plain dict":
+            if shape.model is not Document:
+                raise Cannot("for documents only, which are dicts")
+            value = zlmdb.Pickle[dict]
+        elif codec == "unchecked":
             value = zlmdb.Unchecked[zlmdb.Msgpack[shape.model]]
         elif codec != "default":
             value = getattr(zlmdb, codec)[shape.model]
@@ -159,6 +166,7 @@ VARIANTS: dict[str, Open] = {
     "zlmdb": partial(Zlmdb, codec="default"),
     "zlmdb Unchecked": partial(Zlmdb, codec="unchecked"),
     "zlmdb Pickle": partial(Zlmdb, codec="Pickle"),
+    "zlmdb Pickle, plain dict": partial(Zlmdb, codec="Pickle, plain dict"),
     "zlmdb Json": partial(Zlmdb, codec="Json"),
     "zlmdb Cbor": partial(Zlmdb, codec="Cbor"),
     "zlmdb FlatBuffers": partial(Zlmdb, codec="FlatBuffers"),

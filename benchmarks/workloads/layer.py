@@ -26,6 +26,8 @@ from ..remote import DISTUTILS
 from .inside import Inside, Prepared, Question, Timed, row
 
 PACK = Struct(">Q").pack
+FIRST_EACH = "first record of a selection, a transaction each"
+FIRST_INSIDE = "first record of a selection, all in one transaction"
 
 
 def name(key: int) -> str:
@@ -351,6 +353,62 @@ def plain_delete(directory: Path, size: int) -> Iterator[Timed]:
 
 
 @contextmanager
+def first_records(directory: Path, size: int, each: bool) -> Iterator[Timed]:
+    """The first record from a random key on, key and value: *each* in a transaction of its own, or all in one."""
+    keys = random.Random(5).sample(range(size), size)
+    with ExitStack() as stack:
+        store = Filled(directory, size, stack)
+        env, db, ours, loads, unpack = store.env, store.db, store.ours, store.loads, Struct(">Q").unpack
+
+        def raw_from(txn: Any, key: int) -> Any:
+            with txn.cursor() as cursor:
+                if cursor.set_range(PACK(key)):
+                    found, data = cursor.item()
+                    return unpack(found)[0], loads(data)
+
+        def raw_each() -> int:
+            for key in keys:
+                with env.begin(db) as txn:
+                    raw_from(txn, key)
+            return size
+
+        def raw_one() -> int:
+            with env.begin(db) as txn:
+                for key in keys:
+                    raw_from(txn, key)
+            return size
+
+        def first_each() -> int:
+            for key in keys:
+                with ours.read() as t:
+                    t.records.select(key).first()
+            return size
+
+        def first_one() -> int:
+            with ours.read() as t:
+                for key in keys:
+                    t.records.select(key).first()
+            return size
+
+        def next_each() -> int:
+            for key in keys:
+                with ours.read() as t:
+                    next(iter(t.records.select(key)))
+            return size
+
+        def next_one() -> int:
+            with ours.read() as t:
+                for key in keys:
+                    next(iter(t.records.select(key)))
+            return size
+
+        if each:
+            yield {"raw lmdb": raw_each, "zlmdb": first_each, "zlmdb next(iter())": next_each}
+        else:
+            yield {"raw lmdb": raw_one, "zlmdb": first_one, "zlmdb next(iter())": next_one}
+
+
+@contextmanager
 def whole_count(directory: Path, size: int) -> Iterator[Timed]:
     repeat = 1_000
     with ExitStack() as stack:
@@ -544,7 +602,7 @@ class Layer(Inside):
     title = "The layer itself, over raw lmdb"
     sizes = {"tiny": (200,), "small": (5_000,), "window": (100_000,), "full": (100_000,)}
     labels = (
-        "raw lmdb", "zlmdb", "zlmdb auto", "zlmdb submit", "zlmdb classic map",
+        "raw lmdb", "zlmdb", "zlmdb auto", "zlmdb submit", "zlmdb next(iter())", "zlmdb classic map",
         *(f"zlmdb key {name}" for name in ("int", "str", "UUID", "float", "datetime", "tuple[UUID, int]")), "Python",
         "asyncio and sqlite3", "zlmdb, memory engine", "dict of bytes",
     )  # fmt: skip
@@ -558,6 +616,8 @@ class Layer(Inside):
         Question("no index: delete", plain_delete, "raw lmdb"),
         Question("bulk load of small records", partial(filled, operation="load"), "raw lmdb"),
         Question("scan of small records", partial(filled, operation="scan"), "raw lmdb"),
+        Question(FIRST_EACH, partial(first_records, each=True), "raw lmdb"),
+        Question(FIRST_INSIDE, partial(first_records, each=False), "raw lmdb"),
         Question("count of a range", partial(filled, operation="count"), "raw lmdb", "record"),
         Question("len of a table", whole_count, "raw lmdb", "call"),
         Question("read transaction, begin and end", partial(begins, write=False), "raw lmdb", "transaction"),

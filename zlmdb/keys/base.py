@@ -50,6 +50,8 @@ class KeyCodec(ABC, Generic[T]):
     """True for tuples: other keys have no parts."""
     takes_none: bool = False
     """True for the named types, which take None for their zero value."""
+    exact: Optional[type] = None
+    """The type for whose values `lookup` gives what `bound` does, or raises; None where that is not so."""
     counts_from: Optional[int] = None
     """For numbers: what the first key that ``table.add`` makes follows; later ones follow the last in the table."""
     expects: str = "a key that fits"

@@ -30,6 +30,7 @@ class IntKey(KeyCodec[int]):
     """
 
     counts_from = 0
+    exact = int
     name = "int"
     width = 8
     expects = "an int from -2**63 to 2**63 - 1"
@@ -86,6 +87,7 @@ def side_of(key: Any, least: int, greatest: int) -> int:
 class StrKey(KeyCodec[str]):
     """A text as UTF-8, which sorts by code point. In a tuple it may hold NUL in any place."""
 
+    exact = str
     name = "str"
     expects = "a str that UTF-8 can hold (no lone surrogates)"
 
@@ -129,6 +131,7 @@ class BlobKey(KeyCodec[bytes]):
     bytearray and memoryview are taken, too.
     """
 
+    exact = bytes
     name = "bytes"
     expects = "bytes"
 

@@ -27,7 +27,8 @@ CHUNK = 1000
 """Records that are deleted between two looks at the cursor, or counted at once."""
 
 
-def _pairs(storage: Storage[Any, Any], scan: Scan) -> Iterator[Any]:
+def pairs_of(storage: Storage[Any, Any], scan: Scan) -> Iterator[Any]:
+    """The pairs of key and value that *scan* has ahead."""
     keys, values = scan.both()
     return zip(map(storage.load_key, keys), map(storage.load, values))
 
@@ -40,7 +41,7 @@ def _values(storage: Storage[Any, Any], scan: Scan) -> Iterator[Any]:
     return map(storage.load, scan.values())
 
 
-FAST = {id(PAIRS): _pairs, id(KEYS): _keys, id(VALUES): _values}
+FAST = {id(PAIRS): pairs_of, id(KEYS): _keys, id(VALUES): _values}
 """What is read without asking anything, by what is wanted."""
 
 
@@ -181,7 +182,7 @@ class KeyRange(Generic[K, V]):
                 cursor, key, data = self._edge(self._reverse)
             if key is not None:
                 yield (
-                    (load_key(key), load(data)) if kind is _pairs else load(data) if kind is _values else load_key(key)
+                    load(data) if kind is _values else load_key(key) if kind is _keys else (load_key(key), load(data))
                 )
             elif scan is None or not scan.paused:
                 return
@@ -202,7 +203,7 @@ class KeyRange(Generic[K, V]):
                     raise
             for key, data in scan.rest():
                 yield (
-                    (load_key(key), load(data)) if kind is _pairs else load(data) if kind is _values else load_key(key)
+                    load(data) if kind is _values else load_key(key) if kind is _keys else (load_key(key), load(data))
                 )
         except Exception as error:
             self._failed(error, key, data, scan)
@@ -266,6 +267,27 @@ class KeyRange(Generic[K, V]):
     def _record_keys(self, most: int) -> list[bytes]:
         """The engine's keys of the first records of the range, at most so many."""
         return self._first(keys_from, most)
+
+    def _delete_range(self) -> int:
+        """Delete the records of the range, at most the limit; how many there were."""
+        table = self._table
+        if self._limit is None and self._plain and table._plain and not table._storage.followers and self._is_whole():
+            deleted = self._entries()
+            table.truncate()
+            return deleted
+        from .compiled.selected import remove_all  # late: few programs delete many records
+
+        deleted = 0
+        while True:
+            most = CHUNK if self._limit is None else min(CHUNK, self._limit - deleted)
+            chunk = self._record_keys(most)
+            if not chunk:
+                return deleted
+            table._check_write()
+            removed = remove_all(table, chunk, type(table)._remove)
+            if removed == 0:
+                self._not_there(chunk[0])
+            deleted += removed
 
     def _not_there(self, key: bytes) -> NoReturn:
         """Raise for the engine's *key* of a record that was read just now, and could not be deleted."""

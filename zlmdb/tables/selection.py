@@ -21,7 +21,8 @@ from ..query import Given, Ordered, Reads, preview
 from ..query.projection import HITS, KEYS, PAIRS, VALUES
 from ..query.reads import first_of
 from ..shown import shortened
-from .keyrange import CHUNK, FAST, KeyRange, few_of
+from ..store.blocks import COUNTS_REFERENCES
+from .keyrange import FAST, KeyRange, few_of, pairs_of
 from .missing import missing, refuse_limit, refuse_position
 
 if TYPE_CHECKING:
@@ -292,7 +293,8 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
         return running
 
     def __iter__(self) -> Iterator[tuple[K, V]]:
-        return self._run(PAIRS)
+        # Without the call of `_run`, if nothing is asked.
+        return self._read(pairs_of) if self._query is ALL and self._limit is None else self._run(PAIRS)
 
     def __getitem__(self, key: K) -> V:
         """The value of *key*, one of the selection's `keys`; with them it makes ``dict(selection)`` work.
@@ -342,8 +344,27 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
 
     def first(self) -> Optional[tuple[K, V]]:
         """The first pair of key and value; None when the selection is empty."""
-        found: Optional[tuple[K, V]] = self._first_of(PAIRS)
-        return found
+        if self._query is not ALL or self._reverse or self._limit == 0 or not self._plain:
+            return cast("Optional[tuple[K, V]]", self._first_of(PAIRS))
+        # What `_at_end` and what it calls come to, without the calls.
+        key = data = None
+        try:
+            table, lower = self._table, self._lower
+            cursor = table._raw.cursor(table._db)
+            if cursor.set_range(lower) if lower else cursor.first():
+                key = cursor.key()
+                if type(key) is not bytes:  # a memoryview
+                    key = bytes(key)
+                if key < self._upper:
+                    data = cursor.value()
+            if not COUNTS_REFERENCES:
+                cursor.close()
+            if data is None:
+                return None
+            storage = table._storage
+            return storage.load_key(key), storage.load(data)
+        except Exception as error:
+            self._failed(error, key, data)
 
     def _first_of(self, give: Give) -> Any:
         """What *give* says of the first record; None if there is none."""
@@ -469,24 +490,7 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
             from .changing import delete  # late, as above
 
             return delete(self)
-        table = self._table
-        if self._limit is None and self._plain and table._plain and not table._storage.followers and self._is_whole():
-            deleted = self._entries()
-            table.truncate()
-            return deleted
-        from .compiled.selected import remove_all  # late, as above
-
-        deleted = 0
-        while True:
-            most = CHUNK if self._limit is None else min(CHUNK, self._limit - deleted)
-            chunk = self._record_keys(most)
-            if not chunk:
-                return deleted
-            table._check_write()
-            removed = remove_all(table, chunk, type(table)._remove)
-            if removed == 0:
-                self._not_there(chunk[0])
-            deleted += removed
+        return self._delete_range()
 
     def _range(self) -> tuple[Table[K, V], bytes, bytes, bool, Optional[int]]:
         """The arguments that make a selection of the same range."""

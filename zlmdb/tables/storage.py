@@ -61,6 +61,7 @@ class Storage(Generic[K, V]):
         self.number = 0
         self.alone = False
         self.lookup: Callable[[Any], bytes] = key.lookup(prefix)
+        self.exact = key.exact if key.sorts else None
         self.load: Callable[[Any], V] = value.raw_decode
         self.dump: Callable[[V], bytes] = value.raw_encode
         self.indexes: list[Any] = []

@@ -19,7 +19,7 @@ from .enginereads import EngineReads
 from .keyfield import KeyField
 from .mappingviews import Items, Keys, Values
 from .missing import missing, refuse_limit
-from .ranged import Bounds, limits
+from .ranged import Bounds, Ranged, limits
 from .recordwrites import RecordWrites
 from .selection import ALL, Selection
 from .storage import Nothing, Storage
@@ -332,6 +332,35 @@ class Table(EngineReads[K, V], RecordWrites[K, V], MutableMapping[K, V], Generic
         from .bulkwrites import put_all  # late: many programs store records one by one
 
         return put_all(self, items, append=append)
+
+    if not TYPE_CHECKING:  # checkers have the signatures of `Ranged`
+
+        def select(
+            self, start=None, stop=None, *, through=None, prefix=None, startswith=None, reverse=False, limit=None
+        ):  # fmt: skip
+            if stop is not None or through is not None or prefix is not None or startswith is not None:
+                return self._chosen((start, stop, through, prefix, startswith), reverse, limit)
+            # What `_chosen` and `limits` come to, without the calls: many want the first record only.
+            spans = self._storage
+            if start is None:
+                lower = spans.lower
+            elif type(start) is spans.exact:
+                try:
+                    lower = spans.lookup(start)
+                except Exception as error:
+                    let_through(error)
+                    lower = spans.bound(start)
+            else:
+                spans.check_sorts()
+                lower = spans.bound(start)
+            if limit is not None and limit < 0:
+                refuse_limit(limit)
+            made = _new(Selection)
+            made._table, made._lower, made._upper = self, lower, spans.upper
+            made._reverse, made._limit, made._query = reverse, limit, ALL
+            return made
+
+        select.__doc__ = Ranged.select.__doc__
 
     def _chosen(self, bounds: Optional[Bounds], reverse: bool, limit: Optional[int]) -> Selection[K, V]:
         spans = self._storage
