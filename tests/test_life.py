@@ -6,6 +6,7 @@ import asyncio
 import ctypes
 import gc
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Callable
 
@@ -336,6 +337,99 @@ def test_after_an_interrupt_the_next_reads_end_the_one_that_was_left(db: Any) ->
             assert [one for one in db._open_store.live.alive() if one._begun] == [], at
     finally:
         gc.enable()
+
+
+class Reading:
+    """A thread that has a read transaction, then its schema object, a table, and what iterates: one at a time."""
+
+    def __init__(self, db: Any, begun: int) -> None:
+        self.held: list[Any] = [db.read().txn]
+        self.rows: list[Any] = []
+        self.steps: list[Callable[[Any], Any]] = [
+            lambda txn: txn._unit.view,
+            lambda tables: tables.numbers.items(),
+            iter,
+            lambda rows: self.rows.append(next(rows)) or rows,  # type: ignore[func-returns-value]
+        ]
+        for _ in range(begun):
+            self.go_on()
+
+    def go_on(self) -> None:
+        if self.steps:
+            self.held.append(self.steps.pop(0)(self.held[0]))
+            del self.held[0]
+
+    def end(self) -> dict[Any, Any]:
+        while self.steps:
+            self.go_on()
+        return dict([*self.rows, *self.held.pop()])
+
+
+@contextmanager
+def going_on(reading: Reading, at: tuple[int, ...]) -> Iterator[None]:
+    """A block in which *reading* goes on at each of the instructions *at* of the pool."""
+    count = [0]
+
+    def trace(frame: Any, event: str, arg: Any) -> Any:
+        if frame.f_code.co_filename != pool.__file__:
+            return None
+        frame.f_trace_opcodes = True
+        count[0] += 1
+        if count[0] in at:
+            reading.go_on()
+        return trace
+
+    sys.settrace(trace)
+    try:
+        yield
+    finally:
+        sys.settrace(None)
+
+
+@traces_instructions
+@counts_references
+@pytest.mark.parametrize("closes", [False, True])
+def test_a_read_that_another_thread_goes_on_with_is_not_ended(db: Any, closes: bool) -> None:
+    dice = random.Random(1)
+    moments = [(at,) for at in range(120)] + [tuple(sorted(dice.sample(range(120), 3))) for _ in range(300)]
+    expected = {0: 0, 1: 1, 2: 2}
+    live = db._open_store.live
+    with db.write() as t:
+        t.numbers.update(expected)
+    for at in moments:
+        for begun in (0, 1):
+            with db.read() as t:
+                assert dict(t.numbers) == expected  # so that the table is bound
+            del t
+            reading = Reading(db, begun)
+            with going_on(reading, at):
+                live.end_leftovers() if closes else live.end_dropped()
+            assert reading.end() == expected, at
+            live.end_dropped()
+            assert live.count() == 0, at
+
+
+@counts_references
+def test_of_two_threads_that_find_a_read_dropped_one_ends_it(db: Any) -> None:
+    live = db._open_store.live
+    with db.read() as t:
+        assert dict(t.numbers) == {0: 0}
+    del t
+    db.read()
+    (unit,) = live._units_in_use()
+    other: list[Any] = []
+
+    def still() -> bool:
+        found: bool = unit.is_dropped()
+        assert found
+        unit.end_if(lambda: not other.append(1))  # type: ignore[func-returns-value]  # the other thread
+        return found
+
+    unit.end_if(still)
+    assert (live.count(), other) == (0, [])
+    reading = Reading(db, 0)
+    unit.end_if(unit.is_dropped)  # late: it is another transaction by now
+    assert reading.end() == {0: 0}
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")

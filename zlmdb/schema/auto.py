@@ -105,14 +105,16 @@ class Single(Transaction):
         self._in_with = True  # nobody is to be told that it was not ended
 
     def _end_if_over(self) -> None:
-        # An interrupt left it if no thread is in the operation.
+        # An interrupt left it if no thread is in the operation, and none has begun another one meanwhile.
+        raw = self._raw
         for frame in [*sys._current_frames().values()]:
             one: Optional[FrameType] = frame
             while one is not None:
                 if one.f_code.co_filename.startswith(_FILES) and one.f_locals.get("single") is self:
                     return
                 one = one.f_back
-        self._clear()
+        if self._raw is raw:
+            self._clear()
 
 
 class Runs(Protocol):

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple, NoReturn, Optional
 from .. import errors
 from ..engines import Engine, Environment, Handle, Transaction
 from ..log import log
-from .blocks import COUNTS_REFERENCES
 from .gate import Gate
 from .live import LiveTransactions
 from .maintenance import Maintenance, Quiet
@@ -204,8 +203,8 @@ class OpenEnvironment(Maintenance):
                     ) from error
                 self._resize(self.engine.adopt_size)
         elif isinstance(ours, errors.DatabaseFull):
-            if not COUNTS_REFERENCES:
-                gc.collect()  # ends what was dropped
+            self.live.end_dropped()
+            gc.collect()  # ends what was dropped
             self.clear_readers()
         elif self.engine.fatal(error):
             self._renew(env, ours)
@@ -390,6 +389,22 @@ class OpenEnvironment(Maintenance):
     def close(self) -> None:
         """Close the environment. Raises `DatabaseInUse` when transactions are open."""
         self.end_leftovers()
+        with self.lock:  # of `reopen`
+            # As in `suspend`: what begins from now on waits for the lock, and what has begun before is seen.
+            env, self.env = self.env, None
+            try:
+                self._check_rest()
+            except BaseException:
+                self.env = env
+                raise
+            self.users = 0  # from now on a thread that comes late finds the database closed, and does not open it anew
+        if env is not None:
+            env.close()
+            self.engine.closed()
+            self.writer.close()
+
+    def _check_rest(self) -> None:
+        """Raise `DatabaseInUse` when transactions are open."""
         # Texts, as objects would keep the transaction open.
         in_use = [shown_with_origin(live) for live in self.live.alive() if live.active]
         if in_use:
@@ -398,13 +413,6 @@ class OpenEnvironment(Maintenance):
                 f"the database {self.engine.path!r} has open transactions ({len(in_use)}): [{shown}]; "
                 "end them before close()"
             )
-        with self.lock:  # of `reopen`
-            self.users = 0  # from now on a thread that comes late finds the database closed, and does not open it anew
-            env, self.env = self.env, None
-        if env is not None:
-            env.close()
-            self.engine.closed()
-            self.writer.close()
 
     def in_child(self) -> None:
         """Drop, without closing, what the parent process had open: closing would free the parent's reader slots."""

@@ -75,7 +75,7 @@ class LiveTransactions(dict[int, "weakref.ref[Live]"]):
         one = None  # which would be counted
         for unit in units:
             if unit.is_dropped():
-                unit.txn._clear()
+                unit.end_if(unit.is_dropped)
 
     def _units_in_use(self) -> list[Any]:
         """Of the transactions that are open."""

@@ -14,6 +14,7 @@ import sys
 from collections import deque
 from collections.abc import Mapping
 from typing import Any, Callable, Generic, Optional, TypeVar
+from weakref import ref
 
 from .blocks import COUNTS_REFERENCES
 
@@ -24,13 +25,19 @@ _MOST_IDLE = 256  # for so many threads
 _TRIES = 1
 
 
+class _Ending:
+    """A call that ends a transaction. It exists as long as that lasts, however it ends."""
+
+    __slots__ = ("__weakref__",)
+
+
 class Unit(Generic[T]):
     """A transaction, and the schema object *view* that a program gets for it.
 
     *tables* are those bound so far, by name, for this transaction and those after it; *storages* describe them all.
     """
 
-    __slots__ = ("names", "release", "storages", "tables", "txn", "view")
+    __slots__ = ("ending", "names", "release", "storages", "tables", "txn", "view")
 
     def __init__(self, pool: Pool[T], txn: Any, view: T, storages: Mapping[str, Any]) -> None:
         self.release: Callable[[Unit[T]], object] = pool.idle.append  # when the transaction has ended with its block
@@ -39,6 +46,7 @@ class Unit(Generic[T]):
         self.storages = storages
         self.tables: dict[str, Any] = {}
         self.names: dict[str, Any] = view.__dict__
+        self.ending: dict[ref[_Ending], None] = {}  # of those that exist, the first one ends the transaction
         txn._unit = self
 
     def stay_alone(self) -> None:
@@ -56,22 +64,58 @@ class Unit(Generic[T]):
         The caller must not have the transaction in a variable.
         """
         if self._is_left():
-            self.txn._clear()
+            self.end_if(self._is_left)
+
+    def end_if(self, still: Callable[[], bool]) -> None:
+        """End the transaction if it is *still* to be ended, and no other thread does so now.
+
+        Of two threads that find out the same, the second one might end what a third has begun meanwhile with these
+        objects.
+        """
+        me = _Ending()
+        try:
+            mine = ref(me)
+            self.ending[mine] = None
+            for one in list(self.ending):
+                if one is mine:
+                    if still():
+                        self.txn._clear()
+                elif one() is None:  # an interrupt came
+                    self.ending.pop(one, None)
+                    continue
+                break
+            self.ending.pop(mine, None)
+        finally:
+            del me  # a traceback keeps the frame
 
     def is_dropped(self) -> bool:
-        """Whether nobody has any part of it, also while other threads run; otherwise as `end_if_over`."""
-        if not COUNTS_REFERENCES or references(self.txn) != _ATTRIBUTE + len(self.tables):
+        """Whether nobody has any part of it, also while other threads run.
+
+        A thread gets from the transaction, which `Database.read` has in a variable, to the schema object, from there to
+        a table, and from there to what iterates, which has the transaction again. The parts are looked at in this
+        order, or a thread could have each of them while another one is looked at.
+        """
+        since, raw, in_with = self.txn._since, self.txn._raw, self.txn._in_with
+        if not COUNTS_REFERENCES or not since or self._has_transaction():
+            return False
+        if not in_with and not self.is_unheld():
             return False
         for name in list(self.tables):
-            table = self.tables[name]
-            if not is_free(table, 3 if name in self.txn._tables else 1):
+            table = self.tables.get(name)
+            if table is None or not is_free(table, 3 if name in self.txn._tables else 1):
                 return False
-        return self.txn._in_with or self.is_unheld()
+        # If these have changed, it is another transaction by now.
+        return not self._has_transaction() and self.txn._raw is raw and self.txn._since == since
+
+    def _has_transaction(self) -> bool:
+        """Whether somebody else has the transaction."""
+        count = len(self.tables)  # first, and once more: another thread may bind a table
+        return references(self.txn) != _ATTRIBUTE + count or len(self.tables) != count
 
     def _is_left(self) -> bool:
         if self.txn._in_with:
-            return COUNTS_REFERENCES and references(self.txn) == _ATTRIBUTE + len(self.tables)
-        return self.is_unheld()
+            return COUNTS_REFERENCES and not self._has_transaction()
+        return self.is_dropped()
 
 
 def _drop(unit: Unit[Any]) -> None:
