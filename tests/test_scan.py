@@ -265,7 +265,7 @@ def test_an_iteration_never_goes_on_in_a_later_transaction(db: Any, read: str, w
 
 def test_what_the_body_raises_and_what_a_caller_throws_in_are_not_swallowed(t: Any) -> None:
     rows = iter(t.users.select())
-    generator: Any = t.users.select()._read(zlmdb.tables.keyrange._pairs)
+    generator: Any = t.users.select()._read(zlmdb.tables.keyrange.pairs_of)
     next(generator)
     t.users[1] = User("changed", 1)
     with pytest.raises(ZeroDivisionError):
