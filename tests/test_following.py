@@ -10,6 +10,7 @@ import time
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from decimal import InvalidOperation
 from typing import Any, NamedTuple, Optional, TypedDict
 
 import attrs
@@ -325,6 +326,25 @@ def test_assignments_are_refused() -> None:
     for function in (assigns, assigns_item, adds, deletes):
         with pytest.raises(TypeError, match="a query changes nothing"):
             following().condition(function)
+
+
+def test_a_variable_may_go_on_counting_from_a_member_of_an_enum() -> None:
+    def counts(u: User) -> bool:
+        number: int = u.level
+        number -= 3
+        return number > 3
+
+    followed = following().condition(counts)
+    assert followed.reasons == ()
+    agree(followed, counts, users(), condition=True)
+
+
+def test_bytes_are_searched_in_constant_bytes() -> None:
+    def searches(u: User) -> bool:
+        return b"b" in b"abc" and u.blob in b"abc" and 97 in b"abc"
+
+    followed = following().condition(searches)
+    agree(followed, searches, users(), condition=True)
 
 
 def test_asynchronous_functions_are_refused() -> None:
@@ -661,6 +681,15 @@ def test_what_raises_and_is_not_used_still_raises() -> None:
     followed = following().condition(checks)
     with pytest.raises(ZeroDivisionError):
         followed.evaluated(User("", 0))
+
+
+def test_a_comparison_with_a_decimal_may_raise() -> None:
+    def compares(u: User) -> bool:
+        return any([u.age == 17, u.price > u.score])  # a Decimal has no order beside what is not a number
+
+    followed = following().condition(compares)
+    with pytest.raises(InvalidOperation):
+        followed.evaluated(users()[1])
 
 
 def test_this_python_is_understood() -> None:

@@ -26,6 +26,9 @@ _QUICK = {int, str}
 _SEARCHED_ELSE = (None, float, complex, Decimal)
 """What `in` does not find by ``==`` alone: it may have no hash, or be not a number."""
 
+_NOT_OF_MEMBERS = (range, bytes, bytearray)
+"""Containers in which `in` finds what is none of the elements, or which have too many of them."""
+
 _AWARE = (datetime, time)
 """Of these some cannot be ordered beside others: those with a time zone beside those without."""
 
@@ -80,7 +83,7 @@ def contained(recorder: Recorder, member: Any) -> Node:
     member_known = getattr(member, "zlmdb_known", node.known)
     if isinstance(container, Constant) and type(container.value) is str:
         check(trace, node, member_known, "in", container, container.known)
-    elif isinstance(container, Constant) and type(container.value) is not range:
+    elif isinstance(container, Constant) and type(container.value) not in _NOT_OF_MEMBERS:
         for one in container.value:
             check(trace, node, member_known, "in", trace.nodes.constant(one), Known.of_value(one), container)
     elif known.cls is not bytes and isinstance(node, Constant) and not isinstance(container, Parameter):
@@ -123,7 +126,7 @@ def _check_types(trace: Trace, left: Node, known: Known, operator: str, right: N
 def are_ordered(left: Known, right: Known) -> bool:
     """Whether ordering values of these two never raises."""
     if left.cls in NUMBERS and right.cls in NUMBERS:
-        return True
+        return Decimal not in (left.cls, right.cls)  # it raises beside what is not a number
     return left.cls is right.cls and left.cls in PLAIN and left.cls not in _AWARE and left.cls is not complex
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, Callable, Optional
 
 from . import compared, fields
-from .known import BOOL, FLOAT, INT, NUMBERS, PLAIN, STR, UNKNOWN, Known, is_bare_enum, is_enum
+from .known import BOOL, FLOAT, INT, NUMBERS, STR, UNKNOWN, Known, is_bare_enum, is_enum
 from .nodes import Node
 from .operations import Apply, Binary, Compare, IsNone, Unary
 from .sight import node_of
@@ -157,9 +157,10 @@ def _arithmetic(sign: str) -> tuple[Callable[[Any, Any], Any], Callable[[Any, An
     return forward, backward
 
 
-def _in_place(sign: str) -> Callable[[Any, Any], Any]:
+def _in_place(sign: str, name: str) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
-        if self.zlmdb_known.cls not in PLAIN and self.zlmdb_known.cls is not tuple:
+        cls: Any = self.zlmdb_known.cls
+        if cls is None or hasattr(cls, name):  # else Python computes a new value, for the variable only
             fields.changed(self, f" {sign}= ...")
         return combined(self.zlmdb_trace, sign, self, other)
 
@@ -184,7 +185,7 @@ for _name, _sign_of in {
     _forward, _backward = _arithmetic(_sign_of)
     setattr(Recorder, f"__{_name}__", _forward)
     setattr(Recorder, f"__r{_name}__", _backward)
-    setattr(Recorder, f"__i{_name}__", _in_place(_sign_of))
+    setattr(Recorder, f"__i{_name}__", _in_place(_sign_of, f"__i{_name}__"))
 
 
 def recorded(trace: Trace, node: Node) -> Any:
