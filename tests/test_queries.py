@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, Optional
+from typing import Any, Optional, TypedDict
 
 import pytest
 
@@ -843,3 +843,51 @@ def test_a_partial_index_serves_those_values_only_that_imply_its_condition() -> 
                 found = t.people.where(lambda p: p.age > least)  # noqa: B023 - asked at once
                 assert len(found.all()) == 6 * (9 - least)
                 assert found.explain().indexes == (("adult",) if least == 8 else ()), least
+
+
+class Track(TypedDict):
+    title: str
+    year: int
+    band: Optional[str]
+
+
+class Song(Track, total=False):
+    style: str
+
+
+class Songs(zlmdb.Table[int, Song]):
+    by_year = zlmdb.Index[int]("year")
+    by_band = zlmdb.Index[str]("band.casefold()")
+    by_style = zlmdb.Index[tuple[str, str]]("title", "style")
+
+
+class Jukebox(zlmdb.Schema):
+    songs: Songs
+
+
+def test_queries_of_typed_dicts_use_indexes() -> None:
+    with zlmdb.open(None, Jukebox) as db:
+        with db.write() as t:
+            for number in range(100):
+                song: Song = {
+                    "title": f"t{number % 20}",
+                    "year": number % 30,
+                    "band": f"B{number}" if number % 2 else None,
+                }
+                if number % 3 == 0:
+                    song["style"] = "pop"
+                t.songs[number] = song
+        with db.read() as t:
+            for matches, index in (
+                (lambda s: s["year"] == 3, "by_year"),
+                (lambda s: s["band"] is not None and s["band"].casefold() == "b7", "by_band"),
+                (lambda s: s["title"] == "t9" and s["style"] == "pop", "by_style"),
+            ):
+                query = t.songs.where(matches)
+                assert query.explain().indexes == (index,)
+                rows = [(key, song) for key, song in t.songs.items() if index != "by_style" or "style" in song]
+                assert query.all() == [row for row in rows if matches(row[1])]
+            assert t.songs.order_by(lambda s: s["year"]).limit(2).explain().indexes == ("by_year",)
+            titled = t.songs.where(lambda s: s["title"] == "t3")  # some of these have no style, and no entry
+            assert titled.explain().indexes == ()
+            assert titled.count() == 5

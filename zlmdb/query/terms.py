@@ -108,8 +108,8 @@ def subject_of(node: Node, keyed: bool, elements: Mapping[Node, Subject] = Mappi
         if isinstance(node, Attribute):
             path.append(node.name)
             node = node.holder
-        elif isinstance(node, Item) and isinstance(node.key, Constant) and type(node.key.value) is int:
-            path.append(node.key.value)
+        elif isinstance(node, Item) and (key := _part_of(node)) is not None:
+            path.append(key)
             node = node.holder
         elif (text := transformed(node)) is not None:
             node, name = text
@@ -123,6 +123,12 @@ def subject_of(node: Node, keyed: bool, elements: Mapping[Node, Subject] = Mappi
     if keyed and node.position == 0:
         path.append(KEY)
     return tuple(reversed(path))
+
+
+def _part_of(node: Item) -> Optional[Union[str, int]]:
+    """The number of a part of a tuple, or the name of an item of a TypedDict."""
+    key = node.key.value if isinstance(node.key, Constant) else None
+    return key if type(key) is int or (type(key) is str and hasattr(node.holder.known.cls, "__total__")) else None
 
 
 MEMBERS = (tuple, frozenset, list, set, range)

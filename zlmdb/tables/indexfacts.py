@@ -85,9 +85,17 @@ def _known(following: Following, path: str) -> tuple[Optional[Known], bool]:
     present = True
     for name in path.split("."):
         if known is not None:
-            known = known.required.fields().get(name)
-            present = present and known is not None and is_present(known)
+            holder = known.required
+            known = holder.fields().get(name)
+            present = present and known is not None and is_present(known) and not _may_lack(holder.cls, name)
     return known, present
+
+
+def _may_lack(cls: Any, name: str) -> bool:
+    """Whether values of the class *cls* may be without the item *name*, as those of a TypedDict."""
+    if not hasattr(cls, "__total__"):
+        return False
+    return name not in cls.__required_keys__ or "NotRequired" in repr(cls.__annotations__.get(name))
 
 
 def _kinds(codec: Any) -> Optional[tuple[Any, ...]]:
