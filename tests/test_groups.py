@@ -473,6 +473,52 @@ def test_where_no_commit_waits_for_the_disk_single_writes_of_many_threads_make_n
         assert len(db.auto.numbers) == 3
 
 
+class Results:
+    """Told of results, as the tasks of asyncio are."""
+
+    def __init__(self, results: list[Any]) -> None:
+        self.set_result = results.append
+        self.set_exception = results.append
+
+    def set_running_or_notify_cancel(self) -> bool:
+        return True
+
+
+@traces_instructions
+def test_a_function_is_stored_once_wherever_its_thread_is_stopped_while_it_submits(db: Any) -> None:
+    """The thread that stores what was submitted may run between any two instructions of the one that submits."""
+    group = groups.Groups(db._open_store)
+    results: list[Any] = []
+    count = 0
+
+    def trace(frame: Any, event: str, arg: Any) -> Any:
+        nonlocal count
+        if frame.f_code is not groups.Groups._submit.__code__:
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode":
+            count += 1
+            if count == at:
+                sys.settrace(None)
+                group._settle(db)
+        return trace
+
+    before, at = sys.gettrace(), 0
+    while count == at:
+        at, count = at + 1, 0
+        sys.settrace(trace)
+        try:
+            group._submit(db, groups._Member(put(at), group._work, Results(results)))
+        finally:
+            sys.settrace(before)
+        wait_until(lambda: results[-1:] == [at])  # noqa: B023  # asked at once
+    group.finish()
+    assert results == list(range(1, at + 1))
+    with db.read() as t:
+        assert dict(t.numbers) == dict.fromkeys(range(1, at + 1), 1)
+    assert at > 10
+
+
 # -- asyncio -----------------------------------------------------------------------------------------------------------
 
 

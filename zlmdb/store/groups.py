@@ -129,7 +129,7 @@ class Groups:
     def _reset(self) -> None:
         self._process = os.getpid()
         self._queue: deque[_Member] = deque()
-        self._submitted: dict[_Member, None] = {}  # in order; until their futures know
+        self._submitted: dict[_Member, _Member] = {}  # in order; until their futures know
         self._lead = WriterLock(None)
         self._recent = 1  # members of the last group
         self._commit = 0.0  # seconds that its commit took
@@ -193,8 +193,8 @@ class Groups:
         return result
 
     def _submit(self, db: Runs, member: _Member) -> None:
-        self._submitted[member] = None
-        self._queue.append(member)
+        # In one call. For who is among the submitted but not in the queue is taken for one that has lost its leader.
+        self._queue.extend(map(self._submitted.setdefault, (member,), (member,)))
         if self._worker is None:
             try:
                 self._start(db)
