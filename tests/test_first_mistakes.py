@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import pickle
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
+from types import new_class
 from typing import Any, Optional
 
 import pytest
@@ -108,3 +111,157 @@ def test_an_edit_without_with_is_answered_with_it(db: Any) -> None:
             for note in notes:
                 note.stars += 1
         assert [(note.title, note.stars) for note in t.notes.values()] == [("Uno", 4), ("Two", 2)]
+
+
+# -- declarations -----------------------------------------------------------------------------------------------------
+
+
+def test_a_misspelt_option_of_a_class_is_answered_with_the_nearest_one() -> None:
+    with pytest.raises(TypeError, match=r"class Some\(\.\.\., expire=\.\.\.\): .*did you mean 'expires'"):
+        new_class("Some", (zlmdb.Table[int, Note],), {"expire": "due"})
+    with pytest.raises(TypeError, match=r"retries=.*there are 'lease', 'attempts', 'backoff', 'clock', 'name'"):
+        new_class("Some", (zlmdb.Queue[Note],), {"retries": 3})
+
+
+def test_a_time_to_live_that_is_no_time_is_named() -> None:
+    with pytest.raises(ValueError, match="ttl='3h': expected a timedelta, or seconds"):
+
+        class Some(zlmdb.Table[int, Note], expires="due", ttl="3h"):  # type: ignore[arg-type]
+            pass
+
+
+def test_an_index_in_a_schema_is_answered_with_the_table_class() -> None:
+    with pytest.raises(TypeError, match=r"by_stars = Index\[int\]\('stars'\) declares no index: .* table class"):
+
+        class Some(zlmdb.Schema):
+            notes: zlmdb.Table[int, Note]
+            by_stars = zlmdb.Index[int]("stars")
+
+
+@pytest.mark.parametrize("key", [str, tuple[str, int, int]])
+def test_an_index_of_several_fields_with_another_number_of_types_is_refused(key: Any) -> None:
+    body = {"by_both": zlmdb.Index[key]("title", "stars")}
+    with pytest.raises(TypeError, match=r"of the fields 'title', 'stars' is declared .*tuple.* with a type for"):
+        new_class("Some", (zlmdb.Table[int, Note],), {}, lambda namespace: namespace.update(body))
+
+
+# -- what is there, and what is not -----------------------------------------------------------------------------------
+
+
+def test_what_a_shell_shows_is_what_one_wrote(db: Any) -> None:
+    assert repr(db) == "<database in memory, open>"
+    assert repr(Notes.by_title) == "UniqueIndex[str]('title')"
+    with db.read() as t:
+        assert repr(t) == "<Store in <read transaction in memory, open>>"
+        assert repr(t.hits) == "<Table 'hits': []>"
+        assert repr(t.notes).startswith("<Notes 'notes': [(1, Note(title='One', stars=3, due=None, tags=[])), (2, ")
+        table = t.notes
+    assert repr(t) == "<Store in <read transaction in memory, not open>>"
+    assert repr(table) == "<Notes 'notes': [its transaction has ended]>"
+    assert repr(zlmdb.Worker(db, lambda t: t.jobs)) == "<worker of <database in memory, open>>"
+    db.close()
+    with pytest.raises(zlmdb.DatabaseClosed, match="^the database in memory is not open"):
+        db.read()
+
+
+def test_methods_of_selections_are_named_where_tables_and_indexes_lack_them(db: Any) -> None:
+    with db.read() as t:
+        for holder, name in ((t.notes, "page"), (t.notes, "distinct"), (t.notes.by_stars, "change")):
+            with pytest.raises(AttributeError, match=rf"write \.select\(\)\.{name}\(\.\.\.\), or \.where\("):
+                getattr(holder, name)
+
+
+def test_writing_by_an_index_is_answered_with_the_key(db: Any) -> None:
+    with db.write() as t:
+        with pytest.raises(TypeError, match=r"del table\[index\.key\(\.\.\.\)\]"):
+            del t.notes.by_title["One"]
+        with pytest.raises(TypeError, match=r"table\[index\.key\(\.\.\.\)\] = value"):
+            t.notes.by_title["One"] = Note("One")
+        with pytest.raises(TypeError, match=r"index\[\.\.\.\]\.delete\(\)"):
+            del t.notes.by_stars[3]
+
+
+def test_a_key_that_a_unique_index_cannot_have_is_said_of_the_index(db: Any) -> None:
+    with db.read() as t:
+        for use in (lambda: t.notes.by_title[7], lambda: 7 in t.notes.by_title):
+            with pytest.raises(zlmdb.EncodeError, match=r"^index 'notes\.by_title': 7 is not a key of type str"):
+                use()
+
+
+def test_methods_of_a_transaction_are_not_missed_among_the_tables(db: Any) -> None:
+    with db.write() as t:
+        with pytest.raises(AttributeError, match=r"the transaction has it: t\.txn\.commit"):
+            t.commit()
+        with pytest.raises(AttributeError, match=r"assigned to t\.hit would not be stored; did you mean 'hits'"):
+            t.hit = {"a": 1}
+
+
+def test_a_database_used_as_a_dict_or_a_connection_is_answered_with_its_tables(db: Any) -> None:
+    for use in (lambda: db["a"], lambda: db.__setitem__("a", 1), lambda: db.__delitem__("a")):
+        with pytest.raises(TypeError, match=r"db\['a'\]: a database is no dict of records: .*with db\.write\(\) as t:"):
+            use()
+    for name in ("execute", "commit", "keys"):
+        with pytest.raises(AttributeError, match=rf"no attribute '{name}': records are in the tables of its schema"):
+            getattr(db, name)
+    for use in (lambda: list(db), lambda: "a" in db):
+        with pytest.raises(TypeError, match=r"not iterable|not a container"):
+            use()
+
+
+def test_a_table_is_neither_copied_nor_pickled(db: Any) -> None:
+    with db.read() as t:
+        for use in (copy.copy, copy.deepcopy, pickle.dumps):
+            with pytest.raises(TypeError, match=r"table 'notes' belongs to a transaction .*dict\(table\)"):
+                use(t.notes)
+
+
+# -- arguments --------------------------------------------------------------------------------------------------------
+
+
+def test_values_given_to_put_many_without_keys_are_answered_with_pairs(db: Any) -> None:
+    with db.write() as t, pytest.raises(TypeError, match=r"takes pairs of key and value, got Note\("):
+        t.notes.put_many([Note("Three")])
+
+
+def test_a_limit_that_is_no_number_is_named(db: Any) -> None:
+    with db.read() as t:
+        for limit in (t.notes.limit, t.notes.select().limit):
+            with pytest.raises(TypeError, match=r"limit\('2', 0\): give numbers of records"):
+                limit("2")
+
+
+def test_values_without_an_order_are_answered_with_what_to_sort_by(db: Any) -> None:
+    with db.read() as t:
+        for query in (t.notes.order_by(lambda n: n.due), t.notes.order_by(lambda n: n.due).limit(1)):
+            with pytest.raises(
+                TypeError, match=r"^order_by: '[<>]' not supported.*\(r\.field is None, r\.field or 0\)"
+            ):
+                query.all()
+        with pytest.raises(TypeError, match=r"^max: '>' not supported.*where\(lambda r: r\.field is not None\)"):
+            t.notes.fields(lambda n: n.due).max()
+        with pytest.raises(TypeError, match=r"^order_by: .*results can be compared"):
+            t.notes.order_by(lambda k, n: 1j * k).all()
+
+        def own(note: Note) -> Any:
+            return sorted(dict.fromkeys([note.stars, "a"]))  # type: ignore[type-var]
+
+        with pytest.raises(TypeError, match="^'<' not supported between"):
+            t.notes.order_by(lambda n: own(n)).all()
+
+
+def test_a_cache_names_what_cannot_be_added_and_what_is_no_parameter() -> None:
+    with zlmdb.Cache(None) as cache:
+        cache["name"] = "Ann"
+        with pytest.raises(TypeError, match=r"incr\('name', 1\): the value is 'Ann' \(str\)"):
+            cache.incr("name")
+        with pytest.raises(ValueError, match=r"ignore: .*visit\(\) has no parameter 'sesion'; did you mean 'session'"):
+
+            @cache.memoize(ignore=("sesion",))
+            def visit(session: object, page: int) -> int:
+                return page
+
+        @cache.memoize(ignore="session")
+        def look(session: object, page: int) -> int:
+            return page
+
+        assert look(object(), 1) == look(object(), 1) == 1

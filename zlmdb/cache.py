@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Optional, TypeVar, Union, overload
@@ -13,7 +13,7 @@ from weakref import WeakSet
 
 from . import DecodeError, Error, SchemaMismatch
 from . import open as open_database
-from .cacheentry import HEAD, MOVED, NEVER, SIZE, label_of, tag_of, until_of
+from .cacheentry import HEAD, MOVED, NEVER, SIZE, added, label_of, tag_of, until_of
 from .cachefile import CacheFile
 from .cachetables import tables_for
 from .cacheuse import CacheUse
@@ -306,7 +306,7 @@ class Cache(CacheUse[K, V]):
                 until, round, size = HEAD.unpack_from(old)
                 number = self._value(old, size) if until > _clock() else _MISSING
                 if number is not _MISSING:
-                    total = number + delta
+                    total = added(key, number, delta)
                     head = HEAD.pack(until, self._round | round & MOVED, size)
                     t.entries[key] = head + old[SIZE : SIZE + size] + self._encode(total)
                     self._wrote(t, 0)
@@ -430,7 +430,7 @@ class Cache(CacheUse[K, V]):
         *,
         expire: Optional[float] = None,
         tag: Optional[str] = None,
-        ignore: tuple[str, ...] = (),
+        ignore: Union[str, Iterable[str]] = (),
         key: Optional[Callable[..., str]] = None,
         lock: float = 60.0,
     ) -> Callable[[F], F]:
@@ -450,7 +450,7 @@ class Cache(CacheUse[K, V]):
             raise TypeError("memoize needs a cache whose keys are texts: zlmdb.Cache(path, str, ...)")
 
         def decorate(function: F) -> F:
-            made: F = memoized(self, function, name, expire, tag, tuple(ignore), key, lock)
+            made: F = memoized(self, function, name, expire, tag, ignore, key, lock)
             return made
 
         return decorate

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from struct import Struct
-from typing import Optional
+from typing import Any, Optional
+
+from .shown import shortened
 
 HEAD = Struct("<dII")
 """Until, the round in which it was stored (with `MOVED`), the bytes before the value: of the tag, and of a `TIME`."""
@@ -62,3 +64,14 @@ def listed_at(data: bytes, listed: float) -> bytes:
         return HEAD.pack(until, round & ~MOVED, len(label)) + label + data[SIZE + size :]
     time = TIME.pack(listed)
     return HEAD.pack(until, round | MOVED, len(label) + TIME.size) + label + time + data[SIZE + size :]
+
+
+def added(key: Any, number: Any, delta: Any) -> Any:
+    """The sum of *number*, the value of *key*, and *delta*. Raises TypeError."""
+    try:
+        return number + delta
+    except TypeError as error:
+        raise TypeError(
+            f"incr({key!r}, {delta!r}): the value is {shortened(number)} ({type(number).__name__}), to which "
+            f"{delta!r} cannot be added"
+        ) from error

@@ -7,15 +7,16 @@ import datetime as dt
 import inspect
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from enum import Enum
 from functools import wraps
 from hashlib import blake2b
-from typing import Any, Optional, Protocol
+from typing import Any, Optional, Protocol, Union
 from uuid import UUID
 from weakref import ReferenceType, ref
 
+from .shown import nearest
 from .values.base import is_a
 
 _LONGEST = 200  # characters of a key; the arguments of a longer one are hashed
@@ -129,11 +130,15 @@ def text_of(value: Any) -> str:
 
 def memoized(
     cache: Computing, function: Callable[..., Any], name: Optional[str], expire: Optional[float], tag: Optional[str],
-    ignore: tuple[str, ...], key: Optional[Callable[..., str]], lock: float,
+    ignore: Union[str, Iterable[str]], key: Optional[Callable[..., str]], lock: float,
 ) -> Any:  # fmt: skip
     """*function*, with a `Cache` for its results."""
     title = f"{function.__module__}.{function.__qualname__}" if name is None else name
     signature = inspect.signature(function)
+    ignored = (ignore,) if isinstance(ignore, str) else tuple(ignore)
+    for one in ignored:
+        if one not in signature.parameters:
+            raise ValueError(f"ignore: {title}() has no parameter {one!r}; {nearest(one, signature.parameters)}")
 
     def key_of(*args: Any, **kwargs: Any) -> str:
         """The key of the result for these arguments."""
@@ -141,7 +146,7 @@ def memoized(
             return key(*args, **kwargs)
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
-        text = ",".join(f"{name}={text_of(value)}" for name, value in bound.arguments.items() if name not in ignore)
+        text = ",".join(f"{name}={text_of(value)}" for name, value in bound.arguments.items() if name not in ignored)
         found = f"{title}({text})"
         if len(found.encode()) <= _LONGEST:
             return found

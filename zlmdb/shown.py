@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Optional
 
 _LIMIT = 80
 
@@ -11,6 +12,11 @@ def shortened(value: object) -> str:
     """The repr of *value*, cut to 80 characters."""
     text = repr(value)
     return text if len(text) <= _LIMIT else text[: _LIMIT - 3] + "..."
+
+
+def shown_path(path: Optional[str]) -> str:
+    """The path of a database, or words for one that has none."""
+    return "in memory" if path is None else repr(path)
 
 
 def nearest(name: str, known: Iterable[str], *, listed: bool = True) -> str:

@@ -37,6 +37,9 @@ class Worker(Generic[T]):
         self._queue: Callable[[Any], Queue[T]] = queue
         self._seconds = lease
 
+    def __repr__(self) -> str:
+        return f"<worker of {self._db!r}>"
+
     # -- in threads -------------------------------------------------------------------------------------------------
 
     def put(self, body: T, /, *, priority: int = 0, delay: float = 0) -> UUID:

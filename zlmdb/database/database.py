@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar
 from .. import errors
 from ..operations.methods import Operations
 from ..schema.schema import Schema, unit_of
+from ..shown import shortened, shown_path
 from ..store import openstores
 from ..store.layout import Layout
 from ..store.openstores import Opening
@@ -37,6 +38,25 @@ if TYPE_CHECKING:
 else:
     S_co = TypeVar("S_co", bound=Schema, covariant=True)
 _getframe = sys._getframe  # it has no other name
+_OF_OTHERS = frozenset(
+    (
+        "add",
+        "commit",
+        "cursor",
+        "delete",
+        "execute",
+        "get",
+        "insert",
+        "items",
+        "keys",
+        "put",
+        "query",
+        "rollback",
+        "set",
+    )
+)
+"""Methods that others have: databases, connections and dicts."""
+_BLOCKS = "records are in the tables of its schema: write `with db.write() as t:`, or db.read(), and t.table[key]"
 
 
 class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
@@ -231,14 +251,22 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
     if not TYPE_CHECKING:  # checkers report the name
 
         def __getattr__(self, name):
-            of_transaction = name in self.__dict__.get("_storages", ())
-            raise AttributeError(
-                f"{type(self).__name__!r} object has no attribute {name!r}"
-                + (f": tables are in a transaction, `with db.read() as t:`, as t.{name}" if of_transaction else "")
-            )
+            advice = ""
+            if name in self.__dict__.get("_storages", ()):
+                advice = f": tables are in a transaction, `with db.read() as t:`, as t.{name}"
+            elif name in _OF_OTHERS:
+                advice = f": {_BLOCKS}"
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{advice}")
+
+        def __getitem__(self, key):
+            raise TypeError(f"db[{shortened(key)}]: a database is no dict of records: {_BLOCKS}")
+
+        __setitem__ = __delitem__ = lambda self, key, *_: self[key]  # which raises
+        __iter__ = None  # else Python would try db[0]
+        __contains__ = None
 
     def __repr__(self) -> str:
-        return f"<database {self.dbpath!r}, {'closed' if self._store is None else 'open'}>"
+        return f"<database {shown_path(self.dbpath)}, {'closed' if self._store is None else 'open'}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.dbpath is None or self._temporary is not None:

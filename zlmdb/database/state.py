@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Optional, Union
 
 from .. import errors
 from ..schema.runtimetables import Made
+from ..shown import shown_path
 from ..store.openstores import Opening
 from ..store.store import Store
 from ..tables.storage import Storage
@@ -44,7 +45,7 @@ class DatabaseState:
         store = self._store
         if store is None:
             raise errors.DatabaseClosed(
-                f"the database {self._opening.path!r} is not open: open it again, or use it in its with block"
+                f"the database {shown_path(self._opening.path)} is not open: open it again, or use it in its with block"
             )
         if store.env is None:  # in a forked child
             store.reopen()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from datetime import date, timedelta
 from itertools import islice
@@ -75,13 +76,35 @@ def first_of(rows: Iterable[tuple[Any, ...]], count: Optional[int], *, backwards
 
     *backwards*: the greatest first. A count keeps no more than so many rows in memory.
     """
-    if count is None:
-        return iter(sorted(rows, key=_first, reverse=backwards))
-    import heapq  # late: most programs sort by an index, or not at all
+    try:
+        if count is None:
+            return iter(sorted(rows, key=_first, reverse=backwards))
+        import heapq  # late: most programs sort by an index, or not at all
 
-    if backwards:
-        return iter(heapq.nlargest(count, rows, key=_first))
-    return iter(heapq.nsmallest(count, rows, key=_first))
+        return iter((heapq.nlargest if backwards else heapq.nsmallest)(count, rows, key=_first))
+    except TypeError as error:
+        refuse_unordered(error, "order_by")
+        raise
+
+
+def refuse_unordered(error: TypeError, method: str) -> None:
+    """Raise what to do if *error* is that two values have no order, and not of a function that the program gave."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None or not re.fullmatch(_COMPARING, trace.tb_frame.f_globals.get("__name__", "")):
+        return
+    advice = "give a function whose results can be compared with each other"
+    if "NoneType" in str(error):
+        advice = (
+            "leave out the records with None by where(lambda r: r.field is not None), or say where they come: "
+            "order_by(lambda r: (r.field is None, r.field or 0))"
+        )
+    raise TypeError(f"{method}: {error}: {advice}") from error
+
+
+_COMPARING = r"heapq|zlmdb\.query\.(ordering|reads)"
+"""The modules in which values are compared."""
 
 
 _MOST = 1000

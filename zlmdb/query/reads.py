@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union, overlo
 from .. import errors
 from ..shown import shortened
 from .nolists import NoList, no_length
-from .ordering import Ordered
+from .ordering import Ordered, refuse_unordered
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -111,11 +111,21 @@ class Reads(NoList, Iterable[R_co], Generic[R_co]):
 
     def min(self: Reads[O]) -> Optional[O]:
         """The least row; None without any."""
-        return min(self._summed_rows(), default=None)
+        found: Optional[O] = self._extreme(min)
+        return found
 
     def max(self: Reads[O]) -> Optional[O]:
         """The greatest row; None without any."""
-        return max(self._summed_rows(), default=None)
+        found: Optional[O] = self._extreme(max)
+        return found
+
+    def _extreme(self, which: Callable[..., Any]) -> Any:
+        """The least or the greatest row."""
+        try:
+            return which(self._summed_rows(), default=None)
+        except TypeError as error:
+            refuse_unordered(error, which.__name__)
+            raise
 
     def explain(self) -> Plan:
         """How the rows are found: which index is read, what is asked of each record, what is called and why.

@@ -269,7 +269,7 @@ def advice(relation: Relation, table: str) -> str:
     former = ""
     if relation.lacking and relation.added:
         old, new = (path.rpartition(".")[2] for path in (relation.lacking[0], relation.added[0]))
-        former = f'if {new} is the former {old}, write {new}: Annotated[..., zlmdb.Was("{old}")]; else '
+        former = f'if {new!r} is the new name of {old!r}, write {new}: Annotated[..., zlmdb.Was("{old}")]; else '
     return former + (
         f"keep the fields as they are in the file, or give the schema a migration: zlmdb.Migration(version, name, "
         f"step), where def step(t, old): old.rewrite({table!r}, change), and change(key, fields) gives the new fields"

@@ -12,6 +12,7 @@ from ..store.blocks import SchemaExit
 from ..store.pool import IN_VARIABLE, Pool, Unit, is_free, references
 from ..store.transaction import Transaction
 from ..store.transactionend import MOST_KEPT
+from ..tables.declares import Declares
 from ..tables.table import Table
 from ..tables.tableclass import calling_locals
 from ..typeargs import annotated_names, is_mentioned, nested_types, own_annotations
@@ -215,6 +216,8 @@ class Schema:
             others = (
                 nearest(name, storages) if storages else f"annotate it in the class, {name}: Table[KeyType, ValueType]"
             )
+            if hasattr(Transaction, name):
+                others = f"the transaction has it: t.txn.{name}"
             error = AttributeError(f"{type(self).__name__} declares no table {name!r}; {others}")
             error.name = name  # else Python 3.12 and later would add a suggestion of their own
             raise error
@@ -225,10 +228,20 @@ class Schema:
                     f"{name!r} is a table, which cannot be replaced: t.{name}[key] = value stores a record, "
                     f"t.{name}.clear() and t.{name}.update(...) replace all of them"
                 )
-            super().__setattr__(name, value)
             unit = getattr(self, "_unit", None)  # classic schemas have none
             if unit is not None:
+                close = nearest(name, unit.storages, listed=False)
+                if close and not hasattr(type(self), name):
+                    raise AttributeError(
+                        f"{type(self).__name__} declares no table {name!r}, and what is assigned to t.{name} would not "
+                        f"be stored; {close}"
+                    )
                 unit.txn._mix()
+            super().__setattr__(name, value)
+
+        def __repr__(self):
+            unit = getattr(self, "_unit", None)
+            return object.__repr__(self) if unit is None else f"<{type(self).__name__} in {unit.txn!r}>"
 
     # -- for programs of zlmdb <= 26 ------------------------------------------------------------------------------
 
@@ -311,6 +324,11 @@ def declarations(schema: type[Schema]) -> dict[str, tuple[type[Table[Any, Any]],
 def _check_attribute(schema: type[Schema], name: str, value: Any, annotations: Mapping[str, Any]) -> None:
     """Raise `TypeError`, with the line to write, for an attribute to which the class assigns a table."""
     cls: Any = get_origin(value) or value
+    if isinstance(value, Declares):
+        raise TypeError(
+            f"{schema.__name__}.{name} = {value!r} declares no index: an index belongs to a table class, "
+            f"class ...(zlmdb.Table[KeyType, ValueType]): {name} = {value!r}"
+        )
     if not _is_table(cls):
         return
     shown: str = getattr(value, "__name__", "") if cls is value else repr(value).replace("zlmdb.tables.table.", "")

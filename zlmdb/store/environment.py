@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, NoReturn, Optional
 from .. import errors
 from ..engines import Engine, Environment, Handle, Transaction
 from ..log import log
+from ..shown import shown_path
 from .gate import Gate
 from .live import LiveTransactions
 from .maintenance import Maintenance, Quiet
@@ -410,7 +411,7 @@ class OpenEnvironment(Maintenance):
         if in_use:
             shown = ", ".join(in_use[:_SHOWN]) + (", ..." if len(in_use) > _SHOWN else "")
             raise errors.DatabaseInUse(
-                f"the database {self.engine.path!r} has open transactions ({len(in_use)}): [{shown}]; "
+                f"the database {shown_path(self.engine.path)} has open transactions ({len(in_use)}): [{shown}]; "
                 "end them before close()"
             )
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Optional
 from .. import errors
 from ..handlers import let_through
 from ..log import log
+from ..shown import shown_path
 from .blocks import COUNTS_REFERENCES, BlockExit, Leave
 from .holds import Hold
 from .pool import IN_LOOP, is_free, references
@@ -364,7 +365,8 @@ class Transaction(TransactionEnd, RawRecords):
 
     def __repr__(self) -> str:
         state = "open" if self._raw is not None else "not open"
-        return f"<{'write' if self._write else 'read'} transaction of {self._store.engine.path!r}, {state}>"
+        path, kind = self._store.engine.path, "write" if self._write else "read"
+        return f"<{kind} transaction {'' if path is None else 'of '}{shown_path(path)}, {state}>"
 
 
 def _join(hold: Hold, timeout: Optional[float]) -> Any:

@@ -43,7 +43,10 @@ def declare(cls: Any, field: Optional[str], ttl: Union[timedelta, float, None]) 
     given: Any = field
     if not isinstance(given, str):
         raise TypeError(f"expires={field!r}: expected the name of a field")
-    seconds = ttl.total_seconds() if isinstance(ttl, timedelta) else float(ttl or 0)
+    try:
+        seconds = ttl.total_seconds() if isinstance(ttl, timedelta) else float(ttl or 0)
+    except (TypeError, ValueError):
+        seconds = -1.0
     if not 0 <= seconds < float("inf"):
         raise ValueError(f"ttl={ttl!r}: expected a timedelta, or seconds, not negative")
     index = ExpiryIndex(field)

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from datetime import date, datetime, time, timedelta
-from enum import Enum
+from collections.abc import Callable, Sequence
 from functools import partial
 from keyword import iskeyword
 from operator import attrgetter
 from types import GenericAlias
-from typing import TYPE_CHECKING, Annotated, Any, Generic, Optional, TypeVar, Union, get_args, get_origin, overload
+from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union, get_args, get_origin, overload
 
 from ..keys import KeyCodec, key_codec
 from ..query import Descending
-from ..typeargs import UNIONS, field_types, is_uuid, present_type
-from ..values.base import Serializer, is_a, is_free
+from ..shown import shortened
+from ..typeargs import field_types
+from ..values.base import Serializer
 from ..values.resolve import serializer
 from .declares import Declares
 from .indexstorage import IndexStorage
 from .indexview import IndexView, UniqueIndexView
+from .modelfields import (
+    attribute_at,
+    changes_fields,
+    comes_back,
+    has_attributes,
+    known_type,
+    listed_fields,
+    may_be,
+    member_at,
+    nested_type,
+    shown_type,
+)
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -27,8 +38,6 @@ if TYPE_CHECKING:
 
     from .indexkinds.partial import Where
     from .table import Table
-
-_FIELD_LISTS = ("__dataclass_fields__", "__attrs_attrs__", "__struct_fields__", "__pydantic_fields__", "_fields")
 
 I = TypeVar("I")  # noqa: E741 - the index key, as in IndexView[I, K, V]
 K = TypeVar("K")
@@ -80,6 +89,11 @@ class DeclaredIndex(Declares, Generic[I]):
         self._key_type = key
         self._name = ""
         self._owner: Optional[type] = None
+
+    def __repr__(self) -> str:
+        fields = ", ".join(map(repr, self._fields)) or shortened(self._function)
+        given = "" if self._given is None else f"[{shown_type(self._given)}]"
+        return f"{type(self).__name__}{given}({fields})"
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -135,7 +149,7 @@ class DeclaredIndex(Declares, Generic[I]):
         """The type of what the index takes from *field*."""
         annotation = self._field_type(model, field)
         if self._texts and self._texts[self._fields.index(field)] and annotation is not str:
-            raise TypeError(f"index {self._name!r}: the field {field!r} is {_shown(annotation)}, and no text")
+            raise TypeError(f"index {self._name!r}: the field {field!r} is {shown_type(annotation)}, and no text")
         if not self._each:
             return annotation
         found = self._element_type(field, annotation)
@@ -165,6 +179,11 @@ class DeclaredIndex(Declares, Generic[I]):
         if given is None or not self._fields:
             return
         parts = (given,) if len(self._fields) == 1 else get_args(given)
+        if len(parts) != len(self._fields) and (parts or isinstance(given, type)) and ... not in parts:
+            raise TypeError(
+                f"index {self._name!r} of the fields {', '.join(map(repr, self._fields))} is declared with the key "
+                f"type {shown_type(given)}: give it a tuple[...] with a type for each field, or leave the type out"
+            )
         if len(parts) == len(self._fields):
             for field, part in zip(self._fields, parts):
                 known = self._known_type(model, field)
@@ -173,8 +192,8 @@ class DeclaredIndex(Declares, Generic[I]):
                 if not may_be(known, part):
                     has = "has elements of the type" if self._each else "is"
                     raise TypeError(
-                        f"index {self._name!r}: the field {field!r} {has} {_shown(known)}, and the index is "
-                        f"declared with the key type {_shown(part)}: give it the type of the field, or leave it out"
+                        f"index {self._name!r}: the field {field!r} {has} {shown_type(known)}, and the index is "
+                        f"declared with the key type {shown_type(part)}: give it the type of the field, or leave it out"
                     )
 
     def _check_fields(self, model: Any) -> None:
@@ -195,7 +214,7 @@ class DeclaredIndex(Declares, Generic[I]):
                     raise TypeError(f"index {self._name!r}: {error}") from error
 
     def _nested_type(self, model: Any, field: str) -> Any:
-        return _nested_type(model, field, self._locals)
+        return nested_type(model, field, self._locals)
 
     @property
     def _locals(self) -> Any:
@@ -240,9 +259,9 @@ class DeclaredIndex(Declares, Generic[I]):
 
     def _taker(self, model: Any) -> Callable[[Any], Any]:
         """The function that takes the fields from a value."""
-        if _has_attributes(model) and not any("." in field for field in self._fields):
+        if has_attributes(model) and not any("." in field for field in self._fields):
             return attrgetter(*self._fields)
-        take: Callable[[Any, str], Any] = _attribute if _has_attributes(model) else _member
+        take: Callable[[Any, str], Any] = attribute_at if has_attributes(model) else member_at
         if len(self._fields) == 1:
             field = self._fields[0]
             return lambda value: take(value, field)
@@ -250,7 +269,7 @@ class DeclaredIndex(Declares, Generic[I]):
 
     def _attribute(self, model: Any) -> Optional[str]:
         """The attribute that `getter` takes; None where it does something else."""
-        if len(self._fields) != 1 or self._texts or self._where is not None or not _has_attributes(model):
+        if len(self._fields) != 1 or self._texts or self._where is not None or not has_attributes(model):
             return None
         name = self._fields[0]
         return name if name.isidentifier() and not iskeyword(name) else None
@@ -266,7 +285,7 @@ class DeclaredIndex(Declares, Generic[I]):
         return all([self._field_comes_back(model, field, each=False) for field in (*asked, *self._carries)])
 
     def _field_comes_back(self, model: Any, field: str, *, each: Optional[bool] = None) -> bool:
-        if not _has_attributes(model) or _changes_fields(get_origin(model) or model):
+        if not has_attributes(model) or changes_fields(get_origin(model) or model):
             return False
         name, _, rest = field.partition(".")
         try:
@@ -277,7 +296,7 @@ class DeclaredIndex(Declares, Generic[I]):
             return found is not None and self._field_comes_back(found, rest, each=each)
         if (self._each if each is None else each) and found is not None:
             found = self._element_type(field, found)
-        return _comes_back(found)
+        return comes_back(found)
 
     def _definition(self, model: Any) -> dict[str, Any]:
         """The definition that the catalogue records; if it changes, the index is rebuilt."""
@@ -312,12 +331,12 @@ class DeclaredIndex(Declares, Generic[I]):
 
         found: dict[str, Serializer[Any]] = {}
         for field in self._carries:
-            known = self._known_type(model, field) if field.isidentifier() and _has_attributes(model) else None
+            known = self._known_type(model, field) if field.isidentifier() and has_attributes(model) else None
             if known is None:
                 raise TypeError(f"index {self._name!r}: carries={field!r} is no field of a model class with a type")
             if not is_carried(known):
                 raise TypeError(
-                    f"index {self._name!r}: carries={field!r} is of type {_shown(known)}; expected numbers, texts, "
+                    f"index {self._name!r}: carries={field!r} is of type {shown_type(known)}; expected numbers, texts, "
                     f"times and the like, or lists, sets, tuples and dicts of these"
                 )
             found[field] = serializer(known, localns=self._locals)
@@ -392,108 +411,3 @@ class UniqueIndex(DeclaredIndex[I]):
     def __get__(self, instance: Table[K, V], owner: type) -> UniqueIndexView[I, K, V]: ...
     def __get__(self, instance: Any, owner: type) -> Any:
         return self if instance is None else instance._view(self._name, UniqueIndexView)
-
-
-def _has_attributes(model: Any) -> bool:
-    cls = get_origin(model) or model
-    return not is_free(model) and isinstance(cls, type) and not issubclass(cls, Mapping)  # a TypedDict is a dict, too
-
-
-def _member(value: Any, path: str) -> Any:
-    """A field of a dict, or of a model if the declared type allows both; None if it or its holder is absent."""
-    if is_a(value, Mapping) and path in value:
-        return value[path]
-    holder: Any = value
-    for name in path.split("."):
-        holder = holder.get(name) if is_a(holder, Mapping) else getattr(holder, name, None)
-    return holder
-
-
-def _attribute(value: Any, path: str) -> Any:
-    """The attribute at *path*, ``address.city``; None if an object on the path is None."""
-    holder = value
-    for name in path.split("."):
-        if holder is None:
-            return None
-        holder = holder.get(name) if is_a(holder, Mapping) else getattr(holder, name)
-    return holder
-
-
-def _changes_fields(cls: Any) -> bool:
-    """Whether *cls* may change its fields each time that an object of it is created.
-
-    Such a class sees changes of the object since, so a record that is read can differ from what was stored.
-    """
-    if any(
-        hasattr(cls, hook)
-        for hook in ("__post_init__", "__attrs_post_init__", "__attrs_init__", "__pydantic_validator__")
-    ):
-        return True
-    unpickled: Any = getattr(cls, "__setstate__", None)
-    if unpickled is not None and getattr(unpickled, "__module__", "") not in ("dataclasses", "attr._make"):
-        return True
-    fields = getattr(cls, "__dataclass_fields__", None)
-    if fields is not None:
-        code: Any = getattr(cls.__init__, "__code__", None)
-        written = code is None or code.co_filename != "<string>"  # and not made by `dataclasses`
-        return written or not all(field.init for field in fields.values())
-    attributes = getattr(cls, "__attrs_attrs__", ())
-    return any(one.converter is not None or one.validator is not None or not one.init for one in attributes)
-
-
-def known_type(model: Any, field: str, localns: Any) -> Any:
-    """The type of *field* in *model*; None if it is not known, or not yet."""
-    try:
-        found = field_types(model, localns).get(field)
-        if found is None and "." in field:
-            found = _nested_type(model, field, localns)
-    except (NameError, TypeError):
-        return None
-    return None if found is None or is_free(found) else found
-
-
-def _nested_type(model: Any, field: str, localns: Any) -> Any:
-    """The type at a path such as ``address.city``, Any if it is not known. Raises `TypeError` if there is none."""
-    from ..query.fieldtypes import Model  # late: few programs have such an index
-
-    return present_type(Model(model, localns).type_of(tuple(field.split("."))))
-
-
-def listed_fields(cls: Any) -> list[str]:
-    """The names of the fields of a model class; empty for what does not list them."""
-    return [getattr(field, "name", field) for mark in _FIELD_LISTS for field in getattr(cls, mark, ())]
-
-
-def may_be(field: Any, key: Any) -> bool:
-    """Whether a field of the type *field* may have keys of the type *key*; true for types that are not known here."""
-    origin = get_origin(field)
-    if origin in UNIONS:
-        return any(may_be(one, key) for one in get_args(field) if one is not type(None))
-    if origin is Annotated:
-        return may_be(get_args(field)[0], key)
-    if get_origin(key) is Annotated:
-        return may_be(field, get_args(key)[0])
-    return not _is_exact(field) or not _is_exact(key) or field is key or (field is int and key is float)
-
-
-def _shown(annotation: Any) -> str:
-    return annotation.__name__ if isinstance(annotation, type) else str(annotation).replace("typing.", "")
-
-
-_EXACT = (int, str, bytes, bool, float, datetime, date, time, timedelta)
-
-
-def _is_exact(annotation: Any) -> bool:
-    """Whether fields of this type have values of no other type, and are read back as they were."""
-    return annotation in _EXACT or is_uuid(annotation)
-
-
-def _comes_back(annotation: Any) -> bool:
-    """Whether a field of this type is read back with the same key: false for a float of 4 bytes, or for any type."""
-    origin: Any = get_origin(annotation)
-    if origin is Annotated:
-        inner = get_args(annotation)[0]
-        return inner is not float and _comes_back(inner)
-    if origin is tuple:
-        return all(_comes_back(part) for part in get_args(annotation) if part is not Ellipsis)
-    return _is_exact(annotation) or (isinstance(annotation, type) and issubclass(annotation, Enum))

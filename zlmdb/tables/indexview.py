@@ -67,10 +67,18 @@ def _finding(kind: Any, table: type, storage: Storage[Any, Any], index: IndexSto
     return {"__getitem__": made["__getitem__"]}
 
 
+_BY_KEY = {
+    False: "write table[key] = value, or index[...].delete(), .change(...) or .edit() for the records that it finds",
+    True: "write table[index.key(...)] = value, del table[index.key(...)], or table.edit(index.key(...))",
+}
+
+
 class _View(NoList, Ranged[I, K, V], Generic[I, K, V]):
     """The common part of both kinds of views: an index of a table in a transaction."""
 
     __slots__ = ("_bound", "_handle", "_name", "_storage", "_table")
+
+    _unique = False
 
     def __init__(self, table: Table[K, V], name: str, bound: Optional[BoundIndex]) -> None:
         self._table = table
@@ -129,6 +137,14 @@ class _View(NoList, Ranged[I, K, V], Generic[I, K, V]):
                 "order, or .groups()"
             )
 
+        def __setitem__(self, key: Any, value: Any) -> NoReturn:
+            raise TypeError(
+                f"an index supports no item assignment or deletion, as it follows its table: {_BY_KEY[self._unique]}"
+            )
+
+        def __delitem__(self, key: Any) -> NoReturn:
+            self[key] = None  # which raises
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._storage.storage.name}>"
 
@@ -176,6 +192,8 @@ class IndexView(_View[I, K, V]):
 class UniqueIndexView(_View[I, K, V]):
     """Reads a table through a unique index: ``t.users.by_email["ann@example.com"]``."""
 
+    _unique = True
+
     def __getitem__(self, key: I) -> V:
         """The record with this index key. Raises `KeyError` when there is none."""
         primary = self._primary(key)
@@ -206,12 +224,19 @@ class UniqueIndexView(_View[I, K, V]):
             let_through(error)
             primary = self._again(key)
         if primary is None:
-            self._storage.storage.encode_key(key)  # raises where the key could not be in the index at all
+            self._entry(key)  # raises where the key could not be in the index at all
         return primary
+
+    def _entry(self, key: Any) -> bytes:
+        try:
+            return self._storage.storage.encode_key(key)
+        except errors.EncodeError:
+            self._storage.exactly(key)  # its error names the index
+            raise
 
     def _again(self, key: Any) -> Optional[bytes]:
         """Repeat a failed read by the general form of the key, and raise errors of zlmdb."""
-        entry = self._storage.storage.encode_key(key)
+        entry = self._entry(key)
         try:
             primary: Optional[bytes] = self._table._engine_get(entry, None, self._handle)
         except Exception as error:

@@ -27,6 +27,16 @@ def refuse_limit(limit: int) -> NoReturn:
     raise ValueError(f"limit={limit}: give the greatest number of records, 0 or more, or None for all")
 
 
+def check_limit(count: Any, skip: Any) -> None:
+    """Raise ValueError or TypeError for what are no numbers of records."""
+    try:
+        wrong = count < 0 or skip < 0
+    except TypeError:
+        raise TypeError(f"limit({count!r}, {skip!r}): give numbers of records") from None
+    if wrong:
+        raise ValueError(f"limit({count}, {skip}): give numbers of records, 0 or more")
+
+
 def refuse_position(key: Any, error: Exception) -> None:
     """Raise `TypeError` for a position or a slice in place of a key."""
     if isinstance(key, (int, slice)):

@@ -210,7 +210,7 @@ class Ranged(Generic[I, K, V]):
 
     def limit(self, count: int, skip: int = 0) -> Selection[K, V]:
         """``select().limit(...)``, see `Selection.limit`."""
-        if skip or count < 0:
+        if skip or count.__class__ is not int or count < 0:
             return self._chosen(None, False, None).limit(count, skip)
         return self._chosen(None, False, count)
 

@@ -23,7 +23,7 @@ from ..query.reads import first_of
 from ..shown import shortened
 from ..store.blocks import COUNTS_REFERENCES
 from .keyrange import FAST, KeyRange, few_of, pairs_of
-from .missing import missing, refuse_limit, refuse_position
+from .missing import check_limit, missing, refuse_limit, refuse_position
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -143,8 +143,7 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
 
     def limit(self, count: int, skip: int = 0) -> Selection[K, V]:
         """At most *count* of them, after the first *skip*."""
-        if count < 0 or skip < 0:
-            raise ValueError(f"limit({count}, {skip}): give numbers of records, 0 or more")
+        check_limit(count, skip)
         if self._limit is not None:
             count = min(count, max(self._limit - skip, 0))
         query = self._query

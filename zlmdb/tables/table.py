@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable, ClassVar, Generic, Optional, Ty
 
 from .. import errors, reserved
 from ..handlers import let_through
+from ..query import preview
 from ..shown import shortened
 from ..store.transaction import Transaction
 from . import atomic
@@ -23,7 +24,7 @@ from .ranged import Bounds, Ranged, limits
 from .recordwrites import RecordWrites
 from .selection import ALL, Selection
 from .storage import Nothing, Storage
-from .tableclass import TableType, calling_locals, check_declares_indexes, check_types, former_names
+from .tableclass import TableType, calling_locals, check_declares_indexes, check_types, former_names, unknown_options
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -97,7 +98,12 @@ class Table(EngineReads[K, V], RecordWrites[K, V], MutableMapping[K, V], Generic
         feed: Union[bool, Feed, None] = None,
         **kwargs: Any,
     ) -> None:
-        super().__init_subclass__(**kwargs)
+        try:
+            super().__init_subclass__(**kwargs)
+        except TypeError as error:
+            if kwargs:
+                raise unknown_options(cls, kwargs) from error
+            raise
         if feed is not None:
             cls._feed = feed
         for index, value in vars(cls).items():
@@ -329,6 +335,8 @@ class Table(EngineReads[K, V], RecordWrites[K, V], MutableMapping[K, V], Generic
         self._check_write()
         if isinstance(items, Mapping):
             raise TypeError("put_many() takes pairs of key and value: give the items() of the dict, or call update()")
+        if isinstance(items, (list, tuple)) and items and not hasattr(items[0], "__iter__"):
+            raise TypeError(f"put_many() takes pairs of key and value, got {shortened(items[0])}: add() makes keys")
         from .bulkwrites import put_all  # late: many programs store records one by one
 
         return put_all(self, items, append=append)
@@ -422,7 +430,7 @@ class Table(EngineReads[K, V], RecordWrites[K, V], MutableMapping[K, V], Generic
             raise
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self._name!r}: {self.select(limit=4)!r}>"
+        return f"<{type(self).__name__} {self._name!r}: [{preview(lambda: iter(self.select(limit=4)))}]>"
 
     def _query_types(self) -> Any:
         """What is known of the values and keys, for queries of other tables; None if nothing is."""

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Optional, TypeVar, get_args, get_origin
 
+from ..shown import nearest
 from ..typeargs import own_annotations, type_arguments, words_of
 from ..values.base import is_a
 from .declares import Declares
@@ -92,6 +93,16 @@ def former_names(was: object) -> tuple[str, ...]:
     return names
 
 
+def unknown_options(cls: type, given: Iterable[str]) -> TypeError:
+    """The error for options of a class statement that no base class of *cls* takes."""
+    known: dict[str, Any] = {}
+    for base in cls.__mro__:
+        takes: Any = vars(base).get("__init_subclass__")
+        known.update(getattr(getattr(takes, "__func__", None), "__kwdefaults__", None) or {})
+    name = next((name for name in given if name not in known), "")
+    return TypeError(f"class {cls.__name__}(..., {name}=...): there is no such option; {nearest(name, known)}")
+
+
 def check_types(cls: Any, table: type) -> None:
     """Raise `TypeError` for an index of *cls*, derived from *table*, whose key type is not that of its field.
 
@@ -116,7 +127,7 @@ def check_types(cls: Any, table: type) -> None:
 
 def _check_key_field(cls: type, path: str, key: Any, model: Any) -> None:
     """Raise `TypeError` if values of the type *model* do not have the field *path*, or have no *key* in it."""
-    from .index import known_type, listed_fields, may_be  # late: the keys of many tables are no fields
+    from .modelfields import known_type, listed_fields, may_be  # late: the keys of many tables are no fields
 
     of = get_origin(model) or model
     listed = listed_fields(of)

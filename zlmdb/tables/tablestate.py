@@ -216,3 +216,9 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
         self._raw = ended
         self._get = self._put = self._delete = ended.get
         self._writer = None
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(
+            f"table {self._name!r} belongs to a transaction of this process, and is neither copied nor pickled: "
+            f"dict(table) has its records, and a database in a file can be pickled"
+        )

@@ -47,11 +47,24 @@ def refuse_fields(method: str, fields: Iterable[str]) -> NoReturn:
     raise TypeError(f"{method}() takes a function of a record: write {method}(lambda record: {asked})")
 
 
+def _of_selections(holder: Any, name: str) -> Optional[str]:
+    """What to write if *name* is a method of selections that *holder*, a table or an index, lacks."""
+    from .selection import Selection  # late: for this error only
+
+    if name.startswith("_") or not hasattr(Selection, name) or not hasattr(holder, "select"):
+        return None
+    return f"write .select().{name}(...), or .where(lambda record: ...).{name}(...)"
+
+
+def _advice(holder: Any, name: str, known: Iterable[str]) -> str:
+    return _of_selections(holder, name) or nearest(name, known, listed=False)
+
+
 def unknown(holder: object, name: str, *, many: bool = False) -> AttributeError:
     """The error of *holder*, which has no attribute *name*. *many*: it is a selection, and *name* perhaps a field."""
     cls = type(holder)
     known = [one for one in dir(cls) if not one.startswith("_")]
-    advice = "" if name.startswith("_") else _elsewhere(name, many) or nearest(name, known, listed=False)
+    advice = "" if name.startswith("_") else _elsewhere(name, many) or _advice(holder, name, known)
     if many and not advice:
         advice = _MANY
     error: Any = AttributeError(f"{cls.__name__!r} object has no attribute {name!r}{advice and ': '}{advice}")
