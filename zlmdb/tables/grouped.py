@@ -52,6 +52,9 @@ class Group(Selection[K, V]):
         made._rows = self._rows
         return made
 
+    def __iter__(self) -> Iterator[tuple[K, V]]:
+        return self._run(PAIRS)
+
     def _run(self, give: Give) -> Iterator[Any]:
         query = self._query
         rows: Iterator[tuple[K, V]] = reversed(self._rows) if self._reverse else iter(self._rows)
