@@ -344,6 +344,7 @@ class Reading:
 
     def __init__(self, db: Any, begun: int) -> None:
         self.held: list[Any] = [db.read().txn]
+        self.held[0]._thread = -1
         self.rows: list[Any] = []
         self.steps: list[Callable[[Any], Any]] = [
             lambda txn: txn._unit.view,

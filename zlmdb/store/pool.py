@@ -13,6 +13,7 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Mapping
+from threading import get_ident
 from typing import Any, Callable, Generic, Optional, TypeVar
 from weakref import ref
 
@@ -23,6 +24,7 @@ T = TypeVar("T")
 references: Callable[[Any], int] = getattr(sys, "getrefcount", lambda _: 0)
 _MOST_IDLE = 256  # for so many threads
 _TRIES = 1
+_TRACERS_KEEP = sys.version_info < (3, 11)  # what a frame had, in a dict that stays: then only other threads are spared
 
 
 class _Ending:
@@ -115,7 +117,7 @@ class Unit(Generic[T]):
     def _is_left(self) -> bool:
         if self.txn._in_with:
             return COUNTS_REFERENCES and not self._has_transaction()
-        return self.is_dropped()
+        return self.is_dropped() or (_TRACERS_KEEP and self.txn._thread == get_ident() and self.is_unheld())
 
 
 def _drop(unit: Unit[Any]) -> None:
