@@ -6,7 +6,6 @@ The general form is the measure: what it leaves, counts, records and raises, the
 from __future__ import annotations
 
 import sys
-import threading
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +17,7 @@ from hypothesis import strategies as st
 
 import zlmdb
 from zlmdb.feed import log
+from zlmdb.store.ownership import NOBODY
 from zlmdb.tables.compiled.oldrecords import WHOLE
 from zlmdb.tables.recordwrites import RecordWrites
 from zlmdb.tables.table import Table
@@ -108,7 +108,7 @@ def test_they_leave_what_the_general_form_leaves(kind: str, steps: list[tuple[st
                 table, key = t[name], key_of(number)
                 before, error = (t.txn._puts, t.txn._dels), ""
                 if name == "general":
-                    table._writer = None
+                    table._writer = NOBODY
                 try:
                     if verb == "set":
                         table[key] = row
@@ -118,7 +118,7 @@ def test_they_leave_what_the_general_form_leaves(kind: str, steps: list[tuple[st
                         table.put_many([(key, row), (key_of(number + 1), row)])
                     else:
                         with t.txn.savepoint():
-                            table._writer = table._writer if name == "fast" else None
+                            table._writer = table._writer if name == "fast" else NOBODY
                             table[key] = row
                             raise KeyError
                 except (zlmdb.Error, KeyError) as refused:
@@ -151,7 +151,7 @@ def test_they_need_no_general_form_in_the_ordinary_case(kind: str, generally: li
                 for row in reversed(GOOD):
                     t.fast[key_of(9)] = Row(row.a and "nine" + row.a, row.b, row.tags, row.note)
                 del t.fast[key_of(0)]
-                assert t.fast._writer == threading.get_ident()
+                assert t.fast._writer._is_owned()
             with db.write() as t:
                 for key in list(t.fast):
                     del t.fast[key]
@@ -205,18 +205,18 @@ def test_what_has_expired_is_written_over_by_the_general_form() -> None:
             t.fast[1] = Row("one", 1, ["t"], "n", NOW + 1)
         now = NOW + 2
         with db.write() as t:
-            assert t.fast._writer is None
+            assert t.fast._writer is NOBODY
             t.fast[2] = Row("one", 2, ["t"], "n")
-            assert t.fast._writer is not None  # nothing that has expired is left
+            assert t.fast._writer is not NOBODY  # nothing that has expired is left
             t.fast[3] = Row("three", 3, [], None, NOW)
             assert 3 not in t.fast
-            assert t.fast._writer is None
+            assert t.fast._writer is NOBODY
             t.fast[3] = Row("three", 3)
-            assert t.fast._writer is not None
+            assert t.fast._writer is not NOBODY
             with suppress(KeyError), t.txn.savepoint():
                 t.fast[4] = Row("four", 3, [], None, NOW)
                 raise KeyError
-            assert t.fast._writer is not None
+            assert t.fast._writer is not NOBODY
             assert list(t.fast) == [2, 3]
         assert db.check().ok
 

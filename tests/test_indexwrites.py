@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import zlmdb
 from zlmdb.keys import key_codec
 from zlmdb.keys.registry import NAMED, PLAIN
+from zlmdb.store.ownership import NOBODY
 from zlmdb.tables import bulkwrites
 from zlmdb.tables.table import Table
 
@@ -75,13 +76,13 @@ def rows_of(table: Any, place: Any, handle: Any) -> list[Any]:
 
 def generally(table: Any) -> None:
     """From now on *table* is written by the general form alone."""
-    table._writer = None
+    table._writer = NOBODY
 
 
 def test_the_functions_are_generated(rows: Any) -> None:
     """Else all of this file would test the general form only."""
     assert len(rows._kept) == len(rows._indexes) == 5
-    assert rows._writer == threading.get_ident()
+    assert rows._writer._is_owned()
     for name in ("__setitem__", "__delitem__", "_remove"):
         assert getattr(type(rows), name) is not getattr(Table, name)
         assert getattr(type(rows), name).__doc__ == getattr(Table, name).__doc__

@@ -45,6 +45,7 @@ ROWS = [
         "store.ended",
         "store.holds",
         "store.openers",
+        "store.ownership",
         "store.results",
         "store.transactionstats",
     ],

@@ -13,6 +13,7 @@ import pytest
 
 import zlmdb
 from zlmdb.store.blocks import COUNTS_REFERENCES
+from zlmdb.store.ownership import NOBODY
 
 
 @dataclass
@@ -194,7 +195,7 @@ def test_whatever_the_body_does_each_record_is_visited_once(t: Any, what: str, r
         if not COUNTS_REFERENCES:
             gc.collect()  # with which iterators end that nobody has any more
         assert t.txn._open_scans().journal == []
-        assert body.table._writer is not None
+        assert body.table._writer is not NOBODY
 
 
 # -- whoever writes ----------------------------------------------------------------------------------------------------

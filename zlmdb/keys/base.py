@@ -50,6 +50,8 @@ class KeyCodec(ABC, Generic[T]):
     """True for tuples: other keys have no parts."""
     takes_none: bool = False
     """True for the named types, which take None for their zero value."""
+    quick_check: Optional[str] = None
+    """An expression of ``key`` in place of the check of `store_source`, where that of ``key`` takes longer."""
     exact: Optional[type] = None
     """The type for whose values `lookup` gives what `bound` does, or raises; None where that is not so."""
     counts_from: Optional[int] = None

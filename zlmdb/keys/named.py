@@ -15,7 +15,7 @@ from typing import Any, Callable, Optional
 from uuid import UUID
 
 from .base import Data, Inline, KeyCodec
-from .plain import BYTES_LIKE, StrKey, random_int, side_of
+from .plain import BYTES_LIKE, NO_BOOL, StrKey, random_int, side_of
 from .uuids import new_uuid, uuid_from_bytes
 
 _FORMATS = {1: "B", 2: "H", 4: "I", 8: "Q"}
@@ -41,6 +41,8 @@ class UintKey(KeyCodec[int]):
         self.sorts = not little
         self.expects = f"an int from 0 to {self.maximum}"
         self._format = ("<" if little else ">") + _FORMATS[width]
+        if self.sorts and self.maximum == 256**width - 1:
+            self.quick_check = NO_BOOL
         self._pack = struct.Struct(self._format).pack
 
     @property

@@ -16,6 +16,8 @@ from .base import Data, Inline, KeyCodec
 
 _BIAS = 2**63  # added to a signed number it flips the sign bit, so that the negative ones come first
 _Q = struct.Struct(">Q")
+NO_BOOL = "key is not True and key is not False"
+"""All that `struct` packs as a number and that is no key. It takes a fifth of the time of ``type(key) is int``."""
 
 
 def random_int(width: int) -> int:
@@ -31,6 +33,7 @@ class IntKey(KeyCodec[int]):
 
     counts_from = 0
     exact = int
+    quick_check = NO_BOOL
     name = "int"
     width = 8
     expects = "an int from -2**63 to 2**63 - 1"

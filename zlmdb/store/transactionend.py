@@ -12,6 +12,7 @@ from typing import Any, Optional
 from .blocks import Leave, is_over
 from .ended import CLOSED, closed
 from .holds import is_alive
+from .ownership import NOBODY
 from .savepoints import Savepoints
 from .store import Store
 from .transactionstate import undone
@@ -41,7 +42,7 @@ class TransactionEnd(Savepoints):
         for table in tables.values():  # what `Table.end` does, without the calls
             table._raw = CLOSED
             table._get = table._put = table._delete = closed
-            table._writer = None
+            table._writer = NOBODY
         if unit is None:
             tables.clear()
         elif self._mixed or len(tables) > MOST_KEPT:

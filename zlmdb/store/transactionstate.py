@@ -66,6 +66,7 @@ class TransactionState:
         "_odd",
         "_opener",
         "_outer",
+        "_owner",
         "_puts",
         "_raw",
         "_scans",
@@ -100,6 +101,7 @@ class TransactionState:
     _odd: bool
     _is_forked: bool
     _outer: list[Any]
+    _owner: Any
     _puts: int
     _raw: Any
     _scans: Optional[Scans]

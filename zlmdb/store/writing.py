@@ -10,6 +10,7 @@ from typing import Any, Optional
 from ..handlers import let_through
 from .blocks import COUNTS_REFERENCES
 from .ended import CLOSED, closed
+from .ownership import NOBODY, lock_of
 from .pool import IN_LOOP, is_free, references
 from .transaction import Transaction
 
@@ -47,6 +48,7 @@ class SchemaWriting(Transaction):
                 self._forget_handles(store.sequence)
             snapshot, era = store._era
             self._era = era = era if snapshot == raw.id() - 1 else store.era_to_write(raw)
+            self._owner = owner = lock_of(thread)
             tables = self._tables
             if tables:
                 self._unit.names.update(tables)
@@ -61,7 +63,7 @@ class SchemaWriting(Transaction):
                         table._delete = raw.delete
                         table._growing = True
                         table._watched = False
-                        table._writer = thread
+                        table._writer = owner
                     else:
                         table._aim()
         except BaseException as error:
@@ -92,7 +94,7 @@ class SchemaWriting(Transaction):
         for table in self._tables.values():
             table._raw = CLOSED
             table._get = table._put = table._delete = closed
-            table._writer = None
+            table._writer = NOBODY
         unit = self._unit
         unit.names.clear()
         self._held.clear()

@@ -14,6 +14,7 @@ from operator import lt
 from typing import TYPE_CHECKING, Any, Optional
 
 from ..handlers import let_through
+from ..store.ownership import NOBODY
 from ..store.ranges import keys_from
 from .compiled.indexed import batch_of
 from .compiled.points import Stream, stream_of
@@ -137,7 +138,7 @@ def _put_batches(table: Table[Any, Any], items: Iterable[Any], append: bool) -> 
     With *append* they must come after the last record of the table.
     """
     batch, done = table._batch, 0
-    if batch is None or table._writer is None or table._watched or not isinstance(items, (list, tuple)):
+    if batch is None or table._writer is NOBODY or table._watched or not isinstance(items, (list, tuple)):
         return 0
     while done < len(items) and _put_batch(table, items[done : done + CHUNK], batch, append):
         done = min(done + CHUNK, len(items))

@@ -16,6 +16,7 @@ from typing import Any, Optional, TypeVar
 
 from .. import errors
 from ..handlers import let_through
+from ..store.ownership import NOBODY
 from ..store.ranges import pairs_from, seek
 from ..store.transaction import Transaction
 from .expiry import CUTS, INDEX, Expiry
@@ -99,7 +100,7 @@ class Expiring(Table[Any, Any]):
         """From now on read what has not expired."""
         if not self._some:
             self._some = True
-            self._writer = None  # the general form makes way, and deletes some
+            self._writer = NOBODY  # the general form makes way, and deletes some
             self._through(self._raw)
 
     def _through(self, raw: Any) -> None:
@@ -108,7 +109,7 @@ class Expiring(Table[Any, Any]):
     def _allow(self) -> None:
         super()._allow()
         if getattr(self, "_some", True) or self._open:  # at first neither is known
-            self._writer = None
+            self._writer = NOBODY
 
     def _plainly(self, work: Callable[[], R]) -> R:
         """The result of *work*, for which nothing has expired."""

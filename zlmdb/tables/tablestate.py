@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Generic, NoReturn, Optional, TypeVar
 
 from .. import errors
 from ..store.ended import Ended
+from ..store.ownership import NOBODY
 from ..store.transaction import Transaction
 from .indexstate import IndexState
 from .indexstorage import BoundIndex, IndexStorage
@@ -52,7 +53,7 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
     _name: str
     _growing: bool  # the latest write, if there was one, stored a new record
     _watched: bool  # scans have to be told of what is written
-    _writer: Optional[int]  # the thread that may write here by the generated functions
+    _writer: Any  # held by the thread that may write here by the generated functions: see `store.ownership`
     _raw: Any
     _db: Any
     _get: Callable[..., Any]
@@ -93,7 +94,7 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
             else:  # what that comes to, without the call
                 self._watched = False
                 if self._generated:
-                    self._writer = txn._thread
+                    self._writer = txn._owner
         elif self._checked:
             snapshot = txn._raw.id()
             if snapshot != self._snapshot:
@@ -177,13 +178,13 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
     def _allow(self) -> None:
         """Let the generated functions write, or replace them by the general form, which handles all cases."""
         txn = self._txn
-        self._writer = txn._thread if txn._write and self._generated else None
+        self._writer = txn._owner if txn._write and self._generated else NOBODY
         scans, self._watched = txn._scans, False
         if scans:
             spaces = self._storage.spaces
             self._watched = scans.watches(spaces)
             if scans.runs(spaces):
-                self._writer = None  # these scans have to be paused first
+                self._writer = NOBODY  # these scans have to be paused first
 
     def _look_again(self) -> None:
         """Read the indexes of the file again, after the catalogue was changed in this transaction."""
@@ -215,7 +216,7 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
         """End with the transaction: from now on every use raises what the functions of *ended* raise."""
         self._raw = ended
         self._get = self._put = self._delete = ended.get
-        self._writer = None
+        self._writer = NOBODY
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise TypeError(

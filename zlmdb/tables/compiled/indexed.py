@@ -15,7 +15,6 @@ reaches a third of the insertions a second and half of the updates, this about e
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from threading import get_ident
 from typing import Any, NamedTuple, Optional
 
 from ...codegen import Methods, Recipe
@@ -33,7 +32,7 @@ _LISTS = Recipe("bulk writes of lists")
 
 _STORING = """\
 def __setitem__(self, key, value):
-    if self._writer != thread():
+    if not self._writer._is_owned():
         return general(self, key, value)
     try:
         encoded = {encode} if {check} else general_key(key)
@@ -104,7 +103,7 @@ def __setitem__(self, key, value):
 
 _REMOVING = """\
 def <name>(self, <argument>):
-    if self._writer != thread():
+    if not self._writer._is_owned():
         return general_<name>(self, <argument>)
     try:
         <encoding>
@@ -122,7 +121,7 @@ def <name>(self, <argument>):
     delete, dels = self._delete, 0
     try:
         {removed}
-        dels += delete(encoded, b"", self._db)
+        if delete(encoded, b"", self._db): dels += 1
         {record_gone}
     except BaseException as error:
         self._half_written(None, error)
@@ -242,7 +241,7 @@ def _storing_asked(
 
     def __setitem__(self: Any, key: Any, value: Any) -> None:
         write = slow
-        if self._writer == get_ident():
+        if self._writer._is_owned():
             try:
                 for content in ask:
                     if not content(self, value):

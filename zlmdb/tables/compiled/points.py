@@ -10,7 +10,6 @@ with indexes.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Callable
 
@@ -18,8 +17,6 @@ from ...codegen import Methods, Recipe
 from ...handlers import let_through
 from ...store.transaction import Transaction
 from ..storage import Storage
-
-_get_ident = threading.get_ident
 
 _READING = """\
 def __getitem__(self, key):
@@ -43,7 +40,7 @@ def get(self, key, default=None, /):
 
 _WRITING = """\
 def __setitem__(self, key, value):
-    if self._writer != thread():
+    if not self._writer._is_owned():
         return general(self, key, value)
     try:
         encoded = {encode} if {check} else general_key(key)
@@ -68,7 +65,7 @@ def __setitem__(self, key, value):
 
 _DELETING = """\
 def __delitem__(self, key):
-    if self._writer != thread():
+    if not self._writer._is_owned():
         return general___delitem__(self, key)
     try:
         encoded = {encode} if {check} else general_key(key)
@@ -89,7 +86,7 @@ def __delitem__(self, key):
         txn._count(0, 1)
 
 def _remove(self, encoded):
-    if self._writer != thread():
+    if not self._writer._is_owned():
         return general__remove(self, encoded)
     try:
         deleted = self._delete(encoded, b"", self._db)
@@ -207,6 +204,7 @@ def writing(
 ) -> tuple[str, dict[str, Any]]:  # fmt: skip
     """*source* with the expressions for the keys of *storage* and the *parts* filled in, and the names in it."""
     check, encode, names = storage.key.store_source(storage.prefix)
+    check = storage.key.quick_check or check
     width, limit = storage.key.width, storage.max_key_size
     fits = width is not None and 0 < len(storage.prefix) + width <= limit
     check_size = "" if fits else f"if not 0 < len(encoded) <= {limit}: bad_size(key, len(encoded))"
@@ -220,7 +218,6 @@ def writing(
         "load": storage.value.bytes_decode,
         "bad_size": storage.bad_size,
         "let_through": let_through,
-        "thread": _get_ident,
     }
     check_key = "pass" if storage.key_field is None else storage.key_field.source
     return source.format(check=check, encode=encode, check_size=check_size, check_key=check_key, **parts), names

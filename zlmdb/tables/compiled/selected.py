@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
-from threading import get_ident
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
 from ...codegen import Recipe
@@ -43,7 +42,7 @@ def <name>(self, keys, <given>):
     for encoded in keys:
         <begin>
         readable = False
-        if self._writer == thread():
+        if self._writer._is_owned():
             try:
                 found = self._get(encoded, None, self._db)
                 if found is None:
@@ -60,7 +59,7 @@ def <name>(self, keys, <given>):
         puts_before, dels_before = txn._puts, txn._dels
         <change>
         done += 1
-        if readable and self._writer == thread() and txn._puts == puts_before and txn._dels == dels_before:
+        if readable and self._writer._is_owned() and txn._puts == puts_before and txn._dels == dels_before:
             try:
                 {key}
                 {check_key}
@@ -130,7 +129,7 @@ edited = self._name, encoded
 
 _REMOVING = """\
 def remove(self, keys):
-    if self._writer != thread():
+    if not self._writer._is_owned():
         return None
     try:
         get, db = self._get, self._db
@@ -163,7 +162,7 @@ def remove(self, keys):
 
 _REMOVING_PLAIN = """\
 def remove(self, keys):
-    if self._writer != thread():
+    if not self._writer._is_owned():
         return None
     try:
         dels = sum(map(self._raw.delete, keys, repeat(b""), repeat(self._db)))
@@ -176,7 +175,7 @@ def remove(self, keys):
 
 _SETTING = """\
 def setting(self, keys, <given>):
-    if self._writer != thread() or self._watched:
+    if not self._writer._is_owned() or self._watched:
         return None
     get, db = self._get, self._db
     try:
@@ -283,7 +282,6 @@ def _common(
         "load_key": storage.load_key,
         "key_field": storage.key_field,
         "let_through": let_through,
-        "thread": get_ident,
         "gone": GONE,
         "repeat": repeat,
         "withdraw": withdraw,

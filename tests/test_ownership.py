@@ -1,0 +1,73 @@
+"""Which thread may write by a bound table."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+import zlmdb
+from zlmdb.store import ownership
+from zlmdb.store.ownership import NOBODY, lock_of
+
+
+class Store(zlmdb.Schema):
+    numbers: zlmdb.Table[int, str]
+
+
+def in_a_thread(work: Any) -> Any:
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.append(work()))
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+def test_a_lock_is_owned_by_its_thread_alone() -> None:
+    mine = lock_of(threading.get_ident())
+    assert mine is lock_of(threading.get_ident())
+    assert mine._is_owned()
+    assert not in_a_thread(mine._is_owned)
+    assert not NOBODY._is_owned()
+    assert in_a_thread(lambda: lock_of(threading.get_ident())._is_owned())
+
+
+def test_the_locks_of_threads_that_ended_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ownership, "_MOST", 3)
+    monkeypatch.setattr(ownership, "_locks", {-1: None, -2: None, -3: None})
+    kept = in_a_thread(lambda: lock_of(threading.get_ident()))
+    assert list(ownership._locks.values()) == [kept]
+
+
+def test_another_thread_may_not_write_by_the_generated_functions() -> None:
+    with zlmdb.open(None, Store) as db, db.write() as t:
+        t.numbers[1] = "one"
+        t.numbers[1] = "first"
+        del t.numbers[1]
+
+        def write() -> str:
+            with pytest.raises(zlmdb.WrongThread):
+                t.numbers[2] = "two"
+            with pytest.raises(zlmdb.WrongThread):
+                del t.numbers[1]
+            return "refused"
+
+        assert in_a_thread(write) == "refused"
+        t.numbers[1] = "one"
+        assert dict(t.numbers) == {1: "one"}
+
+
+@pytest.mark.parametrize("annotation", [int, zlmdb.keys.Oid])
+def test_true_is_no_key_that_is_a_number(annotation: Any) -> None:
+    schema: Any = type("Schema", (zlmdb.Schema,), {"__annotations__": {"numbers": zlmdb.Table[annotation, str]}})
+    with zlmdb.open(None, schema) as db, db.write() as t:
+        for _ in range(3):
+            t.numbers[1] = "one"
+            for key in (True, False):
+                with pytest.raises(zlmdb.EncodeError):
+                    t.numbers[key] = "none"
+                with pytest.raises(zlmdb.EncodeError):
+                    del t.numbers[key]
+            assert dict(t.numbers) == {1: "one"}
+            del t.numbers[1]

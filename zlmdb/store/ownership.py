@@ -1,0 +1,30 @@
+"""Which thread may write by a bound table: a lock that the thread holds, which one call of C asks.
+
+To compare numbers of threads takes two and a half times as long, which was a twentieth of a write.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+NOBODY: Any = threading.RLock()
+"""Held by no thread, ever."""
+
+_MOST = 1000
+_locks: dict[int, Any] = {}
+
+
+def lock_of(thread: int) -> Any:
+    """The lock that is held by *thread*, the calling one, for good. ``_is_owned()`` says whether the caller holds it.
+
+    A later thread that the system gives the same number holds it then.
+    """
+    lock = _locks.get(thread)
+    if lock is None:
+        if len(_locks) >= _MOST:  # threads that have ended: systems do not always give their numbers again
+            _locks.clear()
+        lock = threading.RLock()
+        lock.acquire()
+        _locks[thread] = lock
+    return lock
