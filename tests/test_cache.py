@@ -639,6 +639,15 @@ def test_what_a_dead_process_computes_is_computed_by_another(memory: zlmdb.Cache
     assert calls == [1]
 
 
+def test_a_clock_that_is_set_back_keeps_nobody_waiting_for_a_dead_process(
+    memory: zlmdb.Cache[str, Any], clock: Clock
+) -> None:
+    assert memory._begin("f()", 5) == (False, None)  # as by a process that dies now
+    clock.now -= 3600
+    assert memory._begin("f()", 5) == (False, None)
+    assert memory._begin("f()", 5)[1]
+
+
 # -- the file -----------------------------------------------------------------------------------------------------
 
 

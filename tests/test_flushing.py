@@ -129,3 +129,15 @@ def test_a_forked_child_flushes_too(tmp_path: Path) -> None:
             finally:
                 os._exit(1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_child_has_no_thread_of_a_database_that_was_closed_before(tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path / "db", Store, durability="none", flush_every=60) as db:
+        db.auto.numbers[1] = 1
+    child = os.fork()
+    if child == 0:
+        os._exit(len([thread for thread in threading.enumerate() if thread.name == "zlmdb-flush"]))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    del db

@@ -486,7 +486,7 @@ class Cache(CacheUse[K, V]):
                 if value is not _MISSING:
                     return True, value
             now = _clock()
-            if t.pending.get(key, 0.0) > now:
+            if now < t.pending.get(key, 0.0) <= now + lock:  # one that is later is of a clock that was set back
                 return False, "another process computes it"
             t.pending[key] = now + lock
             return False, None

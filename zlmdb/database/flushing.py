@@ -65,7 +65,8 @@ _flushers: weakref.WeakSet[Flusher] = weakref.WeakSet()
 
 def _in_child() -> None:
     for flusher in list(_flushers):
-        flusher._start()
+        if not flusher._stopped.is_set():
+            flusher._start()
 
 
 if hasattr(os, "register_at_fork"):
