@@ -326,3 +326,20 @@ def a_cache_knows_its_types() -> None:
         return user.name
 
     assert_type(name(User("", "", 1)), str)
+
+
+async def rows(db: zlmdb.Database[Store]) -> None:
+    async for pair in db.arows(lambda t: t.users):
+        assert_type(pair, tuple[UUID, User])
+    async for found in db.arows(lambda t: t.users.where(lambda user: user.age > 30), snapshot=True):
+        assert_type(found, tuple[UUID, User])
+    async for name in db.arows(lambda t: t.users.where(is_adult).fields(lambda user: user.name)):
+        assert_type(name, str)
+
+
+def edits(t: Store, key: UUID) -> None:
+    with t.users.edit(key) as user:
+        assert_type(user, User)
+    with t.users.where(is_adult).edit() as users:
+        for user in users:
+            assert_type(user, User)

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextvars import copy_context
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, overload
 
 from .. import errors
 from ..schema.schema import Schema
@@ -146,8 +146,16 @@ class Calls(DatabaseState, Generic[S_co]):
         """
         return await self._in_thread(lambda: self.run(fn, write=False))
 
+    @overload
     def arows(
-        self, choose: Callable[[S_co], Union[Reads[R], Table[K, V]]], /, *, size: int = 1000, snapshot: bool = False
+        self, choose: Callable[[S_co], Reads[R]], /, *, size: int = 1000, snapshot: bool = False
+    ) -> AsyncGenerator[R, None]: ...
+    @overload
+    def arows(
+        self, choose: Callable[[S_co], Table[K, V]], /, *, size: int = 1000, snapshot: bool = False
+    ) -> AsyncGenerator[tuple[K, V], None]: ...
+    def arows(
+        self, choose: Callable[[S_co], Any], /, *, size: int = 1000, snapshot: bool = False
     ) -> AsyncGenerator[Any, None]:
         """The rows of the query that ``choose(tables)`` returns, for ``async for``, fetched by a thread.
 
