@@ -122,6 +122,26 @@ class ListenedTables(test_model.TableMachine):
             with self.tells(self.people, [(key, (person,), (person,))]):
                 self.t.people[key] = person
 
+    @rule(key=KEYS, age=AGES)
+    def put_new(self, key: int, age: Optional[int]) -> None:
+        """Into the table with an index and into that without one, which has a way of its own."""
+        known, notes = key in self.model["people"], self.model["notes"]
+        expected = [] if known else [self.changed(key, Person(None, age))]
+        with self.tells(self.people, expected):
+            assert self.t.people.put_new(key, Person(None, age)) is not known
+        told = [] if ("new", key) in notes else [(("new", key), None, ("text",))]
+        with self.tells(self.notes, told):
+            assert self.t.notes.put_new(("new", key), "text") is bool(told)
+        notes["new", key] = "text"
+
+    @rule(low=KEYS, high=KEYS)
+    def delete_with_age(self, low: int, high: int) -> None:
+        people = self.model["people"]
+        doomed = sorted(key for key in people if low <= key < high and people[key].age is not None)
+        found = self.t.people.select(low, high).where(lambda person: person.age is not None)
+        with self.tells(self.people, [self.changed(key, None) for key in doomed]):
+            assert found.delete() == len(doomed)
+
     @rule(keys=st.lists(KEYS, max_size=3), age=AGES)
     def update(self, keys: list[int], age: Optional[int]) -> None:
         new = {key: Person(None, age) for key in keys}
