@@ -31,6 +31,7 @@ ROWS = [
         "tables.compiled",
         "tables.indexkinds",
     ],  # the packages themselves: a sentence each
+    ["namedtuples"],
     ["_version", "notifier", "codegen", "errors", "handlers", "late", "log", "reserved", "shown", "typeargs"],
     ["engines.environment", "engines.options", "engines.damaged"],
     ["engines.engine"],

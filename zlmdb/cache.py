@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Optional, TypeVar, Union, overload
+from typing import TYPE_CHECKING, Any, Literal, Optional, TypeVar, Union, overload
 from weakref import WeakSet
 
 from . import DecodeError, Error, SchemaMismatch
@@ -18,6 +18,7 @@ from .cachefile import CacheFile
 from .cachetables import tables_for
 from .cacheuse import CacheUse
 from .memoized import AGAIN, memoized
+from .namedtuples import NamedTuple
 from .values import serializer
 
 if TYPE_CHECKING:

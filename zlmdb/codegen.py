@@ -23,7 +23,9 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache, partial
 from types import CodeType, ModuleType
-from typing import Any, Callable, ClassVar, NamedTuple
+from typing import Any, Callable, ClassVar
+
+from .namedtuples import NamedTuple
 
 _LITERAL = r"'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\""
 _BUILTINS = frozenset(vars(builtins))

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from .. import errors
+from ..namedtuples import NamedTuple
 from ..store.catalogue import catalogue_of
 from ..store.store import Store
 from ..store.transaction import Transaction

@@ -8,7 +8,7 @@ import re
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, Optional
+from typing import Any, Optional
 from uuid import UUID
 
 import click
@@ -16,6 +16,7 @@ import click
 import zlmdb
 
 from ..engines import registry
+from ..namedtuples import NamedTuple
 from ..operations.keytext import from_plain, is_bytes, parse
 from ..values.base import is_a
 from ..values.recorded import Recorded

@@ -13,10 +13,11 @@ from datetime import datetime, timezone
 from itertools import islice
 from statistics import mean, median
 from time import perf_counter
-from typing import Callable, NamedTuple, Optional
+from typing import Callable, Optional
 
 import zlmdb
 
+from ..namedtuples import NamedTuple
 from .cities import City, DemoError, Tile
 from .machine import interpreter
 from .world import Cities, Load, World, formats

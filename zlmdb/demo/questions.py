@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from heapq import nlargest
 from operator import attrgetter
 from time import perf_counter
-from typing import NamedTuple
 
+from ..namedtuples import NamedTuple
 from .cities import City
 from .world import Cities, World
 

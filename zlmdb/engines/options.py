@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Optional
+from typing import TYPE_CHECKING, Any, Literal, Optional
+
+from ..namedtuples import NamedTuple
 
 if TYPE_CHECKING:
     from typing import Protocol

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Generic, Literal, NamedTuple, Optional, TypeVar
+from typing import Any, Generic, Literal, Optional, TypeVar
 
+from ..namedtuples import NamedTuple
 from ..shown import shortened
 from . import log
 from .log import Entry

@@ -14,9 +14,10 @@ from datetime import datetime, timedelta, timezone
 from itertools import islice
 from struct import Struct
 from struct import error as StructError
-from typing import Any, NamedTuple, Optional
+from typing import Any, Optional
 
 from .. import errors
+from ..namedtuples import NamedTuple
 from ..store.ranges import pairs_from, prefixed, seek
 from .policy import Feed
 

@@ -7,10 +7,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
 from struct import Struct
-from typing import Any, Callable, Generic, NamedTuple, NoReturn, Optional, TypeVar, Union
+from typing import Any, Callable, Generic, NoReturn, Optional, TypeVar, Union
 
 from ..errors import DecodeError, EncodeError
 from ..handlers import let_through
+from ..namedtuples import NamedTuple
 from ..shown import shortened
 
 T = TypeVar("T")

@@ -13,10 +13,11 @@ import shutil
 import stat
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from typing import NamedTuple, Optional, Union
+from typing import Optional, Union
 
 from .. import errors
 from ..engines import Engine, registry
+from ..namedtuples import NamedTuple
 from ..store import openstores
 from ..store.store import Store
 from .progress import Progress, Told, silent

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, NamedTuple, Optional, Union
+from typing import Any, Optional, Union
 
 from .. import errors
 from ..classic.pmap import PersistentMap
 from ..engines import Transaction, registry
 from ..keys import KeyCodec, tables_codec
 from ..keys import from_name as key_from_name
+from ..namedtuples import NamedTuple
 from ..shown import shortened
 from ..store import openstores
 from ..store.catalogue import catalogue_of

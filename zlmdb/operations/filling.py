@@ -6,10 +6,11 @@ import os
 import stat
 from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple, Optional, TypeVar, Union
+from typing import Any, Optional, TypeVar, Union
 
 from .. import errors
 from ..engines import Engine, Handle, Transaction, registry
+from ..namedtuples import NamedTuple
 from ..schema.links import record as record_links
 from ..store.catalogue import catalogue_of
 from ..store.holds import Hold

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any, NamedTuple, Optional
+from typing import Any, Optional
 
 from .. import errors
 from ..engines import Transaction
 from ..keys import from_name as key_from_name
+from ..namedtuples import NamedTuple
 from ..shown import shortened
 from ..store.catalogue import catalogue_of
 from ..store.slots import Slot

@@ -8,13 +8,14 @@ import json
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from typing import IO, Any, NamedTuple, Optional, Union
+from typing import IO, Any, Optional, Union
 from uuid import UUID
 
 from .. import errors
 from ..engines import Transaction
 from ..keys import KeyCodec
 from ..keys import from_name as key_from_name
+from ..namedtuples import NamedTuple
 from ..store import layout
 from ..store.catalogue import catalogue_of
 from ..store.slotrecords import checked_migration, slot_of

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Optional, Protocol
+from typing import Any, Literal, Optional, Protocol
 
 from .. import errors
+from ..namedtuples import NamedTuple
 from ..schema.rewrite import blocks
 from ..shown import shortened
 from ..tables.links import Link

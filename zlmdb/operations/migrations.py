@@ -12,10 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import partial
-from typing import Any, NamedTuple, Optional, Union
+from typing import Any, Optional, Union
 
 from .. import errors
 from ..engines import Transaction
+from ..namedtuples import NamedTuple
 from ..schema.contents import open_all
 from ..schema.declaration import Declaration
 from ..schema.schema import declarations as tables_of

@@ -10,11 +10,12 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from itertools import islice
-from typing import Any, NamedTuple, Optional, Union
+from typing import Any, Optional, Union
 
 from .. import errors
 from ..engines import Handle, Transaction
 from ..keys import from_name as key_from_name
+from ..namedtuples import NamedTuple
 from ..schema.comparison import mismatch
 from ..schema.declaration import Declaration
 from ..schema.indexbuilding import forget_index

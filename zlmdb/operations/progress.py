@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Optional
+from typing import Optional
+
+from ..namedtuples import NamedTuple
 
 
 class Progress(NamedTuple):

@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, NamedTuple, Optional, Union
+from typing import Any, Optional, Union
 
 from .. import errors
 from ..engines import Record, Remains, State, Tree, registry
 from ..keys import from_name as key_from_name
+from ..namedtuples import NamedTuple
 from ..store import layout
 from ..store.definitions import is_key
 from ..store.layout import Layout

@@ -21,12 +21,13 @@ import base64
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from typing import IO, Any, NamedTuple, Optional
+from typing import IO, Any, Optional
 
 from .. import errors
 from ..engines import Transaction
 from ..keys import KeyCodec, tables_codec
 from ..keys import from_name as key_from_name
+from ..namedtuples import NamedTuple
 from ..store import layout
 from ..store.catalogue import Catalogue, catalogue_of
 from ..store.ranges import prefixed

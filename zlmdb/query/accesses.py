@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, Optional
+from typing import Any, Optional
 
+from ..namedtuples import NamedTuple
 from ..values.base import is_a
 from .following import Node
 from .following.known import kind_of

@@ -12,9 +12,10 @@ import hashlib
 import json
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 
+from ..namedtuples import NamedTuple
 from .following.known import kind_of
 from .ordering import Descending
 

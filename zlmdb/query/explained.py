@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Optional
+from typing import Optional
+
+from ..namedtuples import NamedTuple
 
 
 class Plan(NamedTuple):

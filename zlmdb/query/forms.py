@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple, Optional
+from typing import Optional
+
+from ..namedtuples import NamedTuple
 
 
 class Form(NamedTuple):

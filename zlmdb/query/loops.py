@@ -14,10 +14,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from itertools import count, islice
-from typing import Any, NamedTuple, Optional
+from typing import Any, Optional
 from uuid import UUID
 
 from ..codegen import Recipe, Source
+from ..namedtuples import NamedTuple
 from ..values.base import is_a, is_free
 from ..values.flatbuffers import FlatBuffersViewSerializer
 from ..values.narrow import Parts

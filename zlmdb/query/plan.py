@@ -7,8 +7,9 @@ record. So a plan only decides the time that a query takes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, Optional
+from typing import Optional
 
+from ..namedtuples import NamedTuple
 from .accesses import Access, IndexFacts, accesses, order_access
 from .following import Node, calls
 from .following.operations import Joined

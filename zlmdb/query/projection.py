@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple, Union, cast
+from typing import TYPE_CHECKING, Any, Union, cast
+
+from ..namedtuples import NamedTuple
 
 if TYPE_CHECKING:
     from .expressionsource import Asked

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple, Optional, Protocol, Union
+from typing import Any, Optional, Protocol, Union
 
 from ..handlers import let_through
+from ..namedtuples import NamedTuple
 from .following import Given, Node
 from .following.known import Known, is_bare_enum, is_enum
 from .following.linked import Link

@@ -15,10 +15,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple, Optional
+from typing import Any, Optional
 
 from ..engines import Handle, Transaction
 from ..log import log
+from ..namedtuples import NamedTuple
 from ..store.catalogue import Catalogue, catalogue_of
 from ..store.ranges import pairs_from, seek
 from ..store.slots import Slot

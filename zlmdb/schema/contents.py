@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, Optional
+from typing import Optional
 
 from ..engines import Handle, Transaction
+from ..namedtuples import NamedTuple
 from ..store.catalogue import Catalogue, catalogue_of
 from ..store.slots import Keyspace, Slot
 from ..store.store import OpenSpace, Store

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Optional, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Optional, TypeVar, get_args, get_origin
 
 from ..keys import KeyCodec, key_codec
+from ..namedtuples import NamedTuple
 from ..tables.indexstorage import IndexStorage
 from ..tables.keyfield import KeyField
 from ..tables.table import Table

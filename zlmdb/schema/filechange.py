@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from ..engines import Transaction
+from ..namedtuples import NamedTuple
 from ..store.catalogue import Catalogue
 from ..store.slots import Slot
 from ..store.store import OpenSpace, Store

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Optional
+from typing import Any, Optional
 
 from .. import errors
+from ..namedtuples import NamedTuple
 from ..store.slots import Slot
 from ..values.base import Serializer, is_a
 from ..values.description import Description, format_of

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, NamedTuple, Optional, TypeVar
+from typing import Any, Generic, Optional, TypeVar
 
+from ..namedtuples import NamedTuple
 from ..tables.table import Table
 from .declaration import Declaration
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Optional
+from typing import TYPE_CHECKING, Optional
 
+from ..namedtuples import NamedTuple
 from ..store.slots import Slot
 from .declaration import Declaration
 

@@ -11,11 +11,12 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
-from typing import Any, NamedTuple, NoReturn, Optional
+from typing import Any, NoReturn, Optional
 
 from .. import errors
 from ..engines import Engine, Environment, Handle, Transaction
 from ..log import log
+from ..namedtuples import NamedTuple
 from ..shown import shown_path
 from .gate import Gate
 from .live import LiveTransactions

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from typing import Any, Literal, NamedTuple, Optional, Protocol, TypeVar
+from typing import Any, Literal, Optional, Protocol, TypeVar
 
 from .. import errors
 from ..engines import Engine, Environment, Handle, Transaction
+from ..namedtuples import NamedTuple
 from ..shown import shortened
 
 Layout = Literal["tables", "classic", "raw"]

@@ -7,10 +7,11 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Hashable
-from typing import Any, NamedTuple, Optional
+from typing import Any, Optional
 
 from .. import errors
 from ..engines import Engine, Options, registry
+from ..namedtuples import NamedTuple
 from .layout import Layout
 from .store import Store
 

@@ -11,9 +11,10 @@ import time
 import weakref
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from typing import Any, NamedTuple, Optional
+from typing import Any, Optional
 
 from ..log import log
+from ..namedtuples import NamedTuple
 
 LONG_READ = 60.0
 """Seconds after which a read transaction that is still open is logged as a warning."""

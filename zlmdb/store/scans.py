@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
-from typing import Any, NamedTuple, Optional, Protocol
+from typing import Any, Optional, Protocol
+
+from ..namedtuples import NamedTuple
 
 
 class Written(NamedTuple):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any, NamedTuple, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
 from .. import errors
+from ..namedtuples import NamedTuple
 
 if TYPE_CHECKING:
     from uuid import UUID

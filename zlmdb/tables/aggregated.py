@@ -12,8 +12,9 @@ import dis
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from types import CodeType, FunctionType
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Optional, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, Optional, TypeVar
 
+from ..namedtuples import NamedTuple
 from ..query.following import Followed
 from ..query.projection import HITS
 from ..query.sums import Sum

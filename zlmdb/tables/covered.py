@@ -11,10 +11,11 @@ import collections
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, Optional
+from typing import TYPE_CHECKING, Any, Optional
 from uuid import UUID
 
 from ..keys import TupleKey
+from ..namedtuples import NamedTuple
 from ..query.accesses import IndexFacts
 from ..query.following import Following
 from ..query.loops import Programs

@@ -7,11 +7,12 @@ from contextlib import suppress
 from functools import partial
 from itertools import islice
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
 from .. import errors
 from ..handlers import let_through
 from ..keys import TupleKey
+from ..namedtuples import NamedTuple
 from ..query.accesses import Access, IndexFacts, ordered_by
 from ..query.cursors import Position
 from ..query.following import Followed

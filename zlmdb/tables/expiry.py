@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta, timezone
-from typing import Any, NamedTuple, Optional, Union
+from typing import Any, Optional, Union
 
 from ..keys import KeyCodec
+from ..namedtuples import NamedTuple
 from .index import Index
 
 INDEX = "expires"

@@ -9,7 +9,6 @@ from typing import (
     ForwardRef,
     Generic,
     Literal,
-    NamedTuple,
     Optional,
     TypeVar,
     get_args,
@@ -19,6 +18,7 @@ from typing import (
 )
 
 from ..keys import KeyCodec, TupleKey, key_codec
+from ..namedtuples import NamedTuple
 from ..typeargs import UNIONS, nested_types
 from .index import DeclaredIndex
 from .indexview import IndexView

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Optional
+from typing import Any, Optional
 
+from ..namedtuples import NamedTuple
 from .indexstorage import BoundIndex
 
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Optional
+from typing import TYPE_CHECKING, Any, ClassVar, Optional
 
 from .. import errors
 from ..keys import KeyCodec
+from ..namedtuples import NamedTuple
 from ..shown import shortened
 from ..store.ranges import TOP, after
 from .storage import Storage

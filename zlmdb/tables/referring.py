@@ -12,9 +12,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from operator import attrgetter
-from typing import Any, NamedTuple, Optional
+from typing import Any, Optional
 from uuid import UUID
 
+from ..namedtuples import NamedTuple
 from ..query.following import Followed, Given, Node, walk
 from ..query.following.following import Reading
 from ..query.following.known import INT, Known

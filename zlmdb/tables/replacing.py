@@ -11,9 +11,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, NamedTuple, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
 from ..handlers import let_through
+from ..namedtuples import NamedTuple
 from ..query.expressionsource import Asked
 from ..query.following import Followed, Node
 from ..query.following.code import ByCode

@@ -8,7 +8,6 @@ from typing import (
     TYPE_CHECKING,
     Any,
     Callable,
-    NamedTuple,
     NoReturn,
     Optional,
     TypeVar,
@@ -17,6 +16,7 @@ from typing import (
 )
 
 from .. import errors
+from ..namedtuples import NamedTuple
 from ..query import Given, Ordered, Reads, preview
 from ..query.projection import HITS, KEYS, PAIRS, VALUES
 from ..query.reads import first_of

@@ -17,10 +17,11 @@ there links are looked up one by one, except for what finds all records before t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Union
+from typing import TYPE_CHECKING, Any, Optional, Union
 from uuid import UUID
 
 from ..handlers import let_through
+from ..namedtuples import NamedTuple
 from ..query.accesses import Access, is_indexed
 from ..query.following import Followed, Given, Node, spelled
 from ..query.following.linked import Link

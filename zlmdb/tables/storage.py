@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Generic, NamedTuple, NoReturn, Optional, TypeVar
+from typing import Any, Generic, NoReturn, Optional, TypeVar
 
 from .. import errors
 from ..keys import KeyCodec
+from ..namedtuples import NamedTuple
 from ..shown import shortened
 from ..store.ranges import TOP, after, prefixed_keys
 from ..values.base import Serializer

@@ -8,10 +8,11 @@ the general form writes to a table with followers that they do not know.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Protocol
+from typing import TYPE_CHECKING, Any, Optional, Protocol
 
 from ..engines import Handle
 from ..engines import Transaction as EngineTransaction
+from ..namedtuples import NamedTuple
 from .indexstorage import BoundIndex, IndexStorage
 from .storage import Storage
 

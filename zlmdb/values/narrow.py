@@ -16,6 +16,7 @@ from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any, Optional
 
 from ..handlers import let_through
+from ..namedtuples import NamedTuple
 from .base import is_a
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def narrowed(annotation: Any, names: Collection[str], msgspec: ModuleType) -> Op
     return _defined(annotation, [found[name] for name in sorted(names)], msgspec)
 
 
-class Parts(typing.NamedTuple):
+class Parts(NamedTuple):
     """How objects of a dataclass are made: each of *names* is an attribute of what *decode* gives, and of the object.
 
     *decode* is a function of stored bytes. The object is a new one of *cls*, without a call of its ``__init__``.
@@ -83,7 +84,7 @@ def _defined(cls: type[Any], chosen: Sequence[_Field], msgspec: ModuleType) -> O
     return made
 
 
-class _Field(typing.NamedTuple):
+class _Field(NamedTuple):
     """A field as `msgspec.defstruct` takes it, and its name in the stored map."""
 
     definition: tuple[Any, ...]

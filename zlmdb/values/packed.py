@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import date, datetime, timezone
-from typing import Any, Callable, NamedTuple, Optional
+from typing import Any, Callable, Optional
 from uuid import UUID, SafeUUID
 
+from ..namedtuples import NamedTuple
 from .pickleshapes import InstanceOf
 from .scalars import Shape
 from .shapes import UnionOf

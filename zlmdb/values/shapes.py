@@ -8,8 +8,9 @@ own, and everything on PyPy.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Callable, NamedTuple, Optional
+from typing import Any, Callable, Optional
 
+from ..namedtuples import NamedTuple
 from .base import is_a, show, typename
 from .checks import DEEPEST, Check
 from .depth import too_deep

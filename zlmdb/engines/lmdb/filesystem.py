@@ -5,10 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import re
-from typing import NamedTuple, Optional
+from typing import Optional
 
 from ... import errors
 from ...log import log
+from ...namedtuples import NamedTuple
 
 MOUNTS = "/proc/self/mountinfo"
 

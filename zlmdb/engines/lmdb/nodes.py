@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import islice
 from operator import ge, sub
-from typing import NamedTuple
 
+from ...namedtuples import NamedTuple
 from .pages import BIG, SUBTREE, TREE, PageFile
 
 _NODE = struct.Struct("=HHHH")

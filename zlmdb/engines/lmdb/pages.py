@@ -12,9 +12,10 @@ from __future__ import annotations
 import os
 import struct
 import sys
-from typing import BinaryIO, NamedTuple, Optional
+from typing import BinaryIO, Optional
 
 from ... import errors
+from ...namedtuples import NamedTuple
 
 MAGIC = 0xBEEFC0DE
 NO_PAGE = (1 << 64) - 1

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from typing import NamedTuple, Optional
+from typing import Optional
 
+from ...namedtuples import NamedTuple
 from .nodes import Damage, Node, Nodes
 from .pages import BEYOND, BIG, BRANCH, FIRST_PAGE, LEAF, NO_PAGE, OVERFLOW, SUBTREE, TREE, U64, Meta, PageFile, Tree
 

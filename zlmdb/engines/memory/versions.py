@@ -10,9 +10,10 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import deque
-from typing import Any, NamedTuple, Optional
+from typing import Any, Optional
 
 from ... import errors
+from ...namedtuples import NamedTuple
 from .records import FORKED, KeyspaceHandle, Records, Spaces, stamps
 
 

@@ -12,9 +12,10 @@ import builtins
 import enum
 import types
 from collections.abc import Mapping, Sequence
-from typing import Any, Callable, NamedTuple, Optional
+from typing import Any, Callable, Optional
 
 from ...handlers import let_through
+from ...namedtuples import NamedTuple
 from .code import assigned
 from .known import CONTAINERS, PLAIN, kind_of, names_of
 from .sight import is_constant

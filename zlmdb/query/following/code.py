@@ -12,7 +12,9 @@ import weakref
 from collections.abc import Iterator
 from contextlib import suppress
 from types import CodeType, FunctionType
-from typing import Any, Callable, NamedTuple, Optional
+from typing import Any, Callable, Optional
+
+from ...namedtuples import NamedTuple
 
 Replace = Callable[[Any], Any]
 Function = Callable[..., Any]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 import types
 from collections.abc import Mapping, Sequence
-from typing import Any, Callable, NamedTuple, Optional
+from typing import Any, Callable, Optional
 
 from ...handlers import let_through
+from ...namedtuples import NamedTuple
 from .arity import takes_key
 from .captured import Step, cells_again, frozen, plain_cells, read_again
 from .code import ByCode, understood

@@ -9,8 +9,9 @@ else that tables can do ends the way: the function is called.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Optional
+from typing import TYPE_CHECKING, Any, NoReturn, Optional
 
+from ...namedtuples import NamedTuple
 from .fields import Elements
 from .known import BOOL, INT, SOMETHING, Known
 from .nodes import Node

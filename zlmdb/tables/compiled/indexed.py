@@ -15,10 +15,11 @@ reaches a third of the insertions a second and half of the updates, this about e
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Optional
+from typing import Any, Optional
 
 from ...codegen import Methods, Recipe
 from ...handlers import let_through
+from ...namedtuples import NamedTuple
 from ...store.transaction import Transaction
 from ..indexstorage import IndexStorage
 from ..storage import Storage

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, NamedTuple, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
 from ...codegen import Recipe
 from ...handlers import let_through
+from ...namedtuples import NamedTuple
 from ...store.transaction import Transaction
 from ..indexstorage import IndexStorage
 from ..storage import Storage

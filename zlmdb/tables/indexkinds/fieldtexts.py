@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Optional
+from typing import Any, Optional
 
+from ...namedtuples import NamedTuple
 from ...query.texts import FORMS, METHODS, transform
 
 Texts = tuple[str, ...]

@@ -9,9 +9,10 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Sequence
 from datetime import datetime, time, timedelta, timezone
-from typing import Any, Callable, NamedTuple, Optional
+from typing import Any, Callable, Optional
 from uuid import UUID
 
+from ...namedtuples import NamedTuple
 from ..base import Decode
 from . import runtime
 from .codec import Codec
