@@ -22,7 +22,7 @@ import json, sys
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
-import zlmdb
+import zlmdb, zlmdb.tables.compiled.indexed  # which the second write imports
 
 @dataclass
 class User:

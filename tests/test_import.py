@@ -12,6 +12,8 @@ import zlmdb
 from zlmdb import errors
 
 LIBRARIES = ["dataclasses", "inspect", "logging", "json", "pickle", "decimal", "numbers", "shutil", "zlib", "tempfile"]
+MOST_MODULES = 105
+"""How many modules of zlmdb are imported: each takes as long to find as a hundred lines to load."""
 LATE = [
     "classic.maps",
     "classic.pmap",
@@ -21,6 +23,7 @@ LATE = [
     "values.pickle",
     "query.loops",
 ]
+FOR_FEW = ["store.gate", "store.transactionstats", "tables.compiled.indexed", "tables.keyfield", "tables.mappingviews"]
 
 
 def run(program: str) -> list[str]:
@@ -53,6 +56,31 @@ zlmdb.MapUuidCbor, zlmdb.CheckReport, zlmdb.TableInfo, zlmdb.Json
 print(all(name in sys.modules for name in late[:-1]))
 """
     assert in_a_fresh_interpreter(program) == ["False", "True"]
+
+
+def test_importing_zlmdb_imports_few_modules_of_it() -> None:
+    program = """
+import zlmdb
+print(*[name for name in sys.modules if name.partition(".")[0] == "zlmdb"])
+"""
+    found = in_a_fresh_interpreter(program)
+    assert len(found) <= MOST_MODULES
+    assert not {f"zlmdb.{name}" for name in FOR_FEW}.intersection(found)
+
+
+@pytest.mark.skipif(sys.implementation.name == "pypy", reason="it tells of other sources")
+def test_importing_zlmdb_compiles_no_annotations_of_fields() -> None:
+    """`typing.NamedTuple` does so for each field, which takes longer than the rest of the class."""
+    program = """
+import lmdb
+
+compiled = []
+sys.addaudithook(lambda event, arguments: compiled.append(arguments) if event == "compile" else None)
+import zlmdb
+print(len([source for source, name in compiled if name == "<string>" and not source.startswith(b"lambda")]))
+"""
+    (found,) = in_a_fresh_interpreter(program)
+    assert int(found) <= 5  # those of type variables, and one in an alias
 
 
 @pytest.mark.parametrize("package", ["zlmdb", "zlmdb.values"])

@@ -13,7 +13,6 @@ from .schema.runtimetables import MadeTable
 from .schema.schema import Schema
 from .store.readers import Reader
 from .store.transaction import Transaction
-from .store.transactionstats import TransactionStats
 from .tables.selection import Selection
 from .tables.table import Table
 

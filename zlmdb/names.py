@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from .schema.multi import SetTable as SetTable
     from .schema.multivalues import ValueList as ValueList
     from .schema.multivalues import ValueSet as ValueSet
+    from .store.transactionstats import TransactionStats as TransactionStats
     from .tables.foreignkey import ForeignKey as ForeignKey
     from .tables.index import Index as Index
     from .tables.index import UniqueIndex as UniqueIndex
@@ -84,6 +85,7 @@ else:
             ".values.msgpack": "MsgpackSerializer",
             ".values.pickle": "PickleSerializer",
             ".values.was": "Was",
+            ".store.transactionstats": "TransactionStats",
             ".tables.foreignkey": "ForeignKey",
             ".tables.index": "Index UniqueIndex",
             ".tables.indexview": "IndexView UniqueIndexView",

@@ -20,7 +20,6 @@ from ..store.pool import Pool, Unit
 from ..store.snapshot import Snapshot
 from ..store.store import Store
 from ..store.transaction import Transaction
-from ..store.transactionstats import TransactionStats
 from ..store.writing import SchemaWriter
 from .calls import Calls
 from .settings import Settings
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
     from typing_extensions import TypeVar as DefaultTypeVar
 
+    from ..store.transactionstats import TransactionStats
     from .flushing import Flusher
 
     # A function of a plain Database takes one of any schema.

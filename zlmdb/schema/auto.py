@@ -23,7 +23,7 @@ from ..handlers import let_through
 from ..shown import nearest
 from ..store.store import Store
 from ..store.transaction import Transaction
-from ..tables.compiled.indexed import kind_of
+from ..tables.compiled.kinds import kind_of
 from ..tables.indexview import UniqueIndexView
 from ..tables.storage import Storage
 from ..tables.table import Table

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Optional, TypeVar, get_args, get_origin
 from ..keys import KeyCodec, key_codec
 from ..namedtuples import NamedTuple
 from ..tables.indexstorage import IndexStorage
-from ..tables.keyfield import KeyField
 from ..tables.table import Table
 from ..tables.tableclass import declared_indexes
 from ..typeargs import type_arguments
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from ..query.following import Followed
     from ..tables.expiry import Expiry
     from ..tables.index import DeclaredIndex
+    from ..tables.keyfield import KeyField
     from ..values.description import Description
     from ..values.fields import Fields
 
@@ -189,12 +189,18 @@ def declaration(declared: Any, attribute: str, localns: Optional[Mapping[str, An
         indexes=declared_indexes(cls),
         strict=cls is not Table,
         names=names,
-        key_field=None if not isinstance(cls._key_source, str) else KeyField(cls._key_source),
+        key_field=_key_field(cls._key_source) if isinstance(cls._key_source, str) else None,
         key_type=key_type,
         was=cls._table_was,
         expiry=cls._expiry,
         feed=None if cls._feed is None else _policy(cls),
     )
+
+
+def _key_field(name: str) -> KeyField:
+    from ..tables.keyfield import KeyField  # late: the key of few tables is a field
+
+    return KeyField(name)
 
 
 def _policy(cls: type[Table[Any, Any]]) -> Optional[Feed]:

@@ -18,7 +18,6 @@ from ..engines import Engine, Environment, Handle, Transaction
 from ..log import log
 from ..namedtuples import NamedTuple
 from ..shown import shown_path
-from .gate import Gate
 from .live import LiveTransactions
 from .maintenance import Maintenance, Quiet
 from .readers import Ages, shown_with_origin
@@ -71,7 +70,12 @@ class OpenEnvironment(Maintenance):
 
     def _opened(self, env: Environment) -> None:
         # The same one for the same transactions: a thread may wait at it while the environment is opened anew.
-        self._gate = (self._gate or Gate()) if self.engine.moves or self.provisional else None
+        if not (self.engine.moves or self.provisional):
+            self._gate = None
+        elif self._gate is None:
+            from .gate import Gate  # late: few maps move
+
+            self._gate = Gate()
         self.writer.is_local = getattr(self.engine, "is_local", False)
         self._look_at = time.monotonic() + _LOOK_AGAIN
         self.quiet = Quiet()  # before others find the environment: there may be a gate

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import weakref
+from typing import TYPE_CHECKING
 
 from ..engines import Transaction
 from .environment import OpenEnvironment
-from .gate import Gate
+
+if TYPE_CHECKING:
+    from .gate import Gate
 
 environments: weakref.WeakSet[OpenEnvironment] = weakref.WeakSet()
 """Those of this process, also suspended ones."""

@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterable
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Optional
 
-from .gate import Gate
 from .readers import Ages
+
+if TYPE_CHECKING:
+    from .gate import Gate
 
 
 class Quiet:

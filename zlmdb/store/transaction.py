@@ -26,7 +26,9 @@ from .scans import Scans
 from .store import Store
 from .transactionend import TransactionEnd
 from .transactionstate import needs_room
-from .transactionstats import TransactionStats
+
+if TYPE_CHECKING:
+    from .transactionstats import TransactionStats
 
 _get_ident = threading.get_ident
 _clock = time.monotonic

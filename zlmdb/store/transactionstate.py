@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn, Optional
+from typing import TYPE_CHECKING, Any, NoReturn, Optional
 
 from .. import errors
 from .blocks import Leave
@@ -15,7 +15,9 @@ from .holds import Hold
 from .layout import shown_space
 from .scans import Scans
 from .store import Store
-from .transactionstats import TransactionStats
+
+if TYPE_CHECKING:
+    from .transactionstats import TransactionStats
 
 _POISON = (errors.DatabaseFull, errors.DiskError, errors.CorruptDatabase, errors.Conflict, MemoryError)
 _get_ident = threading.get_ident

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Generic, NoReturn, Optional, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, TypeVar
 
 from .. import errors
 from ..keys import KeyCodec
@@ -12,7 +12,9 @@ from ..namedtuples import NamedTuple
 from ..shown import shortened
 from ..store.ranges import TOP, after, prefixed_keys
 from ..values.base import Serializer
-from .keyfield import KeyField
+
+if TYPE_CHECKING:
+    from .keyfield import KeyField
 
 K = TypeVar("K")
 V = TypeVar("V")

@@ -13,12 +13,10 @@ from ..query import preview
 from ..shown import shortened
 from ..store.transaction import Transaction
 from . import atomic
-from .compiled.indexed import kind_of
+from .compiled.kinds import kind_of
 from .compiled.points import REQUIRED
 from .declares import Declares
 from .enginereads import EngineReads
-from .keyfield import KeyField
-from .mappingviews import Items, Keys, Values
 from .missing import missing, refuse_limit
 from .ranged import Bounds, Ranged, limits
 from .recordwrites import RecordWrites
@@ -35,6 +33,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar as DefaultTypeVar
 
     from ..feed.policy import Feed
+    from .mappingviews import Items, Keys, Values
 
     K = DefaultTypeVar("K", default=Any)
     V = DefaultTypeVar("V", default=Any)
@@ -388,14 +387,20 @@ class Table(EngineReads[K, V], RecordWrites[K, V], MutableMapping[K, V], Generic
 
     def keys(self) -> Keys[K]:
         """The keys, in their order, as a view."""
+        from .mappingviews import Keys  # late: most programs iterate over selections
+
         return Keys(self)
 
     def items(self) -> Items[K, V]:
         """The pairs of key and value, in key order, as a view."""
+        from .mappingviews import Items  # late, as above
+
         return Items(self)
 
     def values(self) -> Values[V]:
         """The values, in key order, as a view."""
+        from .mappingviews import Values  # late, as above
+
         return Values(self)
 
     def __len__(self) -> int:
@@ -471,6 +476,8 @@ class Table(EngineReads[K, V], RecordWrites[K, V], MutableMapping[K, V], Generic
     def _new_key(self, value: V) -> K:
         rule = type(self)._key_source
         if isinstance(rule, str):
+            from .keyfield import KeyField  # late: the key of few tables is a field
+
             key: K = (self._storage.key_field or KeyField(rule)).of(value)
             return key
         if rule is not None:

@@ -17,15 +17,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Optional
 
-from ...codegen import Methods, Recipe
+from ...codegen import Recipe
 from ...handlers import let_through
-from ...namedtuples import NamedTuple
 from ...store.transaction import Transaction
 from ..indexstorage import IndexStorage
 from ..storage import Storage
 from .entries import Lines, lines_of
+from .kinds import Followers
 from .oldrecords import OldRecords
-from .points import compiled, point_writes, specialised, writing
+from .points import compiled, writing
 
 _WRITES = Recipe("indexed writes", txn=Transaction)
 _REMOVALS = Recipe("indexed deletions", txn=Transaction)
@@ -159,84 +159,11 @@ _REMOVERS = {
 }
 
 
-def kind_of(cls: Any, general: Any, storage: Storage[Any, Any]) -> Any:
-    """The subclass of the table class *cls* for *storage* and its current indexes; *general* is the base of all.
-
-    Its attribute ``kept`` has the indexes that its methods maintain: none if they are not of this kind. Its ``batch``
-    is the result of `batch_of`; None if `bulkwrites` cannot be used.
-    """
-    made_for, kind = storage.kinds.get(cls, (None, cls))
-    if made_for is not storage.indexes:
-        kept = tuple(storage.indexes) if all([index.sole for index in storage.indexes]) else ()
-        methods: Any = []
-        if not (kept or storage.followers):
-            methods = point_writes(cls, general, storage)
-        elif len(kept) == len(storage.indexes):
-            followers = Followers.of(storage)
-            methods = () if followers is None else _index_methods(cls, general, storage, kept, followers)
-        kind = specialised(cls, general, storage, methods, _kept=kept, _plain=cls._plain)
-        storage.kinds[cls] = storage.indexes, kind
-    return kind
-
-
-class Followers(NamedTuple):
-    """The followers of a table that generated functions know.
-
-    *asked* have a method ``content``, which tells whether a record may be stored without asking them further; they do
-    not mind what is deleted. *recorder* is that of the change feed.
-    """
-
-    asked: Sequence[Any]
-    recorder: Any
-
-    @staticmethod
-    def of(storage: Storage[Any, Any]) -> Optional[Followers]:
-        """Those of *storage*; None if there are others, which the general form knows."""
-        if not storage.followers:
-            return Followers((), None)
-        asked = [one for one in storage.followers if hasattr(one, "content")]
-        recorders = [one for one in storage.followers if hasattr(one, "record")]
-        if len(asked) + len(recorders) != len(storage.followers) or len(recorders) > 1:
-            return None
-        return Followers(asked, recorders[0] if recorders else None)
-
-    def lines(self, primary: str) -> tuple[dict[str, str], dict[str, Any]]:
-        """The parts of the functions that record changes, and the names in them."""
-        if self.recorder is None:
-            return dict.fromkeys(("ready", "record_new", "record_changed", "record_gone"), "pass"), {}
-        parts = {
-            "ready": "if present.raw is not self._raw: aim(self)",
-            "record_new": f"record({primary}, None, data)",
-            "record_changed": f"record({primary}, found, data)",
-            "record_gone": f"record({primary}, data, None)",
-        }
-        known = self.recorder
-        return parts, {"present": known.present, "aim": known.aim, "record": known.record}
-
-
-def _index_methods(
-    cls: Any, general: Any, storage: Storage[Any, Any], indexes: Sequence[IndexStorage], followers: Followers
-) -> list[Methods]:  # fmt: skip
-    """The methods of a subclass of *cls* that write records of *storage*, and maintain *indexes* and *followers*."""
-    asked = followers.asked
-    found: list[Methods] = []
-    if not asked:
-        found.append(Methods(("__setitem__",), lambda: _storing(general, storage, indexes, followers), patient=True))
-    elif not any([index.as_stored for index in indexes]):
-        found.append(
-            Methods(("__setitem__",), lambda: _storing_asked(general, storage, indexes, followers), patient=True)
-        )
-    if cls._remove is general._remove and not storage.referrers:  # which the general `__delitem__` calls
-        found.append(Methods(tuple(_REMOVERS), lambda: _removing(general, storage, indexes, followers)))
-    if cls._plain and not storage.followers and storage.expiring is None:
-        found.append(Methods(("_batch",), lambda: {"_batch": batch_of(storage, indexes)}, static=True))
-    return found
-
-
-def _storing_asked(
+def storing_asked(
     general: Any, storage: Storage[Any, Any], indexes: Sequence[IndexStorage], followers: Followers
 ) -> dict[str, Any]:  # fmt: skip
-    store = _storing(general, storage, indexes, followers)["__setitem__"]
+    """The method that stores a record, for a table with followers that are asked before."""
+    store = storing(general, storage, indexes, followers)["__setitem__"]
     slow = general.__setitem__
     ask = [follower.content for follower in followers.asked]
 
@@ -283,9 +210,10 @@ def _lines_of(storage: Storage[Any, Any], indexes: Sequence[IndexStorage]) -> tu
     return lines_of(indexes, primary), primary
 
 
-def _storing(
+def storing(
     general: Any, storage: Storage[Any, Any], indexes: Sequence[IndexStorage], followers: Followers
 ) -> dict[str, Any]:  # fmt: skip
+    """The method that stores a record and the entries of *indexes*, and tells *followers*."""
     lines, primary = _lines_of(storage, indexes)
     parts, more = followers.lines(primary)
     del parts["record_gone"]
@@ -331,9 +259,10 @@ def _storing(
     return found
 
 
-def _removing(
+def removing(
     general: Any, storage: Storage[Any, Any], indexes: Sequence[IndexStorage], followers: Followers
 ) -> dict[str, Any]:  # fmt: skip
+    """The methods that delete a record and the entries of *indexes*, and tell *followers*."""
     lines, primary = _lines_of(storage, indexes)
     parts, more = followers.lines(primary)
     olds = OldRecords(storage, indexes)

@@ -21,7 +21,8 @@ from ...store.transaction import Transaction
 from ..indexstorage import IndexStorage
 from ..storage import Storage
 from .entries import Lines, lines_of
-from .indexed import Followers, check_entries, handles_of, joined, names_of, reload_of, withdraw, withdrawal
+from .indexed import check_entries, handles_of, joined, names_of, reload_of, withdraw, withdrawal
+from .kinds import Followers
 from .points import compiled
 
 if TYPE_CHECKING:
