@@ -1,6 +1,6 @@
 """`typing.NamedTuple`, for the same classes, without a look at the annotations.
 
-The one of `typing` compiles the annotation of every field when the class is made: for twenty classes this takes an
+The one of `typing` compiles the annotation of every field when the class is made: for twenty classes this takes a
 twentieth of ``import zlmdb``. Type checkers see the original, and refuse what it refuses.
 """
 

@@ -6,10 +6,9 @@ import dataclasses
 from copy import copy as copied
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from typing import Annotated, Any, Literal, Union
+from typing import Annotated, Any, Literal, NamedTuple, Union
 from uuid import UUID
 
-from ..namedtuples import NamedTuple
 from .description import Description, Type
 from .flat.markers import FLOATS, INTEGERS, InStruct
 
