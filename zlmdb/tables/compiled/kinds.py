@@ -24,7 +24,10 @@ def kind_of(cls: Any, general: Any, storage: Storage[Any, Any]) -> Any:
     """
     made_for, kind = storage.kinds.get(cls, (None, cls))
     if made_for is not storage.indexes:
-        kept = tuple(storage.indexes) if all([index.sole for index in storage.indexes]) else ()
+        kept = tuple(storage.indexes)
+        for index in kept:
+            if not index.sole:
+                kept = ()
         methods: Any = []
         if not (kept or storage.followers):
             methods = point_writes(cls, general, storage)
