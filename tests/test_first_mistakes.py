@@ -197,15 +197,15 @@ def test_methods_of_a_transaction_are_not_missed_among_the_tables(db: Any) -> No
 
 
 def test_a_database_used_as_a_dict_or_a_connection_is_answered_with_its_tables(db: Any) -> None:
-    for use in (lambda: db["a"], lambda: db.__setitem__("a", 1), lambda: db.__delitem__("a")):
-        with pytest.raises(TypeError, match=r"db\['a'\]: a database is no dict of records: .*with db\.write\(\) as t:"):
+    for use in (
+        lambda: db["a"], lambda: db.__setitem__("a", 1), lambda: db.__delitem__("a"), lambda: list(db),
+        lambda: "a" in db,
+    ):  # fmt: skip
+        with pytest.raises(TypeError, match=r"a database is no dict of records: .*with db\.write\(\) as t:"):
             use()
     for name in ("execute", "commit", "keys"):
         with pytest.raises(AttributeError, match=rf"no attribute '{name}': records are in the tables of its schema"):
             getattr(db, name)
-    for use in (lambda: list(db), lambda: "a" in db):
-        with pytest.raises(TypeError, match=r"not iterable|not a container"):
-            use()
 
 
 def test_a_table_is_neither_copied_nor_pickled(db: Any) -> None:

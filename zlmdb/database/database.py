@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar
 from .. import errors
 from ..operations.methods import Operations
 from ..schema.schema import Schema, unit_of
-from ..shown import shortened, shown_path
+from ..shown import shown_path
 from ..store import openstores
 from ..store.layout import Layout
 from ..store.openstores import Opening
@@ -258,12 +258,10 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
                 advice = f": {_BLOCKS}"
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{advice}")
 
-        def __getitem__(self, key):
-            raise TypeError(f"db[{shortened(key)}]: a database is no dict of records: {_BLOCKS}")
+        def _no_dict(self, *_):
+            raise TypeError(f"a database is no dict of records: {_BLOCKS}")
 
-        __setitem__ = __delitem__ = lambda self, key, *_: self[key]  # which raises
-        __iter__ = None  # else Python would try db[0]
-        __contains__ = None
+        __getitem__ = __setitem__ = __delitem__ = __iter__ = __contains__ = _no_dict
 
     def __repr__(self) -> str:
         return f"<database {shown_path(self.dbpath)}, {'closed' if self._store is None else 'open'}>"
