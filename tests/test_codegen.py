@@ -544,7 +544,7 @@ WRONG = [
     (points, "_READING", "self._db)", "self._base)", "self._base"),
     (points, "_READING", "load(data)", "lode(data)", "lode"),
     (points, "_WRITING", "txn._puts", "txn._put", "txn._put"),
-    (indexwrites, "_STORING", "self._delete", "self._remove_now", "self._remove_now"),
+    (indexwrites, "_STORING", "self._half_written", "self._remove_now", "self._remove_now"),
     (indexwrites, "_STORING", "self._growing", "self._grows", "self._grows"),
     (indexwrites, "_REMOVING", "self._writer", "self._author", "self._author"),
     (indexview, "_FINDING", "table._db", "table.db", "table.db"),

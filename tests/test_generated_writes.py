@@ -151,7 +151,7 @@ def test_they_need_no_general_form_in_the_ordinary_case(kind: str, generally: li
                 for row in reversed(GOOD):
                     t.fast[key_of(9)] = Row(row.a and "nine" + row.a, row.b, row.tags, row.note)
                 del t.fast[key_of(0)]
-                assert t.fast._writer._is_owned()
+                assert t.fast._writer[0]._is_owned()
             with db.write() as t:
                 for key in list(t.fast):
                     del t.fast[key]

@@ -82,7 +82,7 @@ def generally(table: Any) -> None:
 def test_the_functions_are_generated(rows: Any) -> None:
     """Else all of this file would test the general form only."""
     assert len(rows._kept) == len(rows._indexes) == 5
-    assert rows._writer._is_owned()
+    assert rows._writer[0]._is_owned()
     for name in ("__setitem__", "__delitem__", "_remove"):
         assert getattr(type(rows), name) is not getattr(Table, name)
         assert getattr(type(rows), name).__doc__ == getattr(Table, name).__doc__

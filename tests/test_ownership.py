@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -29,7 +30,7 @@ def test_a_lock_is_owned_by_its_thread_alone() -> None:
     assert mine is lock_of(threading.get_ident())
     assert mine._is_owned()
     assert not in_a_thread(mine._is_owned)
-    assert not NOBODY._is_owned()
+    assert not NOBODY[0]._is_owned()
     assert in_a_thread(lambda: lock_of(threading.get_ident())._is_owned())
 
 
@@ -56,6 +57,44 @@ def test_another_thread_may_not_write_by_the_generated_functions() -> None:
         assert in_a_thread(write) == "refused"
         t.numbers[1] = "one"
         assert dict(t.numbers) == {1: "one"}
+
+
+def test_generated_functions_write_with_what_the_table_has_at_any_time() -> None:
+    with zlmdb.open(None, Store) as db:
+
+        def check(t: Any, may: bool = True) -> None:
+            table = t.numbers
+            assert (table._writer is not NOBODY) is may
+            if may:
+                owner, *rest = table._writer
+                assert owner._is_owned()
+                assert rest == [
+                    table._get, table._put, table._delete, table._db, table._watched, table._handles
+                ]  # fmt: skip
+                assert table._put == t.txn._raw.put
+
+        for _ in range(3):
+            with db.write() as t:
+                check(t)
+                t.numbers.update({1: "one", 2: "two"})
+                with t.txn.savepoint():
+                    check(t)
+                    t.numbers[3] = "three"
+                check(t)
+                with suppress(ZeroDivisionError), t.txn.savepoint():
+                    check(t)
+                    t.numbers[4] = str(1 / 0)
+                assert 4 not in t.numbers
+                check(t)
+                rows = iter(t.numbers.select())
+                next(rows)
+                check(t, may=False)
+                t.numbers[1] = "first"
+                check(t)
+                rows.close()
+                check(t)
+        with db.read() as t:
+            check(t, may=False)
 
 
 @pytest.mark.parametrize("annotation", [int, zlmdb.keys.Oid])

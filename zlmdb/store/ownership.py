@@ -8,8 +8,8 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-NOBODY: Any = threading.RLock()
-"""Held by no thread, ever."""
+NOBODY: Any = (threading.RLock(), None, None, None, None, False, None)
+"""What a bound table has where no thread may write: see `TableState._writer`. No thread ever holds this lock."""
 
 _MOST = 1000
 _locks: dict[int, Any] = {}

@@ -19,7 +19,7 @@ from ..log import log
 from ..shown import shown_path
 from .blocks import COUNTS_REFERENCES, BlockExit, Leave
 from .holds import Hold
-from .ownership import NOBODY, lock_of
+from .ownership import lock_of
 from .pool import IN_LOOP, is_free, references
 from .rawrecords import RawRecords
 from .scans import Scans
@@ -74,7 +74,7 @@ class Transaction(TransactionEnd, RawRecords):
         self._exit: list[Leave] = []
         self._in_with = False  # a ``with`` statement began this write
         self._hold = Hold(self, _join) if write else None
-        self._owner = NOBODY  # or what its thread holds, while it writes
+        self._owner: Any = None  # what its thread holds, while it writes
         self._turn: Any = None  # where it is a member of a group: see `turns`
         self._edited: set[tuple[str, bytes]] = set()  # by table and key: those that an `edit` is going on of
         self._odd = False  # besides the engine's transaction and the tables there is something to end

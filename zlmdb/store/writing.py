@@ -58,12 +58,12 @@ class SchemaWriting(Transaction):
                         break
                     if table._steady and table._generated and table._era == era:
                         table._raw = raw
-                        table._get = raw.get
-                        table._put = raw.put
-                        table._delete = raw.delete
+                        table._get = get = raw.get
+                        table._put = put = raw.put
+                        table._delete = delete = raw.delete
                         table._growing = True
                         table._watched = False
-                        table._writer = owner
+                        table._writer = owner, get, put, delete, table._db, False, table._handles
                     else:
                         table._aim()
         except BaseException as error:

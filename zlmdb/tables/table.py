@@ -11,6 +11,8 @@ from .. import errors, reserved
 from ..handlers import let_through
 from ..query import preview
 from ..shown import shortened
+from ..store.ended import closed
+from ..store.ownership import NOBODY
 from ..store.transaction import Transaction
 from . import atomic
 from .compiled.kinds import kind_of
@@ -144,11 +146,8 @@ class Table(EngineReads[K, V], RecordWrites[K, V], MutableMapping[K, V], Generic
         buffers = txn._buffers
         kind = cls if buffers else kind_of(cls, Table, storage)
         self: Self = object.__new__(kind if storage.expiring is None else storage.expiring(kind))
-        self._txn = txn
-        self._storage = storage
-        self._name = storage.name
-        self._lookup = storage.lookup
-        self._load = storage.load
+        self._txn, self._storage, self._name = txn, storage, storage.name
+        self._lookup, self._load = storage.lookup, storage.load
         self._views = {}
         handle = txn._handle(storage.space)
         self._absent = Nothing(storage.name) if handle is None else None
@@ -156,6 +155,8 @@ class Table(EngineReads[K, V], RecordWrites[K, V], MutableMapping[K, V], Generic
         self._steady = handle is not None and not buffers
         self._checked, self._era, self._snapshot = storage.find_indexes is not None, None, storage.snapshot
         self._found = storage.file_indexes
+        self._get = self._put = self._delete = closed  # until it is aimed
+        self._writer = NOBODY
         self._bind_indexes(self._found.unknown)
         self._aim()
         if self._found.unreadable is not None:

@@ -53,7 +53,10 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
     _name: str
     _growing: bool  # the latest write, if there was one, stored a new record
     _watched: bool  # scans have to be told of what is written
-    _writer: Any  # held by the thread that may write here by the generated functions: see `store.ownership`
+    # For the generated functions: what the thread holds that may write by them (`store.ownership`), the engine's get,
+    # put and delete, the handle, `_watched`, and `_handles`. One tuple, since to read an attribute takes as long as to
+    # call C where a class has a `__getattr__` (up to Python 3.11), and these need them all.
+    _writer: tuple[Any, Any, Any, Any, Any, bool, Any]
     _raw: Any
     _db: Any
     _get: Callable[..., Any]
@@ -94,7 +97,7 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
             else:  # what that comes to, without the call
                 self._watched = False
                 if self._generated:
-                    self._writer = txn._owner
+                    self._writer = self._writing()
         elif self._checked:
             snapshot = txn._raw.id()
             if snapshot != self._snapshot:
@@ -178,13 +181,18 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
     def _allow(self) -> None:
         """Let the generated functions write, or replace them by the general form, which handles all cases."""
         txn = self._txn
-        self._writer = txn._owner if txn._write and self._generated else NOBODY
         scans, self._watched = txn._scans, False
+        writes = txn._write and self._generated
         if scans:
             spaces = self._storage.spaces
             self._watched = scans.watches(spaces)
             if scans.runs(spaces):
-                self._writer = NOBODY  # these scans have to be paused first
+                writes = False  # these scans have to be paused first
+        self._writer = self._writing() if writes else NOBODY
+
+    def _writing(self) -> Any:
+        """`_writer` where its thread may write."""
+        return self._txn._owner, self._get, self._put, self._delete, self._db, self._watched, self._handles
 
     def _look_again(self) -> None:
         """Read the indexes of the file again, after the catalogue was changed in this transaction."""
@@ -211,6 +219,8 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
                 return keep(raw.get(key, default, db))
 
             self._get = get
+        if self._writer is not NOBODY:
+            self._writer = self._writing()
 
     def _end(self, ended: Any) -> None:
         """End with the transaction: from now on every use raises what the functions of *ended* raise."""

@@ -33,7 +33,8 @@ _LISTS = Recipe("bulk writes of lists")
 
 _STORING = """\
 def __setitem__(self, key, value):
-    if not self._writer._is_owned():
+    owner, get, put, delete, db, watched, handles = self._writer
+    if not owner._is_owned():
         return general(self, key, value)
     try:
         encoded = {encode} if {check} else general_key(key)
@@ -49,14 +50,13 @@ def __setitem__(self, key, value):
     {check_size}
     {check_entries}
     {handles}
-    put, db = self._put, self._db
     try:
-        found = None if self._growing else self._get(encoded, None, db)
+        found = None if self._growing else get(encoded, None, db)
         if found is None and put(encoded, data, True, False, False, db):
             self._growing = True
             if {claimed}:
                 {insert}
-                if self._watched:
+                if watched:
                     self._tell(encoded, True, ({inserted_entries}))
                 {record_new}
                 txn = self._txn
@@ -66,12 +66,12 @@ def __setitem__(self, key, value):
                     txn._count({inserted}, 0)
                 return
             {withdraw}
-            self._delete(encoded, b"", db)
+            delete(encoded, b"", db)
         else:
             self._growing = False
             try:
                 if found is None:
-                    found = self._get(encoded, None, db)
+                    found = get(encoded, None, db)
                 old = load_old(found)
                 {old}
             except Exception as error:
@@ -82,10 +82,9 @@ def __setitem__(self, key, value):
             if readable:
                 if {moved}:
                     puts, dels = 1, 0
-                    delete = self._delete
                     {update}
                     put(encoded, data, True, True, False, db)
-                    if self._watched:
+                    if watched:
                         self._tell(encoded, False, ({updated_entries}))
                     {record_changed}
                     txn = self._txn
@@ -104,11 +103,12 @@ def __setitem__(self, key, value):
 
 _REMOVING = """\
 def <name>(self, <argument>):
-    if not self._writer._is_owned():
+    owner, get, put, delete, db, watched, handles = self._writer
+    if not owner._is_owned():
         return general_<name>(self, <argument>)
     try:
         <encoding>
-        data = self._get(encoded, None, self._db)
+        data = get(encoded, None, db)
         if data is not None:
             old = load_old(data)
             {old}
@@ -119,10 +119,10 @@ def <name>(self, <argument>):
     if data is None:
         return general_<name>(self, <argument>)
     {handles}
-    delete, dels = self._delete, 0
+    dels = 0
     try:
         {removed}
-        if delete(encoded, b"", self._db): dels += 1
+        if delete(encoded, b"", db): dels += 1
         {record_gone}
     except BaseException as error:
         self._half_written(None, error)
@@ -169,7 +169,7 @@ def storing_asked(
 
     def __setitem__(self: Any, key: Any, value: Any) -> None:
         write = slow
-        if self._writer._is_owned():
+        if self._writer[0]._is_owned():
             try:
                 for content in ask:
                     if not content(self, value):
@@ -322,9 +322,9 @@ def joined(indent: int, lines: Iterable[str]) -> str:
     return f"\n{' ' * indent}".join(lines) or "pass"
 
 
-def handles_of(lines: Sequence[Lines]) -> str:
-    """The line that takes the handles of the indexes; empty without any."""
-    return "".join([f"h{line.n}, " for line in lines]) + "= self._handles" if lines else ""
+def handles_of(lines: Sequence[Lines], handles: str = "handles") -> str:
+    """The line that takes the handles of the indexes from *handles*; empty without any."""
+    return "".join([f"h{line.n}, " for line in lines]) + f"= {handles}" if lines else ""
 
 
 def withdrawal(unique: Sequence[Lines], primary: str, *, moved: bool) -> str:

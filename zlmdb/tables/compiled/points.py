@@ -40,7 +40,8 @@ def get(self, key, default=None, /):
 
 _WRITING = """\
 def __setitem__(self, key, value):
-    if not self._writer._is_owned():
+    owner, get, put, delete, db, watched, handles = self._writer
+    if not owner._is_owned():
         return general(self, key, value)
     try:
         encoded = {encode} if {check} else general_key(key)
@@ -51,9 +52,9 @@ def __setitem__(self, key, value):
         return general(self, key, value)
     {check_size}
     try:
-        if self._watched:
+        if watched:
             self._tell_stored(encoded)
-        self._put(encoded, data, True, True, False, self._db)
+        put(encoded, data, True, True, False, db)
     except Exception as error:
         self._write_failed(key, error)
     txn = self._txn
@@ -65,7 +66,8 @@ def __setitem__(self, key, value):
 
 _DELETING = """\
 def __delitem__(self, key):
-    if not self._writer._is_owned():
+    owner, get, put, delete, db, watched, handles = self._writer
+    if not owner._is_owned():
         return general___delitem__(self, key)
     try:
         encoded = {encode} if {check} else general_key(key)
@@ -73,7 +75,7 @@ def __delitem__(self, key):
         let_through(error)
         return general___delitem__(self, key)
     try:
-        deleted = self._delete(encoded, b"", self._db)
+        deleted = delete(encoded, b"", db)
     except Exception as error:
         general_key(key)  # what does not fit raises
         self._write_failed(key, error)
@@ -86,10 +88,11 @@ def __delitem__(self, key):
         txn._count(0, 1)
 
 def _remove(self, encoded):
-    if not self._writer._is_owned():
+    owner, get, put, delete, db, watched, handles = self._writer
+    if not owner._is_owned():
         return general__remove(self, encoded)
     try:
-        deleted = self._delete(encoded, b"", self._db)
+        deleted = delete(encoded, b"", db)
     except Exception as error:
         self._write_failed(None, error)
     if not deleted:

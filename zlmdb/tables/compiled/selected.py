@@ -44,7 +44,7 @@ def <name>(self, keys, <given>):
     for encoded in keys:
         <begin>
         readable = False
-        if self._writer._is_owned():
+        if self._writer[0]._is_owned():
             try:
                 found = self._get(encoded, None, self._db)
                 if found is None:
@@ -61,7 +61,7 @@ def <name>(self, keys, <given>):
         puts_before, dels_before = txn._puts, txn._dels
         <change>
         done += 1
-        if readable and self._writer._is_owned() and txn._puts == puts_before and txn._dels == dels_before:
+        if readable and self._writer[0]._is_owned() and txn._puts == puts_before and txn._dels == dels_before:
             try:
                 {key}
                 {check_key}
@@ -131,7 +131,7 @@ edited = self._name, encoded
 
 _REMOVING = """\
 def remove(self, keys):
-    if not self._writer._is_owned():
+    if not self._writer[0]._is_owned():
         return None
     try:
         get, db = self._get, self._db
@@ -164,7 +164,7 @@ def remove(self, keys):
 
 _REMOVING_PLAIN = """\
 def remove(self, keys):
-    if not self._writer._is_owned():
+    if not self._writer[0]._is_owned():
         return None
     try:
         dels = sum(map(self._raw.delete, keys, repeat(b""), repeat(self._db)))
@@ -177,7 +177,7 @@ def remove(self, keys):
 
 _SETTING = """\
 def setting(self, keys, <given>):
-    if not self._writer._is_owned() or self._watched:
+    if not self._writer[0]._is_owned() or self._watched:
         return None
     get, db = self._get, self._db
     try:
@@ -364,7 +364,7 @@ def _compiled_changers(
         new=joined(16, [part for line in lines for part in line.new]),
         check_links=joined(16, list(_links(followers.asked, lines))),
         check_entries=check_entries(lines, "raise ValueError(encoded)"),
-        handles=(handles_of(kept) if lines else "") or "pass",
+        handles=(handles_of(kept, "self._handles") if lines else "") or "pass",
         moved=" and ".join([line.claimed(moved=True) for line in unique]) or "True",
         update=joined(24, [part for line in lines for part in line.update()]),
         updated_entries="".join([line.told()[1] if line in lines else "(None, None), " for line in kept]),
@@ -402,7 +402,7 @@ def _remover(storage: Storage[Any, Any], lines: Sequence[Lines], parts: Any, nam
         remember="stored.append(data)" if recorded else "pass",
         **_failing(lines, recorded),
         ready=parts["ready"],
-        handles=handles_of(lines) or "pass",
+        handles=handles_of(lines, "self._handles") or "pass",
         removed=joined(
             8, [f"dels += sum(map(delete, sorted(l{line.n}), repeat(b''), repeat(h{line.n})))" for line in lines]
         ),
