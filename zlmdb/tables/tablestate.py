@@ -96,8 +96,8 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
                 self._allow()
             else:  # what that comes to, without the call
                 self._watched = False
-                if self._generated:
-                    self._writer = self._writing()
+                if self._generated:  # `_writing`, too
+                    self._writer = txn._owner, self._get, self._put, self._delete, self._db, False, self._handles
         elif self._checked:
             snapshot = txn._raw.id()
             if snapshot != self._snapshot:
@@ -188,7 +188,10 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
             self._watched = scans.watches(spaces)
             if scans.runs(spaces):
                 writes = False  # these scans have to be paused first
-        self._writer = self._writing() if writes else NOBODY
+        if writes:  # `_writing`, without the call, which is felt in the first write of a process
+            self._writer = txn._owner, self._get, self._put, self._delete, self._db, self._watched, self._handles
+        else:
+            self._writer = NOBODY
 
     def _writing(self) -> Any:
         """`_writer` where its thread may write."""
