@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import sys
 import threading
+import time
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -170,6 +173,42 @@ def test_a_closed_database_says_so(db: Any) -> None:
 
     asyncio.run(main())
     assert our_threads() == []
+
+
+def test_closing_while_tasks_read_leaves_no_thread_and_tells_them(tmp_path: Path) -> None:
+    others: list[BaseException] = []
+    before = set(threading.enumerate())
+
+    async def read(db: Any) -> None:
+        while True:
+            await db.aread(lambda t: t.numbers.get(1))
+
+    def reads(db: Any) -> None:
+        try:
+            asyncio.run(read(db))
+        except zlmdb.DatabaseClosed:
+            pass
+        except BaseException as error:
+            others.append(error)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for _ in range(20):
+            db = zlmdb.open(tmp_path / "db", Store, durability="none")
+            threads = [threading.Thread(target=reads, args=(db,)) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            while db.is_open:
+                time.sleep(0.005)
+                with suppress(zlmdb.DatabaseInUse):
+                    db.close()
+            for thread in threads:
+                thread.join(60)
+    finally:
+        sys.setswitchinterval(interval)
+    assert not others
+    assert set(threading.enumerate()) == before
 
 
 def test_pages_take_no_limit(db: Any) -> None:

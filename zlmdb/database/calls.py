@@ -205,22 +205,39 @@ class Calls(DatabaseState, Generic[S_co]):
         from asyncio import get_running_loop  # late: not every program uses it
 
         call = partial(copy_context().run, fn)
-        return get_running_loop().run_in_executor(self._executor(), call)
+        while True:
+            executor = self._executor()
+            try:
+                return get_running_loop().run_in_executor(executor, call)
+            except RuntimeError:
+                known = self._threads
+                if known is not None and known[1] is executor:
+                    raise  # else `close` has just ended it
 
     def _executor(self) -> ThreadPoolExecutor:
         known = self._threads
-        if known is None or known[0] != os.getpid():  # a forked child has none of the threads
+        if known is not None and known[0] != os.getpid():  # a forked child has none of the threads
+            self.__dict__.pop("_threads", None)
+            known = None
+        if known is None:
             from concurrent.futures import ThreadPoolExecutor
 
-            _ = self._open_store  # raises if it is closed
-            known = self._threads = os.getpid(), ThreadPoolExecutor(_THREADS, "zlmdb-read")
+            known = self.__dict__.setdefault("_threads", (os.getpid(), ThreadPoolExecutor(_THREADS, "zlmdb-read")))
+            try:
+                _ = self._open_store
+            except errors.DatabaseClosed:
+                self._end_threads()
+                raise
         return known[1]
 
     def _end_calls(self) -> None:
         """Wait for what was submitted, and end the threads."""
         if self._groups is not None:
             self._groups.finish()
-        known, self._threads = self._threads, None
+        self._end_threads()
+
+    def _end_threads(self) -> None:
+        known = self.__dict__.pop("_threads", None)
         if known is not None and known[0] == os.getpid():
             known[1].shutdown(wait=not threading.current_thread().name.startswith("zlmdb-read"))
 
