@@ -103,6 +103,7 @@ def test_the_database_opens_without_the_classes_of_the_demonstration(filled: tup
 # -- the second run -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.once
 def test_a_second_run_reads_what_is_there(filled: tuple[Path, Result], monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*arguments: object) -> list[City]:
         raise AssertionError("the cities were loaded again")
@@ -128,6 +129,7 @@ def test_another_limit_than_that_of_the_first_run_is_refused(filled: tuple[Path,
 # -- interruption ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.once
 def test_ctrl_c_leaves_a_database_that_the_next_run_completes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fill = measure.fill
 
@@ -236,6 +238,7 @@ def test_help_and_version_are_there() -> None:
 # -- its parts ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("name", FORMATS)
 def test_answers_are_those_of_a_search_through_all_records(name: str, cities: list[City]) -> None:
     with zlmdb.open(None, World) as db:
