@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import multiprocessing
 import os
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable
 
+import lmdb
 import pytest
 
 import zlmdb
@@ -199,6 +201,32 @@ class People(zlmdb.Schema):
     people: zlmdb.Table[int, Person]
 
 
+class Named(zlmdb.Table[int, Person]):
+    by_name = zlmdb.Index[str]("name")
+
+
+class Indexed(zlmdb.Schema):
+    people: Named
+
+
+INDEXING = """
+import sys, zlmdb
+from dataclasses import dataclass
+
+@dataclass
+class Person:
+    name: str
+
+class Named(zlmdb.Table[int, Person]):
+    by_name = zlmdb.Index[str]("name")
+
+class Indexed(zlmdb.Schema):
+    people: Named
+
+zlmdb.open(sys.argv[1], Indexed).close()
+"""
+
+
 def test_a_class_that_another_program_has_outdated_is_refused(tmp_path: Path) -> None:
     with zlmdb.open(tmp_path / "db", People) as db:
         db.auto.people[1] = Person("ann")
@@ -231,6 +259,104 @@ def test_a_closed_database_says_so(tmp_path: Path) -> None:
         counts["a"]
     with pytest.raises(zlmdb.DatabaseClosed):
         counts["b"] = 1
+
+
+def test_a_closed_database_says_so_while_another_has_the_file_open(tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path / "db", Store) as other:
+        db = zlmdb.open(tmp_path / "db", Store)
+        counts = db.auto.counts
+        for n in range(3):
+            counts["a"] = n
+            assert counts["a"] == n
+        db.close()
+        with pytest.raises(zlmdb.DatabaseClosed):
+            counts["a"] = 9
+        with pytest.raises(zlmdb.DatabaseClosed):
+            counts["a"]
+        assert other.auto.counts["a"] == 2
+
+
+def test_a_write_inside_of_a_block_is_refused(tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path / "db", Store, durability="none") as db:
+        for n in range(3):
+            db.auto.counts["a"] = n
+        with db.write() as t:
+            t.counts["b"] = 1
+            with pytest.raises(zlmdb.NestedTransaction):
+                db.auto.counts["a"] = 9
+        assert content(db, "counts") == {"a": 2, "b": 1}
+
+
+def test_a_write_waits_for_a_block_of_another_thread_no_longer_than_the_timeout(tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path / "db", Store, durability="none", timeout=0.05) as db:
+        for n in range(3):
+            db.auto.counts["a"] = n
+        failed: list[BaseException] = []
+
+        def write() -> None:
+            try:
+                db.auto.counts["a"] = 9
+            except BaseException as error:
+                failed.append(error)
+
+        with db.write():
+            thread = threading.Thread(target=write)
+            thread.start()
+            thread.join(20)
+        assert [type(error) for error in failed] == [zlmdb.WriterTimeout]
+        assert db.auto.counts["a"] == 2
+        db.auto.counts["a"] = 3
+        assert db.auto.counts["a"] == 3
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_a_write_leaves_no_index_incomplete_that_was_made_meanwhile(tmp_path: Path, elsewhere: bool) -> None:
+    with zlmdb.open(tmp_path / "db", People) as db:
+        for n in range(3):
+            db.auto.people[n] = Person(f"name {n}")
+        if elsewhere:
+            subprocess.run([sys.executable, "-c", INDEXING, str(tmp_path / "db")], check=True)
+            with pytest.raises(zlmdb.IndexNotAttached, match="by_name"):
+                db.auto.people[3] = Person("name 3")
+        with zlmdb.open(tmp_path / "db", Indexed) as other:
+            with contextlib.suppress(zlmdb.IndexNotAttached):
+                db.auto.people[3] = Person("name 3")
+            other.auto.people[4] = Person("name 4")
+            with other.read() as t:
+                assert t.people.by_name.select().count() == len(t.people) > 3
+
+
+def test_a_commit_that_fails_raises_and_the_next_one_stores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with zlmdb.open(tmp_path / "db", Store, durability="none") as db:
+        for n in range(3):
+            db.auto.counts["a"] = n
+        env = db._open_store.env
+
+        class Failing:
+            def __init__(self, raw: Any) -> None:
+                self.raw = raw
+
+            def __getattr__(self, name: str) -> Any:
+                return getattr(self.raw, name)
+
+            def commit(self) -> None:
+                self.raw.abort()
+                raise lmdb.DiskError("mdb_txn_commit: no")
+
+        class Env:
+            def __getattr__(self, name: str) -> Any:
+                return getattr(env, name)
+
+            def begin(self, *args: Any) -> Any:
+                return Failing(env.begin(*args))
+
+        with monkeypatch.context() as patched:
+            patched.setattr(db._open_store, "env", Env())
+            with pytest.raises(zlmdb.DiskError):
+                db.auto.counts["a"] = 9
+        assert db.auto.counts["a"] == 2
+        db.auto.counts["a"] = 3
+        assert db.auto.counts["a"] == 3
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")

@@ -15,6 +15,7 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from tempfile import TemporaryDirectory
 from types import CodeType
 from typing import Any, Callable, Optional
 from uuid import UUID
@@ -26,6 +27,7 @@ from zlmdb import codegen
 from zlmdb.codegen import Methods, Recipe, Source, TemplateError, value_of
 from zlmdb.keys.named import StringKey, UintKey
 from zlmdb.keys.tuples import TupleKey
+from zlmdb.store.blocks import COUNTS_REFERENCES
 from zlmdb.tables import indexview
 from zlmdb.tables.compiled import indexed as indexwrites
 from zlmdb.tables.compiled import points
@@ -223,6 +225,24 @@ def read_single() -> None:
         assert 1 in rows
 
 
+def write_single() -> None:
+    if not COUNTS_REFERENCES:
+        pytest.skip("where references are not counted, records are stored in blocks")
+
+    class Tables(zlmdb.Schema):
+        rows: zlmdb.Table[int, Row]
+
+    with TemporaryDirectory() as place, zlmdb.open(place, Tables) as db:
+        rows = db.auto.rows
+        with Generation.current.disarmed():  # the first write learns what the others use
+            rows[1] = ROW
+        rows[1] = ROWS[1]
+        rows[2] = ROW
+        with Generation.current.disarmed():
+            assert rows[1] == ROWS[1]
+        assert rows[2] == ROW
+
+
 def write_points() -> None:
     with table() as rows:
         rows[1] = ROW
@@ -359,6 +379,7 @@ CASES: dict[str, list[Callable[[], None]]] = {
     "ranges": [ask_again],
     "reader of dicts": [read_and_write_dicts],
     "single reads": [read_single],
+    "single writes": [write_single],
     "unpickling": [read_and_write_pickles],
     "writer of dicts": [read_and_write_dicts],
 }

@@ -22,7 +22,7 @@ import pytest
 
 import zlmdb
 from zlmdb.database import database, state
-from zlmdb.schema import auto, schema
+from zlmdb.schema import auto, autowrites, schema
 from zlmdb.store import (
     blocks,
     environment,
@@ -45,8 +45,8 @@ from zlmdb.store.blocks import COUNTS_REFERENCES
 from .interrupts import INTERRUPTS, Interrupt, interrupting, traces_instructions
 
 MODULES = (
-    auto, blocks, database, state, environment, gate, holds, live, maintenance, pool, savepoints, schema, snapshot,
-    store, transaction, transactionend, transactionstate, writerlock, writing,
+    auto, autowrites, blocks, database, state, environment, gate, holds, live, maintenance, pool, savepoints, schema,
+    snapshot, store, transaction, transactionend, transactionstate, writerlock, writing,
 )  # fmt: skip
 LIFE = {module.__file__ for module in MODULES}
 
@@ -228,7 +228,7 @@ def test_a_block_that_was_entered_by_hand_is_not_taken_for_one_that_is_over(db: 
 
 
 def of_the_life(filename: str) -> bool:
-    return filename in LIFE or filename.startswith("<zlmdb single reads")
+    return filename in LIFE or filename.startswith(("<zlmdb single reads", "<zlmdb single writes"))
 
 
 def write_once(db: Any, value: int) -> None:
@@ -250,7 +250,14 @@ def read_without_block(db: Any, value: int) -> None:
     assert db.auto.numbers.get(1) in (None, value)
 
 
-LIVES = {"write": write_once, "read": read_once, "classic": write_classic, "read without block": read_without_block}
+def write_without_block(db: Any, value: int) -> None:
+    db.auto.numbers[1] = value
+
+
+LIVES = {
+    "write": write_once, "read": read_once, "classic": write_classic, "read without block": read_without_block,
+    "write without block": write_without_block,
+}  # fmt: skip
 
 
 @traces_instructions
@@ -436,7 +443,8 @@ def test_of_two_threads_that_find_a_read_dropped_one_ends_it(db: Any) -> None:
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @counts_references
-def test_after_an_interrupt_other_threads_write_at_once(db: Any) -> None:
+@pytest.mark.parametrize("life", ["write", "write without block"])
+def test_after_an_interrupt_other_threads_write_at_once(db: Any, life: str) -> None:
     """Although the thread that was interrupted never calls us again, and keeps what it got."""
 
     def writes(failed: list[Any]) -> None:
@@ -446,13 +454,15 @@ def test_after_an_interrupt_other_threads_write_at_once(db: Any) -> None:
         except BaseException as error:
             failed.append(error)
 
-    write_once(db, 0)
+    run = LIVES[life]
+    for _ in range(2):
+        run(db, 0)
     at = 0
     while True:
         at += 5
         try:
-            with interrupting(at, of_the_life) as count, db.write() as t:
-                t.numbers[1] = at
+            with interrupting(at, of_the_life) as count:
+                run(db, at)
             if count[0] < at:
                 break
         except INTERRUPTS:
@@ -468,7 +478,8 @@ def test_after_an_interrupt_other_threads_write_at_once(db: Any) -> None:
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="signals come to the main thread")
-def test_signals_at_any_moment_leave_no_lock(disk: Any) -> None:
+@pytest.mark.parametrize("life", ["write", "write without block"])
+def test_signals_at_any_moment_leave_no_lock(disk: Any, life: str) -> None:
     """Real ones, at random microseconds."""
     stored = came = 0
 
@@ -485,8 +496,7 @@ def test_signals_at_any_moment_leave_no_lock(disk: Any) -> None:
                 armed = True
                 signal.setitimer(signal.ITIMER_REAL, 0.00001 + (n * 7919 % 1000) * 2e-7)
                 try:
-                    with disk.write() as t:
-                        t.numbers[1] = n
+                    LIVES[life](disk, n)
                     stored = n
                     # Until it comes, so that it does not come into what follows. What comes into a finaliser is lost.
                     time.sleep(0.05)

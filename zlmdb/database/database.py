@@ -223,6 +223,9 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
                     self._flusher.stop()
                 openstores.release(self._store)
                 self._store = None
+                tables: Any = self.__dict__.get("auto")
+                if tables is not None:
+                    tables._forget()
                 self.__dict__.pop("_groups", None)
                 self._readers, self._writers = Pool(), Pool()
         if self._store is None:

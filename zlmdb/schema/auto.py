@@ -9,28 +9,24 @@ whatever fails, is done by the general form: the same operation of a bound table
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from operator import attrgetter, itemgetter
-from types import FrameType
 from typing import Any, NoReturn, Optional, Protocol
 
-from .. import errors
 from ..codegen import Recipe
 from ..engines import Transaction as EngineTransaction
 from ..handlers import let_through
 from ..shown import nearest
 from ..store.store import Store
-from ..store.transaction import Transaction
 from ..tables.compiled.kinds import kind_of
 from ..tables.indexview import UniqueIndexView
 from ..tables.storage import Storage
 from ..tables.table import Table
+from .autowrites import RUN_AGAIN, Single, compiled, is_plain
 from .runtimetables import MadeTable
 
 _ALWAYS = float("inf")
-_RUN_AGAIN = (errors.DatabaseFull, errors.Conflict, errors.TransactionPoisoned)
 
 # The common part of the functions below: the bytes of *key*, or None.
 _FETCHING = """\
@@ -83,44 +79,18 @@ def __contains__(self, key):
         encode_key(key)
     return data is not None
 """
-_READS = Recipe("single reads", raw=EngineTransaction, single=Transaction)
-
-
-_FILES = "<zlmdb single reads"
+_READS = Recipe("single reads", raw=EngineTransaction, single=Single)
 
 
 class OutdatedError(Exception):
     """What the fast path knows no longer holds. Raised as a class: an object would keep the frames of each raising."""
 
 
-class Single(Transaction):
-    """The read transaction of one operation. It is used for one after another, of any thread."""
-
-    __slots__ = ()
-
-    _brief = True
-
-    def __init__(self, store: Store) -> None:
-        super().__init__(store)
-        self._in_with = True  # nobody is to be told that it was not ended
-
-    def _end_if_over(self) -> None:
-        # An interrupt left it if no thread is in the operation, and none has begun another one meanwhile.
-        raw = self._raw
-        for frame in [*sys._current_frames().values()]:
-            one: Optional[FrameType] = frame
-            while one is not None:
-                if one.f_code.co_filename.startswith(_FILES) and one.f_locals.get("single") is self:
-                    return
-                one = one.f_back
-        if self._raw is raw:
-            self._clear()
-
-
 class Runs(Protocol):
     """A database, as far as its tables without a block know it."""
 
     _storages: dict[str, tuple[type[Table[Any, Any]], Storage[Any, Any]]]
+    _timeout: Optional[float]
 
     @property
     def _open_store(self) -> Store: ...
@@ -179,6 +149,11 @@ class AutoTables:
     def __setattr__(self, name: str, value: Any) -> NoReturn:
         raise AttributeError(f"{name!r} cannot be set: db.auto.{name}[key] = value stores a record")
 
+    def _forget(self) -> None:
+        for table in list(self.__dict__.values()):
+            if isinstance(table, AutoTable):
+                table._forget()
+
     def __enter__(self) -> NoReturn:
         raise TypeError("db.auto is no block, each operation has its own: write `with db.write() as t:` for a block")
 
@@ -191,9 +166,11 @@ class AutoTables:
 class AutoTable:
     """A table without a block: operations of `Table` on single records, each in a transaction of its own."""
 
+    _plain = False  # a generated function stores records
+
     __slots__ = (
         "_db", "_era", "_handle", "_idle", "_name", "_never_waits", "_of", "_sequence", "_snapshot", "_storage",
-        "_store",
+        "_store", "_writes",
     )  # fmt: skip
 
     def __init__(self, db: Runs, name: str, idle: list[Single]) -> None:
@@ -208,6 +185,7 @@ class AutoTable:
         self._sequence = -1  # nothing is known
         self._snapshot: Optional[int] = None
         self._era: Optional[int] = None
+        self._writes = False
 
     def _read(self, view: Optional[str], method: str, *args: Any) -> Any:
         """The result of a *method* of the table, or of the *view* of an index, in a block."""
@@ -223,9 +201,12 @@ class AutoTable:
         if self._never_waits or db._writes_alone():
             try:
                 with db.write() as tables:
-                    self._of(tables)[key] = value
+                    table = self._of(tables)
+                    table[key] = value
+                    if self._plain:
+                        self._learn(table)
                     return
-            except _RUN_AGAIN:
+            except RUN_AGAIN:
                 pass
         db.run(partial(self._apply, "__setitem__", (key, value), {}))
 
@@ -236,7 +217,7 @@ class AutoTable:
             try:
                 with db.write() as tables:
                     return getattr(self._of(tables), method)(*args, **more)
-            except _RUN_AGAIN:
+            except RUN_AGAIN:
                 pass  # nothing is stored, and `run` does what the engine asks for
         return db.run(partial(self._apply, method, args, more))
 
@@ -250,10 +231,17 @@ class AutoTable:
         if same and store.gate is None and table._steady and table._found.unreadable is None:
             self._sequence = -1  # another thread is not to take some of this for all
             self._handle, self._era = table._db, table._era if table._checked else None
-            self._snapshot = txn.id()
+            self._snapshot = None if txn._write else txn.id()  # what is not stored yet may never be
+            self._writes = table._generated
+            if txn._write and (txn._turn is not None or txn._era is None or txn._era != self._era):
+                return
             self._sequence = txn._sequence
             if not self._idle:
                 self._idle.append(Single(store))
+
+    def _forget(self) -> None:
+        """Know nothing any more: the database is closed, and the general form says so."""
+        self._sequence = -1
 
     def _compare(self, raw: Any) -> None:
         """Whether what is known holds in *raw*, of another snapshot. Raises if it does not."""
@@ -358,9 +346,15 @@ VIEW_READS = ("get", "key", "__contains__")
 def _made(db: Runs, name: str, idle: list[Single]) -> AutoTable:
     cls, storage = db._storages[name]
     kind = kind_of(cls, Table, storage)
-    made: type[AutoTable] = AutoTable
+    store = db._open_store
+    methods: dict[str, Any] = {}
     if kind._point_reads and kind.__contains__ is Table.__contains__:
-        made = type("AutoTable", (AutoTable,), {"__slots__": (), **_compiled(storage, db._open_store, idle)})
+        methods.update(_compiled(storage, store, idle))
+    if is_plain(cls, storage, store):
+        methods["__setitem__"] = compiled(storage, store, AutoTable.__setitem__, AutoTable)
+        methods["__setitem__"].__doc__ = AutoTable.__setitem__.__doc__
+        methods["_plain"] = True
+    made: type[AutoTable] = AutoTable if not methods else type("AutoTable", (AutoTable,), {"__slots__": (), **methods})
     return made(db, name, idle)
 
 
