@@ -123,6 +123,7 @@ ROWS = [
     ["schema.schema"],
     ["feed.change"],
     ["feed.changes"],
+    ["schema.autowrites"],
     ["schema.auto"],
     ["database.state"],
     ["operations.statistics"],
