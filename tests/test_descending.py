@@ -162,11 +162,7 @@ def test_an_order_and_its_mirror_come_from_the_index() -> None:
 
 
 def test_a_key_type_without_a_part_for_each_field_is_refused() -> None:
-    class Wrong(zlmdb.Table[int, Book]):
-        by = zlmdb.Index[str](desc("country"), "title")
-
-    class Schema(zlmdb.Schema):
-        wrong: Wrong
-
     with pytest.raises(TypeError, match="give it a tuple"):
-        zlmdb.open(None, Schema)
+
+        class Wrong(zlmdb.Table[int, Book]):
+            by = zlmdb.Index[str](desc("country"), "title")
