@@ -178,6 +178,20 @@ def test_the_clock_is_read_once_a_transaction(memory: Any) -> None:
     assert memory.clock is clock
 
 
+def test_what_is_not_swept_is_there_again_when_the_clock_is_set_back(memory: Any) -> None:
+    fill(memory)
+    now = NOW[0]
+    with memory.read() as t:
+        there = dict(t.sessions)
+    NOW[0] = 1e9
+    with memory.read() as t:
+        assert len(t.sessions) < len(there)
+    NOW[0] = now
+    with memory.read() as t:
+        assert dict(t.sessions) == there
+        assert len(t.sessions) == len(there)
+
+
 def test_an_expired_record_is_in_nobodys_way(db: Any) -> None:
     fill(db)
     NOW[0] = 1010.0
