@@ -350,6 +350,51 @@ def ask_again() -> None:
                 assert found.all() == [(number, ROWS[number])]
 
 
+@dataclass
+class Town:
+    name: str
+
+
+@dataclass
+class Visit:
+    town: int
+    year: int
+
+
+class Towns(zlmdb.Table[int, Town]):
+    """Towns."""
+
+
+class Visits(zlmdb.Table[int, Visit]):
+    by_town = zlmdb.Index[int]("town")
+
+
+class Travels(zlmdb.Schema):
+    towns: Towns
+    visits: Visits
+
+
+def ask_within() -> None:
+    with zlmdb.open(None, Travels) as db:
+        with db.write() as t:
+            t.towns.update({1: Town("Rome"), 2: Town("Oslo")})
+            t.visits.update({number: Visit(1, number) for number in range(9)})
+
+        def ask(t: Any) -> Any:
+            return t.towns.fields(
+                lambda k, town: (
+                    t.visits.by_town[k].limit(2, 1).fields(lambda v: (v.year, town.name)).all(),
+                    t.visits.by_town[k].keys().first(),
+                    t.visits.by_town[k].fields(lambda v: v.year).sum(),
+                )
+            ).all()
+
+        with Generation.current.disarmed(), db.read() as t:
+            ask(t)  # the first records are compared with what the function gives
+        with db.read() as t:
+            assert ask(t) == [([(1, "Rome"), (2, "Rome")], 0, 36), ([], None, 0)]
+
+
 CASES: dict[str, list[Callable[[], None]]] = {
     "CBOR": [write_cbor],
     "CBOR of floats": [write_cbor_of_floats],
@@ -370,6 +415,7 @@ CASES: dict[str, list[Callable[[], None]]] = {
     "key encoding": [encode_keys],
     "loading": [load_objects],
     "look-ups": [look_up],
+    "nested query": [ask_within],
     "pickling": [read_and_write_pickles],
     "point deletions": [delete_points],
     "point reads": [read_points],

@@ -15,8 +15,10 @@ from ..codegen import parses
 from .following import Followed, Given, Node, walk
 from .following.known import kind_of
 from .following.linked import Link
+from .following.nested import Nested
 from .following.nodes import Argument, Called, Constant, Parameter, Variable, spelled
 from .following.operations import Attribute, Not
+from .nestedrows import outermost, reading
 from .remembered import links, remembering
 
 _SHORT = 40
@@ -26,7 +28,7 @@ _SHORT = 40
 class Asked:
     """A part of what a function says: *node*, asked of a record with what the function captured."""
 
-    __slots__ = ("followed", "keyed", "links", "node", "numbers")
+    __slots__ = ("followed", "keyed", "links", "nested", "node", "numbers")
 
     def __init__(self, followed: Followed, node: Node) -> None:
         self.followed, self.node = followed, node
@@ -34,7 +36,12 @@ class Asked:
         if kept is None:
             inside = list(walk(node))
             asks = followed.keyed and any([isinstance(one, (Argument, Called)) for one in inside])
-            kept = sorted({one.number for one in inside if isinstance(one, Parameter)}), asks, links(node)
+            kept = (
+                sorted({one.number for one in inside if isinstance(one, Parameter)}),
+                asks,
+                links(node),
+                [*outermost(node)],
+            )
             followed.reading.kept[node] = kept
         self.numbers: list[int] = kept[0]
         """The captured values that it needs."""
@@ -42,6 +49,8 @@ class Asked:
         """Whether it asks for the key of a record."""
         self.links: list[tuple[Node, bool]] = kept[2]
         """The tables in which it looks up records; see `remembered`."""
+        self.nested: list[Nested] = kept[3]
+        """What it asks of records that refer; see `nestedrows`."""
 
     def shape(self) -> Any:
         """What is the same for two that differ in nothing but captured values. Hashable."""
@@ -49,39 +58,50 @@ class Asked:
 
     def arguments(self) -> list[Any]:
         """What the loop is given for it."""
-        return arguments(self.followed, self.numbers, self.links)
+        return arguments(self.followed, self.numbers, self.links, self.nested)
 
     def names(self, number: int) -> list[str]:
         """What the loop calls the `arguments` of the asked one with that *number*."""
         found = [f"asked{number}", *[f"asked{number}_{one}" for one in self.numbers]]
-        return found + [f"asked{number}_link{one}" for one in range(len(self.links))]
+        found += [f"asked{number}_link{one}" for one in range(len(self.links))]
+        return found + [f"asked{number}_rows{one}" for one in range(len(self.nested))]
 
     def source(self, number: int, names: dict[str, Any]) -> str:
         """The expression, of ``value`` and ``key``. It adds to *names* what it needs."""
         records = ("load_key(key)", "value") if self.followed.keyed else ("value",)
-        source = _Writing(f"asked{number}", records, names, [holder for holder, _ in self.links]).spell(self.node)
+        source = self._written(f"asked{number}", records, names)
         if not parses(f"{'(' * _ROOM}{source}{')' * _ROOM}"):
             name = f"interpreted{len(names)}"
             names[name] = interpreted(self.node, self.numbers)
             return f"{name}([{', '.join(self.names(number))}], [{', '.join(records)}])"
         return source
 
+    def _written(self, function: str, records: tuple[str, ...], names: dict[str, Any]) -> str:
+        return _Writing(function, records, names, [holder for holder, _ in self.links], self.nested).spell(self.node)
+
     def __repr__(self) -> str:
         return spelled(self.node)
 
 
-def arguments(followed: Followed, numbers: Sequence[int], tables: Sequence[tuple[Node, bool]]) -> list[Any]:
-    """What a loop is given for a part of *followed*: the function, captured values, and what looks up in *tables*."""
+def arguments(
+    followed: Followed, numbers: Sequence[int], tables: Sequence[tuple[Node, bool]], nested: Sequence[Nested]
+) -> list[Any]:  # fmt: skip
+    """What a loop is given for a part of *followed*: the function, captured values, and what looks up in *tables*.
+
+    And what reads what is *nested*.
+    """
     parameters = followed.parameters
     found = [followed.function, *[parameters[number] for number in numbers]]
     if tables:
         found += [remembering(holder, private, parameters) for holder, private in tables]
+    if nested:
+        found += [reading(one, parameters) for one in nested]
     return found
 
 
 def captured_source(node: Node, number: int, names: dict[str, Any]) -> str:
     """The expression of *node*, of values that the asked one with that *number* has captured; it adds to *names*."""
-    return _Writing(f"asked{number}", (), names, ()).spell(node)
+    return _Writing(f"asked{number}", (), names, (), ()).spell(node)
 
 
 _ROOM = 8
@@ -105,9 +125,11 @@ class _Writing:
     """Writes an expression as source."""
 
     def __init__(
-        self, function: str, records: tuple[str, ...], names: dict[str, Any], tables: Sequence[Node]
+        self, function: str, records: tuple[str, ...], names: dict[str, Any], tables: Sequence[Node],
+        nested: Sequence[Nested],
     ) -> None:  # fmt: skip
         self.function, self.records, self.names, self.tables = function, records, names, tables
+        self.nested = nested
 
     def spell(self, node: Node) -> str:
         """The source of *node*."""
@@ -123,6 +145,10 @@ class _Writing:
             return f"each{node.number}"
         if isinstance(node, Link):
             return f"{self.function}_link{self.tables.index(node.holder)}({self.spell(node.key)})"
+        if isinstance(node, Nested):
+            given: Any = node.rows
+            texts = [self.spell(one) for one in (given.key, *node.outer)]
+            return f"{self.function}_rows{self.nested.index(node)}({', '.join(texts)})"
         if isinstance(node, Not):
             return f"(not {self.spell(node.inner)})"
         if isinstance(node, Attribute) and (not node.name.isidentifier() or iskeyword(node.name)):

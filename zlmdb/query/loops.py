@@ -26,9 +26,11 @@ from .expressions import Compare, Condition
 from .expressionsource import Asked, captured_source
 from .fieldtypes import Model, without_none
 from .following import Following, Node
+from .following.nested import Nested
 from .forms import BLOCK, ROWS, Form, expression_of
 from .loopruntime import among, take, take_if_any
 from .neededfields import named
+from .nestedrows import reading
 from .projection import Projection
 from .remembered import look_up
 from .scanned import Scanned
@@ -122,7 +124,7 @@ class Programs:
         if made is None:
             if len(self._made) >= KEPT:
                 self._made.clear()
-            writer = _Writer(self, condition, stored, asked, want, views, form)
+            writer = Writer(self, condition, stored, asked, want, views, form)
             made = self._made[key] = writer.loop(keyed)
         found: Callable[..., Iterator[Any]] = made
         return found
@@ -143,19 +145,20 @@ class Programs:
         if made is None:
             if len(self._made) >= KEPT:
                 self._made.clear()
-            made = self._made[key] = _Writer(self, condition, stored, asked, want, False).listing(captured, sparse)
+            made = self._made[key] = Writer(self, condition, stored, asked, want, False).listing(captured, sparse)
         return made
 
 
 class Captured(NamedTuple):
-    """What one of the asked has captured: the number of its function, those of the values, and the tables in it."""
+    """What one of the asked has captured: the number of its function, those of values, the tables, what is nested."""
 
     function: int
     numbers: tuple[int, ...]
     links: tuple[tuple[Node, bool], ...]
+    nested: tuple[Nested, ...]
 
 
-class _Writer:
+class Writer:
     """Writes one loop."""
 
     def __init__(
@@ -233,6 +236,9 @@ class _Writer:
                     self.names["look_up"] = look_up
                     table = captured_source(holder, number, self.names)
                     self.add(f"asked{number}_link{place} = look_up({table}, {private}, len(keys))")
+                for place, nested in enumerate(one.nested):
+                    self.names.update({"reading": reading, f"nested{number}_{place}": nested})
+                    self.add(f"asked{number}_rows{place} = reading(nested{number}_{place}, function.parameters)")
             self.add("rows = []", "add = rows.append")
             with self.block("for key in keys:"):
                 self.add("data = get(key, None, handle)")

@@ -55,7 +55,10 @@ class Prepared:
         self._renewals = _renewals(condition, self._stored, numbers, programs)
         # Of what is asked, the number of its function, those of the captured values, and the tables it looks into.
         every = (*asked, *want.asked)
-        self._sources = [Captured(numbers[id(one.followed)], tuple(one.numbers), tuple(one.links)) for one in every]
+        self._sources = [
+            Captured(numbers[id(one.followed)], tuple(one.numbers), tuple(one.links), tuple(one.nested))
+            for one in every
+        ]
         for one in every:  # this is kept, and what these functions have captured must not be: it may be a transaction
             one.followed = one.followed.empty()
         self.keyed = want.keyed or any([one.keyed for one in asked])
@@ -121,13 +124,13 @@ class Prepared:
     def arguments(self, functions: Sequence[Followed]) -> list[Any]:
         """The last arguments of the loop: what *functions* are, and what they have captured."""
         found = self._given[:]
-        for number, captured, links in self._sources:
-            found += arguments(functions[number], captured, links)
+        for number, captured, links, nested in self._sources:
+            found += arguments(functions[number], captured, links, nested)
         return found
 
     def called(self, functions: Sequence[Followed]) -> list[Followed]:
         """Those of *functions* that are asked of whole records."""
-        return [functions[number] for number, _, _ in self._sources]
+        return [functions[number] for number, *_ in self._sources]
 
 
 def _is_late(want: Projection, asked: Sequence[Asked]) -> bool:

@@ -12,9 +12,10 @@ from typing import Any
 from uuid import UUID
 
 from ..handlers import let_through
-from .following import Given, Node, walk
+from .following import Given, Node
 from .following.known import PLAIN
 from .following.linked import Link
+from .following.nested import Nested
 from .following.operations import Attribute
 
 MOST = 10_000
@@ -38,10 +39,13 @@ def links(node: Node) -> list[tuple[Node, bool]]:
 def _uses(node: Node) -> Iterator[tuple[Link, bool]]:
     if isinstance(node, Link):
         yield node, False
-    for one in walk(node):
-        for part in one.parts():
-            if isinstance(part, Link):
-                yield part, isinstance(one, Attribute) and one.known.required.cls in PLAIN
+    for part in node.certain() if isinstance(node, Nested) else node.parts():  # what reads those rows looks up itself
+        if not isinstance(part, Link):
+            yield from _uses(part)
+            continue
+        yield part, isinstance(node, Attribute) and node.known.required.cls in PLAIN
+        for inner in part.parts():
+            yield from _uses(inner)
 
 
 def remembering(holder: Node, private: bool, parameters: Sequence[Any]) -> Callable[[Any], Any]:

@@ -99,7 +99,7 @@ def captured(followed: Followed, node: Node) -> Callable[[Followed], Any]:
     return made
 
 
-def _ends_otherwise(form: Part) -> bool:
+def ends_otherwise(form: Part) -> bool:
     """Whether a part is written in another way where it is the last one that is given."""
     kind: Any = type(form)
     return kind.encode_only is not Part.encode_only
@@ -188,7 +188,7 @@ class _Writer:
         if not is_a(spans, IndexStorage):
             return None
         joined = spans.joined
-        if joined is not None and _ends_otherwise(joined._forms[0]):
+        if joined is not None and ends_otherwise(joined._forms[0]):
             return None
         check, value, names = spans.key_source(x, "")
         self.names.update(names)

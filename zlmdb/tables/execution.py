@@ -76,8 +76,9 @@ def programs_of(storage: Storage[Any, Any]) -> Programs:
 
 def types_of(storage: Storage[Any, Any]) -> TableTypes:
     """What queries of other tables know of the table of *storage*."""
+    following = programs_of(storage).following
     return TableTypes(
-        programs_of(storage).following.value_type, {index.name: index.unique for index in storage.indexes}
+        following.value_type, following.key_type, {index.name: index.unique for index in storage.indexes}
     )  # fmt: skip
 
 

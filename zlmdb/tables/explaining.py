@@ -9,6 +9,7 @@ from ..query.accesses import Access
 from ..query.explained import Plan
 from ..query.following import Node, spelled, walk
 from ..query.following.linked import Holds, Link, Referred
+from ..query.following.nested import Nested
 from ..query.plan import Choice, reasons
 from ..query.translated import Give
 from .cachedplans import FEW
@@ -80,13 +81,19 @@ def _links(nodes: Sequence[Node], joined: Mapping[Any, str]) -> tuple[str, ...]:
     texts = [f"{table}: each record is looked up once" for table in found]
     told = {one for place in joined for one in walk(place.origin)}
     asked = {
-        spelled(one.right if isinstance(one, Holds) else one.holder): None
+        f"{spelled(one.right if isinstance(one, Holds) else one.holder)}: {_how_asked(one in read)}": None
         for node in nodes
+        for read in [{one.rows for one in walk(node) if isinstance(one, Nested)}]
         for one in walk(node)
         if isinstance(one, (Referred, Holds)) and one not in told
     }
-    texts += [f"{index}: asked for each record" for index in asked]
+    texts += asked
     return (*texts, *joined.values())
+
+
+def _how_asked(read: bool) -> str:
+    """What is done with an index for each record."""
+    return "the records of a key are read for each record" if read else "asked for each record"
 
 
 def _validating(storage: Storage[Any, Any]) -> list[str]:

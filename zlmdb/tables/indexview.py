@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, TypeVar
 
@@ -22,6 +22,7 @@ from .selection import ALL, Selection
 from .storage import Storage
 
 if TYPE_CHECKING:
+    from ..query.following.nested import Nested
     from ..query.translated import Give
     from .table import Table
 
@@ -162,6 +163,12 @@ class IndexView(_View[I, K, V]):
 
     def __contains__(self, key: Any) -> bool:
         return bool(self._only(key))
+
+    def _reader(self, node: Nested, parameters: Sequence[Any], question: Any) -> Any:
+        """What reads the records of a key for *node*; None if *question* is as good."""
+        from .nestedreads import reader  # late: few programs ask for it
+
+        return reader(self, node, parameters, question)
 
     def groups(self) -> Iterator[tuple[I, Selection[K, V]]]:
         """Each index key with the selection of its records, in the order of the index. O(log n) a group."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from typing import Any, Optional, TypeVar, cast
+from typing import Any, Optional, TypeVar
 
 from ..query.following import Followed, Node, walk
 from ..query.following.following import Reading
-from ..query.following.known import BOOL, SOMETHING, kind_of
+from ..query.following.known import BOOL, SOMETHING
 from ..query.following.linked import Link
-from ..query.following.nodes import Argument, Called, Constant, Parameter, Spell, Variable
+from ..query.following.nested import Nested
+from ..query.following.nodes import Argument, Called, Constant, Parameter, Spell, Variable, replaced
 from ..query.following.operations import Apply, Compare, Each
 
 N = TypeVar("N")
@@ -70,7 +71,7 @@ def link_of(node: Node) -> Optional[Link]:
         one = waiting.pop()
         if isinstance(one, Link):
             found.add(one)
-        elif isinstance(one, (Argument, Called)) or (isinstance(one, Variable) and one not in own):
+        elif isinstance(one, (Argument, Called, Nested)) or (isinstance(one, Variable) and one not in own):
             return None
         else:
             if isinstance(one, Each):
@@ -131,28 +132,6 @@ def _changed(node: Node, parts: dict[str, Any]) -> Node:
     for name, part in parts.items():
         setattr(made, name, part)
     return (AnyAmong.of(made) or made) if isinstance(made, Apply) else made
-
-
-def replaced(node: Node, known: dict[Node, Node]) -> Node:
-    """*node* with the others in place of those that are *known*."""
-    found = known.get(node)
-    if found is None:
-        found = node
-        if any([one in known for one in walk(node)]):
-            found = copy(node)
-            for cls in type(node).__mro__:
-                for name in cast("Sequence[str]", getattr(cls, "__slots__", ())):
-                    setattr(found, name, _in_place(getattr(node, name), known))
-        known[node] = found
-    return found
-
-
-def _in_place(value: Any, known: dict[Node, Node]) -> Any:
-    if isinstance(value, Node):
-        return replaced(value, known)
-    if kind_of(value) is tuple:
-        return tuple([_in_place(one, known) for one in value])
-    return value
 
 
 def nothing(*arguments: Any) -> Any:

@@ -162,6 +162,10 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
         """
         return Given(self, self._following().value(give))
 
+    def _giving(self, give: Followed) -> Reads[Any]:
+        """As `fields`, of a function that was read before."""
+        return Given(self, give)
+
     @overload
     def group_by(self, by: Callable[[V], G], into: Callable[[Selection[K, V]], R], /) -> dict[G, R]: ...
     @overload

@@ -212,6 +212,11 @@ def assigned(code: CodeType) -> frozenset[str]:
     return found
 
 
+def is_followed(function: Any) -> bool:
+    """Whether *function* is a Python function that gives its result when it is called."""
+    return type(function) is FunctionType and not function.__code__.co_flags & (_FOREIGN | inspect.CO_GENERATOR)
+
+
 def is_searching(code: CodeType, at: int) -> bool:
     """Whether the instruction *at* that number of bytes in *code* is an ``in``."""
     return code.co_code[at] in _IN

@@ -117,7 +117,7 @@ class Followed:
 
     def empty(self) -> Followed:
         """The same without the function and what it captured."""
-        return Followed(self.reading, _nothing, ())
+        return Followed(self.reading, nothing, ())
 
     @property
     def node(self) -> Node:
@@ -191,7 +191,7 @@ class Followed:
         return spelled(self.node)
 
 
-def _nothing(*arguments: Any) -> Any:
+def nothing(*arguments: Any) -> Any:
     """In the place of a function that is not kept."""
 
 
@@ -242,6 +242,11 @@ class Following:
     def value_type(self) -> Known:
         """What is known of the value of a record."""
         return self._types.value
+
+    @property
+    def key_type(self) -> Known:
+        """What is known of the key of a record."""
+        return self._types.key
 
     def condition(self, function: Function) -> Followed:
         """*function* as a condition: only whether its result is true counts.

@@ -2,19 +2,25 @@
 
 A captured schema object shows its tables, and a table shows what looks up one record. That is a `Link` in the
 expression, of which the type is known, so that what is asked of the other record is followed, too. The way back,
-``t.books.by_author[key]``, shows how many records there are, and their values to a generator expression. Everything
-else that tables can do ends the way: the function is called.
+``t.books.by_author[key]``, shows how many records there are, their values to a generator expression, and what is given
+of each of them or of the first ones (see `nested`). Everything else that tables can do ends the way: the function is
+called.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, Optional
 
 from ...namedtuples import NamedTuple
+from .arity import takes_key
+from .code import is_followed
 from .fields import Elements
-from .known import BOOL, INT, SOMETHING, Known
-from .nodes import Node
+from .folding import Folding
+from .known import BOOL, INT, LIST, SOMETHING, UNKNOWN, Known
+from .nested import Nested
+from .nodes import Node, Variable
 from .opaque import Sight, parameter
 from .operations import Attribute, Compare, Item, Method
 from .sight import Seen, node_of
@@ -24,9 +30,10 @@ if TYPE_CHECKING:
 
 
 class TableTypes(NamedTuple):
-    """What is known of a table: its values, and of each index by name, whether it is unique."""
+    """What is known of a table: its values and keys, and of each index by name, whether it is unique."""
 
     value: Known
+    key: Known
     indexes: Mapping[str, bool]
 
 
@@ -182,44 +189,163 @@ class Index(_Rows):
 
 
 class Referring(_Rows):
-    """The records that have one key in an index: whether there are any, how many, and their values."""
+    """The records that have one key in an index, or the first of them."""
 
-    __slots__ = ("_types",)
+    __slots__ = ("_limit", "_types")
 
     _noun = "a selection"
 
-    def __init__(self, session: Session, node: Node, types: TableTypes) -> None:
+    def __init__(self, session: Session, node: Node, types: TableTypes, limit: tuple[Node, ...] = ()) -> None:
         super().__init__(session, node)
-        self._types = types
+        self._types, self._limit = types, limit
         session.current().raising.append(node)
+
+    def limit(self, count: Any, skip: Any = 0) -> Any:
+        """The first of them."""
+        session = self._session
+        if self._limit:
+            return self._blocked("a second limit")
+        numbers = (node_of(session, count), node_of(session, skip))
+        if not all([one.settled and one.known is INT for one in numbers]):
+            return self._blocked("a limit that is no captured int")
+        return Referring(session, self._node, self._types, numbers)
 
     def count(self) -> Any:
         """How many there are."""
         session = self._session
+        if self._limit:
+            return self._given("pairs").count()
         return session.recorded(session.nodes.make(Method, self._node, "count", (), (), True, INT))
+
+    def keys(self) -> Any:
+        """Their keys."""
+        return self._given("keys", self._types.key)
 
     def values(self) -> Any:
         """Their values."""
+        return self._given("values", self._types.value)
+
+    def fields(self, give: Any) -> Any:
+        """What *give*, a function of a record, gives of each: it is followed with recorders of this record."""
         session = self._session
-        node = session.nodes.make(Method, self._node, "values", (), (), True, SOMETHING)
-        return Values(session, node, self._types.value)
+        function = give.original() if isinstance(give, Seen) else give
+        if not is_followed(function):
+            return self._blocked("fields() of what is no plain function")
+        ready = give.ready() if isinstance(give, Sight) else give
+        known = [self._types.key, self._types.value] if takes_key(function) else [self._types.value]
+        first, nodes = session.depth, session.nodes
+        variables = [
+            nodes.once((Variable, first + number, one), partial(Variable, first + number, one.required))
+            for number, one in enumerate(known)
+        ]
+        session.depth += len(known)
+        try:
+            ways = session.explore(partial(self._once, ready, variables), inner=True)
+        finally:
+            session.depth = first
+        return self._given("fields", None, tuple(variables), Folding(nodes, condition=False).folded(ways))
+
+    def _once(self, ready: Any, variables: Sequence[Node]) -> Node:
+        """What a function gives on one way."""
+        session = self._session
+        leaf = node_of(session, ready(*[session.recorded(one) for one in variables]))
+        run = session.current()
+        if not run.evaluated(leaf).issuperset(run.raising):
+            return session.block("it computes what may raise and does not use it")
+        return leaf
+
+    def all(self) -> Any:
+        """Pairs of key and value."""
+        return self._given("pairs").all()
+
+    def first(self) -> Any:
+        """The first pair."""
+        return self._given("pairs").first()
 
     def __bool__(self) -> bool:
-        return self._session.truth(self._node)
+        return bool(self._given("pairs")) if self._limit else self._session.truth(self._node)
+
+    def _given(
+        self, what: str, known: Optional[Known] = None, variables: Sequence[Node] = (), value: Optional[Node] = None
+    ) -> GivenRows:  # fmt: skip
+        kind = Values if what == "values" else GivenRows
+        return kind(self._session, self._node, self._limit, (what, variables, value), known)
 
 
-class Values(_Rows):
-    """The values of several records, for a generator expression."""
+class GivenRows(_Rows):
+    """What is given of each of several records: all of it in a list, the first, or one number."""
 
-    __slots__ = ("zlmdb_known", "zlmdb_node", "zlmdb_trace")
+    __slots__ = ("_known", "_limit", "_what")
 
     _noun = "a selection"
 
-    def __init__(self, session: Session, node: Node, value: Known) -> None:
+    def __init__(
+        self, session: Session, node: Node, limit: tuple[Node, ...], what: tuple[Any, ...], known: Optional[Known]
+    ) -> None:  # fmt: skip
+        """*known*: what is known of each row, if anything is."""
         super().__init__(session, node)
-        annotation: Any = value.annotation
-        self.zlmdb_trace, self.zlmdb_node = session, node
-        self.zlmdb_known = value.home.known(list[annotation])
+        self._limit, self._what, self._known = limit, what, known
+
+    def all(self) -> Any:
+        """All rows in a list."""
+        return self._session.recorded(self._nested("all", self._list()))
+
+    def first(self) -> Any:
+        """The first row, or None."""
+        known = self._known
+        annotation: Any = None if known is None else known.annotation
+        return self._session.recorded(
+            self._nested("first", UNKNOWN if known is None else known.home.known(Optional[annotation]))
+        )
+
+    def count(self) -> Any:
+        """How many rows there are."""
+        return self._session.recorded(self._nested("count", INT))
+
+    def sum(self) -> Any:
+        """The sum of the rows."""
+        return self._session.recorded(self._nested("sum", SOMETHING))
+
+    def mean(self) -> Any:
+        """The mean of the rows."""
+        return self._session.recorded(self._nested("mean", UNKNOWN))
+
+    def min(self) -> Any:
+        """The least row."""
+        return self._session.recorded(self._nested("min", UNKNOWN))
+
+    def max(self) -> Any:
+        """The greatest row."""
+        return self._session.recorded(self._nested("max", UNKNOWN))
+
+    def __bool__(self) -> bool:
+        return self._session.truth(self._nested("truth", BOOL))
+
+    def _list(self) -> Known:
+        known = self._known
+        annotation: Any = None if known is None else known.annotation
+        return LIST if known is None or known.unknown else known.home.known(list[annotation])
+
+    def _nested(self, how: str, known: Known) -> Node:
+        what, variables, value = self._what
+        return self._session.nodes.make(Nested, self._node, self._limit, what, variables, value, how, known)
+
+
+class Values(GivenRows):
+    """The values of several records, also for a generator expression."""
+
+    __slots__ = ("zlmdb_known", "zlmdb_node", "zlmdb_trace")
+
+    def __init__(
+        self, session: Session, node: Node, limit: tuple[Node, ...], what: tuple[Any, ...], known: Optional[Known]
+    ) -> None:  # fmt: skip
+        super().__init__(session, node, limit, what, known)
+        self.zlmdb_trace, self.zlmdb_known = session, self._list()
+        self.zlmdb_node = (
+            self._nested("all", self.zlmdb_known)
+            if limit
+            else session.nodes.make(Method, node, "values", (), (), True, SOMETHING)
+        )
 
     def __iter__(self) -> Any:
         return Elements(self)

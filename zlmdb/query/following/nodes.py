@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from enum import Enum
@@ -247,6 +248,28 @@ def walk(node: Node) -> Iterator[Node]:
     yield node
     for part in node.parts():
         yield from walk(part)
+
+
+def replaced(node: Node, known: dict[Node, Node]) -> Node:
+    """*node* with the others in place of those that are *known*."""
+    found = known.get(node)
+    if found is None:
+        found = node
+        if any([one in known for one in walk(node)]):
+            found = copy(node)
+            for cls in type(node).__mro__:
+                for name in cast("Sequence[str]", getattr(cls, "__slots__", ())):
+                    setattr(found, name, _in_place(getattr(node, name), known))
+        known[node] = found
+    return found
+
+
+def _in_place(value: Any, known: dict[Node, Node]) -> Any:
+    if isinstance(value, Node):
+        return replaced(value, known)
+    if kind_of(value) is tuple:
+        return tuple([_in_place(one, known) for one in value])
+    return value
 
 
 def calls(node: Node) -> tuple[str, ...]:

@@ -1,0 +1,167 @@
+"""What is given of records that refer, for each record: the functions that read them, and how these are written.
+
+In a read transaction, one generated function finds the entries of a key by a cursor, reads their records and lists what
+is given of them. Whatever is unusual, it leaves to `Nested.asked`, which asks as the program itself would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ..codegen import Recipe
+from ..handlers import let_through
+from .expressionsource import arguments
+from .following import Followed
+from .following.following import nothing
+from .following.nested import Nested
+from .loops import Programs, Writer
+from .projection import HITS, KEYS, PAIRS, VALUES, Projection
+from .sums import mean, total
+from .translated import Give, want_of
+
+_NESTED = Recipe("nested query")
+
+Make = Callable[..., Callable[..., Any]]
+
+_WHAT = {"pairs": PAIRS, "keys": KEYS, "values": VALUES}
+
+_RESULTS: Mapping[str, str] = {
+    "all": "rows",
+    "count": "len(rows)",
+    "truth": "len(rows) > 0",
+    "sum": "total(rows)",
+    "mean": "mean(rows)",
+    "min": "min(rows, default=None)",
+    "max": "max(rows, default=None)",
+}
+"""What is given at last, by the method of `Reads`."""
+
+
+class Entries:
+    """How the entries of a key in an index are found: *encode* makes the bytes they begin with, if *check* holds.
+
+    Both are expressions of ``of``, with *names*. *tail* is where the primary key begins in an entry, 0 if it is the
+    entry's value; *prefix* comes before it in the key of the record.
+    """
+
+    def __init__(self, check: str, encode: str, names: Mapping[str, Any], tail: int, prefix: bytes) -> None:
+        self.check, self.encode, self.names = check, encode, names
+        self.valued = not tail
+        owner = f"entry[{tail}:]" if tail else "owner"
+        self.key = f"{prefix!r} + {owner}" if prefix else owner
+
+
+class Reader:
+    """Makes what `reading` gives, for one `Nested` and an index in which entries are found as *entries* says.
+
+    *programs* are those of the table that is read. *one*: no more than one row is wanted, and none skipped.
+    """
+
+    def __init__(self, node: Nested, entries: Entries, programs: Programs, *, one: bool) -> None:
+        give: Give = _WHAT[node.what] if node.value is None else Followed(node.own, nothing, ())
+        want = HITS if node.how in ("count", "truth") else want_of((give,), programs, one=True)
+        self._node = node
+        self._sources = [(tuple(each.numbers), tuple(each.links), tuple(each.nested)) for each in want.asked]
+        self._make = _NestedWriter(programs, node, entries, want).make(one=one)
+
+    def made(
+        self, table: Any, cursor: Any, question: Callable[..., Any], skip: int, most: int, parameters: Sequence[Any]
+    ) -> Callable[..., Any]:  # fmt: skip
+        """The function, of *table* in a read transaction, for captured values. *question* answers all else."""
+        asked: list[Any] = []
+        if self._sources:
+            followed = Followed(self._node.own, nothing, parameters)
+            for source in self._sources:
+                asked += arguments(followed, *source)
+        return self._make(table, cursor, question, skip, most, *asked)
+
+
+def _answer(question: Callable[..., Any], key: Any, *outer: Any) -> Any:
+    """The general form."""
+    return question(key, *outer)
+
+
+class _NestedWriter(Writer):
+    """Writes the function of one `Nested`."""
+
+    def __init__(self, programs: Programs, node: Nested, entries: Entries, want: Projection) -> None:
+        super().__init__(programs, None, (), (), want, False)
+        self.picking, self.node, self.entries = False, node, entries
+        self.names.update(entries.names, let_through=let_through, general=_answer, total=total, mean=mean)
+        self.names.update(load=programs.load, load_key=programs.load_key)
+
+    def make(self, *, one: bool) -> Make:
+        """The function that makes it."""
+        add, block, node = self.add, self.block, self.node
+        asked = "".join([f", {name}" for n, each in enumerate(self.want.asked) for name in each.names(n)])
+        outer = "".join([f", each{number}" for number in node.given])
+        with block(f"def make(bound, cursor, question, skip, most{asked}):"):
+            add("raw, get, handle = bound._raw, bound._get, bound._db")
+            add("find, current, following = cursor.set_range, cursor.key, cursor.iternext")
+            with block(f"def read(of{outer}):"):
+                with block("try:"), block(f"if bound._raw is raw and {self.entries.check}:"):
+                    add(f"begin = {self.entries.encode}")
+                    self.one() if one else self.several()
+                with block("except Exception as error:"):
+                    add("let_through(error)")
+                add(f"return general(question, of{outer})")
+            add("return read")
+        source = str(self.source)
+        if self.programs.key_in_place is not None:
+            expression, names = self.programs.key_in_place
+            source = source.replace("load_key(key)", expression)
+            self.names.update(names)
+        made: Make = _NESTED.functions(self.programs.name, source, self.names)["make"]
+        return made
+
+    def one(self) -> None:
+        """Lines for the first row alone."""
+        add = self.add
+        with self.block("if find(begin):"):
+            add("entry = current()")
+            with self.block("if entry.startswith(begin):"):
+                if self.entries.valued:
+                    add("owner = cursor.value()")
+                self.record()
+                add("rows = [found]")
+                add("return found" if self.node.how == "first" else f"return {_RESULTS[self.node.how]}")
+        if self.node.how == "first":
+            add("return None")
+        else:
+            add("rows = []", f"return {_RESULTS[self.node.how]}")
+
+    def several(self) -> None:
+        """Lines for all rows, or the first ones."""
+        add, limited = self.add, bool(self.node.limit)
+        add("rows = []", "add = rows.append")
+        if limited:
+            add("left, before = most, skip")
+        with self.block("if find(begin):"):
+            pair = "entry, owner" if self.entries.valued else "entry"
+            with self.block(f"for {pair} in following(True, {self.entries.valued}):"):
+                with self.block("if not entry.startswith(begin):"):
+                    add("break")
+                if limited:
+                    with self.block("if before:"):
+                        add("before -= 1", "continue")
+                self.record()
+                add("add(found)")
+                if limited:
+                    add("left -= 1")
+                    with self.block("if not left:"):
+                        add("break")
+        add(f"return {_RESULTS[self.node.how]}")
+
+    def record(self) -> None:
+        """Lines that read the record of an entry."""
+        if self.want is HITS:
+            self.add("found = None")
+            return
+        self.add(f"key = {self.entries.key}")
+        if self.want is KEYS:
+            self.add("found = load_key(key)")
+            return
+        self.add("data = get(key, None, handle)", "if data is None: raise LookupError")
+        if self.columns is None or not self.by_columns():
+            self.as_whole()

@@ -1,0 +1,56 @@
+"""Reading the records that refer to a record, within a function of that record, in a read transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Optional, Union
+
+from ..keys import TupleKey
+from ..query.following import Given
+from ..query.following.nested import Nested
+from ..query.nested import Entries, Reader
+from .accessranges import ends_otherwise
+from .indexstorage import IndexStorage
+
+if TYPE_CHECKING:
+    from .indexview import IndexView
+    from .table import Table
+
+
+def reader(
+    view: IndexView[Any, Any, Any], node: Nested, parameters: Sequence[Any], question: Callable[..., Any]
+) -> Optional[Callable[..., Any]]:  # fmt: skip
+    """The function of a key in the index of *view* that gives what *node* is then; None if *question* is as good."""
+    table, index = view._table, view._storage
+    if table._txn._write or not table._steady or table._storage.expiring is not None:
+        return None
+    skip, most = 0, 1
+    if node.limit:
+        most, skip = [one.evaluate(Given((), parameters)) for one in node.limit]
+        if most < 1 or skip < 0:
+            return None
+    single = node.how in ("first", "truth")
+    one = (single or (most == 1 and bool(node.limit))) and not skip
+    if single and not one:
+        return None
+    programs = table._storage.programs
+    key = "nested", node, index, one
+    made: Union[Reader, bool, None] = programs.prepared.get(key)
+    if made is None:
+        made = _made(table, index, node, one=one)
+        programs.keep(key, made)
+    if isinstance(made, bool):
+        return None
+    return made.made(table, table._raw.cursor(view._handle), question, skip, most, parameters)
+
+
+def _made(table: Table[Any, Any], index: IndexStorage, node: Nested, *, one: bool) -> Union[Reader, bool]:
+    """False if the entries of a key, or their records, are found otherwise than in most indexes."""
+    joined, storage = index.joined, table._storage
+    if joined is None or index.owner is not None or index.adopted:
+        return False
+    if isinstance(joined.parts[0], TupleKey) or ends_otherwise(joined._forms[0]):
+        check, encode, names = "True", "exactly(of)[0]", {"exactly": index.exactly}
+    else:
+        check, encode, names = index.key_source("of", "_of")
+    return Reader(node, Entries(check, encode, names, index.tail, storage.prefix), storage.programs, one=one)
