@@ -144,6 +144,13 @@ class Engine(Protocol):
         """The environment was closed."""
         ...
 
+    def abort(self, held: list[Any]) -> None:
+        """Abort the write transaction in *held*, a list of one, and take it out.
+
+        The caller keeps no other reference to it: some engines abort at once only what nobody else refers to.
+        """
+        ...
+
     # -- room -----------------------------------------------------------------------------------------------------
 
     def capacity(self, env: Optional[Any]) -> int:

@@ -48,6 +48,7 @@ class Savepoints(TransactionState):
             if children and parent not in self._outer and not isinstance(error, GeneratorExit):
                 self._poison(error)  # it was merged, and says that it failed
             self._leave_savepoint(parent, children, counts)
+            del parent  # the traceback keeps this frame: see `TransactionEnd._roll_back`
             raise
 
     def _enter_savepoint(self, parent: Any, children: list[Any]) -> None:
@@ -77,15 +78,16 @@ class Savepoints(TransactionState):
 
     def _leave_savepoint(self, parent: Any, children: list[Any], counts: tuple[int, int, int]) -> None:
         """Undo the savepoint, unless it was merged or the transaction has ended. Calling this twice is allowed."""
-        if self._raw is None or not children:
-            return
         inside = parent in self._outer
+        if self._raw is None or not (children or inside):
+            return
         if inside:
             self._pause()
-        children[0].abort()
+            self._switch(parent)
+        if children:
+            self._store.engine.abort(children)
         if inside:
             self._undo(counts)
-            self._switch(parent)
             self._outer.pop()
 
     def _pause(self) -> None:

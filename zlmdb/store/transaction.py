@@ -208,6 +208,7 @@ class Transaction(TransactionEnd, RawRecords):
             raw = self._check_end("commit")
         if self._error is not None:
             error = self._error
+            del raw  # see `_roll_back`
             self.abort()
             raise errors.TransactionPoisoned(
                 f"an error in the middle of a write broke the transaction, which can only be aborted, nothing was "
@@ -309,7 +310,7 @@ class Transaction(TransactionEnd, RawRecords):
         self._forget()
         turn = self._turn
         try:
-            self._raw.abort()
+            self._roll_back()
         finally:
             self._end()
         if turn is not None and wait:
@@ -347,6 +348,7 @@ class Transaction(TransactionEnd, RawRecords):
         if raw is None:
             self._block = None
         elif kind is not None or self._outer:
+            del raw  # see `_roll_back`
             self._leave_badly(kind)
         elif self._write or self._error is not None or self._hooks:
             self.commit()

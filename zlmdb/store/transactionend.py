@@ -64,6 +64,21 @@ class TransactionEnd(Savepoints):
             if unit is not None:
                 unit.release(unit)
 
+    def _roll_back(self) -> None:
+        """Abort the engine's transaction, to which nothing refers any more: see `Engine.abort`. Then `_end` is due."""
+        if self._scans is not None:
+            with suppress(Exception):
+                self._scans.pause()  # it closes their cursors
+        if self._views:
+            self._release_views()
+        for table in self._tables.values():
+            table._raw = CLOSED
+            table._get = table._put = table._delete = closed
+            table._writer = NOBODY
+        held = self._held or [self._raw]
+        self._raw = None
+        self._store.engine.abort(held)
+
     def _end_oddities(self) -> None:
         """End what few transactions have. Whoever gives this one such a thing sets *_odd* before."""
         if self._scans is not None:
@@ -139,7 +154,7 @@ class TransactionEnd(Savepoints):
                 with suppress(Exception):  # it may have been ended
                     self._leave_savepoints()
                 with suppress(Exception):
-                    (self._held or [self._raw])[0].abort()
+                    self._roll_back()
         finally:
             self._outer.clear()
             if self._hold is not None:

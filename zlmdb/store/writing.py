@@ -80,6 +80,7 @@ class SchemaWriting(Transaction):
         raw = self._raw
         store: Any = self._store
         if self._odd or kind is not None or raw is None or store.limited or _get_ident() != self._thread:
+            del raw  # see `_roll_back`
             super()._leave(kind, error, trace)
             return
         try:

@@ -23,7 +23,7 @@ from ...log import log
 from ..engine import Told
 from ..environment import Handle
 from ..options import known_options
-from . import mapsize, room, structure
+from . import mapsize, rollback, room, structure
 from .access import require_permitted, require_reader, require_regular, require_same
 from .copying import copy_compact, copy_whole
 from .damaged import LmdbRemains
@@ -321,6 +321,8 @@ class LmdbEngine:
         """Give the reservation of a closed environment back to the budget of the process."""
         mapsize.release(self._reserved)
         self._size = self._reserved = 0
+
+    abort = staticmethod(rollback.abort)
 
     def capacity(self, env: Optional[lmdb.Environment]) -> int:
         """The map size; of a file that is not open, what the user set or would be reserved."""

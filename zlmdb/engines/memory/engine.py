@@ -142,6 +142,11 @@ class MemoryEngine:
         """*error* unchanged."""
         return error
 
+    def abort(self, held: list[Any]) -> None:
+        """Abort the transaction in *held*, and take it out."""
+        held[0].abort()
+        held.clear()
+
     def before_fork(self, env: MemoryEnvironment) -> list[Any]:
         """Nothing to hold."""
         return []

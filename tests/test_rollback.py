@@ -1,0 +1,117 @@
+"""Changes are undone at once, however many threads read meanwhile: no rollback waits for a moment without readers."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = """
+import os, sys, threading
+from dataclasses import dataclass
+import zlmdb
+
+@dataclass
+class User:
+    name: str
+
+class Users(zlmdb.Table[int, User]):
+    by_name = zlmdb.UniqueIndex[str]("name")
+
+class Store(zlmdb.Schema):
+    users: Users
+    texts: zlmdb.Table[int, str]
+
+db = zlmdb.open(sys.argv[1], Store, durability="none")
+with db.write() as t:
+    t.users[1], t.texts[1] = User("Ann"), "first"
+
+def read():
+    while True:
+        with db.read() as t:
+            t.texts[1]
+
+def fails(t):
+    t.texts[2] = "second"
+    raise LookupError
+
+def block():
+    with db.write() as t:
+        fails(t)
+
+def taken_name():
+    with db.write() as t:
+        t.users[2] = User("Ann")
+
+def condition():
+    with db.write() as t:
+        t.texts[2] = "second"
+        list(t.users.where(lambda user: 1 // (len(user.name) - 3)))
+
+def loop():
+    with db.write() as t:
+        for key in t.texts:
+            fails(t)
+
+def edit():
+    with db.write() as t, t.users.edit(1) as user:
+        user.name = "Bob"
+        fails(t)
+
+def savepoint():
+    with db.write() as t:
+        with t.txn.savepoint():
+            fails(t)
+
+def savepoint_that_is_left():
+    with db.write() as t:
+        try:
+            with t.txn.savepoint():
+                t.users[2] = User("Ann")
+        except zlmdb.DuplicateKey:
+            pass
+
+def abort():
+    with db.write() as t:
+        t.texts[2] = "second"
+        t.txn.abort()
+
+def run():
+    db.run(fails)
+
+def submit():
+    db.submit(fails).result()
+
+def auto():
+    db.auto.users[2] = User("Ann")
+
+def bad_value():
+    db.auto.texts[2] = 2
+
+for _ in range(4):
+    threading.Thread(target=read, daemon=True).start()
+for _ in range(30):
+    try:
+        globals()[sys.argv[2]]()
+    except (LookupError, ZeroDivisionError, zlmdb.Error):
+        pass
+with db.read() as t:
+    told = dict(t.texts), t.users[1].name, len(t.users)
+sys.stdout.write(repr(told))
+sys.stdout.flush()
+os._exit(0)
+"""
+
+WAYS = [
+    "block", "taken_name", "condition", "loop", "edit", "savepoint", "savepoint_that_is_left", "abort", "run", "submit",
+    "auto", "bad_value",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_changes_are_undone_while_other_threads_read_all_the_time(way: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", PROGRAM, str(tmp_path / "db"), way]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)  # it takes a second, or for ever
+    assert done.stdout == "({1: 'first'}, 'Ann', 1)", done.stderr

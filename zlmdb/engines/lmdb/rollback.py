@@ -1,0 +1,59 @@
+"""How a write transaction of LMDB is aborted while other threads read.
+
+py-lmdb's ``abort`` waits until no other thread is in a call of its environment. A thread counts as being in one until
+it has Python's lock again. So with two threads that read all the time, this moment never comes. The end of the
+transaction object aborts as well, and does not wait: if nothing else refers to the transaction, it is dropped.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from typing import Any, Optional
+
+import lmdb
+
+_OURS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "<zlmdb"
+_CO_GENERATOR = 0x20  # as `inspect` has it, which takes long to import
+_REFERENCES = getattr(sys, "getrefcount", None)
+
+
+def _references(held: list[Any]) -> int:
+    """The references to the one object in *held*, as the interpreter counts them here."""
+    return 0 if _REFERENCES is None else int(_REFERENCES(held[0]))
+
+
+_ALONE = _references([object()])
+
+
+def abort(held: list[Any]) -> None:
+    """Abort the write transaction in *held*, a list of one, and take it out."""
+    if _REFERENCES is not None and type(held[0]) is lmdb.Transaction:
+        if _references(held) != _ALONE:
+            _release_frames(sys.exc_info()[1])
+        if _references(held) == _ALONE:
+            held.clear()
+            return
+    held[0].abort()
+    held.clear()
+
+
+def _release_frames(error: Optional[BaseException]) -> None:
+    """Empty the frames of zlmdb that have ended and that the traceback of *error* keeps, with what they refer to."""
+    seen: set[int] = set()
+    waiting = [error]
+    while waiting:
+        one = waiting.pop()
+        if one is None or id(one) in seen:
+            continue
+        seen.add(id(one))
+        waiting += [one.__cause__, one.__context__]
+        trace = one.__traceback__
+        while trace is not None:
+            code = trace.tb_frame.f_code
+            # To clear the frame of a generator is to end it. One that *error* came out of has ended.
+            if code.co_filename.startswith(_OURS) and (one is error or not code.co_flags & _CO_GENERATOR):
+                with suppress(RuntimeError):  # it runs
+                    trace.tb_frame.clear()
+            trace = trace.tb_next
