@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .. import errors
+from .ended import CLOSED
 from .transactionstate import TransactionState
 
 if TYPE_CHECKING:
@@ -83,11 +84,14 @@ class Savepoints(TransactionState):
             return
         if inside:
             self._pause()
-            self._switch(parent)
+            self._raw = parent
+            for table in self._tables.values():
+                table._release(CLOSED)
         if children:
             self._store.engine.abort(children)
         if inside:
             self._undo(counts)
+            self._switch(parent)
             self._outer.pop()
 
     def _pause(self) -> None:

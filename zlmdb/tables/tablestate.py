@@ -225,6 +225,14 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
         if self._writer is not NOBODY:
             self._writer = self._writing()
 
+    def _release(self, ended: Any) -> None:
+        """Refer to no transaction of the engine, as one that is to be dropped. `_use` is due afterwards."""
+        if self._absent is None and self._found.unreadable is None:
+            self._raw = ended
+            self._get = self._put = self._delete = ended.get
+            if self._writer is not NOBODY:
+                self._writer = (*NOBODY,)  # not that itself: where its thread may write, `_use` says so again
+
     def _end(self, ended: Any) -> None:
         """End with the transaction: from now on every use raises what the functions of *ended* raise."""
         self._raw = ended
