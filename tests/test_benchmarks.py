@@ -65,6 +65,8 @@ from benchmarks.workloads.transactions import account
 from zlmdb import FlatBuffers
 from zlmdb.values import fbs, serializer
 
+pytestmark = pytest.mark.once
+
 HEAVY = {"datasets", "pandas"}  # seconds to import: `tox -e bench` runs them, in processes of their own
 COUNT = 40
 PREPARED = {"versions": {}, "python": sys.version}

@@ -12,6 +12,8 @@ import pytest
 import zlmdb
 from zlmdb.values import FlatBuffers, FlatBuffersView, InStruct, fbs, load, serializer
 
+pytestmark = pytest.mark.once  # the sources are the same everywhere
+
 
 class _Point(NamedTuple):
     x: int

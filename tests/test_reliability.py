@@ -56,6 +56,7 @@ def test_many_threads_and_tasks_lose_nothing_and_leave_nothing(tmp_path: Path) -
 
 
 @records_writes
+@pytest.mark.once
 def test_a_power_cut_loses_nothing_that_a_group_has_acknowledged(tmp_path: Path) -> None:
     found = powercut.cuts(tmp_path, 10 * MANY, 21, together=7)
     assert found["failures"] == []
@@ -63,6 +64,7 @@ def test_a_power_cut_loses_nothing_that_a_group_has_acknowledged(tmp_path: Path)
 
 
 @records_writes
+@pytest.mark.once
 @pytest.mark.parametrize(("durability", "lmdb_format"), [("full", "0.9"), ("commit", "1.0"), ("none", "0.9")])
 def test_a_power_cut_costs_what_is_documented(tmp_path: Path, durability: str, lmdb_format: str) -> None:
     found = powercut.cuts(tmp_path, 15 * MANY, 20, durability, lmdb_format)
@@ -113,6 +115,7 @@ def test_writers_readers_a_killer_and_backups_together(tmp_path: Path) -> None:
     assert found["records"] > 0
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("lmdb_format", ["0.9", "1.0"])
 def test_patched_nodes_and_pages_are_refused_or_do_no_harm(tmp_path: Path, lmdb_format: str) -> None:
     found = patches.patches(tmp_path, 500 * MANY, lmdb_format)
