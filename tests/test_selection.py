@@ -59,7 +59,10 @@ def t(db: Any) -> Iterator[Any]:
 # -- what it gives ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.skipif(platform.python_implementation() != "CPython", reason="more of PyPy's own library is Python")
+@pytest.mark.skipif(
+    platform.python_implementation() != "CPython",
+    reason="the library of PyPy is Python in part, whose calls count, too",
+)
 def test_the_first_record_of_a_selection_takes_few_calls_of_python() -> None:
     with zlmdb.open(None, Store) as db, db.write() as t:
         t.cities[5] = City("five", 5)

@@ -27,7 +27,7 @@ from weakref import ref
 
 Leave = Callable[[Optional[type[BaseException]], Optional[BaseException], Optional[TracebackType]], None]
 _CO_GENERATOR = 0x20  # as `inspect` has it, which takes long to import
-_OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 COUNTS_REFERENCES = sys.implementation.name == "cpython"
 
 

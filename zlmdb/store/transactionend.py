@@ -39,7 +39,7 @@ class TransactionEnd(Savepoints):
         tables, store, unit = self._tables, self._store, self._unit
         if self._odd:
             self._end_oddities()
-        for table in tables.values():  # what `Table.end` does, without the calls
+        for table in tables.values():  # what `_end` of a table does, without the calls
             table._raw = CLOSED
             table._get = table._put = table._delete = closed
             table._writer = NOBODY
@@ -72,9 +72,7 @@ class TransactionEnd(Savepoints):
         if self._views:
             self._release_views()
         for table in self._tables.values():
-            table._raw = CLOSED
-            table._get = table._put = table._delete = closed
-            table._writer = NOBODY
+            table._end(CLOSED)
         held = self._held or [self._raw]
         self._raw = None
         self._store.engine.abort(held)

@@ -14,7 +14,7 @@ from typing import Any, Optional
 
 import lmdb
 
-_OURS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "<zlmdb"
+_OURS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep, "<zlmdb "
 _CO_GENERATOR = 0x20  # as `inspect` has it, which takes long to import
 _REFERENCES = getattr(sys, "getrefcount", None)
 
