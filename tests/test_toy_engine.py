@@ -53,6 +53,14 @@ def test_a_url_is_stored_by_the_engine_of_its_scheme(url: str) -> None:
         assert t.numbers == {"a": 1}
 
 
+def test_an_engine_names_the_keyspaces_beside_the_main_one(url: str, tmp_path: Path) -> None:
+    for path in (None, url, str(tmp_path / "db")):
+        with zlmdb.open(path, Store) as db, db.read() as t:
+            store = db._open_store
+            names = store.engine.space_names(store.environment, t.txn._engine_txn)
+            assert len({*names} & {space.space for _, space in db._storages.values()}) == len(db._storages)
+
+
 def test_handles_of_one_url_share_its_store_when_their_options_agree(url: str) -> None:
     with zlmdb.open(url, Store) as one, zlmdb.open(url, Store) as other:
         assert one._open_store is other._open_store

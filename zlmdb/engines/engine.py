@@ -63,6 +63,21 @@ class Engine(Protocol):
         ...
 
     @property
+    def lends(self) -> bool:
+        """Whether a transaction inside a write transaction may be that of another thread, one at a time."""
+        ...
+
+    @property
+    def abandons(self) -> bool:
+        """Whether transactions have a method ``abandon``, which aborts, waits for nothing, and suits every thread."""
+        ...
+
+    @property
+    def is_local(self) -> bool:
+        """Whether all processes that have the store open are on this machine, as far as known: False before `open`."""
+        ...
+
+    @property
     def can_grow(self) -> bool:
         """Whether the user set no limit, so that `grow` makes room."""
         ...
@@ -138,6 +153,10 @@ class Engine(Protocol):
 
     def holds_spaces(self, env: Any, txn: Any) -> bool:
         """Whether there is any keyspace but the main one."""
+        ...
+
+    def space_names(self, env: Any, txn: Any) -> Iterable[bytes]:
+        """The names of all keyspaces but the main one."""
         ...
 
     def closed(self) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any, Optional
 
 from .. import errors
-from ..engines import registry
+from ..engines import Engine, Environment, registry
 
 _MOST = 1000
 """Sub-databases that are looked at."""
@@ -13,7 +14,7 @@ _MOST = 1000
 
 def foreign(path: str) -> Optional[dict[str, Any]]:
     """Details of the LMDB file at *path*; None if it is not one, or has a catalogue of zlmdb."""
-    engine: Any = registry.engine(path, registry.options(path, readonly=True))
+    engine = registry.engine(path, registry.options(path, readonly=True))
     try:
         env = engine.open()
     except errors.Error:
@@ -25,13 +26,19 @@ def foreign(path: str) -> Optional[dict[str, Any]]:
         engine.closed()
 
 
-def _facts(engine: Any, env: Any, path: str) -> dict[str, Any]:
-    with env.begin() as txn:
+def _facts(engine: Engine, env: Environment, path: str) -> dict[str, Any]:
+    txn = env.begin()
+    try:
         main = env.stat()
-        names = [bytes(name) for name, _ in zip(env.dbs(txn), range(_MOST))] if engine.holds_spaces(env, txn) else []
+        names = [*islice(engine.space_names(env, txn), _MOST)] if engine.holds_spaces(env, txn) else []
+    finally:
+        txn.abort()
     handles = {name: engine.open_existing(env, name) for name in names}
-    with env.begin() as txn:
+    txn = env.begin()
+    try:
         entries = {_shown(name): txn.stat(one)["entries"] for name, one in handles.items() if one is not None}
+    finally:
+        txn.abort()
     info = env.info()
     return {
         "path": path,

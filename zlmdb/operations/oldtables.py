@@ -286,14 +286,14 @@ class OldTable(Mapping[Any, Any]):
         return self._decoded(key, found)
 
     def __iter__(self) -> Iterator[Any]:
-        return (key for _, key, _ in self._raw())
+        return (key for _, key, _ in self._records())
 
     def __len__(self) -> int:
         if self._handle is None:
             return 0
         if not self._keyspace.prefix:
             return int(self._step.before.stat(self._handle[0])["entries"])
-        return sum(1 for _ in self._raw())
+        return sum(1 for _ in self._records())
 
     def items(self) -> Any:
         """The pairs of key and plain data, in the order of the keys."""
@@ -302,13 +302,13 @@ class OldTable(Mapping[Any, Any]):
     def rows(self) -> Iterator[tuple[bytes, Any, Any]]:
         """The encoded key, the key and the plain data of each record; reports the progress."""
         step, total = self._step, len(self)
-        for count, (encoded, key, data) in enumerate(self._raw(), 1):
+        for count, (encoded, key, data) in enumerate(self._records(), 1):
             yield encoded, key, self._decoded(key, data)
             if count % _EVERY == 0:
                 step.told(Progress(f"{step.label}: {self._slot.name}", count, total))
         step.told(Progress(f"{step.label}: {self._slot.name}", total, total))
 
-    def _raw(self) -> Iterator[tuple[bytes, Any, Any]]:
+    def _records(self) -> Iterator[tuple[bytes, Any, Any]]:
         if self._handle is None:
             return
         skip = len(self._keyspace.prefix)

@@ -66,7 +66,7 @@ class OpenEnvironment(Maintenance):
         self._gate = None
         self.lock = threading.RLock()
         self.writer = WriterLock(self.engine.writer_lock, self.engine.file)
-        self.writer.is_local = getattr(self.engine, "is_local", False)
+        self.writer.is_local = self.engine.is_local
 
     def _opened(self, env: Environment) -> None:
         # The same one for the same transactions: a thread may wait at it while the environment is opened anew.
@@ -76,7 +76,7 @@ class OpenEnvironment(Maintenance):
             from .gate import Gate  # late: few maps move
 
             self._gate = Gate()
-        self.writer.is_local = getattr(self.engine, "is_local", False)
+        self.writer.is_local = self.engine.is_local
         self._look_at = time.monotonic() + _LOOK_AGAIN
         self.quiet = Quiet()  # before others find the environment: there may be a gate
         self.env = env
@@ -113,9 +113,7 @@ class OpenEnvironment(Maintenance):
     @property
     def shares_commits(self) -> bool:
         """Whether write blocks that wait for each other are stored by one commit."""
-        engine = self.engine
-        lends: bool = getattr(engine, "lends", False)
-        return lends and not self.provisional and engine.options.durability != "none"
+        return self.engine.lends and not self.provisional and self.engine.options.durability != "none"
 
     def require_room(self, txn: Transaction, sequence: int, opened: Mapping[bytes, Handle]) -> None:
         """Raise `DatabaseFull` where *txn*, which began at *sequence* and has *opened* spaces, stores too much."""
@@ -437,9 +435,9 @@ class OpenEnvironment(Maintenance):
 class Writing(Claim):
     """Holds the writer lock for a block; *txn* is the engine's transaction that is open in it, if any."""
 
-    def __init__(self, env: OpenEnvironment, timeout: Optional[float]) -> None:
-        super().__init__(env.writer, timeout)
-        self._env = env
+    def __init__(self, opened: OpenEnvironment, timeout: Optional[float]) -> None:
+        super().__init__(opened.writer, timeout)
+        self._opened = opened
         self.txn: Any = None
 
     def _leave(self, *error: object) -> None:
@@ -447,7 +445,7 @@ class Writing(Claim):
         if txn is not None:
             with suppress(Exception):  # it may have been ended
                 txn.abort()
-            self._env.ended(self)
+            self._opened.ended(self)
             self.txn = None
         self._lock.release(self._hold)  # as `Claim._leave`
         self._block = None

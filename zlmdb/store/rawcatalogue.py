@@ -22,8 +22,8 @@ class RawCatalogue(TablesCatalogue):
 
     def read(self, txn: Transaction) -> dict[str, Slot]:
         """Every sub-database, by name."""
-        env: Any = self._store.environment
-        names = [bytes(name).rstrip(b"\0").decode(errors="surrogateescape") for name in env.dbs(txn)]
+        found = self._store.engine.space_names(self._store.environment, txn)
+        names = [name.rstrip(b"\0").decode(errors="surrogateescape") for name in found]
         return {name: Slot(name, 0, key="bytes", value="bytes") for name in names}
 
     def slot(self, txn: Transaction, name: str, number: int = 0) -> Optional[Slot]:

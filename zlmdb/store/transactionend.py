@@ -135,7 +135,7 @@ class TransactionEnd(Savepoints):
         """End, in whatever state. The thread of a write transaction does so itself, as long as it lives."""
         # LMDB lets only the thread that began a write transaction end it.
         foreign = self._write and self._thread != _get_ident() and self._turn is None
-        foreign = foreign and not hasattr(self._outermost, "abandon")
+        foreign = foreign and not self._abandons
         if foreign and is_alive(self._thread) and self._hold is not None:
             self._hold.kept = self
         else:
@@ -144,10 +144,9 @@ class TransactionEnd(Savepoints):
     def _abandon(self) -> None:
         """Abort, from a finaliser: the memory engine must not wait for its lock, which a frame below may hold."""
         self._forget()
-        abandon = getattr(self._outermost, "abandon", None)
         try:
-            if abandon is not None:
-                abandon()
+            if self._abandons:
+                self._outermost.abandon()
             elif self._raw is not None or self._held:
                 with suppress(Exception):  # it may have been ended
                     self._leave_savepoints()
@@ -163,6 +162,11 @@ class TransactionEnd(Savepoints):
                 del self._store.live[id(self)]
 
     @property
+    def _abandons(self) -> bool:
+        """Whether any thread may end the engine's transaction."""
+        return self._store.engine.abandons and self._outermost is not None
+
+    @property
     def _outermost(self) -> Any:
         """The engine's transaction around all savepoints."""
         return self._outer[0] if self._outer else self._held[0] if self._held else self._raw
@@ -176,7 +180,7 @@ class TransactionEnd(Savepoints):
                     store.rest()
             return
         mine = not self._write or self._thread == _get_ident() or not is_alive(self._thread)
-        when = "now" if mine or hasattr(self._outermost, "abandon") else "when its thread begins the next one"
+        when = "now" if mine or self._abandons else "when its thread begins the next one"
         try:
             if self._raw is not None and (self._write or not self._in_with):  # else an interrupt came, at its end
                 warnings.warn(

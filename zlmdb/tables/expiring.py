@@ -16,6 +16,7 @@ from typing import Any, Optional, TypeVar
 
 from .. import errors
 from ..handlers import let_through
+from ..store.ended import Ended
 from ..store.ownership import NOBODY
 from ..store.ranges import pairs_from, seek
 from ..store.transaction import Transaction
@@ -122,7 +123,7 @@ class Expiring(Table[Any, Any]):
             return work()
         finally:
             self._open = False
-            if isinstance(self._raw, type(raw.raw)):  # else the transaction has ended
+            if not isinstance(self._raw, Ended):
                 self._filter()
 
     # -- the times --------------------------------------------------------------------------------------------------
@@ -257,7 +258,7 @@ class Living:
         self._db = table._db
         self._indexes = table._indexes
         self.delete, self.drop = raw.delete, raw.drop
-        self.put = getattr(raw, "put", None)
+        self.put = raw.put
 
     def get(self, key: bytes, default: Any = None, db: Any = None) -> Any:
         """The value of *key*, or *default*."""
@@ -312,7 +313,7 @@ class LivingCursor:
     def __init__(self, cursor: Any, judge: Callable[[tuple[Any, Any]], bool]) -> None:
         self._cursor, self._judge = cursor, judge
         self.key, self.value, self.close = cursor.key, cursor.value, cursor.close
-        self.putmulti = getattr(cursor, "putmulti", None)
+        self.putmulti = cursor.putmulti
 
     def _on(self, found: bool, step: Callable[[], bool]) -> bool:
         while found and not self._judge((self.key(), self.value())):

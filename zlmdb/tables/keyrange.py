@@ -240,11 +240,8 @@ class KeyRange(Generic[K, V]):
 
     # -- the engine's records, while nothing is written to the keyspace --------------------------------------------
 
-    def _engine_rows(self) -> Iterator[tuple[bytes, Any]]:
-        """The engine's pairs of key and value of the range, whatever the limit."""
-        return self._engine(pairs_from)
-
-    def _engine(self, rows_from: Callable[..., Iterator[Any]]) -> Iterator[Any]:
+    def _engine_rows(self, rows_from: Callable[..., Iterator[Any]] = pairs_from) -> Iterator[Any]:
+        """The engine's rows of the range, whatever the limit: pairs of key and value, or what *rows_from* gives."""
         table, lower, upper, reverse = self._table, self._lower, self._upper, self._reverse
         cursor: Any = None
         try:
@@ -259,7 +256,7 @@ class KeyRange(Generic[K, V]):
 
     def _first(self, rows_from: Callable[..., Iterator[Any]], most: int) -> list[Any]:
         """The first of the engine's rows, at most so many."""
-        rows: Any = self._engine(rows_from)
+        rows: Any = self._engine_rows(rows_from)
         found: list[Any] = list(islice(rows, most))
         rows.close()
         return found

@@ -79,7 +79,7 @@ class LmdbEngine:
     `InvalidDatabase` when it is not LMDB's.
     """
 
-    names_in_main = True
+    names_in_main, abandons = True, False
 
     def __init__(self, path: str, options: LmdbOptions, *, create: bool) -> None:
         self.path = path
@@ -316,6 +316,10 @@ class LmdbEngine:
     def holds_spaces(self, env: lmdb.Environment, txn: lmdb.Transaction[Any]) -> bool:
         """Whether there is any sub-database. A file full of records is taken to have none."""
         return txn.stat()["entries"] <= _SAMPLE and any(env.dbs(txn))
+
+    def space_names(self, env: lmdb.Environment, txn: lmdb.Transaction[Any]) -> Iterable[bytes]:
+        """The names of all sub-databases."""
+        return map(bytes, env.dbs(txn))
 
     def closed(self) -> None:
         """Give the reservation of a closed environment back to the budget of the process."""

@@ -21,8 +21,8 @@ class MemoryEngine:
     """
 
     path = file = directory = lock_file = writer_lock = None
-    names_in_main = can_grow = limited = moves = False
-    nests = True
+    names_in_main = can_grow = limited = moves = lends = is_local = False
+    nests = abandons = True
     key_limit = 511
 
     def __init__(self, path: None, options: Options, *, create: bool = True) -> None:
@@ -82,6 +82,10 @@ class MemoryEngine:
     def holds_spaces(self, env: MemoryEnvironment, txn: MemoryTransaction) -> bool:
         """Whether there is any keyspace but the main one."""
         return len(txn.spaces) > 1
+
+    def space_names(self, env: MemoryEnvironment, txn: MemoryTransaction) -> Iterable[bytes]:
+        """The names of all keyspaces but the main one."""
+        return [handle.name for handle in txn.spaces if handle.name is not None]
 
     def closed(self) -> None:
         """The environment was closed, and its records are gone."""

@@ -14,7 +14,6 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Optional, TypeVar
 
 from ...query.projection import PAIRS
-from ...store.ranges import pairs_from
 from ..indexstorage import BoundIndex
 from ..indexview import IndexSelection
 from ..selection import Selection
@@ -56,7 +55,7 @@ class ElementSelection(IndexSelection[K, V]):
         lower, upper, tail = self._lower, self._upper, self._index.storage.tail
         first: dict[bytes, bytes] = {}
         whole = IndexSelection(self._table, *self._whole, index=self._index)
-        for entry, owner in whole._engine(pairs_from):
+        for entry, owner in whole._engine_rows():
             first.setdefault(entry[tail:] if tail else bytes(owner), entry)
         rows = [(entry, primary) for primary, entry in first.items() if lower <= entry < upper]
         return rows[::-1] if self._reverse else rows
