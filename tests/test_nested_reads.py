@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import zlmdb
 from zlmdb import Cbor, FlatBuffers, ForeignKey, Index, Json, Msgpack, Pickle, Table, UniqueIndex
 from zlmdb.query import nestedrows
+from zlmdb.query.following.nested import Nested
 from zlmdb.tables import indexview
 
 
@@ -447,6 +448,85 @@ def test_every_layout_and_engine_gives_the_same(tmp_path: Path, layout: Any, sto
             with db.read() as t:
                 rows = expected(t, ASKED[name](t))
                 assert t.users.fields(ASKED[name](t)).all() == t.users.fields(ASKED[name](t)).all() == rows, name
+
+
+Told = tuple[Any, Callable[[int], Any]]
+KEYS: dict[str, Told] = {
+    "int": (int, lambda n: n * 7 - 20),
+    "uuid": (UUID, lambda n: UUID(int=n << 100 | n)),
+    "text": (str, lambda n: "ab\0" * n + "c"),
+    "bytes": (bytes, lambda n: b"\xff\0" * n + b"c"),
+    "time": (datetime, lambda n: datetime(2026, 1, 1, 0, 0, n, tzinfo=timezone.utc)),
+    "pair": (tuple[int, str], lambda n: (n, "a" * n)),
+    "pair of numbers": (tuple[int, int], lambda n: (n, -n)),
+}
+
+
+@pytest.mark.parametrize("kind", KEYS)
+@pytest.mark.parametrize("layout", ["classic", "tables"])
+def test_the_key_of_the_outer_record_may_be_of_any_kind(kind: str, layout: Any, fast: list[bool]) -> None:
+    annotation, make = KEYS[kind]
+    holder: Any = dataclass(type("Holder", (), {"__annotations__": {"name": str, "of": annotation}}))
+
+    class Outer(Table[annotation, User]):  # type: ignore[valid-type]
+        """Users by keys of some kind."""
+
+    class Inner(Table[int, holder]):  # type: ignore[valid-type]
+        by_of = Index[annotation]("of")  # type: ignore[valid-type]
+
+    class Both(zlmdb.Schema):
+        outer: Outer
+        inner: Inner
+
+    with zlmdb.open(None, Both, layout=layout) as db:
+        with db.write() as t:
+            t.outer.update({make(n): User(f"n{n}", n) for n in range(9)})
+            t.inner.update({n: holder(f"i{n}", make(n % 7)) for n in range(30)})
+        with db.read() as t:
+            for function in (
+                lambda k, u: t.inner.by_of[k].fields(lambda o: (o.name, k, u.age)).all(),
+                lambda k, u: t.inner.by_of[k].limit(1).keys().all(),
+                lambda k, u: t.inner.by_of[k].limit(2).fields(
+                    lambda j, o: (j, t.inner.by_of[o.of].limit(2).keys().all(), k)
+                ).all(),
+            ):  # fmt: skip
+                rows = expected(t, function, "outer")
+                for _ in range(3):
+                    assert t.outer.fields(function).all() == list(t.outer.fields(function)) == rows
+                name = "n3"
+                for _ in range(2):
+                    assert t.outer.where(lambda u: u.name == name).fields(function).all() == [  # noqa: B023
+                        row for row, one in zip(rows, t.outer.values()) if one.name == "n3"
+                    ]
+            assert all(fast)
+
+
+def test_records_may_be_memoryviews(db: Any) -> None:
+    with db.begin(buffers=True) as txn, db.read() as t:
+        users, orders = (db._storages[name][0]._bound(txn, db._storages[name][1]) for name in ("users", "orders"))
+        for inner, called in ((orders, True), (t.orders, False)):
+            for function in (
+                lambda k, u: inner.by_user[k].fields(lambda o: (o.text, o.total)).all(),  # noqa: B023
+                lambda k, u: inner.by_user[k].limit(1).fields(lambda o: o.items).all(),  # noqa: B023
+                lambda k, u: (u.name, inner.by_item[k].keys().all()),  # noqa: B023
+                lambda k, u: inner.by_text[u.name].limit(2).count(),  # noqa: B023
+            ):
+                assert bool(users.fields(function).explain().called) is called
+                rows = [function(k, u) for k, u in users.items()]
+                assert users.fields(function).all() == users.fields(function).all() == rows
+
+
+def test_what_was_misread_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Nested, "asked", lambda *arguments: ["wrong"])
+    with zlmdb.open(None, tables(None)) as db:
+        with db.write() as t:
+            fill(t)
+        with db.read() as t:
+            function = lambda k, u: t.orders.by_user[k].fields(lambda o: o.total).all()  # noqa: E731
+            assert t.users.fields(function).explain().called == ()
+            for _ in range(3):
+                assert t.users.fields(function).all() == expected(t, function)
+            assert "another answer than the function" in str(t.users.fields(function).explain())
 
 
 def expression(chance: random.Random, depth: int, names: tuple[str, ...], *, order: bool) -> str:

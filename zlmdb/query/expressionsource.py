@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from keyword import iskeyword
-from typing import Any
+from typing import Any, Optional
 
 from ..codegen import parses
 from .following import Followed, Given, Node, walk
@@ -18,7 +18,7 @@ from .following.linked import Link
 from .following.nested import Nested
 from .following.nodes import Argument, Called, Constant, Parameter, Variable, spelled
 from .following.operations import Attribute, Not
-from .nestedrows import outermost, reading
+from .nestedrows import Keys, is_of_key, outermost, reading
 from .remembered import links, remembering
 
 _SHORT = 40
@@ -84,18 +84,20 @@ class Asked:
 
 
 def arguments(
-    followed: Followed, numbers: Sequence[int], tables: Sequence[tuple[Node, bool]], nested: Sequence[Nested]
+    followed: Followed, numbers: Sequence[int], tables: Sequence[tuple[Node, bool]], nested: Sequence[Nested],
+    keys: Optional[Keys] = None,
 ) -> list[Any]:  # fmt: skip
     """What a loop is given for a part of *followed*: the function, captured values, and what looks up in *tables*.
 
-    And what reads what is *nested*.
+    And what reads what is *nested*, of records whose keys are of the form *keys*.
     """
     parameters = followed.parameters
     found = [followed.function, *[parameters[number] for number in numbers]]
     if tables:
         found += [remembering(holder, private, parameters) for holder, private in tables]
     if nested:
-        found += [reading(one, parameters) for one in nested]
+        keyed = followed.keyed
+        found += [reading(one, parameters, of_key=is_of_key(one, keyed=keyed), keys=keys) for one in nested]
     return found
 
 
@@ -147,7 +149,8 @@ class _Writing:
             return f"{self.function}_link{self.tables.index(node.holder)}({self.spell(node.key)})"
         if isinstance(node, Nested):
             given: Any = node.rows
-            texts = [self.spell(one) for one in (given.key, *node.outer)]
+            of_key = is_of_key(node, keyed=len(self.records) > 1)
+            texts = ["key, load_key" if of_key else self.spell(given.key), *[self.spell(one) for one in node.outer]]
             return f"{self.function}_rows{self.nested.index(node)}({', '.join(texts)})"
         if isinstance(node, Not):
             return f"(not {self.spell(node.inner)})"

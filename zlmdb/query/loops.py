@@ -14,148 +14,45 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from itertools import count, islice
-from typing import Any, Optional
+from typing import TYPE_CHECKING, Any, Optional
 from uuid import UUID
 
 from ..codegen import Recipe, Source
 from ..namedtuples import NamedTuple
 from ..values.base import is_a, is_free
-from ..values.flatbuffers import FlatBuffersViewSerializer
-from ..values.narrow import Parts
 from .expressions import Compare, Condition
 from .expressionsource import Asked, captured_source
-from .fieldtypes import Model, without_none
-from .following import Following, Node
+from .fieldtypes import without_none
+from .following import Node
 from .following.nested import Nested
 from .forms import BLOCK, ROWS, Form, expression_of
 from .loopruntime import among, take, take_if_any
 from .neededfields import named
-from .nestedrows import reading
+from .nestedrows import is_of_key, reading
 from .projection import Projection
 from .remembered import look_up
 from .scanned import Scanned
 
+if TYPE_CHECKING:
+    from .programs import Programs
+
 _LOOPS = Recipe("query loop", scan=Scanned)
 _LISTS = Recipe("query list")
-
-KEPT = 128
-"""Loops that are kept for a table."""
 
 _HASHED = (str, int, float, bytes, bool, UUID, datetime, date, time, timedelta, Decimal)
 
 
-class Programs:
-    """The loops over the records of one table, kept by all that they depend on but the values compared with."""
-
-    def __init__(self, storage: Any) -> None:
-        annotation, names = (Any, None) if storage.model is None else storage.model
-        self.model = Model(annotation, names, listed=isinstance(storage.value, FlatBuffersViewSerializer))
-        self.load, self.load_key = storage.load, storage.load_key
-        self.key_in_place = storage.key.load_source(storage.prefix)
-        self.name = storage.name
-        self._value = storage.value
-        self.columns = storage.value.columns()
-        # A view of a dict has attributes.
-        readable = Any if self.model._listed and hasattr(annotation, "__total__") else annotation
-        self.following = Following(readable, storage.key_type, names)
-        self.facts: dict[Any, Any] = {}  # of the table's indexes, as the planner wants them
-        self.running: Any = None  # what runs queries, put here by whoever does, as what runs known ones
-        self.ready: Any = None
-        self.known: Any = None  # what the planner knows of a state of the table's indexes: see `tables.execution`
-        self.prepared: dict[Any, Any] = {}  # loops, by the functions of queries
-        self._made: dict[Any, Callable[..., Any]] = {}
-
-    def keep(self, key: Any, prepared: Any) -> None:
-        """Keep what is *prepared*, unless the *key* is None."""
-        if key is not None:
-            if len(self.prepared) >= KEPT:
-                self.prepared.clear()
-            self.prepared[key] = prepared
-
-    def narrow(self, fields: frozenset[str]) -> Optional[Callable[[Any], Any]]:
-        """The function that decodes *fields* of a record only, if there is one that takes less time than all."""
-        if self.columns is not None:
-            return None
-        key = "narrow", fields
-        if key not in self.facts:
-            self.facts[key] = self._value.narrow(fields)
-        found: Optional[Callable[[Any], Any]] = self.facts[key]
-        return found
-
-    def parts(self) -> Optional[Parts]:
-        """How values are made in a loop without a call, if they can be."""
-        if "parts" not in self.facts:
-            self.facts["parts"] = self._value.parts()
-        found: Optional[Parts] = self.facts["parts"]
-        return found
-
-    def constants(self, condition: Optional[Condition]) -> tuple[list[Any], tuple[bool, ...]]:
-        """What the fields are compared with, and of each whether it is in the form that is stored."""
-        found = [self._constant(compare) for compare in (() if condition is None else condition._compares())]
-        return [value for value, _ in found], tuple(stored for _, stored in found)
-
-    def _constant(self, compare: Compare) -> tuple[Any, bool]:
-        columns, value = self.columns, compare.value
-        if columns is None or len(compare.path) != 1 or compare.path[0] not in columns.fields:
-            return value, False
-        if compare.operator != "in":
-            convert = None if value is None else columns.convert(compare.path[0], value)
-            return (value, False) if convert is None else (convert(value), True)
-        converts = [(one, None if one is None else columns.convert(compare.path[0], one)) for one in value]
-        told = {convert is not None for one, convert in converts if one is not None}
-        if told != {True}:
-            return value, False
-        return frozenset(one if convert is None else convert(one) for one, convert in converts), True
-
-    def loop(
-        self, condition: Optional[Condition], stored: tuple[bool, ...], asked: Sequence[Asked], want: Projection,
-        keyed: bool, views: bool, form: Form,
-    ) -> Callable[..., Iterator[Any]]:  # fmt: skip
-        """The generator function ``(scan_of, load, load_key, failed, *given, *constants, *asked)``.
-
-        *scan_of* gives the `Scan` of the records; with *keyed* the loop reads their keys, too. *given* are the values
-        of the condition as they are, *constants* in the form that is *stored* where that is so; *asked* are the
-        `arguments` of what is asked of whole records, and of what is wanted. *views*: the records are memoryviews. What
-        the generator gives, *form* says.
-        """
-        shape = None if condition is None else condition._shape()
-        key = shape, stored, tuple([one.shape() for one in asked]), want.shape(), keyed, views, form
-        made = self._made.get(key)
-        if made is None:
-            if len(self._made) >= KEPT:
-                self._made.clear()
-            writer = Writer(self, condition, stored, asked, want, views, form)
-            made = self._made[key] = writer.loop(keyed)
-        found: Callable[..., Iterator[Any]] = made
-        return found
-
-    def listing(
-        self, condition: Optional[Condition], stored: tuple[bool, ...], asked: Sequence[Asked], want: Projection,
-        captured: Sequence[Captured], *, sparse: bool,
-    ) -> Callable[..., list[Any]]:  # fmt: skip
-        """The function ``(keys, get, handle, functions, *given, *constants)``, which lists what is wanted of records.
-
-        They are those with the engine's *keys*, which ``get(key, None, handle)`` reads. *captured* says where in
-        *functions* the values are that the asked ones captured. *sparse*: there may be none of a key; otherwise that
-        raises LookupError. Whatever it raises, the `loop` says what it means.
-        """
-        shape = None if condition is None else condition._shape()
-        key = shape, stored, tuple([one.shape() for one in asked]), want.shape(), tuple(captured), sparse
-        made = self._made.get(key)
-        if made is None:
-            if len(self._made) >= KEPT:
-                self._made.clear()
-            made = self._made[key] = Writer(self, condition, stored, asked, want, False).listing(captured, sparse)
-        return made
-
-
 class Captured(NamedTuple):
-    """What one of the asked has captured: the number of its function, those of values, the tables, what is nested."""
+    """What one of the asked has captured: the number of its function, those of values, the tables, what is nested.
+
+    *keyed*: its function takes the keys of records.
+    """
 
     function: int
     numbers: tuple[int, ...]
     links: tuple[tuple[Node, bool], ...]
     nested: tuple[Nested, ...]
+    keyed: bool
 
 
 class Writer:
@@ -237,8 +134,11 @@ class Writer:
                     table = captured_source(holder, number, self.names)
                     self.add(f"asked{number}_link{place} = look_up({table}, {private}, len(keys))")
                 for place, nested in enumerate(one.nested):
-                    self.names.update({"reading": reading, f"nested{number}_{place}": nested})
-                    self.add(f"asked{number}_rows{place} = reading(nested{number}_{place}, function.parameters)")
+                    self.names.update({"reading": reading, "keys_of": self.programs.keys})
+                    self.names[f"nested{number}_{place}"] = nested
+                    given = f"nested{number}_{place}, function.parameters"
+                    of_key = is_of_key(nested, keyed=one.keyed)
+                    self.add(f"asked{number}_rows{place} = reading({given}, of_key={of_key}, keys=keys_of)")
             self.add("rows = []", "add = rows.append")
             with self.block("for key in keys:"):
                 self.add("data = get(key, None, handle)")
@@ -428,10 +328,16 @@ class Writer:
             return found
         return self.compared_with(compare, self.columns.value(name), f"given{number}")
 
-    def narrowed(self, asked: Sequence[Asked]) -> Optional[str]:
-        """The name of the function that decodes what *asked* need of a record, if there is one."""
+    def narrowed(self, asked: Sequence[Asked], *, also: bool = False) -> Optional[str]:
+        """The name of the function that decodes what *asked* need of a record, if there is one.
+
+        *also*: one that decodes all fields will do, as it makes no object of the model class of them.
+        """
         fields = named([(one.node, one.followed.keyed) for one in asked])
         found = self.programs.narrow(fields) if fields else None
+        if found is None and fields and also and not self.views:
+            parts = self.programs.parts()
+            found = parts.decode if parts is not None and fields.issubset(parts.names) else None
         if found is None:
             return None
         self.names["narrow"] = found
@@ -451,7 +357,7 @@ class Writer:
         """Lines that read the record as a whole, for the conditions *rest* and for what is asked for."""
         if rest or self.asked or self.want.whole or self.want.paths:
             every = [*self.asked, *self.want.asked]
-            some = None if rest or self.want.paths or "value" in self.want.leaves() else self.narrowed(every)
+            some = None if rest or self.want.paths or "value" in self.want.leaves() else self.narrowed(every, also=True)
             first_some = None if rest or some or not self.picking else self.narrowed(self.asked)
             if some or first_some:
                 self.add(f"value = {some or first_some}(data)")

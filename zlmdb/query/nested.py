@@ -15,7 +15,8 @@ from .expressionsource import arguments
 from .following import Followed
 from .following.following import nothing
 from .following.nested import Nested
-from .loops import Programs, Writer
+from .loops import Writer
+from .programs import Programs
 from .projection import HITS, KEYS, PAIRS, VALUES, Projection
 from .sums import mean, total
 from .translated import Give, want_of
@@ -42,11 +43,14 @@ class Entries:
     """How the entries of a key in an index are found: *encode* makes the bytes they begin with, if *check* holds.
 
     Both are expressions of ``of``, with *names*. *tail* is where the primary key begins in an entry, 0 if it is the
-    entry's value; *prefix* comes before it in the key of the record.
+    entry's value; *prefix* comes before it in the key of the record. *of* is the expression of ``of``; another one
+    is made of ``engine_key``, that of the outer record, and ``load_outer``, which decodes that.
     """
 
-    def __init__(self, check: str, encode: str, names: Mapping[str, Any], tail: int, prefix: bytes) -> None:
-        self.check, self.encode, self.names = check, encode, names
+    def __init__(
+        self, check: str, encode: str, names: Mapping[str, Any], tail: int, prefix: bytes, of: str = "of"
+    ) -> None:  # fmt: skip
+        self.check, self.encode, self.names, self.of = check, encode, names, of
         self.valued = not tail
         owner = f"entry[{tail}:]" if tail else "owner"
         self.key = f"{prefix!r} + {owner}" if prefix else owner
@@ -61,7 +65,7 @@ class Reader:
     def __init__(self, node: Nested, entries: Entries, programs: Programs, *, one: bool) -> None:
         give: Give = _WHAT[node.what] if node.value is None else Followed(node.own, nothing, ())
         want = HITS if node.how in ("count", "truth") else want_of((give,), programs, one=True)
-        self._node = node
+        self._node, self._keys = node, programs.keys
         self._sources = [(tuple(each.numbers), tuple(each.links), tuple(each.nested)) for each in want.asked]
         self._make = _NestedWriter(programs, node, entries, want).make(one=one)
 
@@ -73,7 +77,7 @@ class Reader:
         if self._sources:
             followed = Followed(self._node.own, nothing, parameters)
             for source in self._sources:
-                asked += arguments(followed, *source)
+                asked += arguments(followed, *source, self._keys)
         return self._make(table, cursor, question, skip, most, *asked)
 
 
@@ -99,13 +103,17 @@ class _NestedWriter(Writer):
         with block(f"def make(bound, cursor, question, skip, most{asked}):"):
             add("raw, get, handle = bound._raw, bound._get, bound._db")
             add("find, current, following = cursor.set_range, cursor.key, cursor.iternext")
-            with block(f"def read(of{outer}):"):
-                with block("try:"), block(f"if bound._raw is raw and {self.entries.check}:"):
-                    add(f"begin = {self.entries.encode}")
-                    self.one() if one else self.several()
+            given = "of" if self.entries.of == "of" else "engine_key, load_outer"
+            with block(f"def read({given}{outer}):"):
+                with block("try:"):
+                    if given != "of":
+                        add(f"of = {self.entries.of}")
+                    with block(f"if bound._raw is raw and {self.entries.check}:"):
+                        add(f"begin = {self.entries.encode}")
+                        self.one() if one else self.several()
                 with block("except Exception as error:"):
                     add("let_through(error)")
-                add(f"return general(question, of{outer})")
+                add(f"return general(question, {given}{outer})")
             add("return read")
         source = str(self.source)
         if self.programs.key_in_place is not None:

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Optional
 
 from ..handlers import let_through
 from .following import Given, Node
 from .following.nested import Nested
+from .following.nodes import Argument
+
+Keys = tuple[Any, bytes]
+"""How a table has its keys in the engine: by which codec, and behind which prefix."""
+
+_UNKNOWN: Keys = (None, b"")
 
 
 def outermost(node: Node) -> Iterator[Nested]:
@@ -19,15 +25,31 @@ def outermost(node: Node) -> Iterator[Nested]:
             yield from outermost(part)
 
 
-def reading(node: Nested, parameters: Sequence[Any]) -> Callable[..., Any]:
-    """The function of a key in the index, and of the outer leaves of *node*, that gives what *node* is then."""
+def is_of_key(node: Nested, *, keyed: bool) -> bool:
+    """Whether the records that *node* asks for refer to the record of which it is asked, by its key.
+
+    *keyed*: the function takes the key of the record.
+    """
+    rows: Any = node.rows
+    return keyed and isinstance(rows.key, Argument) and rows.key.position == 0
+
+
+def reading(
+    node: Nested, parameters: Sequence[Any], *, of_key: bool = False, keys: Optional[Keys] = None
+) -> Callable[..., Any]:  # fmt: skip
+    """The function of a key in the index, and of the outer leaves of *node*, that gives what *node* is then.
+
+    *of_key*: in place of the key it takes the engine's key of the outer record, of the form *keys* if that is known,
+    and the function that decodes it.
+    """
     question = _Question(node, parameters)
+    ask: Callable[..., Any] = question.of_key if of_key else question
     try:
-        found: Any = question.view()._reader(node, parameters, question)
+        found: Any = question.view()._reader(node, parameters, ask, (keys or _UNKNOWN) if of_key else None)
     except Exception as error:  # if a record asks, it raises again
         let_through(error)
-        return question
-    return question if found is None else found
+        return ask
+    return ask if found is None else found
 
 
 class _Question:
@@ -42,6 +64,10 @@ class _Question:
         """The index."""
         rows: Any = self._node.rows
         return rows.holder.evaluate(Given((), self._parameters))
+
+    def of_key(self, key: bytes, load_key: Callable[[bytes], Any], *outer: Any) -> Any:
+        """As it is called, for the engine's *key* of the outer record."""
+        return self(load_key(key), *outer)
 
     def __call__(self, key: Any, *outer: Any) -> Any:
         return self._node.asked(self.view()[key], self._parameters, outer)

@@ -15,7 +15,8 @@ from .expressionsource import Asked, arguments
 from .following import Followed
 from .following.known import PLAIN
 from .forms import ROWS, Form
-from .loops import Captured, Programs
+from .loops import Captured
+from .programs import Programs
 from .projection import Projection
 
 Loop = Callable[..., Iterator[Any]]
@@ -56,7 +57,9 @@ class Prepared:
         # Of what is asked, the number of its function, those of the captured values, and the tables it looks into.
         every = (*asked, *want.asked)
         self._sources = [
-            Captured(numbers[id(one.followed)], tuple(one.numbers), tuple(one.links), tuple(one.nested))
+            Captured(
+                numbers[id(one.followed)], tuple(one.numbers), tuple(one.links), tuple(one.nested), one.followed.keyed
+            )
             for one in every
         ]
         for one in every:  # this is kept, and what these functions have captured must not be: it may be a transaction
@@ -124,8 +127,8 @@ class Prepared:
     def arguments(self, functions: Sequence[Followed]) -> list[Any]:
         """The last arguments of the loop: what *functions* are, and what they have captured."""
         found = self._given[:]
-        for number, captured, links, nested in self._sources:
-            found += arguments(functions[number], captured, links, nested)
+        for number, captured, links, nested, _ in self._sources:
+            found += arguments(functions[number], captured, links, nested, self._programs.keys)
         return found
 
     def called(self, functions: Sequence[Followed]) -> list[Followed]:

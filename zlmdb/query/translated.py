@@ -15,7 +15,7 @@ from .projection import Path, Projection
 from .terms import conjuncts
 
 if TYPE_CHECKING:
-    from .loops import Programs
+    from .programs import Programs
 
 Give = Union[Projection, Followed]
 """What is given of each record: something known, or what a function gives."""

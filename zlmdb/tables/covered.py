@@ -18,7 +18,7 @@ from ..keys import TupleKey
 from ..namedtuples import NamedTuple
 from ..query.accesses import IndexFacts
 from ..query.following import Following
-from ..query.loops import Programs
+from ..query.programs import Programs
 from ..store.ranges import pairs_from, seek
 from .indexfacts import vouches
 from .indexstorage import BoundIndex, IndexStorage

@@ -20,11 +20,11 @@ from ..query.following.known import PLAIN as SETTLED
 from ..query.following.linked import TableTypes
 from ..query.following.nodes import Called
 from ..query.forms import BLOCK, GROUPED, LISTED, ROWS, Form
-from ..query.loops import Programs
 from ..query.neededfields import needed
 from ..query.ordering import best_of, bounded, checked, first_of, sliced
 from ..query.plan import SHARE, Choice, Kept, Question, choose
 from ..query.prepared import Prepared
+from ..query.programs import Programs
 from ..query.projection import ENGINE_KEYS, Projection
 from ..query.terms import CAP, Asking, Subject
 from ..query.translated import Give, translated, want_of

@@ -23,6 +23,7 @@ from .storage import Storage
 
 if TYPE_CHECKING:
     from ..query.following.nested import Nested
+    from ..query.nestedrows import Keys
     from ..query.translated import Give
     from .table import Table
 
@@ -164,11 +165,14 @@ class IndexView(_View[I, K, V]):
     def __contains__(self, key: Any) -> bool:
         return bool(self._only(key))
 
-    def _reader(self, node: Nested, parameters: Sequence[Any], question: Any) -> Any:
-        """What reads the records of a key for *node*; None if *question* is as good."""
+    def _reader(self, node: Nested, parameters: Sequence[Any], question: Any, keys: Optional[Keys]) -> Any:
+        """What reads the records of a key for *node*; None if *question* is as good.
+
+        *keys*: in place of the key it takes an engine's key of that form, and what decodes it.
+        """
         from .nestedreads import reader  # late: few programs ask for it
 
-        return reader(self, node, parameters, question)
+        return reader(self, node, parameters, question, keys)
 
     def groups(self) -> Iterator[tuple[I, Selection[K, V]]]:
         """Each index key with the selection of its records, in the order of the index. O(log n) a group."""

@@ -9,8 +9,8 @@ from ..query.accesses import Access, IndexFacts, accesses
 from ..query.expressionsource import Asked
 from ..query.following import Followed, Given, Node
 from ..query.following.linked import Link
-from ..query.loops import Programs
 from ..query.prepared import Prepared
+from ..query.programs import Programs
 from ..query.terms import CAP, Asking, conjuncts
 from ..query.translated import Give, want_of
 from .accesspaths import AccessPath, way_of

@@ -9,6 +9,7 @@ from ..keys import TupleKey
 from ..query.following import Given
 from ..query.following.nested import Nested
 from ..query.nested import Entries, Reader
+from ..query.nestedrows import Keys
 from .accessranges import ends_otherwise
 from .indexstorage import IndexStorage
 
@@ -18,9 +19,13 @@ if TYPE_CHECKING:
 
 
 def reader(
-    view: IndexView[Any, Any, Any], node: Nested, parameters: Sequence[Any], question: Callable[..., Any]
+    view: IndexView[Any, Any, Any], node: Nested, parameters: Sequence[Any], question: Callable[..., Any],
+    keys: Optional[Keys],
 ) -> Optional[Callable[..., Any]]:  # fmt: skip
-    """The function of a key in the index of *view* that gives what *node* is then; None if *question* is as good."""
+    """The function of a key in the index of *view* that gives what *node* is then; None if *question* is as good.
+
+    *keys*: in place of the key it takes an engine's key of that form, and what decodes it.
+    """
     table, index = view._table, view._storage
     if table._txn._write or not table._steady or table._storage.expiring is not None:
         return None
@@ -34,23 +39,32 @@ def reader(
     if single and not one:
         return None
     programs = table._storage.programs
-    key = "nested", node, index, one
+    key = "nested", node, index, one, keys
     made: Union[Reader, bool, None] = programs.prepared.get(key)
     if made is None:
-        made = _made(table, index, node, one=one)
+        made = _made(table, index, node, keys, one=one)
         programs.keep(key, made)
     if isinstance(made, bool):
         return None
     return made.made(table, table._raw.cursor(view._handle), question, skip, most, parameters)
 
 
-def _made(table: Table[Any, Any], index: IndexStorage, node: Nested, *, one: bool) -> Union[Reader, bool]:
+def _made(
+    table: Table[Any, Any], index: IndexStorage, node: Nested, keys: Optional[Keys], *, one: bool
+) -> Union[Reader, bool]:  # fmt: skip
     """False if the entries of a key, or their records, are found otherwise than in most indexes."""
     joined, storage = index.joined, table._storage
     if joined is None or index.owner is not None or index.adopted:
         return False
-    if isinstance(joined.parts[0], TupleKey) or ends_otherwise(joined._forms[0]):
+    first, of = joined.parts[0], "of" if keys is None else "load_outer(engine_key)"
+    plain = not isinstance(first, TupleKey) and not ends_otherwise(joined._forms[0])
+    if keys is not None and plain and keys[0] == first and first.width:
+        begin, outer = index.storage.prefix, len(keys[1])
+        of = f"engine_key[{outer}:]" if outer else "engine_key"
+        check, encode, names = f"len(of) == {first.width}", f"{begin!r} + of" if begin else "of", {}
+    elif not plain:
         check, encode, names = "True", "exactly(of)[0]", {"exactly": index.exactly}
     else:
         check, encode, names = index.key_source("of", "_of")
-    return Reader(node, Entries(check, encode, names, index.tail, storage.prefix), storage.programs, one=one)
+    entries = Entries(check, encode, names, index.tail, storage.prefix, of)
+    return Reader(node, entries, storage.programs, one=one)

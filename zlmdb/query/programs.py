@@ -1,0 +1,126 @@
+"""What is compiled for the records of one table: loops and what they read records with, kept for the next queries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Optional
+
+from ..values.flatbuffers import FlatBuffersViewSerializer
+from ..values.narrow import Parts
+from .expressions import Compare, Condition
+from .expressionsource import Asked
+from .fieldtypes import Model
+from .following import Following
+from .forms import Form
+from .loops import Captured, Writer
+from .nestedrows import Keys
+from .projection import Projection
+
+KEPT = 128
+"""Loops that are kept for a table."""
+
+
+class Programs:
+    """The loops over the records of one table, kept by all that they depend on but the values compared with."""
+
+    def __init__(self, storage: Any) -> None:
+        annotation, names = (Any, None) if storage.model is None else storage.model
+        self.model = Model(annotation, names, listed=isinstance(storage.value, FlatBuffersViewSerializer))
+        self.load, self.load_key = storage.load, storage.load_key
+        self.keys: Keys = storage.key, storage.prefix
+        self.key_in_place = storage.key.load_source(storage.prefix)
+        self.name = storage.name
+        self._value = storage.value
+        self.columns = storage.value.columns()
+        # A view of a dict has attributes.
+        readable = Any if self.model._listed and hasattr(annotation, "__total__") else annotation
+        self.following = Following(readable, storage.key_type, names)
+        self.facts: dict[Any, Any] = {}  # of the table's indexes, as the planner wants them
+        self.running: Any = None  # what runs queries, put here by whoever does, as what runs known ones
+        self.ready: Any = None
+        self.known: Any = None  # what the planner knows of a state of the table's indexes: see `tables.execution`
+        self.prepared: dict[Any, Any] = {}  # loops, by the functions of queries
+        self._made: dict[Any, Callable[..., Any]] = {}
+
+    def keep(self, key: Any, prepared: Any) -> None:
+        """Keep what is *prepared*, unless the *key* is None."""
+        if key is not None:
+            if len(self.prepared) >= KEPT:
+                self.prepared.clear()
+            self.prepared[key] = prepared
+
+    def narrow(self, fields: frozenset[str]) -> Optional[Callable[[Any], Any]]:
+        """The function that decodes *fields* of a record only, if there is one that takes less time than all."""
+        if self.columns is not None:
+            return None
+        key = "narrow", fields
+        if key not in self.facts:
+            self.facts[key] = self._value.narrow(fields)
+        found: Optional[Callable[[Any], Any]] = self.facts[key]
+        return found
+
+    def parts(self) -> Optional[Parts]:
+        """How values are made in a loop without a call, if they can be."""
+        if "parts" not in self.facts:
+            self.facts["parts"] = self._value.parts()
+        found: Optional[Parts] = self.facts["parts"]
+        return found
+
+    def constants(self, condition: Optional[Condition]) -> tuple[list[Any], tuple[bool, ...]]:
+        """What the fields are compared with, and of each whether it is in the form that is stored."""
+        found = [self._constant(compare) for compare in (() if condition is None else condition._compares())]
+        return [value for value, _ in found], tuple(stored for _, stored in found)
+
+    def _constant(self, compare: Compare) -> tuple[Any, bool]:
+        columns, value = self.columns, compare.value
+        if columns is None or len(compare.path) != 1 or compare.path[0] not in columns.fields:
+            return value, False
+        if compare.operator != "in":
+            convert = None if value is None else columns.convert(compare.path[0], value)
+            return (value, False) if convert is None else (convert(value), True)
+        converts = [(one, None if one is None else columns.convert(compare.path[0], one)) for one in value]
+        told = {convert is not None for one, convert in converts if one is not None}
+        if told != {True}:
+            return value, False
+        return frozenset(one if convert is None else convert(one) for one, convert in converts), True
+
+    def loop(
+        self, condition: Optional[Condition], stored: tuple[bool, ...], asked: Sequence[Asked], want: Projection,
+        keyed: bool, views: bool, form: Form,
+    ) -> Callable[..., Iterator[Any]]:  # fmt: skip
+        """The generator function ``(scan_of, load, load_key, failed, *given, *constants, *asked)``.
+
+        *scan_of* gives the `Scan` of the records; with *keyed* the loop reads their keys, too. *given* are the values
+        of the condition as they are, *constants* in the form that is *stored* where that is so; *asked* are the
+        `arguments` of what is asked of whole records, and of what is wanted. *views*: the records are memoryviews. What
+        the generator gives, *form* says.
+        """
+        shape = None if condition is None else condition._shape()
+        key = shape, stored, tuple([one.shape() for one in asked]), want.shape(), keyed, views, form
+        made = self._made.get(key)
+        if made is None:
+            if len(self._made) >= KEPT:
+                self._made.clear()
+            writer = Writer(self, condition, stored, asked, want, views, form)
+            made = self._made[key] = writer.loop(keyed)
+        found: Callable[..., Iterator[Any]] = made
+        return found
+
+    def listing(
+        self, condition: Optional[Condition], stored: tuple[bool, ...], asked: Sequence[Asked], want: Projection,
+        captured: Sequence[Captured], *, sparse: bool,
+    ) -> Callable[..., list[Any]]:  # fmt: skip
+        """The function ``(keys, get, handle, functions, *given, *constants)``, which lists what is wanted of records.
+
+        They are those with the engine's *keys*, which ``get(key, None, handle)`` reads. *captured* says where in
+        *functions* the values are that the asked ones captured. *sparse*: there may be none of a key; otherwise that
+        raises LookupError. Whatever it raises, the `loop` says what it means.
+        """
+        shape = None if condition is None else condition._shape()
+        key = shape, stored, tuple([one.shape() for one in asked]), want.shape(), tuple(captured), sparse
+        made = self._made.get(key)
+        if made is None:
+            if len(self._made) >= KEPT:
+                self._made.clear()
+            made = self._made[key] = Writer(self, condition, stored, asked, want, False).listing(captured, sparse)
+        return made
