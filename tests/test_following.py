@@ -306,6 +306,21 @@ def test_mistakes_are_refused_at_once(function: Function, text: str) -> None:
         assert text in str(caught.value)
 
 
+def test_a_captured_none_is_named_beside_the_field_that_may_be_none() -> None:
+    def asked(least: Any) -> Function:
+        return lambda k, u: u.mayor is None and k < least
+
+    reader = following(User, int)
+    assert reader.condition(asked(3))(2, users()[0]) is True
+    for _ in range(2):
+        with pytest.raises(TypeError) as caught:
+            reader.condition(asked(None))
+        assert str(caught.value).startswith("least is None, and u.mayor may be None: k < None: ")
+        assert str(caught.value).endswith("; ask `least is not None` or `u.mayor is not None` before")
+    with pytest.raises(TypeError, match=r"^u.mayor may be None: .*; ask `u.mayor is not None` before$"):
+        reader.condition(lambda k, u: u.mayor < "B" or k < 3)
+
+
 def test_assignments_are_refused() -> None:
     def assigns(u: User) -> bool:
         u.age = 3

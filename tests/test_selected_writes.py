@@ -197,9 +197,19 @@ def do_by_hand(t: Any, step: tuple[str, Any, int, int, int]) -> Any:
                 if verb == "delete":
                     del table[key]
                 else:
-                    table[key] = how(table, table[key], dice)
+                    table[key] = returned(key, how(table, table[key], dice))
                 count += 1
     return count
+
+
+def returned(key: int, value: Any) -> Any:
+    """*value*, which a function of a change has returned for the record *key*."""
+    if value is None:
+        raise zlmdb.EncodeError(
+            f"table 'rows', key {key}: the function returned None, which is not stored: return the record; delete() "
+            f"deletes the records"
+        )
+    return value
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -268,3 +278,22 @@ def test_an_interrupted_statement_is_whole_or_not_committed(verb: str) -> None:
                 assert verb == "edit" or changed in ([True, True], [False, False])
             at += 11
     assert refused
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_change_that_returns_none_is_told_what_to_return(name: str) -> None:
+    with open_one(KINDS[name]) as db, db.write() as t:
+        t.rows.update({n: Row(n, str(n)) for n in range(3)})
+        before = dict(t.rows.items())
+        with pytest.raises(zlmdb.EncodeError) as caught:
+            t.rows.select().change(lambda row: None)
+        assert "the function returned None, which is not stored: return the record; delete() del" in str(caught.value)
+        assert (caught.value.key, caught.value.table) == (0, "rows")
+        assert dict(t.rows.items()) == before
+
+
+def test_a_change_may_return_none_where_none_is_a_value() -> None:
+    with open_one(zlmdb.Table[int, Optional[int]]) as db, db.write() as t:
+        t.rows[1] = 3
+        assert t.rows.select().change(lambda number: None) == 1
+        assert dict(t.rows.items()) == {1: None}

@@ -39,6 +39,9 @@ class Session(Trace):
         self._seen: dict[int, Any] = {}
         self._copies: dict[int, Any] = {}
 
+    def nones(self) -> list[str]:
+        return [name for name, value in zip(self.captured.names, self.values) if value is None]
+
     def forget(self) -> None:
         super().forget()
         self._seen.clear()

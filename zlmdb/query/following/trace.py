@@ -185,6 +185,17 @@ class Trace:
         self.guards.setdefault(node, (False, answer))
         return answer
 
+    def nones(self) -> list[str]:
+        """The names of the captured values that are None."""
+        return []
+
+    def _none_text(self, missing: Node, error: Exception) -> str:
+        """That *missing* was used as if it were not None, or one of the captured values, which nobody can tell."""
+        captured, field = self.nones(), repr(missing)
+        said = "".join(f"{name} is None, " for name in captured) + f"{'and ' if captured else ''}{field} may be None"
+        asked = " or ".join(f"`{name} is not None`" for name in (*captured, field))
+        return f"{said}: {error}; ask {asked} before"
+
     def explore(self, once: Callable[[], Node], *, inner: bool = False) -> Ways:
         """All ways through *once*. What cannot be followed in an *inner* function ends the way around it."""
         around, ways, answers = self.run, Ways(), list[bool]()
@@ -216,8 +227,7 @@ class Trace:
             let_through(error)
             missing = _none_used(run, error)
             if missing is not None:
-                text = f"{missing!r} may be None: {error}; ask `{missing!r} is not None` before"
-                raise Refused(text) from error
+                raise Refused(self._none_text(missing, error)) from error
             return Called((described(error),))
         except Exception as error:
             let_through(error)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Optional
 
+from ... import errors
 from ...codegen import Recipe
 from ...handlers import let_through
 from ...namedtuples import NamedTuple
@@ -424,7 +425,14 @@ def read(table: Table[Any, Any], encoded: bytes) -> Any:
 
 def store(table: Table[Any, Any], encoded: bytes, value: Any) -> None:
     """Store *value* in the record with the engine's key *encoded*."""
-    table[table._storage.decode_key(encoded)] = value
+    key = table._storage.decode_key(encoded)
+    try:
+        table[key] = value
+    except errors.EncodeError as error:
+        if value is not None:
+            raise
+        text = "the function returned None, which is not stored: return the record; delete() deletes the records"
+        raise table._storage.named(errors.EncodeError(text), key) from error
 
 
 def _refuse_over() -> None:
