@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Callable, Optional
+from typing import Annotated, Any, Callable, Optional, TypedDict
 from uuid import UUID
 
 import pytest
@@ -301,6 +301,69 @@ def test_entries_carry_what_records_have_after_any_writes(writes: list[tuple[int
         assert db.check().ok
 
 
+class Item(TypedDict):
+    name: str
+    year: int
+    price: Optional[float]
+    tags: list[str]
+
+
+class Partly(TypedDict, total=False):
+    year: int
+    price: int
+
+
+@pytest.mark.parametrize("kind", [zlmdb.Msgpack, zlmdb.Cbor, zlmdb.Json, zlmdb.FlatBuffers, zlmdb.Pickle])
+@settings(max_examples=settings.default.max_examples // 5)
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 3),
+            st.none() | st.tuples(st.text(max_size=2), st.integers(0, 2), st.none() | st.floats(0, 2), st.just(["t"])),
+        ),
+        max_size=8,
+    )
+)
+def test_entries_carry_items_of_typed_dicts(kind: Any, writes: list[tuple[int, Any]]) -> None:
+    class Items(zlmdb.Table[int, kind[Item]]):
+        by_year = zlmdb.Index[int]("year", carries=("price", "tags"))
+
+    with zlmdb.open(None, type("Shelf", (zlmdb.Schema,), {"__annotations__": {"items": Items}})) as db:
+        expected: dict[int, Any] = {}
+        for key, given in writes:
+            with db.write() as t:
+                if given is None:
+                    t.items.pop(key, None)
+                    expected.pop(key, None)
+                else:
+                    expected[key] = t.items[key] = Item(name=given[0], year=given[1], price=given[2], tags=given[3])
+                    with t.items.edit(key) as item:
+                        item["tags"].append(given[0])
+                    expected[key]["tags"] = ["t", given[0]]
+        with db.read() as t:
+            for year in range(3):
+                found = t.items.where(lambda item: item["year"] == year)  # noqa: B023
+                rows = [(key, one) for key, one in t.items.items() if one["year"] == year]  # in the order of their keys
+                assert dict(rows) == {key: one for key, one in expected.items() if one["year"] == year}
+                for _ in range(2):
+                    for give in (
+                        lambda k, i: (k, i["price"], i["tags"]),
+                        lambda k, i: i.get("price"),
+                        lambda k, i: (i["year"], len(i)),
+                        lambda k, i: i["name"],
+                        lambda k, i: i,
+                        lambda k, i: "name" in i and list(i) and i["price"] is None,
+                    ):
+                        assert shown(found.fields(give)) == shown([give(*row) for row in rows])
+                    cheap = found.where(lambda item: item["price"] is not None and item["price"] < 1)
+                    keys = [key for key, one in rows if one["price"] is not None and one["price"] < 1]
+                    assert (cheap.keys().all(), cheap.count()) == (keys, len(keys))
+                fields = found.fields(lambda i: (i["price"], i["tags"]))
+                assert fields.explain().covered is (kind is not zlmdb.Pickle)
+                assert not found.fields(lambda i: i["name"]).explain().covered
+        assert db.check().ok
+
+
 @dataclass
 class Count:
     name: str
@@ -364,6 +427,8 @@ def test_check_finds_an_entry_that_carries_something_else(tmp_path: Any) -> None
         (int, Book, lambda: zlmdb.Index("year", carries="prise"), "carries='prise' is no field"),
         (int, Book, lambda: zlmdb.Index("year", carries=("part",)), "carries='part' is of type Part; expected numbers"),
         (int, dict, lambda: zlmdb.Index[int]("year", carries="price"), "carries='price' is no field"),
+        (int, Item, lambda: zlmdb.Index("year", carries="prise"), "carries='prise' is no field"),
+        (int, Partly, lambda: zlmdb.Index("year", carries="price"), "carries='price' is an item that records need not"),
         (str, Book, lambda: zlmdb.Index("year", carries="price"), "needs primary keys of fixed width"),
         (int, Book, lambda: zlmdb.Index[str]("tags", each=True, carries="price"), "does not go with each"),
     ],

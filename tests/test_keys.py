@@ -813,6 +813,25 @@ def test_numpy_integers_are_ints() -> None:
     assert type(key_codec(int).decode(key_codec(int).encode(np.int64(5)))) is int
 
 
+def test_bools_of_numpy_1_are_no_numbers() -> None:
+    """They are of a class `bool_`, and have ``__index__``; those of numpy 2 have none."""
+    made = type(
+        "bool_", (), {"__module__": "numpy", "__index__": lambda self: 1, "__repr__": lambda self: "True",
+                      "__add__": lambda self, other: 1 + other, "__float__": lambda self: 1.0},
+    )  # fmt: skip
+    for annotation in (int, float, k.Oid, k.Uint8, k.Uint128, bool, tuple[int, str]):
+        codec = key_codec(annotation)
+        key = (made(), "") if annotation == tuple[int, str] else made()
+        with pytest.raises(EncodeError, match=r"True \(numpy.bool_\) is not a key of type"):
+            codec.encode(key)
+        if codec.quick_check is not None:
+            assert not eval(codec.quick_check, {"key": key})
+    for number in (5, np.int64(5), np.uint8(5)):
+        assert eval(key_codec(int).quick_check or "", {"key": number})
+    for flag in (True, False, np.bool_(True)):
+        assert not eval(key_codec(int).quick_check or "", {"key": flag})
+
+
 def test_timestamps_of_every_unit_become_nanoseconds() -> None:
     codec = key_codec(k.Timestamp)
     for unit in ("Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns"):

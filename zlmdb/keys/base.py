@@ -202,7 +202,10 @@ class KeyCodec(ABC, Generic[T]):
     def refuse(self, key: object, why: str = "") -> NoReturn:
         """Raise the `EncodeError` for a key that does not fit, with the current exception as its cause."""
         why = f" ({why})" if why else ""
-        message = f"{_repr.repr(key)} is not a key of type {self.name}{why}: expected {self.expects}"
+        shown = _repr.repr(key)
+        if shown in ("True", "False") and not isinstance(key, bool):
+            shown += f" ({type(key).__module__}.{type(key).__name__})"
+        message = f"{shown} is not a key of type {self.name}{why}: expected {self.expects}"
         if isinstance(key, slice):
             message += "; [...] looks up one key: write .select(limit=10) for the first records"
         raise EncodeError(message, key=key)

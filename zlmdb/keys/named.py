@@ -15,7 +15,7 @@ from typing import Any, Callable, Optional
 from uuid import UUID
 
 from .base import Data, Inline, KeyCodec
-from .plain import BYTES_LIKE, NO_BOOL, StrKey, random_int, side_of
+from .plain import BYTES_LIKE, NO_BOOL, StrKey, is_bool, random_int, side_of
 from .uuids import new_uuid, uuid_from_bytes
 
 _FORMATS = {1: "B", 2: "H", 4: "I", 8: "Q"}
@@ -62,7 +62,7 @@ class UintKey(KeyCodec[int]):
     def _number(self, key: object) -> int:
         if key is None:
             return 0
-        if isinstance(key, bool):
+        if is_bool(key):
             self.refuse(key)
         try:
             number = index(key)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  # it is asked here
@@ -134,7 +134,7 @@ class Uint128Key(KeyCodec[int]):
     def encode(self, key: Optional[int]) -> bytes:
         if key is None:
             return bytes(16)
-        if isinstance(key, bool):
+        if is_bool(key):
             self.refuse(key)
         try:
             return index(key).to_bytes(16, "big")

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Optional
 
 from .following import Followed, Node
-from .following.nodes import Argument, Called
-from .following.operations import Attribute
+from .following.nodes import Argument, Called, Constant
+from .following.operations import Attribute, Item
 from .projection import Projection
 from .translated import Give
 
@@ -28,8 +28,15 @@ def named(nodes: Iterable[tuple[Node, bool]]) -> Optional[frozenset[str]]:
 def _names(node: Node, value: int) -> Iterator[Optional[str]]:
     if isinstance(node, Attribute) and isinstance(node.holder, Argument) and node.holder.position == value:
         yield node.name
+    elif isinstance(node, Item) and _is_record(node.holder, value) and isinstance(node.key, Constant):
+        yield node.key.value
     elif isinstance(node, Called) or (isinstance(node, Argument) and node.position == value):
         yield None
     else:
         for part in node.parts():
             yield from _names(part, value)
+
+
+def _is_record(node: Node, value: int) -> bool:
+    """Whether *node* is the record, and that a TypedDict."""
+    return isinstance(node, Argument) and node.position == value and hasattr(node.known.cls, "__total__")

@@ -35,9 +35,12 @@ Range = tuple[bytes, bytes]
 
 
 class Cover:
-    """What the entries of *index* have of a record: *fields*, each as a part of the index key or carried."""
+    """What the entries of *index* have of a record: *fields*, each as a part of the index key or carried.
 
-    def __init__(self, index: IndexStorage, facts: IndexFacts) -> None:
+    *as_dicts*: records are dicts.
+    """
+
+    def __init__(self, index: IndexStorage, facts: IndexFacts, *, as_dicts: bool) -> None:
         parts = {
             part.subject[0]: number
             for number, part in enumerate(facts.parts)
@@ -48,10 +51,10 @@ class Cover:
         self._positions = list(parts.values())
         self._tuples = isinstance(index.storage.key, TupleKey)
         self._index = index
-        self._make: Callable[..., Any] = _NAMEDTUPLE("Entry", names)
+        self._make: Callable[..., Any] = _dicts_of(names) if as_dicts else _NAMEDTUPLE("Entry", names)
 
     def row(self, entry: bytes, data: bytes) -> Any:
-        """An object with the fields of an entry as attributes."""
+        """An object with the fields of an entry as attributes or items."""
         index = self._index
         key = index.load_key(entry) if self._tuples else (index.load_key(entry),)
         return self._make(*[key[number] for number in self._positions], *index.carried(data))
@@ -65,9 +68,17 @@ def cover_of(
     known = value.fields()
     if not known or value.cls is None or index.several or not vouches(storage.value.name):
         return None
-    if issubclass(value.cls, Mapping) or any([name.startswith("_") for name in known]):
+    as_dicts = issubclass(value.cls, Mapping)
+    if not as_dicts and any([name.startswith("_") for name in known]):
         return None
-    return Cover(index, facts)
+    return Cover(index, facts, as_dicts=as_dicts)
+
+
+def _dicts_of(names: Sequence[str]) -> Callable[..., Any]:
+    def made(*values: Any) -> dict[str, Any]:
+        return dict(zip(names, values))
+
+    return made
 
 
 class Uncolumned(Programs):

@@ -23,9 +23,11 @@ from .modelfields import (
     changes_fields,
     comes_back,
     has_attributes,
+    is_typed_dict,
     known_type,
     listed_fields,
     may_be,
+    may_lack,
     member_at,
     nested_type,
     shown_type,
@@ -322,7 +324,8 @@ class DeclaredIndex(Declares, Generic[I]):
         if self._carries:
             from .indexkinds.carrying import CarryingStorage  # late, as above
 
-            return partial(CarryingStorage, carrying=self._carrying(model))
+            of_dicts = is_typed_dict(model)
+            return partial(CarryingStorage, carrying=self._carrying(model), of_dicts=of_dicts)
         return IndexStorage
 
     def _carrying(self, model: Any) -> dict[str, Serializer[Any]]:
@@ -331,9 +334,15 @@ class DeclaredIndex(Declares, Generic[I]):
 
         found: dict[str, Serializer[Any]] = {}
         for field in self._carries:
-            known = self._known_type(model, field) if field.isidentifier() and has_attributes(model) else None
+            has_fields = has_attributes(model) or is_typed_dict(model)
+            known = self._known_type(model, field) if field.isidentifier() and has_fields else None
             if known is None:
                 raise TypeError(f"index {self._name!r}: carries={field!r} is no field of a model class with a type")
+            if may_lack(model, field):
+                raise TypeError(
+                    f"index {self._name!r}: carries={field!r} is an item that records need not have; expected one that "
+                    f"all have, which may be Optional"
+                )
             if not is_carried(known):
                 raise TypeError(
                     f"index {self._name!r}: carries={field!r} is of type {shown_type(known)}; expected numbers, texts, "

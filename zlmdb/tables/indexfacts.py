@@ -15,6 +15,7 @@ from ..query.following import Following
 from ..query.following.known import Known, is_bare_enum
 from ..query.terms import ELEMENT, KEY, Asking, conjuncts, is_present
 from .indexstorage import IndexStorage
+from .modelfields import may_lack
 from .storage import Storage
 
 _CONTAINERS = (list, set, frozenset, tuple)
@@ -87,15 +88,8 @@ def _known(following: Following, path: str) -> tuple[Optional[Known], bool]:
         if known is not None:
             holder = known.required
             known = holder.fields().get(name)
-            present = present and known is not None and is_present(known) and not _may_lack(holder.cls, name)
+            present = present and known is not None and is_present(known) and not may_lack(holder.cls, name)
     return known, present
-
-
-def _may_lack(cls: Any, name: str) -> bool:
-    """Whether values of the class *cls* may be without the item *name*, as those of a TypedDict."""
-    if not hasattr(cls, "__total__"):
-        return False
-    return name not in cls.__required_keys__ or "NotRequired" in repr(cls.__annotations__.get(name))
 
 
 def _kinds(codec: Any) -> Optional[tuple[Any, ...]]:

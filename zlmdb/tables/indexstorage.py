@@ -37,6 +37,9 @@ class IndexStorage:
     carries: Sequence[str] = ()
     """The fields whose values are stored with the entries."""
 
+    of_dicts = False
+    """Whether these are items of dicts."""
+
     several: ClassVar[bool] = False
     """Whether a record may have several entries."""
 

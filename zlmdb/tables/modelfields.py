@@ -19,6 +19,18 @@ def has_attributes(model: Any) -> bool:
     return not is_free(model) and isinstance(cls, type) and not issubclass(cls, Mapping)  # a TypedDict is a dict, too
 
 
+def is_typed_dict(model: Any) -> bool:
+    """Whether *model* is a TypedDict, whose fields are items."""
+    return hasattr(model, "__total__")
+
+
+def may_lack(cls: Any, name: str) -> bool:
+    """Whether values of the class *cls* may be without the item *name*, as those of a TypedDict."""
+    if not is_typed_dict(cls):
+        return False
+    return name not in cls.__required_keys__ or "NotRequired" in repr(cls.__annotations__.get(name))
+
+
 def member_at(value: Any, path: str) -> Any:
     """A field of a dict, or of a model if the declared type allows both; None if it or its holder is absent."""
     if is_a(value, Mapping) and path in value:

@@ -189,7 +189,7 @@ class CarryingLines(Lines):
         lines = [f"{into}{n} = b''", f"if {entry}{n} is not None:"]
         for position, field in enumerate(self.storage.carries):
             lines += [
-                f"    {x} = {value}.{field}",
+                f"    {x} = {value}[{field!r}]" if self.storage.of_dicts else f"    {x} = {value}.{field}",
                 f"    if {x} is None: {into}{n} += {self.absent!r}",
                 "    else:",
                 f"        {x} = dump{n}_{position}({x})",

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, get_args, get_origin
 from uuid import UUID
 
@@ -39,15 +39,18 @@ class CarryingStorage(IndexStorage):
 
     absent = _NONE
 
-    def __init__(self, *args: Any, carrying: Mapping[str, Serializer[Any]], **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, carrying: Mapping[str, Serializer[Any]], of_dicts: bool = False, **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
+        self.of_dicts = of_dicts
         if not self.tail:
             raise TypeError(
                 f"index {self.full_name!r}: carries= needs primary keys of fixed width, such as int or UUID"
             )
         self.carries = tuple(carrying)
         self.serializers = tuple(carrying.values())
-        take: Callable[[Any], Any] = attrgetter(*carrying)
+        take: Callable[[Any], Any] = itemgetter(*carrying) if self.of_dicts else attrgetter(*carrying)
         self._take: Callable[[Any], Any] = take if len(carrying) > 1 else lambda value: (take(value),)
 
     def entry_value(self, value: Any, key: Any, primary: bytes) -> bytes:
