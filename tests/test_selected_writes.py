@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 import zlmdb
 from zlmdb.feed import log
+from zlmdb.query import loops
+from zlmdb.tables import changing
 
 from .interrupts import INTERRUPTS, interrupting, traces_instructions
 
@@ -113,6 +115,13 @@ def writes_others(table: Any, row: Row, dice: int) -> Any:
     return row
 
 
+def changes_next(table: Any, row: Row, dice: int) -> Any:
+    if row.id + 1 in table:
+        table[row.id + 1] = replace(row, id=row.id + 1, a=f"next{row.id + 1}", note=f"by {row.id}")
+    row.b = None
+    return row
+
+
 def writes_itself(table: Any, row: Row, dice: int) -> Any:
     table[row.id] = replace(row, a="itself", b=None, tags=["i"])
     return row
@@ -151,7 +160,8 @@ class Undone(Exception):
 
 
 open_ones: list[Any] = []
-HOWS = [again, moved, noted, linked, paired, taken, emptied, writes_others, writes_itself, undoes, reads, wrong, fails]
+HOWS = [again, moved, noted, linked, paired, taken, emptied, writes_others, changes_next, writes_itself, undoes]
+HOWS += [reads, wrong, fails]
 STEPS = st.lists(
     st.tuples(
         st.sampled_from(["change", "change", "edit", "break", "delete"]),
@@ -218,6 +228,7 @@ def returned(key: int, value: Any) -> Any:
 @example(steps=[("edit", paired, 2, 0, 4)])  # the second index refuses
 @example(steps=[("change", linked, 2, 5, 4)])
 @example(steps=[("change", writes_itself, 2, 0, 4)])
+@example(steps=[("change", changes_next, 2, 0, 4), ("edit", changes_next, 2, 0, 4)])
 def test_a_selection_writes_what_a_loop_writes(kind: str, steps: list[Any]) -> None:
     """And counts and raises the same."""
     told: list[Any] = []
@@ -241,6 +252,40 @@ def test_a_selection_writes_what_a_loop_writes(kind: str, steps: list[Any]) -> N
             raise Undone  # deferred links may lead nowhere
         told.append(found)
     assert told[0] == told[1]
+
+
+@pytest.mark.parametrize(("name", "few"), [("_KEPT", 400), ("_LONG", 1)])
+def test_records_that_take_much_memory_are_read_when_their_turn_comes(
+    monkeypatch: pytest.MonkeyPatch, name: str, few: int
+) -> None:
+    monkeypatch.setattr(loops, "BLOCK", 3)
+    with open_one(KINDS["plain"]) as db, db.write() as t:
+        for number in range(12):
+            t.rows[number] = Row(number, f"a{number}", None, [])
+        chosen = t.rows.where(lambda row: row.id != 5)
+        assert all([data is not None for _, data in changing._rows_of(chosen)])
+        monkeypatch.setattr(changing, name, few)
+        rows = changing._rows_of(chosen)
+        assert [data is not None for _, data in rows] == [n < 3 and name == "_KEPT" for n in range(11)]
+        with chosen.edit() as found:
+            for row in found:
+                row.note = f"b{row.id}"
+        assert chosen.change(lambda row: replace(row, b=row.id)) == 11
+        expected = [(None, None) if n == 5 else (n, f"b{n}") for n in range(12)]
+        assert [(row.b, row.note) for row in t.rows.values()] == expected
+        t.txn.abort()
+
+
+def test_a_record_changed_after_the_block_began_is_read_again() -> None:
+    with open_one(KINDS["plain"]) as db, db.write() as t:
+        for number in range(4):
+            t.rows[number] = Row(number, f"a{number}", None, [])
+        with t.rows.where(lambda row: row.id > 1).edit() as rows:
+            t.rows[2] = Row(2, "other", 7, ["x"])
+            for row in rows:
+                row.note = "edited"
+        assert t.rows[2] == Row(2, "other", 7, ["x"], "edited")
+        t.txn.abort()
 
 
 CHANGING = str(Path(zlmdb.__file__).parent / "tables" / "changing.py")

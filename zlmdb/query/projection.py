@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 Path = tuple[str, ...]
 
-_SOURCES = {"key": "load_key(key)", "engine key": "key", "value": "value", "nothing": "None"}
+_SOURCES = {"key": "load_key(key)", "engine key": "key", "value": "value", "data": "data", "nothing": "None"}
 
 
 class Projection(NamedTuple):
     """What a loop gives of each record that matches: *parts* in a tuple, or *one* of them as it is.
 
-    A part is ``key``, ``engine key``, ``value``, ``nothing``, the path of a field, what a function gives, or a
-    Projection.
+    A part is ``key``, ``engine key``, ``value``, ``data``, ``nothing``, the path of a field, what a function gives, or
+    a Projection.
     """
 
     parts: tuple[Any, ...]
@@ -76,3 +76,5 @@ _KEYS = ("key", "engine key")
 KEYS, ENGINE_KEYS = Projection(("key",)), Projection(("engine key",))
 VALUES, HITS = Projection(("value",)), Projection(("nothing",))
 PAIRS = Projection(("key", "value"), one=False)
+RECORDS = Projection(("engine key", "data"), one=False)
+"""The engine's key, and what is stored: only in loops over records, which an index does not answer."""

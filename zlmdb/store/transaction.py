@@ -76,7 +76,7 @@ class Transaction(TransactionEnd, RawRecords):
         self._hold = Hold(self, _join) if write else None
         self._owner: Any = None  # what its thread holds, while it writes
         self._turn: Any = None  # where it is a member of a group: see `turns`
-        self._edited: set[tuple[str, bytes]] = set()  # by table and key: those that an `edit` is going on of
+        self._edited: set[Any] = set()  # what an `edit` is going on of: by table and key, and `changing.Turns`
         self._odd = False  # besides the engine's transaction and the tables there is something to end
         self._is_forked = False  # this is a child process of that in which it began
         self._mixed = False  # *tables* has others than the attributes of the schema object, or that has others

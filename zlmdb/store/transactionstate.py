@@ -89,7 +89,7 @@ class TransactionState:
     _block: Optional[weakref.ref[Leave]]
     _buffers: bool
     _deferred: Optional[dict[Any, None]]
-    _edited: set[tuple[str, bytes]]
+    _edited: set[Any]
     _dels: int
     _era: Optional[int]
     _error: Optional[BaseException]
@@ -184,6 +184,11 @@ class TransactionState:
             self._odd = True
             self._scans = Scans()
         return self._scans
+
+    def _is_edited(self, table: str, encoded: bytes) -> bool:
+        """Whether a block edits that record of *table*, and will store its own object there."""
+        blocks = [one for one in self._edited if type(one) is not tuple]
+        return (table, encoded) in self._edited or any([one.is_at(table, encoded) for one in blocks])
 
     def _allow_tables(self) -> None:
         """Let tables write by their generated functions, unless a scan must be told of their writes."""

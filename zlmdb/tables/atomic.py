@@ -26,7 +26,7 @@ def change(
     """
     table._check_write()
     encoded = table._storage.encode_key(key)
-    if (table._name, encoded) in table._txn._edited:
+    if table._txn._is_edited(table._name, encoded):
         raise ValueError(
             f"table {table._name!r}: a block around this call edits the record {shortened(key)}, and would replace the "
             f"new value with its own object: change the object of the block"

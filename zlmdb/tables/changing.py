@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union
 
-from ..query.projection import ENGINE_KEYS
+from ..query.projection import ENGINE_KEYS, RECORDS
 from ..values.constant import varies
 from .editing import EditedRecord, check_edit
 
 if TYPE_CHECKING:
+    from ..store.transaction import Transaction
+    from .compiled.selected import Rows
     from .selection import Selection
     from .table import Table
 
@@ -19,6 +21,12 @@ V = TypeVar("V")
 
 FOLLOWED = 64
 """Records for which following the function that changes them pays."""
+
+_KEPT = 1 << 25
+"""Bytes of records that are kept in memory from the filter to the change, as far as averages tell."""
+
+_LONG = 1 << 12
+"""Bytes of an average record from which on to look it up again takes no longer than to keep it."""
 
 
 def delete(selection: Selection[Any, Any]) -> int:
@@ -44,21 +52,21 @@ def change(selection: Selection[Any, V], how: Callable[[V], V]) -> int:
 
     table = selection._table
     table._check_write()
-    keys = selection._all_at_once(ENGINE_KEYS)
-    if not keys:
+    rows = _rows_of(selection)
+    if not rows:
         return 0
     made, changed = selected_of(table), 0
     known = None
-    if made is not None and made.change is not None and len(keys) >= FOLLOWED:
+    if made is not None and made.change is not None and len(rows) >= FOLLOWED:
         from .replacing import replacing  # late, as above
 
         known = replacing(selection, how)
     with table._txn._statement():
         if known is not None:
-            return known.change(table, keys)
+            return known.change(table, rows)
         if made is not None and made.change is not None:
-            return made.change(table, keys, how)
-        for key in keys:
+            return made.change(table, rows, how)
+        for key, _ in rows:
             value: Any = read(table, key)
             if value is not GONE:
                 store(table, key, how(value))
@@ -72,28 +80,64 @@ def edits(selection: Selection[Any, V]) -> Edits[V]:
 
     table = selection._table
     table._check_write()
-    keys: list[bytes] = selection._all_at_once(ENGINE_KEYS)
+    rows = _rows_of(selection)
     made = selected_of(table)
-    return _Editing(table, keys) if made is None or made.edit is None else Turns(made.edit, table, keys)
+    if made is None or made.edit is None:
+        return _Editing(table, [key for key, _ in rows])
+    return Turns(made.edit, table, rows)
+
+
+def _rows_of(selection: Selection[Any, Any]) -> Rows:
+    """The records of *selection*. What is stored of them stays in memory, unless that is much."""
+    query, rows = selection._query, list[Any]()
+    few = query.order is None and not query.skip and selection._limit is None and selection._plain
+    most = _kept(selection._table) if few and not selection._follows_links() else 0
+    if most == 0:
+        return [(key, None) for key in selection._all_at_once(ENGINE_KEYS)]
+    for block in selection._running_all().lists(RECORDS):
+        rows += block if len(rows) < most else [(key, None) for key, _ in block]
+    return rows
+
+
+def _kept(table: Table[Any, Any]) -> int:
+    """How many records of *table* may be in memory."""
+    txn = table._txn
+    pages = {} if txn.buffers else txn._engine_txn.stat(table._db)
+    size = pages.get("psize", 0) * (pages.get("leaf_pages", 0) + pages.get("overflow_pages", 0))
+    average = size // max(pages.get("entries", 0), 1)
+    return 0 if not 0 < average <= _LONG else _KEPT // average
 
 
 class Turns:
     """The objects of records, one at a time, by a generated function: see `compiled.selected`.
 
-    *open* while it is the turn of one; *over* when the block is, or somebody has closed the iterator; *failed* after an
-    error. Objects of the class *kind* can be changed.
+    *at* is the engine's key of the record whose turn it is, or None; *over* when the block is, or somebody has closed
+    the iterator; *failed* after an error. Objects of the class *kind* can be changed.
     """
 
-    __slots__ = ("_rows", "failed", "kind", "open", "over")
+    __slots__ = ("_counts", "_name", "_rows", "_txn", "at", "failed", "kind", "over")
 
-    def __init__(self, rows_of: Callable[..., Iterator[Any]], table: Table[Any, Any], keys: list[bytes]) -> None:
-        self.open = self.over = self.failed = False
+    def __init__(self, rows_of: Callable[..., Iterator[Any]], table: Table[Any, Any], rows: Rows) -> None:
+        self.over = self.failed = False
+        self.at: Optional[bytes] = None
         self.kind: Optional[type[Any]] = None
-        self._rows: Any = rows_of(table, keys, self)
+        self._txn, self._name = table._txn, table._name
+        self._counts = self._txn._puts, self._txn._dels
+        self._rows: Any = rows_of(table, rows, self)
 
     def __iter__(self) -> Iterator[Any]:
         rows: Iterator[Any] = self._rows
         return rows
+
+    def begin(self, txn: Transaction) -> bool:
+        """The first record is wanted; whether nothing was written since these were found."""
+        txn._odd = True
+        txn._edited.add(self)
+        return (txn._puts, txn._dels) == self._counts
+
+    def is_at(self, table: str, encoded: bytes) -> bool:
+        """Whether it is the turn of the record *encoded* of the *table* with that name."""
+        return self.at == encoded and self._name == table
 
     def check(self, table: Table[Any, Any], encoded: bytes, value: Any) -> None:
         """Raise unless the object *value* of the record *encoded* may be changed; as `Table.edit`."""
@@ -103,7 +147,8 @@ class Turns:
     def end(self, error: Optional[BaseException]) -> None:
         """The block is over."""
         self.over = True
-        if self.open:
+        self._txn._edited.discard(self)
+        if self.at is not None:
             if error is None:
                 next(self._rows, None)  # which stores the last one, and stops there
             else:

@@ -25,7 +25,7 @@ def check_edit(table: Table[Any, Any], key: Any, encoded: bytes, value: Any) -> 
             f"({type(value).__name__}) cannot be changed in place: store another one, "
             f"table[{shortened(key)}] = {new_value(value)}"
         )
-    if (table._name, encoded) in table._txn._edited:
+    if table._txn._is_edited(table._name, encoded):
         raise ValueError(
             f"table {table._name!r}: the record {shortened(key)} is edited by a block around this one, which would "
             f"store its own object over that of this block: change the object of the outer block"

@@ -21,7 +21,7 @@ from ..query.following.code import ByCode
 from ..query.following.nodes import Argument
 from ..query.following.operations import Apply, Choice
 from ..values.flat.members import is_bare
-from .compiled.selected import Setting, setting_of
+from .compiled.selected import Rows, Setting, setting_of
 from .execution import programs_of
 from .indexfacts import vouches
 
@@ -43,9 +43,9 @@ class Replacing(NamedTuple):
     setting: Setting
     values: Sequence[Any]
 
-    def change(self, table: Table[Any, Any], keys: Sequence[bytes]) -> int:
-        """Change the records of *table* with the engine's *keys*; how many there are."""
-        return self.setting.all(table, keys, self.values)
+    def change(self, table: Table[Any, Any], rows: Rows) -> int:
+        """Change the records *rows* of *table*; how many there are."""
+        return self.setting.all(table, rows, self.values)
 
 
 def replacing(selection: Selection[Any, Any], how: Callable[[Any], Any]) -> Optional[Replacing]:

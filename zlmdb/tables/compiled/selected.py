@@ -3,7 +3,8 @@
 They do the same as a loop over `Table.__setitem__` or `Table._remove` would do, without a call for each record and each
 of its keys. A record is looked up when its turn comes, by the engine's key; what its old entries are is taken from the
 very object that the program then changes, so that the record is decoded once. If anything else was written since, or
-anything is not the common case (a running scan, a refusal), the record is left to the table's own methods.
+anything is not the common case (a running scan, a refusal), the record is left to the table's own methods. The same
+is true of what a filter has read of the record already: then it is not looked up, unless something was written since.
 
 A deletion reads the records first. Then the entries of each index are deleted together, in their order, by loops of C.
 """
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 CHUNK = 1000
 """Records that are deleted at once."""
 
+Rows = Sequence[tuple[bytes, Optional[bytes]]]
+"""The engine's keys of records, and what is stored there, if that was read already."""
+
 GONE: Any = object()
 """What `read` gives where there is no record any more."""
 
@@ -39,17 +43,20 @@ _CHANGES = Recipe("changes of selections", txn=Transaction)
 _REMOVALS = Recipe("deletions of selections", txn=Transaction)
 
 _CHANGING = """\
-def <name>(self, keys, <given>):
-    txn = self._txn
-    done = 0
-    for encoded in keys:
+def <name>(self, rows, <given>):
+    txn, done = self._txn, 0
+    sure, writer = False, self._writer
+    owner, get, put, delete, db, watched, handles = writer
+    <first>
+    for encoded, found in rows:
         <begin>
         readable = False
-        if self._writer[0]._is_owned():
+        if sure or owner._is_owned():
             try:
-                found = self._get(encoded, None, self._db)
-                if found is None:
-                    continue
+                if found is None or not known:
+                    found = get(encoded, None, db)
+                    if found is None:
+                        continue
                 value = old = load(found)
                 {old}
                 readable = True
@@ -62,7 +69,12 @@ def <name>(self, keys, <given>):
         puts_before, dels_before = txn._puts, txn._dels
         <change>
         done += 1
-        if readable and self._writer[0]._is_owned() and txn._puts == puts_before and txn._dels == dels_before:
+        if self._writer is not writer:
+            writer = self._writer
+            owner, get, put, delete, db, watched, handles = writer
+        if txn._puts != puts_before or txn._dels != dels_before:
+            readable = known = False
+        if readable and owner._is_owned():
             try:
                 {key}
                 {check_key}
@@ -76,22 +88,19 @@ def <name>(self, keys, <given>):
             except Exception as error:
                 let_through(error)
             else:
-                put, db = self._put, self._db
                 try:
                     if {moved}:
                         puts, dels = 1, 0
-                        delete = self._delete
                         {update}
                         put(encoded, data, True, True, False, db)
-                        if self._watched:
+                        if watched:
                             self._tell(encoded, False, ({updated_entries}))
                         {record_changed}
                         if txn._stats is None:
-                            txn._puts += puts
-                            txn._dels += dels
+                            txn._puts, txn._dels = puts_before + puts, dels_before + dels
                         else:
                             txn._count(puts, dels)
-                        readable = None
+                        readable, sure = None, True
                     else:
                         {withdraw_moved}
                 except {caught} as error:
@@ -99,33 +108,35 @@ def <name>(self, keys, <given>):
                     raise
         if readable is not None:
             general_store(self, encoded, value)
+            known = sure = False
+            writer = self._writer
+            owner, get, put, delete, db, watched, handles = writer
         <end>
     return done
 
 """
 
-# Of the two functions that change: the arguments, what they do first and last for each record, and how it is changed.
+# Of the two functions that change: the arguments, what they do before all records, first and last for each, and how it
+# is changed. *known*: what was read beforehand of each record is what is stored.
 _CHANGERS = {
-    "change": ("how", "pass", "value = how(value)", "pass"),
+    "change": ("how", "known = True", "pass", "value = how(value)", "pass"),
     "edit": (
         "turns",
+        """\
+known, edited = turns.begin(txn), txn._edited""",
         "if turns.over: refuse_over()",
         """\
-edited = self._name, encoded
-        if edited in txn._edited or type(value) is not turns.kind:
+if len(edited) > 1 or type(value) is not turns.kind:
             turns.check(self, encoded, value)
-        txn._odd = True
         try:
-            txn._edited.add(edited)
-            turns.open = True
+            turns.at = encoded
             yield value
         except GeneratorExit:
             if turns.failed:
                 raise
             turns.over = True  # somebody has closed the iterator: this was the last one
         finally:
-            txn._edited.discard(edited)
-            turns.open = False""",
+            turns.at = None""",
         "if turns.over: yield",
     ),
 }
@@ -177,33 +188,34 @@ def remove(self, keys):
 
 
 _SETTING = """\
-def setting(self, keys, <given>):
+def setting(self, rows, <given>):
     if not self._writer[0]._is_owned() or self._watched:
         return None
     get, db = self._get, self._db
     try:
-        rows = []
-        for encoded in keys:
-            found = get(encoded, None, db)
+        made = []
+        for encoded, found in rows:
+            if found is None:
+                found = get(encoded, None, db)
             if found is not None:
                 value = load(found)
                 <change>
-                rows.append((encoded, dump(value)))
+                made.append((encoded, dump(value)))
     except Exception as error:
         let_through(error)
         return None
     try:
-        put_rows(self, None, rows)
+        put_rows(self, None, made)
     except BaseException as error:
         self._half_written(None, error)
         raise
-    self._txn._count(len(rows), 0)
-    return len(rows)
+    self._txn._count(len(made), 0)
+    return len(made)
 """
 
 
 class Setting(NamedTuple):
-    """Functions of a bound table, of the engine's keys of records, and of some values: they set fields of the records.
+    """Functions of a bound table, of `Rows`, and of some values: they set fields of the records.
 
     *change* gives how many there are. *many* does the same together, or gives None, and nothing is done: it is None if
     more belongs to each record.
@@ -212,11 +224,11 @@ class Setting(NamedTuple):
     change: Callable[..., int]
     many: Optional[Callable[..., Optional[int]]]
 
-    def all(self, table: Table[Any, Any], keys: Sequence[bytes], values: Sequence[Any]) -> int:
-        """Set the fields of the records of *table* with these *keys*; how many there are."""
+    def all(self, table: Table[Any, Any], rows: Rows, values: Sequence[Any]) -> int:
+        """Set the fields of the records *rows* of *table*; how many there are."""
         done = 0
-        for start in range(0, len(keys), CHUNK):
-            chunk = keys[start : start + CHUNK]
+        for start in range(0, len(rows), CHUNK):
+            chunk = rows[start : start + CHUNK]
             found = None if self.many is None else self.many(table, chunk, *values)
             done += self.change(table, chunk, *values) if found is None else found
         return done
@@ -225,9 +237,9 @@ class Setting(NamedTuple):
 class Selected(NamedTuple):
     """What is generated for a table.
 
-    *change* is a function of a bound table, of the engine's keys of records, and of what makes a new value of an old
-    one: it gives the number of records. *edit* is a generator function: see `changing.Turns`. *remove* deletes the
-    records of some keys and gives their number, or None, if nothing was done, because it is not the common case.
+    *change* is a function of a bound table, of `Rows`, and of what makes a new value of an old one: it gives the number
+    of records. *edit* is a generator function: see `changing.Turns`. *remove* deletes the records of some keys and
+    gives their number, or None, if nothing was done, because it is not the common case.
     """
 
     change: Optional[Callable[..., int]]
@@ -304,9 +316,9 @@ def _changers(
     return _compiled_changers(storage, source, lines, lines, followers, primary, parts, names)
 
 
-def _changer(name: str, given: str, begin: str, changed: str, end: str) -> str:
+def _changer(name: str, given: str, first: str, begin: str, changed: str, end: str) -> str:
     """The source of the function *name*, in which more is to be filled in."""
-    source = _CHANGING.replace("<name>", name).replace("<given>", given)
+    source = _CHANGING.replace("<name>", name).replace("<given>", given).replace("<first>", first)
     return source.replace("<begin>", begin).replace("<change>", changed).replace("<end>", end)
 
 
@@ -329,7 +341,7 @@ def setting_of(
     primary, lines_of_all, parts, known = _common(storage, storage.indexes, followers)
     changed = [line for line in lines_of_all if _may_move(line.storage, fields)]
     change = joined(8, lines).replace("{", "{{").replace("}", "}}")
-    source = _changer("change", ", ".join(given), "pass", change, "pass")
+    source = _changer("change", ", ".join(given), "known = True", "pass", change, "pass")
     few, known = followers._replace(asked=asked), {**known, **names}
     functions = _compiled_changers(storage, source, lines_of_all, changed, few, primary, parts, known)
     many = None
@@ -365,7 +377,7 @@ def _compiled_changers(
         new=joined(16, [part for line in lines for part in line.new]),
         check_links=joined(16, list(_links(followers.asked, lines))),
         check_entries=check_entries(lines, "raise ValueError(encoded)"),
-        handles=(handles_of(kept, "self._handles") if lines else "") or "pass",
+        handles=(handles_of(kept, "handles") if lines else "") or "pass",
         moved=" and ".join([line.claimed(moved=True) for line in unique]) or "True",
         update=joined(24, [part for line in lines for part in line.update()]),
         updated_entries="".join([line.told()[1] if line in lines else "(None, None), " for line in kept]),
