@@ -257,6 +257,11 @@ def test_a_table_without_a_feed_has_no_followers(db: Any) -> None:
         db.changes("copies")
 
 
+def test_a_name_that_is_misspelt_is_no_table_without_a_feed(db: Any) -> None:
+    with pytest.raises(KeyError, match="no table 'user' in the file; did you mean 'users'?"):
+        db.changes("user")
+
+
 # -- reading --------------------------------------------------------------------------------------------------------
 
 

@@ -265,3 +265,18 @@ def test_a_cache_names_what_cannot_be_added_and_what_is_no_parameter() -> None:
             return page
 
         assert look(object(), 1) == look(object(), 1) == 1
+
+
+def test_a_queue_without_a_type_is_refused() -> None:
+    class Bare(zlmdb.Schema):
+        jobs: zlmdb.Queue  # type: ignore[type-arg]
+
+    class Mails(zlmdb.Queue, lease=30): ...  # type: ignore[type-arg]
+
+    class Derived(zlmdb.Schema):
+        mails: Mails
+
+    with pytest.raises(TypeError, match=r"^table 'jobs': Queue leaves the type ~T open: write Queue\[Type\]"):
+        zlmdb.open(None, Bare)
+    with pytest.raises(TypeError, match=r"^table 'mails': Mails leaves the type ~T open"):
+        zlmdb.open(None, Derived)

@@ -21,9 +21,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import zlmdb
-from zlmdb.store import groups
+from zlmdb.store import asyncfutures, groups
 
-from .interrupts import INTERRUPTS, interrupting, traces_instructions
+from .interrupts import INTERRUPTS, Interrupt, interrupting, traces_instructions
 from .waiters import Caller, last, put, wait_until, waiting_together
 from .workers import kill
 
@@ -552,6 +552,49 @@ def test_the_loop_is_woken_once_for_a_group(db: Any, monkeypatch: pytest.MonkeyP
         return woken[0]
 
     assert asyncio.run(main()) <= 3  # what the worker had begun to lead, and the rest
+
+
+@traces_instructions
+def test_a_signal_handler_that_raises_while_tasks_are_told_leaves_none_waiting(
+    db: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At any instruction of what tells them, but the very first."""
+    monkeypatch.setattr(groups, "_SHORTEST", 5.0)
+    heard: list[Any] = []
+
+    def inside(file: str) -> bool:
+        return file == asyncfutures.__file__
+
+    async def main(at: int) -> int:
+        loop, tell = asyncio.get_running_loop(), asyncfutures._arrived
+        loop.set_exception_handler(lambda _, context: heard.append(context["exception"]))
+        counts = [0]
+
+        def arrived(outcomes: Any) -> None:
+            with interrupting(at - counts[0], inside) as count:
+                try:
+                    tell(outcomes)
+                finally:
+                    counts[0] += count[0]
+
+        monkeypatch.setattr(asyncfutures, "_arrived", arrived)
+        try:
+            with db.write():
+                tasks = [asyncio.ensure_future(db.arun(put(n))) for n in range(3)]
+                await asyncio.sleep(0.01)
+            done = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 5)
+        finally:
+            monkeypatch.setattr(asyncfutures, "_arrived", tell)
+        assert done == [0, 1, 2]
+        return counts[0]
+
+    at, most = 4, 5
+    while at < most:
+        most = max(most, asyncio.run(main(at)))
+        at += 1
+    assert at > 50
+    assert len(heard) > 40
+    assert all(isinstance(error, Interrupt) for error in heard)
 
 
 def test_what_a_task_gets_of_a_function_that_raises(db: Any) -> None:

@@ -127,13 +127,13 @@ def test_a_clock_that_jumps_costs_time_but_no_job(db: zlmdb.Database[Store]) -> 
         t.jobs.put("later", delay=60)
         first = t.jobs.claim()
     assert first is not None
-    NOW[0] -= 500  # the leases and delays end later
+    NOW[0] -= 500  # the delays end later
     with db.write() as t:
         second = t.jobs.claim()
         assert second is not None
         assert (second.body, t.jobs.claim()) == ("b", None)
         t.jobs.done(second)
-        assert t.jobs.pause() == 530
+        assert t.jobs.pause() == 30
     NOW[0] += 100_000  # all of them are over
     with db.write() as t:
         third, fourth = t.jobs.claim(), t.jobs.claim()
@@ -147,6 +147,68 @@ def test_a_clock_that_jumps_costs_time_but_no_job(db: zlmdb.Database[Store]) -> 
         t.jobs.done(third)
         t.jobs.done(fourth)
         assert len(t.jobs) == 0
+
+
+def test_a_clock_that_is_set_back_lengthens_no_lease(db: zlmdb.Database[Store]) -> None:
+    with db.write() as t:
+        for body in ("a", "b", "c"):
+            t.jobs.put(body)
+        dies = t.jobs.claim()
+        lives = t.jobs.claim(lease=100)
+        assert dies is not None
+        assert lives is not None
+    NOW[0] -= 3600
+    with db.write() as t:
+        assert t.jobs.pause() == 0  # "c" is ready
+        after = t.jobs.claim()
+        assert after is not None
+        assert after.body == "c"
+        assert t.jobs.claim() is None
+        t.jobs.done(after)
+        assert t.jobs.pause() == 30
+        longer = t.jobs.extend(lives, 200)  # it is still this worker's
+        assert longer.until == NOW[0] + 200
+    NOW[0] += 30
+    with db.write() as t:
+        again = t.jobs.claim()
+        assert again is not None
+        assert (again.body, again.attempts) == ("a", 2)
+        with pytest.raises(zlmdb.LeaseLost):
+            t.jobs.done(dies)
+        t.jobs.done(longer)
+        t.jobs.done(again)
+        assert len(t.jobs) == 0
+
+
+@pytest.mark.parametrize("end", ["done", "fail", "release"])
+def test_whoever_works_while_the_clock_is_set_back_keeps_the_job(db: zlmdb.Database[Store], end: str) -> None:
+    with db.write() as t:
+        t.jobs.put("a")
+        lease = t.jobs.claim()
+        assert lease is not None
+    NOW[0] -= 3600
+    with db.write() as t:
+        assert t.jobs.pause() == 0  # to see that its end is too far away
+        assert t.jobs.claim() is None
+        assert t.jobs.pause() == 30
+        getattr(t.jobs, end)(lease)
+        assert [state for state, _ in states(t.jobs)] == {"done": [], "fail": [1], "release": [0]}[end]
+
+
+def test_a_worker_that_waits_gets_the_job_of_a_dead_one_although_the_clock_was_set_back(tmp_path: Any) -> None:
+    ahead = [3600.0]
+
+    class Short(zlmdb.Queue[str], lease=0.1, clock=lambda: time.time() + ahead[0]): ...
+
+    class Shorts(zlmdb.Schema):
+        jobs: Short
+
+    with zlmdb.open(tmp_path / "db", Shorts, durability="none") as db:
+        worker = zlmdb.Worker(db, lambda t: t.jobs)
+        worker.put("a")
+        worker.get(0)
+        ahead[0] = 0.0
+        assert worker.get(20).attempts == 2
 
 
 def test_on_a_full_disk_a_job_keeps_its_state_and_its_error_is_raised(db: zlmdb.Database[Store]) -> None:

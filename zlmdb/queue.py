@@ -30,13 +30,15 @@ _new_id = keys.key_codec(UUID).new_key
 class Job(Generic[T]):
     """A job as a `Queue` stores it.
 
-    *attempts* counts how often it was claimed, and *error* is what the last failed attempt left.
+    *attempts* counts how often it was claimed, and *error* is what the last failed attempt left. *lease*: for how many
+    seconds it was claimed.
     """
 
     body: T
     priority: int = 0
     attempts: int = 0
     error: str = ""
+    lease: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -131,17 +133,18 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
         """The next job, which nobody else gets for *lease* seconds; None if no job is ready.
 
         A claimed job must be acknowledged by `done`, or given back by `fail` or `release`. A job whose lease ends is
-        claimed again, or is a dead letter if it has had all its attempts.
+        claimed again, or is a dead letter if it has had all its attempts. If the clock is set back, a lease ends as
+        many seconds after the first look as it had in the beginning, at the latest.
         """
         now = self._now()
-        until = now + _micros(self._lease if lease is None else _checked("lease", lease))
+        seconds = self._lease if lease is None else _checked("lease", lease)
         self._wake_up(now)
         found = self.first()
         if found is None or found[0][0] != _READY:
             return None
         key, job = found
         job.attempts += 1
-        claimed = self._leased(key[2], job, until)
+        claimed = self._leased(key[2], job, now, seconds)
         del self[key]
         return claimed
 
@@ -151,40 +154,39 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
         Raises `LeaseLost` if the lease has ended and the job was claimed again, or became a dead letter. The
         transaction should be undone then, with what it did for the job.
         """
-        self._held(lease)
-        del self[lease.key]
+        del self[self._held(lease)[0]]
 
     def fail(self, lease: Lease[T], /, error: object = "", *, delay: Optional[float] = None) -> None:
         """Give back a claimed job that failed with *error*: it is tried again after a pause, or becomes a dead letter.
 
         *delay*: the pause in seconds, in place of the one that grows with the attempts. Raises `LeaseLost`.
         """
-        job = self._held(lease)
+        key, job = self._held(lease)
         job.error = _storable(error if isinstance(error, str) else f"{type(error).__name__}: {error}")
         if job.attempts >= self._attempts:
             self._bury(lease.id, job)
         else:
             pause = min(self._backoff * 2 ** min(job.attempts - 1, 64), max(_LONGEST, self._backoff))
             self._enqueue(lease.id, job, pause if delay is None else _checked("delay", delay))
-        del self[lease.key]
+        del self[key]
 
     def release(self, lease: Lease[T], /) -> None:
         """Give back a claimed job that was not tried: it can be claimed at once. Raises `LeaseLost`."""
-        job = self._held(lease)
+        key, job = self._held(lease)
         job.attempts -= 1
         self._enqueue(lease.id, job, 0)
-        del self[lease.key]
+        del self[key]
 
     def extend(self, lease: Lease[T], /, seconds: Optional[float] = None) -> Lease[T]:
         """The lease that replaces *lease* and ends in *seconds*, by default the time of the queue.
 
         Raises `LeaseLost`.
         """
-        job = self._held(lease)
-        until = self._now() + _micros(self._lease if seconds is None else _checked("seconds", seconds))
-        extended = self._leased(lease.id, job, until)
-        if extended.key != lease.key:
-            del self[lease.key]
+        key, job = self._held(lease)
+        seconds = self._lease if seconds is None else _checked("seconds", seconds)
+        extended = self._leased(lease.id, job, self._now(), seconds)
+        if extended.key != key:
+            del self[key]
         return extended
 
     def revive(self, key: JobKey, /) -> None:
@@ -223,9 +225,12 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
         """The seconds until a job can be claimed: 0 if there is one; None if only a `put` can change that."""
         if self.ready:
             return 0
+        now = self._now()
+        if self._last_lease_ends_late(now):
+            return 0
         first = [next(iter(jobs.limit(1).keys()), None) for jobs in (self.delayed, self.leased)]
         times = [key[1] for key in first if key is not None]
-        return max(min(times) - self._now(), 0) / _SECOND if times else None
+        return max(min(times) - now, 0) / _SECOND if times else None
 
     def _bell(self) -> Doorbell:
         """What a commit that adds jobs rings, for the workers of all processes."""
@@ -245,35 +250,42 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
         return _micros(self._clock[0]())
 
     def _enqueue(self, id: UUID, job: Job[T], delay: float) -> None:
+        job.lease = 0.0
         if delay:
             self[_DELAYED, self._now() + _micros(delay), id] = job
         else:
             self[_READY, -job.priority, id] = job
         self.txn.after_commit(self._bell().ring)
 
-    def _leased(self, id: UUID, job: Job[T], until: int) -> Lease[T]:
-        key = (_LEASED, until, id)
+    def _leased(self, id: UUID, job: Job[T], now: int, seconds: float) -> Lease[T]:
+        key = (_LEASED, now + _micros(seconds), id)
+        job.lease = seconds
         self[key] = job
         return Lease(key, job)
 
     def _bury(self, id: UUID, job: Job[T]) -> None:
+        job.lease = 0.0
         self[_DEAD, self._now(), id] = job
 
-    def _held(self, lease: Lease[T]) -> Job[T]:
-        """The job of *lease* as stored. Raises `LeaseLost` if another worker has it, or had it."""
+    def _held(self, lease: Lease[T]) -> tuple[JobKey, Job[T]]:
+        """The job of *lease* as stored, with its key. Raises `LeaseLost` if another worker has it, or had it."""
         try:
-            job = self.get(lease.key)
+            key = lease.key
         except AttributeError:
             raise TypeError(
                 f"{lease!r} is no lease: give what claim() has returned, which is None when no job is ready"
             ) from None
+        job = self.get(key)
+        if job is None:  # perhaps its lease was shortened, since the clock was set back
+            key = next((one for one, _ in self.leased if one[2] == key[2] and one[1] < key[1]), key)
+            job = self.get(key)
         if job is None or job.attempts != lease.job.attempts:
             raise errors.LeaseLost(
                 f"the lease of the job {lease.id} has ended, and the job is not this worker's any more: undo what was "
                 f"done for it, and use a longer lease, or extend(lease) while you work",
                 key=lease.key,
             )
-        return job
+        return key, job
 
     def _wake_up(self, now: int) -> None:
         """Make ready, or bury, the jobs whose delay or lease is over at *now*."""
@@ -282,8 +294,22 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
             if first[0][1] <= now:
                 self._end_delays(now)
             first = self.select((_LEASED,)).first()
-        if first is not None and first[0][0] == _LEASED and first[0][1] <= now:
-            self._end_leases(now)
+        if first is not None and first[0][0] == _LEASED:
+            if first[0][1] <= now:
+                self._end_leases(now)
+            if self._last_lease_ends_late(now):
+                self._shorten_leases(now)
+
+    def _last_lease_ends_late(self, now: int) -> bool:
+        """Whether the last lease to end has more time left than it had in the beginning: the clock was set back."""
+        last = self.select(None, (_DEAD,), reverse=True, limit=1).first()
+        return last is not None and last[0][0] == _LEASED and _ends_late(last[0], last[1], now)
+
+    def _shorten_leases(self, now: int) -> None:
+        for key, job in self.leased.all():
+            if _ends_late(key, job, now):
+                self._leased(key[2], job, now, job.lease)
+                del self[key]
 
     def _end_delays(self, now: int) -> None:
         for key, job in self.select((_DELAYED,), (_DELAYED, now + 1), limit=_AT_ONCE).all():
@@ -296,8 +322,13 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
                 job.error = job.error or "the lease ended in every attempt"
                 self._bury(key[2], job)
             else:
+                job.lease = 0.0
                 self[_READY, -job.priority, key[2]] = job
             del self[key]
+
+
+def _ends_late(key: JobKey, job: Job[Any], now: int) -> bool:
+    return key[1] - now > _micros(job.lease)
 
 
 def _storable(text: str) -> str:

@@ -14,7 +14,7 @@ from .. import errors
 from ..schema.contents import tables
 from ..schema.schema import Schema
 from ..schema.undeclared import undeclared
-from ..shown import shortened
+from ..shown import nearest, shortened
 from ..store.catalogue import catalogue_of
 from ..store.transaction import Transaction
 from ..store.transactionstate import Undone
@@ -403,7 +403,10 @@ def _now() -> int:
 
 
 def _named(db: Database[Any], table: Any) -> tuple[Optional[str], str]:
-    """The attribute by which a schema object has *table*, None if it is not declared, and its name in the file."""
+    """The attribute by which a schema object has *table*, None if it is not declared, and its name in the file.
+
+    Raises `KeyError` if the file has no such table.
+    """
     from ..schema.runtimetables import MadeTable
 
     if isinstance(table, MadeTable):
@@ -416,4 +419,7 @@ def _named(db: Database[Any], table: Any) -> tuple[Optional[str], str]:
     for attribute, (_, storage) in db._storages.items():
         if storage.name == table:
             return attribute, table
+    known = tables(db._open_store)
+    if table not in known:
+        raise KeyError(f"no table {table!r} in the file; {nearest(table, dict.fromkeys([*db._storages, *known]))}")
     return None, table

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Optional
 
 from ..engines import Transaction
@@ -37,7 +38,7 @@ def create_lacking(
     before = contents_in(store, catalogue, txn, now - 1)
     making = FileChange(store, catalogue, dict(before.slots), txn, open_space, drop_indexes, again, [])
     with catalogue.batch(txn, before.last) as batch:
-        made = [_make(making, declared) for declared in declarations]
+        made = list(map(partial(_make, making), declarations))  # no closure has it, see `Engine.abort`
         if making.links:
             _check_links(making, declarations)
             record_links(catalogue, txn, making.slots)

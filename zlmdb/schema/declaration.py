@@ -175,6 +175,9 @@ def declaration(declared: Any, attribute: str, localns: Optional[Mapping[str, An
                 f"table made at run time is db.table(name, KeyType, ValueType)"
             )
         key_type, value_type = arguments
+        parameters: Any = getattr(value_type, "__parameters__", None)
+        if parameters and get_origin(value_type) is not None:
+            raise TypeError(f"{cls.__name__} leaves the type {parameters[0]} open: write {cls.__name__}[Type]")
         key, value = key_codec(key_type), serializer(value_type, localns=names)
     except TypeError as error:
         raise TypeError(f"table {attribute!r}: {error}") from error

@@ -51,11 +51,15 @@ def post(outbox: Outbox) -> None:
 
 
 def _arrived(outcomes: list[tuple[Awaited, Any, bool]]) -> None:
-    for awaited, outcome, failed in outcomes:
-        future = awaited.future
-        if future.done():  # its task was cancelled
-            continue
-        if failed:
-            future.set_exception(outcome)
-        else:
-            future.set_result(outcome)
+    try:
+        for awaited, outcome, failed in outcomes:
+            future = awaited.future
+            if future.done():  # its task was cancelled, or is told
+                continue
+            if failed:
+                future.set_exception(outcome)
+            else:
+                future.set_result(outcome)
+    except BaseException:  # of a signal handler: the others are told in the next turn of the loop
+        outcomes[0][0].loop.call_soon(_arrived, outcomes)
+        raise

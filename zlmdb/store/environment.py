@@ -433,19 +433,23 @@ class OpenEnvironment(Maintenance):
 
 
 class Writing(Claim):
-    """Holds the writer lock for a block; *txn* is the engine's transaction that is open in it, if any."""
+    """Holds the writer lock for a block; *held* has the engine's transaction that is open in it, if any."""
 
     def __init__(self, opened: OpenEnvironment, timeout: Optional[float]) -> None:
         super().__init__(opened.writer, timeout)
         self._opened = opened
-        self.txn: Any = None
+        self.held: list[Any] = []
+
+    def undo(self) -> None:
+        """Abort the transaction, if one is open."""
+        if self.held:
+            with suppress(Exception):  # it may have been ended
+                self._opened.engine.abort(self.held)
+            self.held.clear()
 
     def _leave(self, *error: object) -> None:
-        txn = self.txn
-        if txn is not None:
-            with suppress(Exception):  # it may have been ended
-                txn.abort()
+        if self.held:
+            self.undo()
             self._opened.ended(self)
-            self.txn = None
         self._lock.release(self._hold)  # as `Claim._leave`
         self._block = None

@@ -205,32 +205,33 @@ class Store(OpenEnvironment):
             if known is not None:
                 return known.handle
             if not opened:
-                ours = txn.stat()["entries"] == self._main_entries
+                ours = held[0].stat()["entries"] == self._main_entries
             if name not in opened:
                 try:
-                    opened[name] = self.environment.open_db(name, txn=txn, create=True)
+                    opened[name] = self.environment.open_db(name, txn=held[0], create=True)
                 except Exception:
                     refuse_long(name, self.environment.max_key_size())
                     raise
             return opened[name]
 
         with self.writing(timeout) as writing, self.lock:
-            txn = writing.txn = self.begin(write=True, who=writing)
+            held = writing.held  # no variable refers to the transaction itself: see `Engine.abort`
+            self.begin(write=True, who=writing, held=held)
             try:
-                result = work(txn, open_space)
+                result = work(held[0], open_space)
                 if self.limited:
-                    self.require_room(txn, self.sequence, opened)
-                entries = txn.stat()["entries"] if ours else self._main_entries
-                txn.commit()
+                    self.require_room(held[0], self.sequence, opened)
+                entries = held[0].stat()["entries"] if ours else self._main_entries
+                held[0].commit()
+                held.clear()
                 self._main_entries = entries
                 if self.engine.options.durability == "commit":  # who loses such a change does not know it
                     self.environment.sync(True)
             except Exception as error:
-                txn.abort()
+                writing.undo()
                 self.fail(error)
             finally:
                 self.ended(writing)
-            writing.txn = None
             self._publish(opened)
         return result
 

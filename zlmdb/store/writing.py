@@ -67,6 +67,7 @@ class SchemaWriting(Transaction):
                     else:
                         table._aim()
         except BaseException as error:
+            raw = get = put = delete = None  # see `_roll_back`
             if self._since:
                 self._clear()
                 if isinstance(error, Exception):

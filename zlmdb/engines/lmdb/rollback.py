@@ -7,15 +7,20 @@ transaction object aborts as well, and does not wait: if nothing else refers to 
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from contextlib import suppress
+from types import BuiltinMethodType, CellType, FrameType
 from typing import Any, Optional
 
 import lmdb
 
 _OURS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep, "<zlmdb "
+_STEPS = 4  # such as from a transaction to a method of it, to a tuple, to the cell of a closure, and to a frame
+_CARRIERS = BuiltinMethodType, lmdb.Cursor, tuple, CellType
 _CO_GENERATOR = 0x20  # as `inspect` has it, which takes long to import
+_current_frames = sys._current_frames  # it has no other name
 _REFERENCES = getattr(sys, "getrefcount", None)
 
 
@@ -32,6 +37,8 @@ def abort(held: list[Any]) -> None:
     if _REFERENCES is not None and type(held[0]) is lmdb.Transaction:
         if _references(held) != _ALONE:
             _release_frames(sys.exc_info()[1])
+        if _references(held) != _ALONE and len(_current_frames()) > 1:  # other threads may be reading
+            _release_referrers(held)
         if _references(held) == _ALONE:
             held.clear()
             return
@@ -57,3 +64,23 @@ def _release_frames(error: Optional[BaseException]) -> None:
                 with suppress(RuntimeError):  # it runs
                     trace.tb_frame.clear()
             trace = trace.tb_next
+
+
+def _release_referrers(held: list[Any]) -> None:
+    """Empty the frames of zlmdb that have ended and refer to the transaction, or to what refers to it.
+
+    An exception that the program keeps somewhere has such frames. Each step is a walk over all objects of the program,
+    which takes milliseconds; but to wait for a moment without readers may take for ever.
+    """
+    found: list[Any] = held
+    for _ in range(_STEPS):
+        referrers = gc.get_referrers(*found)
+        found = [one for one in referrers if isinstance(one, _CARRIERS)]
+        for one in referrers:
+            if isinstance(one, FrameType):
+                code = one.f_code
+                if code.co_filename.startswith(_OURS) and not code.co_flags & _CO_GENERATOR:
+                    with suppress(RuntimeError):  # it runs, here or in another thread
+                        one.clear()
+        if not found:
+            return
