@@ -6,7 +6,7 @@ which `generate` makes the hot path. In both, nothing that one part writes can b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Optional
 
 from ..errors import EncodeError
@@ -31,6 +31,12 @@ class Part:
     def encode_only(self, key: Any) -> bytes:
         """The bytes of the part where it is the last one given in a prefix: those that end it included."""
         return self.encode(key)
+
+    def only(self) -> Callable[[Any], bytes]:
+        """What does as `encode_only`, in one call where that has nothing of its own."""
+        own = type(self)
+        plain = own.encode_only is Part.encode_only and own.encode is Part.encode
+        return self.codec.encode if plain else self.encode_only
 
     def beyond(self, key: Any, error: EncodeError) -> bytes:
         """What follows the parts before in a bound whose part *key* is no key, see `KeyCodec.beyond`."""

@@ -81,17 +81,23 @@ class TupleKey(KeyCodec[tuple[Any, ...]]):
         values = first._flatten(value) if isinstance(first, TupleKey) else [value]
         return b"".join([form.encode(leaf) for form, leaf in zip(self._forms, values)])
 
-    def first_whole(self, value: Any) -> bytes:
-        """The bytes with which exactly the keys begin whose first part is *value*. Raises `EncodeError`.
+    @cached_property
+    def first_whole(self) -> Callable[[Any], bytes]:
+        """A function of a first part: the bytes with which exactly the keys with it begin. It raises `EncodeError`.
 
         Those of `encode_first` need not: what ends a text may be the first byte of the part behind it.
         """
         first = self.parts[0]
         if not isinstance(first, TupleKey):
-            return self._forms[0].encode_only(value)
-        *leading, last = first._flatten(value)
-        encoded = [form.encode(leaf) for form, leaf in zip(self._forms, leading)]
-        return b"".join(encoded) + self._forms[len(leading)].encode_only(last)
+            return self._forms[0].only()
+        flatten, forms = first._flatten, self._forms
+
+        def whole(value: Any) -> bytes:
+            *leading, last = flatten(value)
+            encoded = [form.encode(leaf) for form, leaf in zip(forms, leading)]
+            return b"".join(encoded) + forms[len(leading)].encode_only(last)
+
+        return whole
 
     def first_source(self, prefix: bytes, x: str, mark: str) -> tuple[str, str, dict[str, Any]]:
         """As `store_source`, of ``prefix + encode_first(x)``, where the first part is no tuple."""

@@ -22,6 +22,8 @@ from .storage import Storage
 if TYPE_CHECKING:
     from ..query.following import Followed
 
+_NEXT = [bytes([byte + 1]) for byte in range(255)]
+
 
 class IndexStorage:
     """One index of one table in one open store: its keyspace, and how its entries are made from a record.
@@ -227,7 +229,8 @@ class IndexStorage:
             lower = storage.prefix + joined.first_whole(key)
         except errors.EncodeError as error:
             raise self._named(error, key) from error
-        return lower, after(lower)
+        end = lower[-1] if lower else 255
+        return lower, lower[:-1] + _NEXT[end] if end < 255 else after(lower)  # most often, `after` without the call
 
     def load_key(self, entry: bytes) -> Any:
         """The index key of an entry."""

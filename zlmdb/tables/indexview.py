@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, TypeVar
 
 from .. import errors
@@ -15,7 +15,7 @@ from ..store.blocks import COUNTS_REFERENCES
 from ..store.ranges import keys_from, pairs_from, seek
 from .compiled.points import compiled, subclass
 from .indexstorage import BoundIndex, IndexStorage
-from .missing import missing, refuse_position
+from .missing import missing, refuse_limit, refuse_position
 from .ranged import Bounds, Ranged, limits
 from .scan import IndexScan, Scan
 from .selection import ALL, Selection
@@ -152,7 +152,9 @@ class _View(NoList, Ranged[I, K, V], Generic[I, K, V]):
 
     def _only(self, key: I) -> Selection[K, V]:
         lower, upper = self._storage.exactly(key)
-        return self._kind(one_key=True)(self._table, lower, upper, index=self._bound)
+        kind: Any = self._kind(one_key=True) if self._storage.several else IndexSelection
+        made: IndexSelection[K, V] = kind(self._table, lower, upper, index=self._bound)
+        return made
 
 
 class IndexView(_View[I, K, V]):
@@ -266,8 +268,11 @@ class IndexSelection(Selection[K, V]):
         self, table: Table[K, V], lower: bytes, upper: bytes, reverse: bool = False, limit: Optional[int] = None, *,
         index: BoundIndex,
     ) -> None:  # fmt: skip
-        super().__init__(table, lower, upper, reverse, limit)
-        self._index = index
+        if limit is not None and limit < 0:
+            refuse_limit(limit)
+        # What the base does, without its call: most of these are for a few records of one key.
+        self._table, self._lower, self._upper, self._index = table, lower, upper, index
+        self._reverse, self._limit, self._query = reverse, limit, ALL
 
     def _copy(self) -> Selection[K, V]:
         cls: Any = IndexSelection
@@ -312,16 +317,20 @@ class IndexSelection(Selection[K, V]):
         if table._txn._write or not table._steady or table._storage.expiring is not None or not tail:
             return None
         try:
-            cursor = table._raw.cursor(index.handle)
-            found = seek(cursor, self._lower, self._upper, self._reverse)
-            entries = keys_from(cursor, self._lower, self._upper, self._reverse) if found else ()
-            keys = [entry[tail:] for entry in (entries if self._limit is None else islice(entries, self._limit))]
-            if not COUNTS_REFERENCES:
-                cursor.close()
+            cursor, lower, upper = table._raw.cursor(index.handle), self._lower, self._upper
+            entries: Iterable[bytes] = ()
+            if lower and not self._reverse:  # `seek` and `keys_from` without the calls, for a few records of one key
+                if cursor.set_range(lower):
+                    entries = takewhile(upper.__gt__, cursor.iternext(True, False))
+            elif seek(cursor, lower, upper, self._reverse):
+                entries = keys_from(cursor, lower, upper, self._reverse)
+            if self._limit is not None:
+                entries = islice(entries, self._limit)
             storage = table._storage
             prefix, get, handle = storage.prefix, table._get, table._db
-            if prefix:
-                keys = [prefix + key for key in keys]
+            keys = [prefix + entry[tail:] for entry in entries] if prefix else [entry[tail:] for entry in entries]
+            if not COUNTS_REFERENCES:
+                cursor.close()
             if give is KEYS:
                 return list(map(storage.load_key, keys))
             load, rows = storage.load, [get(key, None, handle) for key in keys]
