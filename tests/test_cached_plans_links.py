@@ -146,7 +146,7 @@ ASKED: dict[str, Make] = {  # the entries do not tell all, or another index may 
 
 def ready(t: Any, condition: Any) -> set[type]:
     """What is known of queries with the code of *condition*."""
-    known = t.books._storage.programs.known
+    known = t.books._storage.generated.programs.known
     return {
         type(one) for names, one in known.ready.items() if t.books.where(condition)._query.where[0].reading in names
     }

@@ -824,7 +824,7 @@ def test_what_is_known_of_indexes_serves_other_transactions_too() -> None:
             with db.read() as t, db.read() as other:
                 for one in (t, other):
                     assert one.people.where(lambda p: p.name == f"name {n}").first()[0] == n  # noqa: B023
-                    known.append(one.people._storage.programs.known)
+                    known.append(one.people._storage.generated.programs.known)
         assert all(one is known[0] for one in known)
 
 

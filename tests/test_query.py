@@ -239,11 +239,11 @@ def test_one_program_serves_other_values(tables: Any) -> None:
         assert list(table.where(lambda v: v.kind == 3).where(lambda v: v.id > 20).keys()) == [
             n for n in expected if n > 20
         ]
-        programs = len(table._storage.programs._made)
+        programs = len(table._storage.generated.programs._made)
         for kind in range(5):
             found = table.where(lambda v: v.kind == kind).count()  # noqa: B023
             assert found == sum(one.kind == kind for one in ROWS.values())
-        assert len(table._storage.programs._made) <= programs + 1
+        assert len(table._storage.generated.programs._made) <= programs + 1
 
 
 def test_fields_come_as_the_function_gives_them(tables: Any) -> None:

@@ -62,7 +62,7 @@ class UintKey(KeyCodec[int]):
     def _number(self, key: object) -> int:
         if key is None:
             return 0
-        if is_bool(key):
+        if type(key) is not int and is_bool(key):
             self.refuse(key)
         try:
             number = index(key)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  # it is asked here
@@ -134,7 +134,7 @@ class Uint128Key(KeyCodec[int]):
     def encode(self, key: Optional[int]) -> bytes:
         if key is None:
             return bytes(16)
-        if is_bool(key):
+        if type(key) is not int and is_bool(key):
             self.refuse(key)
         try:
             return index(key).to_bytes(16, "big")

@@ -48,7 +48,7 @@ class IntKey(KeyCodec[int]):
         return [-(2**63), -(2**32), -256, -255, -1, 0, 1, 255, 256, 2**32, 2**53 + 1, 2**63 - 1]
 
     def encode(self, key: int) -> bytes:
-        if is_bool(key):
+        if type(key) is not int and is_bool(key):
             self.refuse(key)
         try:
             return _Q.pack(index(key) + _BIAS)
@@ -234,7 +234,7 @@ class FloatKey(KeyCodec[float]):
     def _exact(self, key: object) -> float:
         if isinstance(key, float):
             return float(key)
-        if is_bool(key):
+        if type(key) is not int and is_bool(key):
             self.refuse(key)
         try:
             whole = index(key)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  # it is asked here

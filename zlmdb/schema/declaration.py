@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Optional, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Optional, TypeVar, get_args, get_origin
 
 from ..keys import KeyCodec, key_codec
 from ..namedtuples import NamedTuple
@@ -176,7 +176,7 @@ def declaration(declared: Any, attribute: str, localns: Optional[Mapping[str, An
             )
         key_type, value_type = arguments
         parameters: Any = getattr(value_type, "__parameters__", None)
-        if parameters and get_origin(value_type) is not None:
+        if parameters and get_origin(value_type) not in (None, Annotated):
             raise TypeError(f"{cls.__name__} leaves the type {parameters[0]} open: write {cls.__name__}[Type]")
         key, value = key_codec(key_type), serializer(value_type, localns=names)
     except TypeError as error:

@@ -138,11 +138,8 @@ class Schema:
                 txn._refuse_use()
             txn._begin()
         elif not txn._write:
-            try:  # when it is called by hand, nobody has a method of the transaction
-                txn._in_with = references(txn) > IN_VARIABLE + len(unit.tables)
-            except BaseException:  # the block is not entered
-                txn._clear()
-                raise
+            # When it is called by hand, nobody has a method of the transaction.
+            txn._in_with = references(txn) > IN_VARIABLE + len(unit.tables)
         return self
 
     if TYPE_CHECKING:

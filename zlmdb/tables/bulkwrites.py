@@ -17,16 +17,14 @@ from ..handlers import let_through
 from ..store.ownership import NOBODY
 from ..store.ranges import keys_from
 from .compiled.indexed import batch_of
-from .compiled.points import Stream, stream_of
-from .storage import Storage
+from .compiled.points import stream_of
+from .storage import Pairs, Storage
 
 if TYPE_CHECKING:
     from .table import Table
 
 CHUNK = 250
 """Pairs that are written at once."""
-
-Rows = Sequence[tuple[bytes, bytes]]
 
 
 def put_all(table: Table[Any, Any], items: Iterable[tuple[Any, Any]], *, append: bool) -> int:
@@ -85,9 +83,9 @@ def put_rows(table: Table[Any, Any], handle: Any, rows: Any, append: bool = Fals
 
 def _put_one_by_one(table: Table[Any, Any], items: Iterable[Any], append: bool, last: Optional[bytes]) -> int:
     storage = table._storage
-    if storage.stream is None:
-        storage.stream = stream_of(storage, storage.not_ascending)
-    stream: Stream = storage.stream
+    stream = storage.generated.stream
+    if stream is None:
+        stream = storage.generated.stream = stream_of(storage, storage.not_ascending)
     rows, progress = stream(items, last)
     try:
         with table._txn._open_scans().stream(storage.space):
@@ -104,13 +102,13 @@ def _put_rows(table: Table[Any, Any], items: Sequence[Any], append: bool, last: 
 
     Unless *last* is None their keys must ascend from there. *append*: nothing comes after them.
     """
-    storage = table._storage
-    if storage.rows is None:
-        storage.rows = batch_of(storage, ())
+    batch = table._storage.generated.batch
+    if batch is None:
+        batch = table._storage.generated.batch = batch_of(table._storage, ())
     done = 0
     while done < len(items):
         try:
-            rows, _ = storage.rows(items[done : done + CHUNK])
+            rows, _ = batch(items[done : done + CHUNK])
         except Exception as error:
             let_through(error)
             break  # the statement says why
@@ -184,9 +182,9 @@ def _in_a_gap(table: Table[Any, Any], keys: Sequence[bytes], append: bool) -> bo
     return found >= table._storage.upper or (not append and found > keys[-1])
 
 
-def _claimed(table: Table[Any, Any], entries: Sequence[Rows]) -> bool:
+def _claimed(table: Table[Any, Any], entries: Sequence[Pairs]) -> bool:
     """Write the entries of the unique indexes; none if one of them belongs to another record."""
-    claimed: list[tuple[Any, Rows]] = []
+    claimed: list[tuple[Any, Pairs]] = []
     for (index, handle), found in zip(table._indexes, entries):
         if index.unique:
             claimed.append((handle, found))
@@ -196,7 +194,7 @@ def _claimed(table: Table[Any, Any], entries: Sequence[Rows]) -> bool:
     return True
 
 
-def _withdraw(table: Table[Any, Any], claimed: Sequence[tuple[Any, Rows]]) -> None:
+def _withdraw(table: Table[Any, Any], claimed: Sequence[tuple[Any, Pairs]]) -> None:
     """Delete the entries of the new records: no others can have their keys as value."""
     raw = table._txn._engine_txn
     for handle, entries in claimed:

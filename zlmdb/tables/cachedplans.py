@@ -19,10 +19,8 @@ from ..query.accesses import Access, IndexFacts, accesses, order_access, ordered
 from ..query.expressionsource import Asked
 from ..query.following import Followed
 from ..query.following.operations import Joined
-from ..query.inorder import KEYS
 from ..query.neededfields import needed
-from ..query.plan import SHARE
-from ..query.plan import most_of as most_of_all
+from ..query.plan import SHARE, SMALL
 from ..query.prepared import Prepared
 from ..query.projection import Projection
 from ..query.terms import CAP, Asking, conjuncts
@@ -51,7 +49,8 @@ def ready_of(selection: Selection[Any, Any], give: Give) -> Optional[AnyReady]:
     table, query = selection._table, selection._query
     if table._txn._write or not table._steady or not selection._plain:
         return None
-    known: Optional[Known] = table._storage.programs.known
+    programs = table._storage.generated.programs
+    known: Optional[Known] = None if programs is None else programs.known
     if known is None:
         return None
     state = table._index_state
@@ -105,7 +104,7 @@ def _planned(selection: Selection[Any, Any], give: Give, known: Known, facts: Se
     """As `_made`, by the indexes with these *facts*."""
     query = selection._query
     functions = [*query.where, *([give] if isinstance(give, Followed) else [])]
-    programs, parts = selection._table._storage.programs, _parts(query.where)
+    programs, parts = selection._table._storage.generated.loops, _parts(query.where)
     found = accesses(parts, facts)
     running: Running = programs.running(selection)
     ways: list[AccessPath] = []
@@ -172,11 +171,11 @@ def _ordered(
     subjects = ordered_by(order.node, order.keyed)
     found = [] if subjects is None else [order_access(index, subjects, ()) for index in known.facts]
     access = next((one for one in found if one is not None), None)
-    running: Running = table._storage.programs.running(selection)
+    programs = table._storage.generated.loops
+    running: Running = programs.running(selection)
     bound = None if access is None else running.reads.bound(access)
     if access is None or bound is None or _covered(functions, give, [access], running) is not None:
         return False
-    programs = table._storage.programs
     prepared = Prepared(functions, None, (), want_of((give,), programs, one=True), programs)
     return Ordered(access, bound, prepared)
 
@@ -370,8 +369,9 @@ AnyReady = Union[Ready, Ordered]
 
 
 def most_of(table: Table[Any, Any]) -> int:
-    """Entries from which on all records are read faster, see `plan`, or the keys would take much memory."""
-    return min(most_of_all(table._entries() if table._storage.alone else SHARE * CAP), KEYS)
+    """Entries from which on all records are read faster; see `plan`."""
+    total = table._entries() if table._storage.alone else SHARE * CAP
+    return CAP if total <= SMALL else max(total // SHARE, 1)
 
 
 def _blocks(keys: list[bytes], first: Optional[int]) -> Iterator[list[bytes]]:

@@ -66,11 +66,11 @@ class Known(NamedTuple):
 
 def programs_of(storage: Storage[Any, Any]) -> Programs:
     """What is compiled for the table of *storage*."""
-    programs: Optional[Programs] = storage.programs
+    programs = storage.generated.programs
     if programs is None:
         programs = Programs(storage)
         programs.running, programs.ready = Running, ready_of
-        storage.programs = programs  # when it is whole: an interrupt may come in between
+        storage.generated.programs = programs  # when it is whole: an interrupt may come in between
     return programs
 
 

@@ -62,6 +62,7 @@ class Kinds:
                 **named,
                 "__slots__": ("_cut", "_open", "_some"),
                 "_plain": getattr(cls, "_plain", False),
+                "_expires": self,
             }
             made = self._made[cls] = type(cls)(cls.__name__, (Expiring, cls), given)
         return made
@@ -73,6 +74,7 @@ class Expiring(Table[Any, Any]):
     __slots__ = ()
     _plain = True  # as a class that was made for one storage
 
+    _expires: Kinds
     _cut: Any = None  # a record with this time, or an earlier one, has expired
     _some: bool  # whether there may be expired records, which are filtered out
     _open: bool  # whether something is going on for which nothing has expired
@@ -82,8 +84,8 @@ class Expiring(Table[Any, Any]):
         self._steady = False  # the engine's own functions may serve it now, and not in a moment
         super()._aim()
         if self._absent is None:
-            kinds = self._storage.expiring
-            self._cut = kinds.cut_at(now_of(self._txn) - kinds.ttl)
+            expires = self._expires
+            self._cut = expires.cut_at(now_of(self._txn) - expires.ttl)
             if self._any_expired():
                 self._filter()
 
@@ -168,7 +170,7 @@ class Expiring(Table[Any, Any]):
 
     def _has_expired(self, value: Any) -> bool:
         """Whether a stored record with this value has expired."""
-        time = self._storage.expiring.time_of(value)
+        time = self._expires.time_of(value)
         expired: bool = time is not None and time <= self._cut
         return expired
 

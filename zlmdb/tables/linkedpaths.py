@@ -124,7 +124,7 @@ class LinkedPath(AccessPath):
         if linked._txn is not table._txn or not linked._steady:
             return None
         storage = linked._storage
-        if storage.programs.known is not known or (known.state is not state and known.state != state):
+        if storage.generated.loops.known is not known or (known.state is not state and known.state != state):
             return None
         inner = self._inner
         if inner.only:  # what `AccessPath.key` comes to, without the call

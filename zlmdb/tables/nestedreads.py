@@ -38,7 +38,7 @@ def reader(
     one = (single or (most == 1 and bool(node.limit))) and not skip
     if single and not one:
         return None
-    programs = table._storage.programs
+    programs = table._storage.generated.loops
     key = "nested", node, index, one, keys
     made: Union[Reader, bool, None] = programs.prepared.get(key)
     if made is None:
@@ -67,4 +67,4 @@ def _made(
     else:
         check, encode, names = index.key_source("of", "_of")
     entries = Entries(check, encode, names, index.tail, storage.prefix, of)
-    return Reader(node, entries, storage.programs, one=one)
+    return Reader(node, entries, storage.generated.loops, one=one)

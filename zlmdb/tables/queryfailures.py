@@ -22,7 +22,7 @@ def failed(
 ) -> NoReturn:  # fmt: skip
     """Raise what *error* means; of a record read by single fields, that it is broken."""
     storage = selection._table._storage
-    columns = storage.programs.columns
+    columns = storage.generated.loops.columns
     if data is None or columns is None or not isinstance(error, (errors.DecodeError, *_broken())):
         selection._failed(error, key, data, scan)
     if key is None and scan is not None:  # the loop had no need of keys

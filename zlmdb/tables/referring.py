@@ -128,7 +128,7 @@ class Referrers(NamedTuple):
         name, *rest = facts.parts[0].subject
         if rest not in ([], [ELEMENT]) or type(name) is not str:
             return None
-        value = table._storage.programs.following.value_type
+        value = table._storage.generated.loops.following.value_type
         known = value.required.fields().get(name)
         if known is None:
             return None

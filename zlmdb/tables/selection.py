@@ -113,7 +113,7 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
 
     def _asked(self, matches: Any) -> Selection[K, V]:
         """As `where`, of a new selection of all, which itself becomes the one with the condition."""
-        programs = self._table._storage.programs
+        programs = self._table._storage.generated.programs
         following = self._following() if programs is None else programs.following
         # What `Following.condition` and `Query` come to, without the calls: most queries begin here.
         self._query = _AS_TUPLE(Query, ((following._followed(matches, True),), None, False, 0))
@@ -196,13 +196,12 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
 
     def _following(self) -> Following:
         storage = self._table._storage
-        programs = storage.programs
+        programs = storage.generated.programs
         if programs is None:
             from .execution import programs_of  # late: what reads functions and compiles is longer than all else
 
             programs = programs_of(storage)
-        following: Following = programs.following
-        return following
+        return programs.following
 
     def _with(
         self, query: Optional[Query] = None, *, limit: Any = _KEPT, lower: Optional[bytes] = None,
@@ -240,7 +239,8 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
         query = self._query
         if not query.where and query.order is None:
             return None
-        found: Optional[AnyReady] = self._table._storage.programs.ready(self, give)
+        programs = self._table._storage.generated.programs
+        found: Optional[AnyReady] = None if programs is None else programs.ready(self, give)
         return found
 
     def _listed(self, give: Give) -> list[Any]:
@@ -288,10 +288,10 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
         return self._all_rows(give) if self._follows_links() and self._ready(give) is None else self._run(give)
 
     def _running(self, *, ordered: bool = True) -> Running:
-        programs = self._table._storage.programs
+        programs = self._table._storage.generated.programs
         if programs is None:
             self._following()
-            programs = self._table._storage.programs
+            programs = self._table._storage.generated.loops
         running: Running = programs.running(self, ordered=ordered)
         return running
 

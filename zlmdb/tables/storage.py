@@ -1,8 +1,8 @@
-"""Where and how an open store keeps a table: its keyspace, its codecs, and the errors that name it."""
+"""Where and how an open store keeps a table: its keyspace, its codecs, its generated functions, errors that name it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, TypeVar
 
@@ -14,7 +14,13 @@ from ..store.ranges import TOP, after, prefixed_keys
 from ..values.base import Serializer
 
 if TYPE_CHECKING:
+    from typing import Protocol
+
+    from ..engines import Transaction
+    from ..query.programs import Programs
     from .keyfield import KeyField
+else:
+    Protocol = object  # only type checkers ask; a class of a Protocol takes several times as long to make
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -42,13 +48,74 @@ class FileIndexes(NamedTuple):
     building: frozenset[str] = frozenset()
 
 
+Pairs = Sequence[tuple[bytes, bytes]]
+"""Pairs for the engine, of a table or of an index."""
+
+Stream = Callable[[Iterable[Any], Any], tuple[Iterator[tuple[bytes, bytes]], Callable[[], tuple[int, Any]]]]
+"""See `points.stream_of`."""
+
+Batch = Callable[[Sequence[Any]], tuple[Pairs, Sequence[Pairs]]]
+"""See `indexed.batch_of`."""
+
+
+class Selected(NamedTuple):
+    """The functions for many records.
+
+    *change* is a function of a bound table, of `selected.Rows`, and of what makes a new value of an old
+    one: it gives the number of records. *edit* is a generator function: see `changing.Turns`. *remove* deletes the
+    records of some keys and gives their number, or None, if nothing was done, because it is not the common case.
+    """
+
+    change: Optional[Callable[..., int]]
+    edit: Optional[Callable[..., Iterator[Any]]]
+    remove: Callable[[Any, Sequence[bytes]], Optional[int]]
+
+
+class Generated:
+    """The functions and classes of one `Storage`, which the first use makes.
+
+    *kinds*: for a table class, the list of indexes that the class of its bound tables was made for, and that class
+    (`compiled.kinds`). *stream* and *batch* write lists of records without indexes (`bulkwrites`). *selected*: the list
+    of indexes, and the functions that were made for it (`compiled.selected`). *programs* are the loops of queries.
+    """
+
+    # Class attributes, as opening a file makes one of these for each table: a function of its own would take longer.
+    kinds: Mapping[type, tuple[Sequence[object], Any]] = MappingProxyType({})
+    stream: Optional[Stream] = None
+    batch: Optional[Batch] = None
+    selected: Optional[tuple[Sequence[object], Optional[Selected]]] = None
+    programs: Optional[Programs] = None
+
+    @property
+    def loops(self) -> Programs:
+        """*programs*, of a table that was queried before."""
+        if self.programs is None:
+            raise LookupError("no query of the table was begun")
+        return self.programs
+
+
+class Expires(Protocol):
+    """That the records of a table expire: makes the classes of its bound tables (see `expiring`).
+
+    *base* is what they have in common; *index* is the name of the index of times.
+    """
+
+    base: type[Any]
+    index: str
+
+    def __call__(self, cls: type[Any], /) -> type[Any]:
+        """*cls*, with records that expire."""
+        ...
+
+
 class Storage(Generic[K, V]):
     """A table's keyspace (*space*, or None for the main one, and the *prefix* of its keys there) and codecs.
 
     *name* names the table in errors. *indexes* are maintained with the records, and *followers* are called for every
     change, too (see `upkeep`). *file_indexes* are those of the file when it was opened; *find_indexes* takes an
     engine's transaction and its era, and returns the indexes that the file has in it. *number* is the slot. *alone*:
-    the space contains nothing else. Attributes created on first use belong to the tables and to `query`.
+    the space contains nothing else. *model* is the type of the values, and the names that it may use; *key_type* is the
+    annotation of the keys. *generated* is filled by the modules that generate.
     """
 
     def __init__(
@@ -72,15 +139,11 @@ class Storage(Generic[K, V]):
         self.referrers: Sequence[Any] = ()  # the links to its records, see `links`
         self.file_indexes = FileIndexes()
         self.snapshot = -1  # in which *file_indexes* are what the file says
-        self.find_indexes: Optional[Callable[[Any, Optional[int]], FileIndexes]] = None
-        self.expiring: Any = None  # `expiring.Kinds` if the records expire
-        self.kinds: dict[type, tuple[list[Any], type]] = {}  # table classes, and the indexes that they are made for
-        self.stream: Any = None  # made by `points` on first use, as the kinds are
-        self.rows: Any = None  # made by `bulkwrites` on first use
-        self.selected: Any = None  # made by `compiled.selected` on first use, with the indexes that it is made for
-        self.model: Any = None  # the values' type and the names that it may use, for `query`
+        self.find_indexes: Optional[Callable[[Transaction, Optional[int]], FileIndexes]] = None
+        self.expiring: Optional[Expires] = None
+        self.generated = Generated()
+        self.model: Optional[tuple[Any, Optional[Mapping[str, Any]]]] = None
         self.key_type: Any = Any
-        self.programs: Any = None  # made by `query` on first use
         self.key_field: Optional[KeyField] = None
         self.lower = prefix
         self.upper = after(prefix) if prefix else TOP

@@ -21,7 +21,7 @@ from ...codegen import Recipe
 from ...handlers import let_through
 from ...store.transaction import Transaction
 from ..indexstorage import IndexStorage
-from ..storage import Storage
+from ..storage import Batch, Storage
 from .entries import Lines, lines_of
 from .kinds import Followers
 from .oldrecords import OldRecords
@@ -183,7 +183,7 @@ def storing_asked(
     return {"__setitem__": __setitem__}
 
 
-def batch_of(storage: Storage[Any, Any], indexes: Sequence[IndexStorage]) -> Any:
+def batch_of(storage: Storage[Any, Any], indexes: Sequence[IndexStorage]) -> Batch:
     """A function of pairs of key and value: it returns the engine's rows, and for each of *indexes* its rows.
 
     It raises any exception if something does not fit.
@@ -200,7 +200,8 @@ def batch_of(storage: Storage[Any, Any], indexes: Sequence[IndexStorage]) -> Any
         entries=joined(8, [line.listed() for line in lines]),
         listed="".join([f"l{line.n}, " for line in lines]),
     )
-    return compiled(_LISTS, storage, source, names_of(names, lines))["batch"]
+    made: Batch = compiled(_LISTS, storage, source, names_of(names, lines))["batch"]
+    return made
 
 
 def _lines_of(storage: Storage[Any, Any], indexes: Sequence[IndexStorage]) -> tuple[list[Lines], str]:

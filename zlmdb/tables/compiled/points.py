@@ -10,13 +10,13 @@ with indexes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Callable
 
 from ...codegen import Methods, Recipe
 from ...handlers import let_through
 from ...store.transaction import Transaction
-from ..storage import Storage
+from ..storage import Storage, Stream
 
 _READING = """\
 def __getitem__(self, key):
@@ -138,8 +138,6 @@ _STREAMS = Recipe("bulk writes")
 
 REQUIRED: Any = object()
 """In place of a default: a missing record raises KeyError."""
-
-Stream = Callable[[Iterable[Any], Any], tuple[Iterator[tuple[bytes, bytes]], Callable[[], tuple[int, Any]]]]
 
 
 def specialised(

@@ -11,7 +11,7 @@ A deletion reads the records first. Then the entries of each index are deleted t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Optional
 
@@ -21,7 +21,7 @@ from ...handlers import let_through
 from ...namedtuples import NamedTuple
 from ...store.transaction import Transaction
 from ..indexstorage import IndexStorage
-from ..storage import Storage
+from ..storage import Selected, Storage
 from .entries import Lines, lines_of
 from .indexed import check_entries, handles_of, joined, names_of, reload_of, withdraw, withdrawal
 from .kinds import Followers
@@ -234,30 +234,16 @@ class Setting(NamedTuple):
         return done
 
 
-class Selected(NamedTuple):
-    """What is generated for a table.
-
-    *change* is a function of a bound table, of `Rows`, and of what makes a new value of an old one: it gives the number
-    of records. *edit* is a generator function: see `changing.Turns`. *remove* deletes the records of some keys and
-    gives their number, or None, if nothing was done, because it is not the common case.
-    """
-
-    change: Optional[Callable[..., int]]
-    edit: Optional[Callable[..., Iterator[Any]]]
-    remove: Callable[[Any, Sequence[bytes]], Optional[int]]
-
-
 def selected_of(table: Table[Any, Any]) -> Optional[Selected]:
     """What is generated for the table of *table*; None if that has methods of its own, or followers of other kinds."""
     storage = table._storage
     if not (table._plain and table._point_reads) or storage.expiring is not None:
         return None
-    made = storage.selected
+    made = storage.generated.selected
     if made is None or made[0] is not storage.indexes:
         indexes = storage.indexes
-        made = storage.selected = indexes, _selected(storage, indexes)
-    found: Optional[Selected] = made[1]
-    return found
+        made = storage.generated.selected = indexes, _selected(storage, indexes)
+    return made[1]
 
 
 def remove_all(table: Table[Any, Any], keys: Sequence[bytes], alone: Callable[[Any, bytes], int]) -> int:
@@ -331,7 +317,7 @@ def setting_of(
     Indexes and links of other fields are left as they are. None if nothing is
     generated for the table.
     """
-    made = storage.selected
+    made = storage.generated.selected
     if made is None or made[0] is not storage.indexes or made[1] is None or made[1].change is None:
         return None
     followers = Followers.of(storage)
