@@ -13,15 +13,14 @@ from ..namedtuples import NamedTuple
 from .accesses import Access, IndexFacts, accesses, order_access
 from .following import Node, calls
 from .following.operations import Joined
+from .inorder import SHARE as SHARE
+from .inorder import most_entries
 from .terms import CAP, Asking, Subject, conjuncts
 
 SMALL = 20
 """Records of a table up to which any index is as good as reading it all."""
 
 _MOST_KEPT = 256
-
-SHARE = 4
-"""An index is used for less than this part of the table; more is read faster in its own order."""
 
 
 class Choice(NamedTuple):
@@ -139,7 +138,7 @@ def _best(parts: Sequence[Asking], question: Question, measure: Measure) -> Opti
         return None
     if found[0].rank == 0 and measure(found[0], 0) is not None:
         return found[0]
-    most = CAP if question.total <= SMALL else max(question.total // SHARE, 1)
+    most = most_of(question.total)
     counted: list[tuple[int, int, Access]] = []
     for number, access in enumerate(found):
         entries = measure(access, min(CAP, most) if len(found) > 1 else most)
@@ -155,6 +154,11 @@ def _best(parts: Sequence[Asking], question: Question, measure: Measure) -> Opti
     best = min(counted)[2] if len(counted) > 1 else counted[0][2]
     question.rejected.extend([(one, f"{entries:,} entries") for entries, _, one in counted if one is not best])
     return best
+
+
+def most_of(total: int) -> int:
+    """From how many entries of an index on all *total* records are read faster."""
+    return CAP if total <= SMALL else most_entries(total)
 
 
 def reasons(nodes: Iterable[Node]) -> tuple[str, ...]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Optional
 
 from .. import errors
 from ..handlers import let_through
 from ..query.accesses import Access
+from ..query.inorder import KEYS, blocks_of, in_order
 from ..query.terms import KEY
 from ..store.ranges import keys_from, pairs_from, seek
 from .accessranges import Range, ranges_of
@@ -60,13 +62,20 @@ class AccessReads:
         if most == 0:
             return 0
         found: list[Any] = []
+        count = 0
         for lower, upper in ranges:
-            found.extend(islice(self._entries(access, lower, upper), most - len(found)))
-            if len(found) >= most:
+            for block in blocks_of(islice(self._entries(access, lower, upper), most - count)):
+                count += len(block)
+                if count <= KEYS:
+                    found += block
+                else:
+                    found.clear()
+            if count >= most:
                 break
         else:
-            self._known_entries[id(access)] = access, found  # it will hardly be left out
-        return len(found)
+            if count == len(found):
+                self._known_entries[id(access)] = access, found  # it will hardly be left out
+        return count
 
     def _entries(self, access: Access, lower: bytes, upper: bytes) -> Iterator[Any]:
         """The entries of *access* in a range: their keys if these end with the primary key, else pairs."""
@@ -85,23 +94,31 @@ class AccessReads:
             return known[1]
         return chain.from_iterable([self._entries(access, *one) for one in self.ranges(access)])
 
-    def picked(self, accesses: Sequence[Access], selection: Selection[Any, Any], *, reverse: bool) -> list[bytes]:
-        """The engine's keys of the records that *accesses* find, in *selection*, in the order of their keys."""
-        prefix, found = self._storage.prefix, set[bytes]()
+    def picked(self, accesses: Sequence[Access], selection: Selection[Any, Any], *, reverse: bool) -> Iterable[bytes]:
+        """The engine's keys of the records that *accesses* find, in *selection*, in the order of their keys.
+
+        The first ones are read at once, others when it is their turn; see `query.inorder`.
+        """
         if len(accesses) == 1 and accesses[0].rank == 0:
             return self._one_picked(accesses[0], selection)
+        sorted_blocks = in_order(partial(self._blocks, accesses), selection._lower, selection._upper, reverse=reverse)
+        first = next(sorted_blocks)
+        return first if len(first) < KEYS else chain(first, chain.from_iterable(sorted_blocks))
+
+    def _blocks(self, accesses: Sequence[Access]) -> Iterator[dict[bytes, None]]:
+        """The engine's keys of the records that *accesses* find, some at a time."""
+        prefix = self._storage.prefix
         for access in accesses:
             bound = self.bound(access)
             tail = 0 if bound is None else bound.storage.tail
-            entries = self._all_entries(access)
-            if bound is None:
-                found.update(entries)
-            elif tail:
-                found.update([prefix + entry[tail:] for entry in entries])
-            else:
-                found.update([prefix + bytes(owner) for _, owner in entries])
-        lower, upper = selection._lower, selection._upper
-        return sorted([key for key in found if lower <= key < upper], reverse=reverse)
+            for block in blocks_of(self._all_entries(access)):
+                if bound is None:
+                    keys = block
+                elif tail:
+                    keys = [prefix + entry[tail:] for entry in block]
+                else:
+                    keys = [prefix + bytes(owner) for _, owner in block]
+                yield dict.fromkeys(keys)
 
     def _one_picked(self, access: Access, selection: Selection[Any, Any]) -> list[bytes]:
         """As `picked`, of one whole key of a unique index or of the table."""

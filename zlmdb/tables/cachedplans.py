@@ -19,8 +19,10 @@ from ..query.accesses import Access, IndexFacts, accesses, order_access, ordered
 from ..query.expressionsource import Asked
 from ..query.following import Followed
 from ..query.following.operations import Joined
+from ..query.inorder import KEYS
 from ..query.neededfields import needed
-from ..query.plan import SHARE, SMALL
+from ..query.plan import SHARE
+from ..query.plan import most_of as most_of_all
 from ..query.prepared import Prepared
 from ..query.projection import Projection
 from ..query.terms import CAP, Asking, conjuncts
@@ -369,9 +371,8 @@ AnyReady = Union[Ready, Ordered]
 
 
 def most_of(table: Table[Any, Any]) -> int:
-    """Entries from which on all records are read faster; see `plan`."""
-    total = table._entries() if table._storage.alone else SHARE * CAP
-    return CAP if total <= SMALL else max(total // SHARE, 1)
+    """Entries from which on all records are read faster, see `plan`, or the keys would take much memory."""
+    return min(most_of_all(table._entries() if table._storage.alone else SHARE * CAP), KEYS)
 
 
 def _blocks(keys: list[bytes], first: Optional[int]) -> Iterator[list[bytes]]:

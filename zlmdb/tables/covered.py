@@ -8,8 +8,9 @@ In write transactions, in which records change while they are read, records are 
 from __future__ import annotations
 
 import collections
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
+from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Optional
 from uuid import UUID
@@ -18,6 +19,7 @@ from ..keys import TupleKey
 from ..namedtuples import NamedTuple
 from ..query.accesses import IndexFacts
 from ..query.following import Following
+from ..query.inorder import blocks_of, in_order
 from ..query.programs import Programs
 from ..store.ranges import pairs_from, seek
 from .indexfacts import vouches
@@ -97,6 +99,10 @@ class Uncolumned(Programs):
         """None: they are there already."""
 
 
+def _values_of(found: dict[bytes, Any]) -> Iterable[Any]:
+    return found.values()
+
+
 class Covered(NamedTuple):
     """The entries to read in place of records: those of *ranges* of the index *bound*.
 
@@ -151,17 +157,25 @@ class CoveredScan:
     def _entries(self) -> Iterator[tuple[bytes, bytes, bytes]]:
         """The engine's key of the record, the entry, and its value."""
         covered = self._covered
-        storage = covered.bound.storage
-        prefix, tail = covered.table._storage.prefix, storage.tail
-        rows = (
+        if covered.ordered:
+            return self._rows()
+        blocks = in_order(self._blocks, covered.lower, covered.upper, reverse=covered.reverse)
+        return chain.from_iterable(map(_values_of, blocks))
+
+    def _rows(self) -> Iterator[tuple[bytes, bytes, bytes]]:
+        """As `_entries`, in the order of the index."""
+        covered = self._covered
+        prefix, tail = covered.table._storage.prefix, covered.bound.storage.tail
+        return (
             (prefix + (entry[tail:] if tail else bytes(data)), entry, data)
             for lower, upper in covered.ranges
             for entry, data in self._range(lower, upper)
         )
-        if covered.ordered:
-            return rows
-        found = {row[0]: row for row in rows if covered.lower <= row[0] < covered.upper}
-        return iter([found[key] for key in sorted(found, reverse=covered.reverse)])
+
+    def _blocks(self) -> Iterator[dict[bytes, tuple[bytes, bytes, bytes]]]:
+        """As `_rows`, by the key of the record, some at a time."""
+        for block in blocks_of(self._rows()):
+            yield {row[0]: row for row in block}
 
     def _range(self, lower: bytes, upper: bytes) -> Iterator[tuple[bytes, bytes]]:
         covered = self._covered

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Optional
 
@@ -24,7 +24,7 @@ class PickedScan:
     any = True
 
     def __init__(
-        self, table: Table[Any, Any], keys: Sequence[bytes], lower: bytes, upper: bytes, *, reverse: bool
+        self, table: Table[Any, Any], keys: Iterable[bytes], lower: bytes, upper: bytes, *, reverse: bool
     ) -> None:  # fmt: skip
         txn = table._txn
         self._table, self._keys = table, keys
