@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime, timezone
 from typing import Any, Optional, TypedDict
 
 import pytest
@@ -891,3 +892,54 @@ def test_queries_of_typed_dicts_use_indexes() -> None:
             titled = t.songs.where(lambda s: s["title"] == "t3")  # some of these have no style, and no entry
             assert titled.explain().indexes == ()
             assert titled.count() == 5
+
+
+@dataclass
+class Meeting:
+    title: str
+    number: int
+    at: datetime
+    moved: Optional[datetime] = None
+
+
+class Meetings(zlmdb.Table[int, Meeting]):
+    by_number = zlmdb.Index[int]("number")
+
+
+class FlatMeetings(zlmdb.Table[int, zlmdb.FlatBuffers[Meeting]]):
+    by_number = zlmdb.Index[int]("number", carries=("at",))
+
+
+class Calendar(zlmdb.Schema):
+    meetings: Meetings
+    flat: FlatMeetings
+
+
+def test_a_time_without_a_zone_among_those_with_one_is_named_with_the_record() -> None:
+    naive = datetime(2020, 1, 3)
+    asked: list[Callable[[Any], Any]] = [
+        lambda m: m.where(lambda m: m.at < naive).count(),
+        lambda m: bool(m.where(lambda m: naive > m.at)),
+        lambda m: m.where(lambda m: m.number == 7 and m.at < naive).all(),
+        lambda m: m.where(lambda m: m.number == 7 and m.at < naive).keys().all(),
+        lambda m: m.where(lambda k, m: k > 6 and (m.moved is None and m.at < naive)).order_by(lambda m: m.title).all(),
+        lambda m: m.where(lambda m: m.at < naive).order_by(lambda m: m.title).limit(1).first(),
+        lambda m: m.where(lambda m: m.number in (7, 8)).fields(lambda m: (m.at - naive).days).all(),
+        lambda m: m.order_by(lambda m: m.at - naive).all(),
+        lambda m: m.group_by(lambda m: m.at > naive, lambda g: g.count()),
+    ]
+    with zlmdb.open(None, Calendar) as db:
+        with db.write() as t:
+            for table in (t.meetings, t.flat):
+                table.update({n: Meeting(f"m{n}", n, datetime(2020, 1, n, tzinfo=timezone.utc)) for n in range(7, 10)})
+        for begin in (db.read, db.read, db.write):
+            with begin() as t:
+                for name in ("meetings", "flat"):
+                    for ask in asked:
+                        with pytest.raises(TypeError) as caught:
+                            ask(t[name])
+                        said = str(caught.value)
+                        assert said.startswith(f"table {name!r}, key 7: ("), said
+                        assert "offset-naive and offset-aware datetimes; naive has no time zone, give it one" in said
+                        assert type(caught.value.__cause__) is TypeError
+                    assert t[name].where(lambda m: m.at == naive).count() == 0  # as Python says

@@ -69,7 +69,7 @@ ROWS = [
     ["query"],
     ["tables.declares", "tables.keyfield", "tables.missing", "tables.modelfields", "tables.unknown"],
     ["tables.storage"],
-    ["tables.compiled.points", "tables.indexstorage", "tables.ranged"],
+    ["tables.compiled.points", "tables.indexstorage", "tables.ranged", "tables.zones"],
     ["tables.compiled.entries", "tables.compiled.kinds", "tables.compiled.oldrecords"],
     ["tables.indexfacts", "tables.indexkinds.elements", "tables.indexkinds.fieldtexts", "tables.indexkinds.partial"],
     ["tables.accessranges", "tables.covered", "tables.indexkinds.carrying"],

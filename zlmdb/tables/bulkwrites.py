@@ -34,13 +34,22 @@ def put_all(table: Table[Any, Any], items: Iterable[tuple[Any, Any]], *, append:
         last, append = (_last_key(table), not table._storage.prefix) if append else (None, False)
         return _put_stream(table, items, append, last)
     done = _put_batches(table, items, append)
-    rest: Iterator[Any] = islice(items, done, None)
-    if append:
-        rest = _ascending(table._storage, rest, _last_key(table))
-    for key, value in rest:
+    return done + _put_each(table, islice(items, done, None), _last_key(table) if append else None)
+
+
+def _put_each(table: Table[Any, Any], items: Iterator[Any], last: Optional[bytes]) -> int:
+    """Store pairs, each by a statement of its own; with *last* the keys must ascend from there."""
+    done = 0
+    for key, value in items if last is None else _ascending(table._storage, items, last):
         table[key] = value
         done += 1
     return done
+
+
+def _is_read(table: Table[Any, Any]) -> bool:
+    """Whether a scan runs, which an encoder has begun, say: it has to be paused, and told of each record."""
+    scans = table._txn._scans
+    return scans is not None and (table._watched or scans.runs(table._storage.spaces))
 
 
 def _last_key(table: Table[Any, Any]) -> bytes:
@@ -68,6 +77,8 @@ def _put_stream(table: Table[Any, Any], items: Iterable[Any], append: bool, last
         if done == len(items):
             return done
         last = table._storage.encode_key(items[done - 1][0]) if done and last is not None else last
+        if _is_read(table):
+            return done + _put_each(table, islice(items, done, None), last)
     return done + _put_one_by_one(table, islice(items, done, None), append, last)
 
 
@@ -112,6 +123,8 @@ def _put_rows(table: Table[Any, Any], items: Sequence[Any], append: bool, last: 
         except Exception as error:
             let_through(error)
             break  # the statement says why
+        if _is_read(table):
+            break
         if last is not None:
             keys = [last, *(key for key, _ in rows)]
             if not all(map(lt, keys, keys[1:])):
@@ -150,7 +163,7 @@ def _put_batch(table: Table[Any, Any], items: Sequence[Any], batch: Any, append:
     except Exception as error:
         let_through(error)
         return False  # the statement says why
-    if not _in_a_gap(table, [key for key, _ in rows], append):
+    if _is_read(table) or not _in_a_gap(table, [key for key, _ in rows], append):
         return False
     try:
         if not _claimed(table, entries):

@@ -52,7 +52,8 @@ class CoveredReady(Ready):
                 table, self._cover, self._bound, ranges, ordered, selection._reverse, lower, upper
             )  # fmt: skip
             loop = prepared.loop(prepared.keyed, False)
-            rows = loop(covered.scan, _itself, storage.load_key, covered.failed, *prepared.arguments(functions))
+            failed = partial(covered.failed, functions)
+            rows = loop(covered.scan, _itself, storage.load_key, failed, *prepared.arguments(functions))
             return list(sliced(rows, query.skip, limit))
         except Exception as error:  # the general form tells what it is
             let_through(error)

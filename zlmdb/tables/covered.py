@@ -18,13 +18,14 @@ from uuid import UUID
 from ..keys import TupleKey
 from ..namedtuples import NamedTuple
 from ..query.accesses import IndexFacts
-from ..query.following import Following
+from ..query.following import Followed, Following
 from ..query.inorder import blocks_of, in_order
 from ..query.programs import Programs
 from ..store.ranges import pairs_from, seek
 from .indexfacts import vouches
 from .indexstorage import BoundIndex, IndexStorage
 from .storage import Storage
+from .zones import lacks_zone, tell_zones
 
 if TYPE_CHECKING:
     from .table import Table
@@ -123,8 +124,12 @@ class Covered(NamedTuple):
         """One iteration."""
         return CoveredScan(self)
 
-    def failed(self, error: Exception, key: Any, data: Any, scan: Any) -> None:
-        """Raise what *error* means."""
+    def failed(self, functions: Sequence[Followed], error: Exception, key: Any, data: Any, scan: Any) -> None:
+        """Raise what *error* means, which came when *functions* were asked."""
+        if lacks_zone(error):
+            table = self.table
+            for encoded, _ in self.scan().pairs():
+                tell_zones(table._storage, functions, error, encoded, table._get(encoded, None, table._db))
         self.table._txn._fail(error, table=self.table._name, index=self.bound.storage.name)
 
 

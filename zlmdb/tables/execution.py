@@ -294,7 +294,8 @@ class Running:
     ) -> Iterator[Any]:  # fmt: skip
         prepared = self.prepared(functions, gives, one, self.uncolumned())
         loop = prepared.loop(prepared.keyed, False, form)
-        return loop(covered.scan, _itself, self.storage.load_key, covered.failed, *prepared.arguments(functions))
+        on_failure = partial(covered.failed, functions)
+        return loop(covered.scan, _itself, self.storage.load_key, on_failure, *prepared.arguments(functions))
 
     def prepared(
         self, functions: Sequence[Followed], gives: Sequence[Give], one: bool, programs: Optional[Programs] = None

@@ -11,6 +11,7 @@ from ..query.following import Followed
 from ..query.prepared import Prepared
 from ..query.scanned import Scanned
 from .storage import Storage
+from .zones import lacks_zone, tell_zones
 
 if TYPE_CHECKING:
     from .selection import Selection
@@ -23,6 +24,10 @@ def failed(
     """Raise what *error* means; of a record read by single fields, that it is broken."""
     storage = selection._table._storage
     columns = storage.generated.loops.columns
+    if lacks_zone(error):
+        if key is None and scan is not None and scan.any:
+            key, data = scan.current()
+        tell_zones(storage, functions, error, key, data)
     if data is None or columns is None or not isinstance(error, (errors.DecodeError, *_broken())):
         selection._failed(error, key, data, scan)
     if key is None and scan is not None:  # the loop had no need of keys

@@ -95,6 +95,8 @@ class RecordWrites(TableState[K, V]):
             steps = upkeep.plan(self._index_state.kept, txn, change)
         except Exception as error:
             self._write_failed(key, error)
+        if txn._scans is not None:  # that may be one that the encoder or the function of an index has begun
+            self._pause_scans()
         try:
             if self._watched:
                 moved = {step.bound: (step.old, step.new) for step in steps if isinstance(step, upkeep.Entries)}

@@ -219,6 +219,8 @@ class Table(EngineReads[K, V], RecordWrites[K, V], MutableMapping[K, V], Generic
         if self._index_state.kept or storage.followers:
             self._write(key, encoded, value, data)
             return
+        if txn._scans is not None:  # that may be one that the encoder has begun
+            self._pause_scans()
         try:
             if self._watched:
                 self._tell_stored(encoded)

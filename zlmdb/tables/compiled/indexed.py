@@ -33,7 +33,7 @@ _LISTS = Recipe("bulk writes of lists")
 
 _STORING = """\
 def __setitem__(self, key, value):
-    owner, get, put, delete, db, watched, handles = self._writer
+    writer = owner, get, put, delete, db, watched, handles = self._writer
     if not owner._is_owned():
         return general(self, key, value)
     try:
@@ -46,6 +46,8 @@ def __setitem__(self, key, value):
         {ready}
     except Exception as error:
         let_through(error)
+        return general(self, key, value)
+    if self._writer is not writer:
         return general(self, key, value)
     {check_size}
     {check_entries}

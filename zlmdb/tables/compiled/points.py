@@ -40,7 +40,7 @@ def get(self, key, default=None, /):
 
 _WRITING = """\
 def __setitem__(self, key, value):
-    owner, get, put, delete, db, watched, handles = self._writer
+    writer = owner, get, put, delete, db, watched, handles = self._writer
     if not owner._is_owned():
         return general(self, key, value)
     try:
@@ -49,6 +49,8 @@ def __setitem__(self, key, value):
         data = dump(value)
     except Exception as error:
         let_through(error)
+        return general(self, key, value)
+    if self._writer is not writer:
         return general(self, key, value)
     {check_size}
     try:
