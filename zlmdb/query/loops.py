@@ -30,7 +30,7 @@ from .loopruntime import among, take, take_if_any
 from .neededfields import named
 from .nestedrows import is_of_key, reading
 from .projection import Projection
-from .remembered import look_up
+from .remembered import look_up, remembering
 from .scanned import Scanned
 
 if TYPE_CHECKING:
@@ -125,20 +125,7 @@ class Writer:
         constants = "".join([*(f", given{number}" for number in numbers), *(f", c{number}" for number in numbers)])
         self.names.update(load=self.programs.load, load_key=self.programs.load_key)
         with self.block(f"def listing(keys, get, handle, functions{constants}):"):
-            for number, one in enumerate(captured):
-                self.add(f"function = functions[{one.function}]", f"asked{number} = function.function")
-                for value in one.numbers:
-                    self.add(f"asked{number}_{value} = function.parameters[{value}]")
-                for place, (holder, private) in enumerate(one.links):
-                    self.names["look_up"] = look_up
-                    table = captured_source(holder, number, self.names)
-                    self.add(f"asked{number}_link{place} = look_up({table}, {private}, len(keys))")
-                for place, nested in enumerate(one.nested):
-                    self.names.update({"reading": reading, "keys_of": self.programs.keys})
-                    self.names[f"nested{number}_{place}"] = nested
-                    given = f"nested{number}_{place}, function.parameters"
-                    of_key = is_of_key(nested, keyed=one.keyed)
-                    self.add(f"asked{number}_rows{place} = reading({given}, of_key={of_key}, keys=keys_of)")
+            self.unpack(captured, many="len(keys)")
             self.add("rows = []", "add = rows.append")
             with self.block("for key in keys:"):
                 self.add("data = get(key, None, handle)")
@@ -147,13 +134,62 @@ class Writer:
                     self.as_whole()
                 self.add("add(found)")
             self.add("return rows")
+        return self.made("listing")
+
+    def made(self, name: str) -> Callable[..., list[Any]]:
+        """The function *name* that was written."""
         source = str(self.source)
         if self.programs.key_in_place is not None:  # each call counts
             expression, names = self.programs.key_in_place
             source = source.replace("load_key(key)", expression)
             self.names.update(names)
-        made: Callable[..., list[Any]] = _LISTS.functions(self.programs.name, source, self.names)["listing"]
+        made: Callable[..., list[Any]] = _LISTS.functions(self.programs.name, source, self.names)[name]
         return made
+
+    def unpack(self, captured: Sequence[Captured], many: Optional[str] = None) -> None:
+        """Lines that take what is *captured* from the functions. *many* is the number of records, if that is known."""
+        for number, one in enumerate(captured):
+            self.add(f"function = functions[{one.function}]", f"asked{number} = function.function")
+            for value in one.numbers:
+                self.add(f"asked{number}_{value} = function.parameters[{value}]")
+            for place, (holder, private) in enumerate(one.links):
+                if many is None:
+                    self.names.update({"remembering": remembering, f"holder{number}_{place}": holder})
+                    found = f"remembering(holder{number}_{place}, {private}, function.parameters)"
+                else:
+                    self.names["look_up"] = look_up
+                    found = f"look_up({captured_source(holder, number, self.names)}, {private}, {many})"
+                self.add(f"asked{number}_link{place} = {found}")
+            for place, nested in enumerate(one.nested):
+                self.names.update({"reading": reading, "keys_of": self.programs.keys})
+                self.names[f"nested{number}_{place}"] = nested
+                given = f"nested{number}_{place}, function.parameters"
+                of_key = is_of_key(nested, keyed=one.keyed)
+                self.add(f"asked{number}_rows{place} = reading({given}, of_key={of_key}, keys=keys_of)")
+
+    def scanning(self, captured: Sequence[Captured], keyed: bool, limited: bool) -> Callable[..., list[Any]]:
+        """The function that `Programs.scanning` gives."""
+        numbers = range(len(self.stored))
+        constants = "".join([*(f", given{number}" for number in numbers), *(f", c{number}" for number in numbers)])
+        self.names.update(load=self.programs.load, load_key=self.programs.load_key)
+        with self.block(f"def scanning(rows, functions{', before, left' if limited else ''}{constants}):"):
+            self.unpack(captured)
+            begin = len(self.source.lines)
+            self.add("found_rows = []", "add = found_rows.append")
+            with self.block(f"for {'key, data' if keyed else 'data'} in rows:"):
+                if self.columns is None or not self.by_columns():
+                    self.as_whole()
+                if limited:
+                    with self.block("if before:"):
+                        self.add("before -= 1", "continue")
+                self.add("add(found)")
+                if limited:
+                    self.add("left -= 1")
+                    with self.block("if not left:"):
+                        self.add("break")
+            self.add("return found_rows")
+        self.source.lines[begin:begin] = [f"    size{number} = len(c{number})" for number in self.measured]
+        return self.made("scanning")
 
     def rows(self, keyed: bool) -> None:
         """The loop itself."""

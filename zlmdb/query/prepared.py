@@ -37,6 +37,7 @@ class Prepared:
         "_loops",
         "_programs",
         "_renewals",
+        "_scannings",
         "_sources",
         "_stored",
         "_want",
@@ -70,6 +71,7 @@ class Prepared:
         """The fields that are enough for it; None if they are not known, or the whole record is needed."""
         self._late: Optional[bool] = None
         self._listings: dict[bool, Callable[..., list[Any]]] = {}
+        self._scannings: dict[bool, Callable[..., list[Any]]] = {}
         self._loops: dict[tuple[bool, bool, Form], Loop] = {}
 
     @property
@@ -97,7 +99,7 @@ class Prepared:
         made._condition, made._stored, made._renewals = self._condition, self._stored, self._renewals
         made._asked, made._want, made._programs, made._sources = self._asked, self._want, self._programs, self._sources
         made.keyed, made.needs, made._loops, made._listings = self.keyed, self.needs, self._loops, self._listings
-        made._late = self._late
+        made._late, made._scannings = self._late, self._scannings
         return made
 
     @property
@@ -123,6 +125,20 @@ class Prepared:
                 self._condition, self._stored, self._asked, self._want, self._sources, sparse=sparse
             )
         return found
+
+    def scanning(self, *, limited: bool) -> Callable[..., list[Any]]:
+        """The function that lists what is wanted of the records of an iterator: see `Programs.scanning`."""
+        found = self._scannings.get(limited)
+        if found is None:
+            found = self._scannings[limited] = self._programs.scanning(
+                self._condition, self._stored, self._asked, self._want, self._sources, keyed=self.keyed, limited=limited
+            )
+        return found
+
+    @property
+    def given(self) -> list[Any]:
+        """The values of the condition, as they are and as they are stored."""
+        return self._given
 
     def arguments(self, functions: Sequence[Followed]) -> list[Any]:
         """The last arguments of the loop: what *functions* are, and what they have captured."""

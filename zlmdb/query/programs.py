@@ -124,3 +124,23 @@ class Programs:
                 self._made.clear()
             made = self._made[key] = Writer(self, condition, stored, asked, want, False).listing(captured, sparse)
         return made
+
+    def scanning(
+        self, condition: Optional[Condition], stored: tuple[bool, ...], asked: Sequence[Asked], want: Projection,
+        captured: Sequence[Captured], *, keyed: bool, limited: bool,
+    ) -> Callable[..., list[Any]]:  # fmt: skip
+        """As `listing`: the function ``(rows, functions, *given, *constants)``, of the stored bytes of all records.
+
+        With *keyed*, *rows* are pairs of the engine's key and the bytes. *limited*: the third argument is the number of
+        rows to skip, the fourth of those wanted, -1 for all.
+        """
+        shape = None if condition is None else condition._shape()
+        key = shape, stored, tuple([one.shape() for one in asked]), want.shape(), tuple(captured), keyed, limited, None
+        made = self._made.get(key)
+        if made is None:
+            if len(self._made) >= KEPT:
+                self._made.clear()
+            made = self._made[key] = Writer(self, condition, stored, asked, want, False).scanning(
+                captured, keyed, limited
+            )
+        return made

@@ -30,6 +30,7 @@ from ..query.translated import Give, want_of
 from .accesspaths import AccessPath, EitherPath, way_of
 from .cachedorder import BLOCK, Ordered
 from .cachedpartial import ReadyPartial
+from .cachedscans import ScanReady, scanned
 from .covered import Cover, cover_of
 from .indexstorage import BoundIndex
 from .scan import while_open
@@ -51,15 +52,17 @@ def ready_of(selection: Selection[Any, Any], give: Give) -> Optional[AnyReady]:
     table, query = selection._table, selection._query
     if table._txn._write or not table._steady or not selection._plain:
         return None
-    programs = table._storage.generated.programs
-    known: Optional[Known] = None if programs is None else programs.known
-    if known is None:
-        return None
-    state = table._index_state
-    if known.state is not state and known.state != state:
-        return None
-    given = give.reading if isinstance(give, Followed) else give
     where, order = query.where, query.order
+    programs = table._storage.generated.programs
+    if programs is None:
+        return None
+    known: Optional[Known] = programs.known
+    state = table._index_state
+    if known is None or (known.state is not state and known.state != state):
+        if where or order is not None:
+            return None
+        known = programs.running(selection).known()
+    given = give.reading if isinstance(give, Followed) else give
     key: tuple[Any, ...]
     if order is None:
         key = (given, where[0].reading) if len(where) == 1 else (given, *[one.reading for one in where])
@@ -91,6 +94,8 @@ def _made(selection: Selection[Any, Any], give: Give, known: Known) -> Any:
         return False
     if query.order is not None and not query.where:
         return _ordered(selection, query.order, functions, give, known)
+    if not query.where:
+        return scanned(table._storage.generated.loops.running(selection), give)
     if any([index.where for index in known.facts]):
         return ReadyPartial(known.facts, _parts(query.where))
     return _planned(selection, give, known, known.facts)
@@ -124,7 +129,8 @@ def _planned(selection: Selection[Any, Any], give: Give, known: Known, facts: Se
     if not ways:
         ways = _either(parts, [one for one in facts if not one.where], running, query.where)
     if not ways:
-        return False
+        plain = query.order is None and not any([one.reading.links for one in query.where])
+        return scanned(running, give) if plain else False
     # A range of keys alone is read as any range, and a record that is not there means two things.
     if all([way.is_range_of_keys for way in ways]) or len({way.sparse for way in ways}) > 1:
         return False
@@ -367,7 +373,7 @@ class Ready:
         return selection._running().rows(give) if found is None else found
 
 
-AnyReady = Union[Ready, Ordered]
+AnyReady = Union[Ready, Ordered, ScanReady]
 
 
 def most_of(table: Table[Any, Any]) -> int:

@@ -363,7 +363,7 @@ class Running:
         selection, query = self.selection, self.query
         if not selection._plain or not self._functions:
             return Choice()
-        known = self._known()
+        known = self.known()
         indexes = known.facts
         key = tuple([followed.reading for followed in query.where]) if self.order is None else ()
         access: Optional[Access] = known.choices.get(key)
@@ -412,7 +412,7 @@ class Running:
         """About how many records there are."""
         return self.table._entries() if self.storage.alone else SHARE * CAP
 
-    def _known(self) -> Known:
+    def known(self) -> Known:
         """What is known of the indexes that the table has in this transaction."""
         state = self.table._index_state
         known: Optional[Known] = self.programs.known
@@ -424,7 +424,7 @@ class Running:
 
     def _facts(self) -> Sequence[IndexFacts]:
         """The indexes that the planner may use, the key among them."""
-        return self._known().facts
+        return self.known().facts
 
     def _facts_of(self, index: Optional[IndexStorage]) -> Optional[IndexFacts]:
         kept = self.programs.facts

@@ -57,7 +57,7 @@ def _linked_way(
     access = Access(index, members=(), nodes=(asking.node,), rank=2)
     way = way_of(inner[0], other, where)
     told = link.key.known.cls in EXACT_KEYS and _tells_all(inner[0], asking.node, other)
-    return LinkedPath(access, running, where[asking.number], asking, link, way, other._known(), told)
+    return LinkedPath(access, running, where[asking.number], asking, link, way, other.known(), told)
 
 
 def _tells_all(access: Access, node: Node, other: Running) -> bool:

@@ -237,7 +237,7 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
     def _ready(self, give: Give) -> Optional[AnyReady]:
         """What is known of the query from before."""
         query = self._query
-        if not query.where and query.order is None:
+        if not query.where and query.order is None and not hasattr(give, "reading"):
             return None
         programs = self._table._storage.generated.programs
         found: Optional[AnyReady] = None if programs is None else programs.ready(self, give)
