@@ -55,14 +55,17 @@ class Operations(DatabaseState):
     def readers(self) -> list[Reader]:
         """The readers of the file in all processes; those of this process also have their age and origin."""
         store = self._open_store
-        return readers(store.engine.readers(store.environment), store.live)
+        with store.translated():
+            return readers(store.engine.readers(store.environment), store.live)
 
     def clear_readers(self) -> int:
         """Free the slots of killed readers, and with them the pages that they kept; returns their number.
 
         Opening does this too, as do every 1,000th write transaction and a full table of readers.
         """
-        return self._open_store.clear_readers()
+        store = self._open_store
+        with store.translated():
+            return store.clear_readers()
 
     def stats(self, include_slots: bool = False) -> dict[str, Any]:
         """Sizes in bytes and pages, LMDB's own statistics, and with *include_slots* a list of the attached tables.
@@ -72,13 +75,14 @@ class Operations(DatabaseState):
         """
         from . import statistics
 
-        options = self._opening.options
-        found = {
-            **statistics.sizes(self._open_store),
-            "read_only": options.readonly,
-            "sync_enabled": options.durability != "none",
-        }
-        return {**found, "slots": statistics.slot_statistics(self._open_store)} if include_slots else found
+        options, store = self._opening.options, self._open_store
+        with store.translated():
+            found = {
+                **statistics.sizes(store),
+                "read_only": options.readonly,
+                "sync_enabled": options.durability != "none",
+            }
+            return {**found, "slots": statistics.slot_statistics(store)} if include_slots else found
 
     def _used(self) -> int:
         """``stats()["used"]`` alone: a cache looks at it often."""
@@ -93,11 +97,9 @@ class Operations(DatabaseState):
     def sync(self, force: bool = False) -> None:
         """Flush committed data to the disk; with *force* even if ``sync=False`` was given."""
         store = self._open_store
-        try:
+        with store.translated():
             if not store.provisional:  # else nothing was written
                 store.environment.sync(force)
-        except Exception as error:
-            store.fail(error)
 
     # -- what takes its time ------------------------------------------------------------------------------------------
 

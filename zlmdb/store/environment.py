@@ -9,8 +9,8 @@ from __future__ import annotations
 import gc
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any, NoReturn, Optional
 
 from .. import errors
@@ -83,7 +83,21 @@ class OpenEnvironment(Maintenance):
 
     def fail(self, error: Exception, **details: Any) -> NoReturn:
         """Raise our error for *error* of the engine, with *details* as its attributes."""
-        errors.raise_as(self.engine.translate(error, **details), error)
+        ours = self.engine.translate(error, **details)
+        if isinstance(ours, errors.TransactionClosed) and self.users == 0:  # another thread has closed it meanwhile
+            ours = self._closed()
+        errors.raise_as(ours, error)
+
+    @contextmanager
+    def translated(self) -> Generator[None, None, None]:
+        """A block whose errors of the engine are raised as ours."""
+        try:
+            yield
+        except Exception as error:
+            self.fail(error)
+
+    def _closed(self) -> errors.DatabaseClosed:
+        return errors.DatabaseClosed(f"the database {self.engine.path!r} is closed: open it again")
 
     @property
     def environment(self) -> Environment:
@@ -213,7 +227,7 @@ class OpenEnvironment(Maintenance):
         elif self.engine.fatal(error):
             self._renew(env, ours)
         else:
-            errors.raise_as(ours, error)
+            self.fail(error)
 
     def end_leftovers(self) -> None:
         """End what blocks that are over have left open, since an interrupt came at their end."""
@@ -306,7 +320,7 @@ class OpenEnvironment(Maintenance):
             if self.env is not None:
                 return self.env
             if self.users == 0:
-                raise errors.DatabaseClosed(f"the database {self.engine.path!r} is closed: open it again")
+                raise self._closed()
             if self.readonly or self.writer.owner == threading.get_ident():
                 return self._reopen(provisional=False)
             # As in `Store._looked_up`: another process may write for long, or wait for this one. Where writers are not
