@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 
 import zlmdb
 from zlmdb import cache as module
-from zlmdb import cacheentry, cachefile, cachestate, cacheuse
+from zlmdb import cacheentry, cachefile, cachepending, cachestate, cacheuse
 from zlmdb.memoized import text_of
 
 from . import workers
@@ -36,7 +36,7 @@ class User:
     age: int = 0
 
 
-CLOCKS: list[Any] = [module, cacheentry, cachestate, cacheuse]  # where it asks for the time
+CLOCKS: list[Any] = [module, cacheentry, cachepending, cachestate, cacheuse]  # where it asks for the time
 
 
 class Clock:

@@ -140,6 +140,7 @@ ROWS = [
     ["cacheentry", "cachefile", "cachetables", "memoized", "worker"],
     ["cachestate"],
     ["cacheuse"],
+    ["cachepending"],
     ["cache"],
     ["demo"],
     ["cli"],
@@ -380,6 +381,12 @@ def test_no_assert_no_print_no_bare_except(path: Path) -> None:
         or (isinstance(node, ast.ExceptHandler) and node.type is None)
     ]
     assert not wrong
+
+
+@each_file
+def test_a_file_has_at_most_500_lines(path: Path) -> None:
+    """When one scrolls to find things, a file is about two."""
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 500
 
 
 @each_file

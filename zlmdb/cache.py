@@ -14,11 +14,12 @@ from weakref import WeakSet
 from . import DecodeError, Error, SchemaMismatch
 from . import open as open_database
 from .cacheentry import HEAD, MOVED, NEVER, SIZE, added, label_of, tag_of, until_of
+from .cacheentry import CacheDetails as CacheDetails
 from .cachefile import CacheFile
+from .cachepending import CachePending
+from .cachestate import MISSING
 from .cachetables import tables_for
-from .cacheuse import CacheUse
-from .memoized import AGAIN, memoized
-from .namedtuples import NamedTuple
+from .memoized import memoized
 from .values import serializer
 
 if TYPE_CHECKING:
@@ -33,21 +34,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 StrPath = Union[str, "os.PathLike[str]"]
 EvictionPolicy = Literal["least-recently-used", "least-recently-stored", "none"]
 
-_MISSING: Any = object()
 _PAGE = 1000  # keys that an iteration reads at once
 _POLICIES = ("least-recently-used", "least-recently-stored", "none")
 _clock = time.time
 
 
-class CacheDetails(NamedTuple):
-    """An entry of a cache: its value, when it expires in seconds since 1970, or None, and its tag, or None."""
-
-    value: Any
-    expire_time: Optional[float]
-    tag: Optional[str]
-
-
-class Cache(CacheUse[K, V]):
+class Cache(CachePending[K, V]):
     """A cache of values by key, which threads and processes share: ``zlmdb.Cache("cache", str, User)``.
 
     *path* is a directory, which belongs to the cache; None makes one in memory. *key* and *value* are types as in a
@@ -110,7 +102,7 @@ class Cache(CacheUse[K, V]):
         self._marking = False
         self._look_at = 0.0
         self._blocks = {}
-        self._flights: dict[str, Any] = {}
+        self._flights = {}
         try:
             where = None if self._file is None else self._file.database
             self._db = open_database(where, tables_for(key), durability="none")
@@ -198,8 +190,8 @@ class Cache(CacheUse[K, V]):
 
     def __getitem__(self, key: K) -> V:
         """The value of *key*. Raises `KeyError`."""
-        value: Any = self.get(key, _MISSING)
-        if value is _MISSING:
+        value: Any = self.get(key, MISSING)
+        if value is MISSING:
             raise KeyError(key)
         found: V = value
         return found
@@ -218,7 +210,7 @@ class Cache(CacheUse[K, V]):
             return None
         tag = tag_of(data) if size else None
         value = self._value(data, size)
-        if value is _MISSING:
+        if value is MISSING:
             return None
         return CacheDetails(value, None if until == NEVER else until, tag or None)
 
@@ -237,7 +229,7 @@ class Cache(CacheUse[K, V]):
 
         They are read in blocks, each from a snapshot of its own, so that the loop may take its time, and may write.
         """
-        last: Any = _MISSING
+        last: Any = MISSING
         while True:
             block = self._do(partial(self._page, last, reverse), write=False)
             yield from block
@@ -247,14 +239,14 @@ class Cache(CacheUse[K, V]):
 
     @staticmethod
     def _page(last: Any, reverse: bool, t: Any) -> list[K]:
-        if last is _MISSING:
+        if last is MISSING:
             rows = t.entries.select(reverse=reverse, limit=_PAGE)
         elif reverse:
             rows = t.entries.select(None, last, reverse=True, limit=_PAGE)
         else:
             rows = t.entries.select(last, limit=_PAGE + 1)
         found: list[K] = rows.keys().all()
-        return found if reverse or last is _MISSING or found[:1] != [last] else found[1:]
+        return found if reverse or last is MISSING or found[:1] != [last] else found[1:]
 
     def stats(self, *, reset: bool = False) -> tuple[int, int]:
         """The hits and the misses of `get` and ``[]`` of this object; with *reset* they are counted from 0 again.
@@ -305,8 +297,8 @@ class Cache(CacheUse[K, V]):
             old = t.entries.get(key)
             if old is not None:
                 until, round, size = HEAD.unpack_from(old)
-                number = self._value(old, size) if until > _clock() else _MISSING
-                if number is not _MISSING:
+                number = self._value(old, size) if until > _clock() else MISSING
+                if number is not MISSING:
                     total = added(key, number, delta)
                     head = HEAD.pack(until, self._round | round & MOVED, size)
                     t.entries[key] = head + old[SIZE : SIZE + size] + self._encode(total)
@@ -350,8 +342,8 @@ class Cache(CacheUse[K, V]):
         def work(t: Any) -> Any:
             old = self._living(t, key)
             self._forget(t, key)
-            value = _MISSING if old is None else self._value(old, HEAD.unpack_from(old)[2])
-            return default if value is _MISSING else value
+            value = MISSING if old is None else self._value(old, HEAD.unpack_from(old)[2])
+            return default if value is MISSING else value
 
         return self._do(work)
 
@@ -461,50 +453,7 @@ class Cache(CacheUse[K, V]):
         if data is None:
             return False
         until, _, size = HEAD.unpack_from(data)
-        return bool(until > _clock()) and self._value(data, size) is not _MISSING
-
-    def _value(self, data: bytes, size: int) -> Any:
-        """The value of the entry *data*; `_MISSING` if it does not fit the type, such as an older one."""
-        try:
-            return self._decode(data[SIZE + size :])
-        except DecodeError:
-            return _MISSING
-
-    # -- what memoized functions need -------------------------------------------------------------------------------
-
-    def _known(self, key: Any) -> Any:
-        return self.get(key, AGAIN)
-
-    def _begin(self, key: Any, lock: float) -> tuple[bool, Any]:
-        value = self.get(key, _MISSING)
-        if value is not _MISSING:
-            return True, value
-
-        def work(t: Any) -> tuple[bool, Any]:
-            data = self._living(t, key)
-            if data is not None:
-                value = self._value(data, HEAD.unpack_from(data)[2])
-                if value is not _MISSING:
-                    return True, value
-            now = _clock()
-            if now < t.pending.get(key, 0.0) <= now + lock:  # one that is later is of a clock that was set back
-                return False, "another process computes it"
-            t.pending[key] = now + lock
-            return False, None
-
-        return self._do(work)
-
-    def _end(self, key: Any, value: Any, expire: Optional[float], tag: Optional[str]) -> None:
-        data = self._data(value, expire, tag)
-
-        def work(t: Any) -> None:
-            self._put(t, key, data, t.entries.get(key))
-            t.pending.pop(key, None)
-
-        self._do(work)
-
-    def _give_up(self, key: Any) -> None:
-        self._do(lambda t: t.pending.pop(key, None))
+        return bool(until > _clock()) and self._value(data, size) is not MISSING
 
 
 def _opened_again(path: str, key: Any, value: Any, size_limit: int, policy: EvictionPolicy, keep: bool) -> Any:

@@ -1,4 +1,4 @@
-"""What the bytes of an entry of a cache say of it, before its value: until when it is kept, and its tag."""
+"""An entry of a cache: what its bytes say before the value, until when it is kept and its tag; and its details."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import time
 from struct import Struct
 from typing import Any, Optional
 
+from .namedtuples import NamedTuple
 from .shown import shortened
 
 HEAD = Struct("<dII")
@@ -23,6 +24,14 @@ NEVER = float("inf")
 """The time of entries that do not expire."""
 
 _clock = time.time
+
+
+class CacheDetails(NamedTuple):
+    """An entry of a cache: its value, when it expires in seconds since 1970, or None, and its tag, or None."""
+
+    value: Any
+    expire_time: Optional[float]
+    tag: Optional[str]
 
 
 def until_of(expire: Optional[float]) -> float:

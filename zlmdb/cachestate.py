@@ -7,13 +7,16 @@ import time
 from collections.abc import Callable
 from typing import Any, Generic, Optional, TypeVar
 
-from . import Database
-from .cacheentry import HEAD, NEVER, label_of, listed_at, listed_of, tag_of, until_of
+from . import Database, DecodeError
+from .cacheentry import HEAD, NEVER, SIZE, label_of, listed_at, listed_of, tag_of, until_of
 from .tables.compiled.selected import remove_all
 
 K = TypeVar("K")
 V = TypeVar("V")
 R = TypeVar("R")
+
+MISSING: Any = object()
+"""In place of a value: there is none."""
 
 _clock = time.time
 
@@ -73,6 +76,13 @@ class CacheState(Generic[K, V]):
     def _data(self, value: V, expire: Optional[float], tag: Optional[str]) -> bytes:
         label = b"" if tag is None else _label(tag)
         return HEAD.pack(until_of(expire), self._round, len(label)) + label + self._encode(value)
+
+    def _value(self, data: bytes, size: int) -> Any:
+        """The value of the entry *data*; `MISSING` if it does not fit the type, such as an older one."""
+        try:
+            return self._decode(data[SIZE + size :])
+        except DecodeError:
+            return MISSING
 
     def _forget(self, t: Any, key: Any) -> bool:
         """Delete an entry, with all that is noted of it; whether there was one."""

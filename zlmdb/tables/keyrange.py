@@ -238,6 +238,14 @@ class KeyRange(Generic[K, V]):
             table._storage.decode_value(data, decoded)
         raise error
 
+    def _described(self) -> str:
+        """What is read where no index is, for people."""
+        storage = self._table._storage
+        backwards = ", backwards" if self._reverse else ""
+        if self._lower == storage.lower and self._upper == storage.upper:
+            return f"all records of {storage.name}{backwards}"
+        return f"a range of the keys of {storage.name}{backwards}"
+
     # -- the engine's records, while nothing is written to the keyspace --------------------------------------------
 
     def _engine_rows(self, rows_from: Callable[..., Iterator[Any]] = pairs_from) -> Iterator[Any]:

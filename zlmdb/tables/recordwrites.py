@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import islice
-from typing import Any, NoReturn, Optional, TypeVar
+from typing import Any, ClassVar, NoReturn, Optional, TypeVar
 
 from .. import errors
 from ..store.ranges import keys_from, seek
@@ -25,6 +25,24 @@ class RecordWrites(TableState[K, V]):
     """The part of a `Table` that checks writes, and carries them out with all that follows."""
 
     __slots__ = ()
+
+    _key_source: ClassVar[Any] = None  # of new keys: a str, a callable or None
+
+    def _new_key(self, value: V) -> K:
+        """The key for a new record with this value."""
+        rule = self._key_source
+        if isinstance(rule, str):
+            from .keyfield import KeyField  # late: the key of few tables is a field
+
+            key: K = (self._storage.key_field or KeyField(rule)).of(value)
+            return key
+        if rule is not None:
+            made: K = rule()
+            return made
+        codec = self._storage.key
+        counted: Any = codec.counts_from
+        last = None if counted is None else next(iter(self.select(reverse=True, limit=1).keys()), counted)
+        return codec.new_key(last)
 
     def _check_write(self) -> None:
         """Raise unless records may be written: in a write transaction, with all indexes of the file known."""

@@ -460,14 +460,6 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
 
         return plan_of(self._running(), give, shown)
 
-    def _described(self) -> str:
-        """What is read where no index is, for people."""
-        storage = self._table._storage
-        backwards = ", backwards" if self._reverse else ""
-        if self._lower == storage.lower and self._upper == storage.upper:
-            return f"all records of {storage.name}{backwards}"
-        return f"a range of the keys of {storage.name}{backwards}"
-
     # -- changing ---------------------------------------------------------------------------------------------------
 
     def edit(self) -> AbstractContextManager[Iterator[V]]:

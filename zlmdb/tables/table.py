@@ -75,13 +75,12 @@ class Table(EngineReads[K, V], RecordWrites[K, V], MutableMapping[K, V], Generic
 
     __slots__ = ()
 
-    _batch: ClassVar[Optional[Callable[[Any], Any]]] = None  # see `indexed.kind_of`
+    _batch: ClassVar[Optional[Callable[[Any], Any]]] = None  # see `kinds.kind_of`
     _plain: ClassVar[bool] = True  # whether records are stored by no method of a class derived from this one
     _point_reads: ClassVar[bool] = False  # whether generated functions look records up, as they are stored
     _table_name: ClassVar[Optional[str]] = None
     _table_uuid: ClassVar[Any] = None  # a UUID or None; `get_type_hints` finds no type that is imported late
     _table_was: ClassVar[tuple[str, ...]] = ()
-    _key_source: ClassVar[Any] = None  # of new keys: a str, a callable or None
     _feed: ClassVar[Any] = None  # what `feed=` gave
     _locals_seen: ClassVar[Optional[dict[str, Any]]] = None
     _expiry: ClassVar[Any] = None  # an `Expiry` or None, as above
@@ -474,22 +473,7 @@ class Table(EngineReads[K, V], RecordWrites[K, V], MutableMapping[K, V], Generic
             return remove(self, (encoded,))
         return self._remove_alone(encoded)
 
-    # -- keys of new records, and keys without one ------------------------------------------------------------------
-
-    def _new_key(self, value: V) -> K:
-        rule = type(self)._key_source
-        if isinstance(rule, str):
-            from .keyfield import KeyField  # late: the key of few tables is a field
-
-            key: K = (self._storage.key_field or KeyField(rule)).of(value)
-            return key
-        if rule is not None:
-            made: K = rule()
-            return made
-        codec = self._storage.key
-        counted: Any = codec.counts_from
-        last = None if counted is None else next(iter(self.select(reverse=True, limit=1).keys()), counted)
-        return codec.new_key(last)
+    # -- keys without a record -------------------------------------------------------------------------------------
 
     def _missing(self, key: Any, default: Any) -> Any:
         """Return *default* for a missing record, or raise KeyError without one. Raise first if the key does not fit."""

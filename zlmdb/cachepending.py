@@ -1,0 +1,65 @@
+"""What callers of memoized functions tell each other by the file of a cache: who computes a value, and until when."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Optional, TypeVar
+
+from .cacheentry import HEAD
+from .cachestate import MISSING
+from .cacheuse import CacheUse
+from .memoized import AGAIN
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+_clock = time.time
+
+
+class CachePending(CacheUse[K, V]):
+    """The part of a `Cache` that `memoized` uses: see `memoized.Computing`.
+
+    *_flights* are the values that this process computes now, by key.
+    """
+
+    _flights: dict[str, Any]
+
+    if TYPE_CHECKING:
+
+        def get(self, key: K, default: Any = None) -> Any:
+            """The value of *key*, or *default*."""
+            ...
+
+    def _known(self, key: Any) -> Any:
+        return self.get(key, AGAIN)
+
+    def _begin(self, key: Any, lock: float) -> tuple[bool, Any]:
+        value = self.get(key, MISSING)
+        if value is not MISSING:
+            return True, value
+
+        def work(t: Any) -> tuple[bool, Any]:
+            data = self._living(t, key)
+            if data is not None:
+                value = self._value(data, HEAD.unpack_from(data)[2])
+                if value is not MISSING:
+                    return True, value
+            now = _clock()
+            if now < t.pending.get(key, 0.0) <= now + lock:  # one that is later is of a clock that was set back
+                return False, "another process computes it"
+            t.pending[key] = now + lock
+            return False, None
+
+        return self._do(work)
+
+    def _end(self, key: Any, value: Any, expire: Optional[float], tag: Optional[str]) -> None:
+        data = self._data(value, expire, tag)
+
+        def work(t: Any) -> None:
+            self._put(t, key, data, t.entries.get(key))
+            t.pending.pop(key, None)
+
+        self._do(work)
+
+    def _give_up(self, key: Any) -> None:
+        self._do(lambda t: t.pending.pop(key, None))
