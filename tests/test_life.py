@@ -570,6 +570,25 @@ def test_closing_searches_the_heap_once_however_many_reads_are_open(db: Any, mon
     db.close()
 
 
+@pytest.mark.skipif(COUNTS_REFERENCES, reason="blocks end without the collector")
+def test_closing_collects_as_often_however_many_blocks_are_open(db: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    collections: list[None] = []
+    collect = gc.collect
+    monkeypatch.setattr(gc, "collect", lambda: collections.append(collect()))
+
+    def closed_inside(blocks: int) -> None:
+        if blocks:
+            with db.read(), db.begin():
+                closed_inside(blocks - 1)
+        else:
+            with pytest.raises(zlmdb.DatabaseInUse, match=r"open transactions \(40\)"):
+                db.close()
+
+    closed_inside(20)
+    assert len(collections) <= 3
+    db.close()
+
+
 @pytest.mark.skipif(not COUNTS_REFERENCES, reason="a function of CPython")
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

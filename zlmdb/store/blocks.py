@@ -115,13 +115,13 @@ def clear_frames(*objects: Any) -> None:
                 frame.clear()
 
 
-def is_over(block: Entered) -> bool:
-    """Whether the ``with`` statement of *block* has ended."""
+def is_over(block: Entered, collected: bool = False) -> bool:
+    """Whether the ``with`` statement of *block* has ended. *collected*: the collector has just run for that."""
     statement = block._block
     if statement is None:
         return False
     if block._exit:  # it never got there
         return True
-    if not COUNTS_REFERENCES and statement() is not None:
+    if not COUNTS_REFERENCES and not collected and statement() is not None:
         gc.collect()
     return statement() is None

@@ -28,7 +28,7 @@ class Live(Protocol):
         ...
 
     def _end_if_over(self) -> None:
-        """End, if the block is over and did not."""
+        """End, if the block is over and did not. The collector has run, where references are not counted."""
         ...
 
     def _forked(self) -> None:
@@ -54,10 +54,9 @@ class LiveTransactions(dict[int, "weakref.ref[Live]"]):
         parts = [part for unit in self._units_in_use() for part in (unit.txn, unit.view)]
         if parts and COUNTS_REFERENCES:
             clear_frames(*parts)
-        collect = bool(parts) and not COUNTS_REFERENCES
         del parts  # which would be counted, and kept
-        for _ in range(_COLLECTIONS if collect else 0):
-            if not self._units_in_use():
+        for _ in range(0 if COUNTS_REFERENCES else _COLLECTIONS):
+            if not any(one.active for one in self.alive()):
                 break
             gc.collect()
         self._end_blocks()

@@ -123,8 +123,11 @@ class TransactionEnd(Savepoints):
         return self._in_with and is_over(self)
 
     def _end_if_over(self) -> None:
-        """End if the block is over without having ended, or if nothing refers to the transaction."""
-        over = (self._in_with or not self._write) and is_over(self)
+        """End if the block is over without having ended, or if nothing refers to the transaction.
+
+        Where references are not counted, the collector has just run.
+        """
+        over = (self._in_with or not self._write) and is_over(self, collected=True)
         unit = self._unit
         if not over and unit is not None and self._block is None:
             over = unit.is_unheld()
