@@ -188,7 +188,9 @@ class Seam:
                 return ""
             if name in TYPE_TESTS and all(one in OWN_CLASSES for one in map(last_name, classes(parent.args[1]))):
                 return ""
-            return f"lets {name or 'what a call gave'} look at a {kind}" if name in ASKS or not name else ""
+            called = [parent.func.body, parent.func.orelse] if isinstance(parent.func, ast.IfExp) else [parent.func]
+            asking = any(last_name(one) in ASKS or not last_name(one) for one in called)
+            return f"lets {name or 'what a call gave'} look at a {kind}" if asking else ""
         if isinstance(parent, ast.Compare):
             others = [one for one in (parent.left, *parent.comparators) if one is not node]
             identity = all(isinstance(one, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for one in parent.ops)
@@ -313,6 +315,7 @@ partial(type, engine)()
 [one.__class__ for one in (engine,)]
 (lambda: type(engine))()
 cast(Any, engine).kind
+(type if shown else id)(engine)
 """
 STATEMENTS = [
     "one = store.engine\ntype(one)",

@@ -13,7 +13,7 @@ from weakref import WeakSet
 
 from . import DecodeError, Error, SchemaMismatch
 from . import open as open_database
-from .cacheentry import HEAD, MOVED, NEVER, SIZE, added, label_of, tag_of, until_of
+from .cacheentry import HEAD, MOVED, NEVER, SIZE, added, tag_bytes_of, tag_of, until_of
 from .cacheentry import CacheDetails as CacheDetails
 from .cachefile import CacheFile
 from .cachepending import CachePending
@@ -325,8 +325,8 @@ class Cache(CachePending[K, V]):
             old = self._living(t, key)
             if old is None:
                 return False
-            label, size = label_of(old), HEAD.unpack_from(old)[2]
-            data = HEAD.pack(until, self._round, len(label)) + label + old[SIZE + size :]
+            tag, size = tag_bytes_of(old), HEAD.unpack_from(old)[2]
+            data = HEAD.pack(until, self._round, len(tag)) + tag + old[SIZE + size :]
             self._put(t, key, data, old)
             return True
 

@@ -47,7 +47,7 @@ def until_of(expire: Optional[float]) -> float:
     return until
 
 
-def label_of(data: bytes) -> bytes:
+def tag_bytes_of(data: bytes) -> bytes:
     """The tag of an entry, as it is stored."""
     _, round, size = HEAD.unpack_from(data)
     return data[SIZE : SIZE + size - TIME.size] if round & MOVED else data[SIZE : SIZE + size]
@@ -55,7 +55,7 @@ def label_of(data: bytes) -> bytes:
 
 def tag_of(data: bytes) -> str:
     """The tag of an entry; an empty text if it has none."""
-    return label_of(data).decode()
+    return tag_bytes_of(data).decode()
 
 
 def listed_of(data: bytes) -> float:
@@ -68,11 +68,11 @@ def listed_of(data: bytes) -> float:
 def listed_at(data: bytes, listed: float) -> bytes:
     """The entry *data*, which the list by time has under the time *listed*."""
     until, round, size = HEAD.unpack_from(data)
-    label = label_of(data)
+    tag = tag_bytes_of(data)
     if listed == until:
-        return HEAD.pack(until, round & ~MOVED, len(label)) + label + data[SIZE + size :]
+        return HEAD.pack(until, round & ~MOVED, len(tag)) + tag + data[SIZE + size :]
     time = TIME.pack(listed)
-    return HEAD.pack(until, round | MOVED, len(label) + TIME.size) + label + time + data[SIZE + size :]
+    return HEAD.pack(until, round | MOVED, len(tag) + TIME.size) + tag + time + data[SIZE + size :]
 
 
 def added(key: Any, number: Any, delta: Any) -> Any:

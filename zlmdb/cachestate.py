@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, Generic, Optional, TypeVar
 
 from . import Database, DecodeError
-from .cacheentry import HEAD, NEVER, SIZE, label_of, listed_at, listed_of, tag_of, until_of
+from .cacheentry import HEAD, NEVER, SIZE, listed_at, listed_of, tag_bytes_of, tag_of, until_of
 from .tables.compiled.selected import remove_all
 
 K = TypeVar("K")
@@ -74,8 +74,8 @@ class CacheState(Generic[K, V]):
         return data if data is not None and HEAD.unpack_from(data)[0] > _clock() else None
 
     def _data(self, value: V, expire: Optional[float], tag: Optional[str]) -> bytes:
-        label = b"" if tag is None else _label(tag)
-        return HEAD.pack(until_of(expire), self._round, len(label)) + label + self._encode(value)
+        stored = b"" if tag is None else _tag_bytes(tag)
+        return HEAD.pack(until_of(expire), self._round, len(stored)) + stored + self._encode(value)
 
     def _value(self, data: bytes, size: int) -> Any:
         """The value of the entry *data*; `MISSING` if it does not fit the type, such as an older one."""
@@ -152,11 +152,11 @@ class CacheState(Generic[K, V]):
             if old is not None and tag_of(old) == tag:
                 return 1, int(self._forget(t, rows[0][1]))
         entries, used = t.entries, t.used if t.used else None
-        get, unpack, label = entries.get, HEAD.unpack_from, tag.encode()
+        get, unpack, stored = entries.get, HEAD.unpack_from, tag.encode()
         gone: list[Any] = []
         for _, key in rows:
             old = get(key)
-            if old is None or label_of(old) != label:
+            if old is None or tag_bytes_of(old) != stored:
                 continue
             gone.append(key)
             if unpack(old)[0] != NEVER:
@@ -173,7 +173,7 @@ def _delete(table: Any, keys: list[Any]) -> None:
     remove_all(table, [*map(table._storage.encode_key, keys)], table.__class__._remove)
 
 
-def _label(tag: Any) -> bytes:
+def _tag_bytes(tag: Any) -> bytes:
     if not isinstance(tag, str):
         raise TypeError(f"tag={tag!r}: expected a text, or None")
     if not tag:

@@ -38,18 +38,18 @@ class CacheUse(CacheState[K, V]):
         When that time has come, it is moved. So an entry that is touched often costs one write each time.
         """
         until, tag = HEAD.unpack_from(data)[0], tag_of(data)
-        listed, label = (NEVER, "") if old is None else (listed_of(old), tag_of(old))
+        listed, old_tag = (NEVER, "") if old is None else (listed_of(old), tag_of(old))
         if listed <= until < NEVER:
             if listed != until:
                 data = listed_at(data, listed)
             listed = NEVER  # it stays
         elif until != NEVER:
             t.until[until, key] = b""
-        if tag != label:
+        if tag != old_tag:
             if tag:
                 t.tags[tag, key] = b""
-            if label:
-                t.tags.pop((label, key), None)
+            if old_tag:
+                t.tags.pop((old_tag, key), None)
         t.entries[key] = data  # after its rows of the lists: if one of these is refused, the others do no harm
         if listed != NEVER:
             t.until.pop((listed, key), None)

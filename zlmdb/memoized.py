@@ -133,12 +133,12 @@ def memoized(
     ignore: Union[str, Iterable[str]], key: Optional[Callable[..., str]], lock: float,
 ) -> Any:  # fmt: skip
     """*function*, with a `Cache` for its results."""
-    title = f"{function.__module__}.{function.__qualname__}" if name is None else name
+    name = f"{function.__module__}.{function.__qualname__}" if name is None else name
     signature = inspect.signature(function)
     ignored = (ignore,) if isinstance(ignore, str) else tuple(ignore)
     for one in ignored:
         if one not in signature.parameters:
-            raise ValueError(f"ignore: {title}() has no parameter {one!r}; {nearest(one, signature.parameters)}")
+            raise ValueError(f"ignore: {name}() has no parameter {one!r}; {nearest(one, signature.parameters)}")
 
     def key_of(*args: Any, **kwargs: Any) -> str:
         """The key of the result for these arguments."""
@@ -146,11 +146,11 @@ def memoized(
             return key(*args, **kwargs)
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
-        text = ",".join(f"{name}={text_of(value)}" for name, value in bound.arguments.items() if name not in ignored)
-        found = f"{title}({text})"
+        text = ",".join(f"{one}={text_of(value)}" for one, value in bound.arguments.items() if one not in ignored)
+        found = f"{name}({text})"
         if len(found.encode()) <= _LONGEST:
             return found
-        return f"{title}#{blake2b(text.encode(), digest_size=16).hexdigest()}"
+        return f"{name}#{blake2b(text.encode(), digest_size=16).hexdigest()}"
 
     def compute(*args: Any, **kwargs: Any) -> Any:
         found = key_of(*args, **kwargs)

@@ -43,7 +43,7 @@ Change = Callable[[Any, Any], Any]
 class Step(NamedTuple):
     """The objects of a step: the tables *t* of the schema in its transaction *txn*, and the *before* of it.
 
-    *declared* has the declarations by name and *attributes* the tables' attributes and classes. *label* names the step.
+    *declared* has the declarations by name and *attributes* the tables' attributes and classes. *name* is the step's.
     """
 
     store: Store
@@ -51,7 +51,7 @@ class Step(NamedTuple):
     before: Union[Transaction, Kept]
     declared: Mapping[str, Declaration]
     attributes: Mapping[str, tuple[str, type[Table[Any, Any]]]]
-    label: str
+    name: str
     told: Told
 
     @property
@@ -205,7 +205,7 @@ class OldTables(Mapping[str, "OldTable"]):
             if fields is not None and handle is not None:
                 step.txn.put(key, old.encode(key, fields), db=handle[0])
                 count += 1
-        slot.value, slot.fields, slot.unsettled = old.plain.name, None, step.label
+        slot.value, slot.fields, slot.unsettled = old.plain.name, None, step.name
         slot.indexes, slot.building = {}, {}
         step.catalogue.write(step.txn, slot)
         step.t.txn._count(count, 0)
@@ -305,8 +305,8 @@ class OldTable(Mapping[Any, Any]):
         for count, (encoded, key, data) in enumerate(self._records(), 1):
             yield encoded, key, self._decoded(key, data)
             if count % _EVERY == 0:
-                step.told(Progress(f"{step.label}: {self._slot.name}", count, total))
-        step.told(Progress(f"{step.label}: {self._slot.name}", total, total))
+                step.told(Progress(f"{step.name}: {self._slot.name}", count, total))
+        step.told(Progress(f"{step.name}: {self._slot.name}", total, total))
 
     def _records(self) -> Iterator[tuple[bytes, Any, Any]]:
         if self._handle is None:
@@ -398,7 +398,7 @@ def _settle(step: Step, slot: Slot, declared: Declaration) -> None:
         if entries is not None:
             rows = _rows(step.txn, handle[0], storage)
             step.t.txn._count(build(rows, storage, index, step.txn, entries[0]), 0)
-    step.told(Progress(f"{step.label}: {slot.name} fits", 1, 1))
+    step.told(Progress(f"{step.name}: {slot.name} fits", 1, 1))
 
 
 def _try_indexes(step: Step, slot: Slot, declared: Declaration) -> None:

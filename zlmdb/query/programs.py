@@ -35,7 +35,7 @@ class Programs:
         # A view of a dict has attributes.
         readable = Any if self.model._listed and hasattr(annotation, "__total__") else annotation
         self.following = Following(readable, storage.key_type, names)
-        self.facts: dict[Any, Any] = {}  # of the table's indexes, as the planner wants them
+        self.kept: dict[Any, Any] = {}  # what else is made once for the table, by whoever makes it
         self.running: Any = None  # what runs queries, put here by whoever does, as what runs known ones
         self.ready: Any = None
         self.known: Any = None  # what the planner knows of a state of the table's indexes: see `tables.execution`
@@ -54,16 +54,16 @@ class Programs:
         if self.columns is not None:
             return None
         key = "narrow", fields
-        if key not in self.facts:
-            self.facts[key] = self._value.narrow(fields)
-        found: Optional[Callable[[Any], Any]] = self.facts[key]
+        if key not in self.kept:
+            self.kept[key] = self._value.narrow(fields)
+        found: Optional[Callable[[Any], Any]] = self.kept[key]
         return found
 
     def parts(self) -> Optional[Parts]:
         """How values are made in a loop without a call, if they can be."""
-        if "parts" not in self.facts:
-            self.facts["parts"] = self._value.parts()
-        found: Optional[Parts] = self.facts["parts"]
+        if "parts" not in self.kept:
+            self.kept["parts"] = self._value.parts()
+        found: Optional[Parts] = self.kept["parts"]
         return found
 
     def constants(self, condition: Optional[Condition]) -> tuple[list[Any], tuple[bool, ...]]:

@@ -270,7 +270,7 @@ class Running:
             fields = needed(functions, gives)
         if fields is None:
             return None
-        kept, key = self.programs.facts, (bound.storage, "cover")
+        kept, key = self.programs.kept, (bound.storage, "cover")
         if key not in kept:
             kept[key] = cover_of(bound.storage, access.facts, self.storage, self.programs.following)
         cover: Optional[Cover] = kept[key]
@@ -283,7 +283,7 @@ class Running:
 
     def uncolumned(self) -> Programs:
         """The programs for objects with fields in place of records."""
-        kept = self.programs.facts
+        kept = self.programs.kept
         if "uncolumned" not in kept:
             kept["uncolumned"] = Uncolumned(self.programs)
         programs: Programs = kept["uncolumned"]
@@ -427,7 +427,7 @@ class Running:
         return self.known().facts
 
     def _facts_of(self, index: Optional[IndexStorage]) -> Optional[IndexFacts]:
-        kept = self.programs.facts
+        kept = self.programs.kept
         if index not in kept:
             storage = self.storage
             if index is not None and index.where is not None:

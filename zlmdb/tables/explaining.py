@@ -79,7 +79,7 @@ def _links(nodes: Sequence[Node], joined: Mapping[Any, str]) -> tuple[str, ...]:
     """Which linked records are looked up, and how."""
     found = {spelled(one.holder): None for node in nodes for one in walk(node) if isinstance(one, Link)}
     texts = [f"{table}: each record is looked up once" for table in found]
-    told = {one for place in joined for one in walk(place.origin)}
+    told = {one for part in joined for one in walk(part.origin)}
     asked = {
         f"{spelled(one.right if isinstance(one, Holds) else one.holder)}: {_how_asked(one in read)}": None
         for node in nodes

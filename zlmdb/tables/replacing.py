@@ -68,7 +68,7 @@ def replacing(selection: Selection[Any, Any], how: Callable[[Any], Any]) -> Opti
 
 def _refused(storage: Storage[Any, Any]) -> ByCode:
     """The functions that are called."""
-    kept = programs_of(storage).facts
+    kept = programs_of(storage).kept
     if "changes called" not in kept:
         kept["changes called"] = ByCode(_KEPT)
     found: ByCode = kept["changes called"]

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from .execution import Running
 
 
-class _Place(NamedTuple):
+class _LinkedPart(NamedTuple):
     """A condition on a linked record: the function with that *number*, and a part of it, which may come to several."""
 
     number: int
@@ -47,23 +47,23 @@ class _Place(NamedTuple):
     link: Link
 
 
-class _BackPlace(NamedTuple):
-    """As `_Place`, of a condition on the records that refer."""
+class _ReferringPart(NamedTuple):
+    """As `_LinkedPart`, of a condition on the records that refer."""
 
     number: int
     origin: Node
     back: Back
 
 
-_AnyPlace = Union[_Place, _BackPlace]
+_AnyPart = Union[_LinkedPart, _ReferringPart]
 
 
 class SemiJoins:
     """The semi-joins of one run. *texts* says which were made, and why others were not."""
 
     def __init__(self) -> None:
-        self._known: dict[_Place, frozenset[Any]] = {}
-        self._back: dict[_BackPlace, Any] = {}
+        self._known: dict[_LinkedPart, frozenset[Any]] = {}
+        self._back: dict[_ReferringPart, Any] = {}
         self._unindexed: set[Any] = set()
         self.pending = 0
         """The number of records of other tables that might be read as a whole."""
@@ -88,24 +88,24 @@ class SemiJoins:
         return found
 
     def keys(
-        self, telling: _Telling, node: Node, place: _Place, subject: Optional[Subject]
+        self, telling: _Telling, node: Node, part: _LinkedPart, subject: Optional[Subject]
     ) -> Optional[frozenset[Any]]:  # fmt: skip
-        """The keys of the records that *node*, the condition at *place*, is true of; None if they are not known."""
-        known = self._known.get(place)
+        """The keys of the records that *node*, the condition *part*, is true of; None if they are not known."""
+        known = self._known.get(part)
         if known is None:
             try:
-                known = self._keys(telling, node, place, subject)
+                known = self._keys(telling, node, part, subject)
             except Exception as error:  # looking up the records raises again
                 let_through(error)
                 return None
             if known is not None:
-                self._known[place] = known
+                self._known[part] = known
         return known
 
     def _keys(
-        self, telling: _Telling, node: Node, place: _Place, subject: Optional[Subject]
+        self, telling: _Telling, node: Node, part: _LinkedPart, subject: Optional[Subject]
     ) -> Optional[frozenset[Any]]:  # fmt: skip
-        running, link = telling.running, place.link
+        running, link = telling.running, part.link
         table: Any = link.holder.evaluate(Given((), telling.parameters))
         txn = running.table._txn
         if table._txn is not txn or (txn._write and not running.at_once):
@@ -113,62 +113,62 @@ class SemiJoins:
         reading = telling.making.of_record(node, link)
         fits = Followed(reading, nothing, telling.parameters)
         all_wanted = running.every or telling.scan
-        if place not in self._unindexed and (not subject or all_wanted or is_indexed(subject, running._facts())):
-            found = self._by_index(type(running), fits, place, table)
+        if part not in self._unindexed and (not subject or all_wanted or is_indexed(subject, running._facts())):
+            found = self._by_index(type(running), fits, part, table)
             if found is not None:
                 return frozenset(found)
-            self._unindexed.add(place)
+            self._unindexed.add(part)
         from .linkscans import LEAST, can_be_read_once, keys_that_fit  # late: where indexes do not serve
 
         total = running._total()
         most = total if telling.alone else total // SHARE  # others may leave little to look up
         if total < LEAST or not can_be_read_once(link.key, table, most):
             return None
-        self._wait_for(telling, place, table, table._entries())
+        self._wait_for(telling, part, table, table._entries())
         return keys_that_fit(fits, table) if telling.scan else None
 
-    def _wait_for(self, telling: _Telling, place: _AnyPlace, table: Any, pending: int) -> None:
+    def _wait_for(self, telling: _Telling, part: _AnyPart, table: Any, pending: int) -> None:
         """Note that *table* might be read as a whole, which takes as long as looking up in it for *pending* records."""
         self.pending += pending
         if telling.tell:
             self.scanned[table._name] = None
             many = f"all {table._entries():,} records of {table._name} are read once"
             staged = "" if telling.running.order else ", unless the first rows are enough"
-            self.texts[place] = f"{spelled(place.origin)}: {many}{staged}"
+            self.texts[part] = f"{spelled(part.origin)}: {many}{staged}"
 
-    def tell_further(self, telling: _Telling, place: _Place) -> None:
-        """Note that what *place* leads to is read next, where the key of a linked record is in another one."""
+    def tell_further(self, telling: _Telling, part: _LinkedPart) -> None:
+        """Note that wh*part* leads to is read next, where the key of a linked record is in another one."""
         from .linkscans import can_be_read_once  # late, as above
 
-        link: Optional[Link] = place.link
+        link: Optional[Link] = part.link
         while link is not None:
             table: Any = link.holder.evaluate(Given((), telling.parameters))
             if not can_be_read_once(link.key, table, telling.running._total()):
                 break
-            self._wait_for(telling, place._replace(link=link), table, table._entries())
+            self._wait_for(telling, part._replace(link=link), table, table._entries())
             keyed = telling.running.query.where[telling.number].keyed
             link = None if subject_of(link.key, keyed) else link_of(link.key)
 
-    def back(self, telling: _Telling, place: _BackPlace, subject: Optional[Subject], *, count: bool = False) -> Any:
-        """The keys that records refer to which fit what is asked at *place*; None if they are not known.
+    def back(self, telling: _Telling, part: _ReferringPart, subject: Optional[Subject], *, count: bool = False) -> Any:
+        """The keys that records refer to which fit what is asked *part*; None if they are not known.
 
         *count*: how many records refer to each key.
         """
-        known = self._back.get(place)
+        known = self._back.get(part)
         if known is None:
             try:
-                known = self._keys_back(telling, place, subject, count)
+                known = self._keys_back(telling, part, subject, count)
             except Exception as error:  # looking up the records raises again
                 let_through(error)
                 return None
             if known is not None:
-                self._back[place] = known
+                self._back[part] = known
         return known
 
-    def _keys_back(self, telling: _Telling, place: _BackPlace, subject: Optional[Subject], count: bool) -> Any:
+    def _keys_back(self, telling: _Telling, part: _ReferringPart, subject: Optional[Subject], count: bool) -> Any:
         from .linkscans import LEAST, can_be_read_once, rows_that_fit  # late, as below
 
-        running, back, parameters = telling.running, place.back, telling.parameters
+        running, back, parameters = telling.running, part.back, telling.parameters
         found = Referrers.of(back, telling.making, parameters, running, own=subject == (KEY,))
         if found is None:
             return None
@@ -178,25 +178,25 @@ class SemiJoins:
         reading = back.fits(telling.making)
         fits = () if reading is None else (Followed(reading, nothing, parameters),)
         all_wanted = running.every or telling.scan
-        if fits and place not in self._unindexed and (
+        if fits and part not in self._unindexed and (
             not subject or all_wanted or is_indexed(subject, running._facts())
         ):  # fmt: skip
-            rows = self._by_index(type(running), fits[0], place, table, found.give)
+            rows = self._by_index(type(running), fits[0], part, table, found.give)
             if rows is not None:
                 return found.keys(iter(rows))
-            self._unindexed.add(place)
+            self._unindexed.add(part)
         total = running._total()
         most = CHEAPER * (total if telling.alone else total // SHARE)
         if total < LEAST or not can_be_read_once(back.key, table, most):
             return None
-        self._wait_for(telling, place, table, table._entries() // CHEAPER)
+        self._wait_for(telling, part, table, table._entries() // CHEAPER)
         if not telling.scan:
             return None
         every = rows_that_fit(fits, table, found.give)
         return found.counts(every, by_number=back.by_number) if count else found.keys(every)
 
     def _by_index(
-        self, cls: type[Running], fits: Followed, place: _AnyPlace, table: Any, give: Give = KEYS
+        self, cls: type[Running], fits: Followed, part: _AnyPart, table: Any, give: Give = KEYS
     ) -> Optional[tuple[Any, ...]]:  # fmt: skip
         """What *give* says of the records of *table* for which *fits* is true, if an index finds them, and few."""
         selection: Any = table.select()
@@ -210,7 +210,7 @@ class SemiJoins:
         count = f"{CAP:,} or more" if found is None else f"{len(found):,}"
         noun = "record" if count == "1" else "records"
         read = " or ".join([_shown(access) for access in choice.accesses])
-        self.texts[place] = f"{spelled(place.origin)}: {count} {noun} of {table._name}, by {read}"
+        self.texts[part] = f"{spelled(part.origin)}: {count} {noun} of {table._name}, by {read}"
         return found
 
 
@@ -249,7 +249,7 @@ class _Telling:
             return self._having(node, back, plain=plain, elements=elements)
         link = link_of(node)
         if link is not None:
-            return self._among(node, _Place(self.number, node, link), plain=plain, elements=elements)
+            return self._among(node, _LinkedPart(self.number, node, link), plain=plain, elements=elements)
         if isinstance(node, Compare):
             sides = {"left": self._counted(node.left, elements), "right": self._counted(node.right, elements)}
             return self.making.with_parts(node, sides)
@@ -292,14 +292,14 @@ class _Telling:
             for few in found.values()
         ]
 
-    def _among(self, node: Node, place: _Place, *, plain: bool, elements: Mapping[Node, Subject]) -> Node:
-        link = place.link
+    def _among(self, node: Node, part: _LinkedPart, *, plain: bool, elements: Mapping[Node, Subject]) -> Node:
+        link = part.link
         subject = subject_of(link.key, self._followed.keyed, elements)
-        found = self._joins.keys(self, node, place, subject)
+        found = self._joins.keys(self, node, part, subject)
         if found is None:
             further = None if subject else link_of(link.key)
-            if further is not None and self.tell and place in self._joins.texts:
-                self._joins.tell_further(self, place._replace(link=further))
+            if further is not None and self.tell and part in self._joins.texts:
+                self._joins.tell_further(self, part._replace(link=further))
             return node
         exact = link.key.known.cls in EXACT_KEYS and vouches(self.running.storage.value.name)
         self._again = self._again or not plain or not exact
@@ -310,14 +310,14 @@ class _Telling:
         made = self.making.among(link.key, number, numbers=numbers)
         further = None if subject else link_of(made)
         return (
-            made if further is None else self._among(made, place._replace(link=further), plain=plain, elements=elements)
+            made if further is None else self._among(made, part._replace(link=further), plain=plain, elements=elements)
         )
 
     def _having(self, node: Node, back: Back, *, plain: bool, elements: Mapping[Node, Subject]) -> Node:
         """*node*, which asks *back* of the records that refer, as a condition on the key."""
-        place = _BackPlace(self.number, node, back)
+        part = _ReferringPart(self.number, node, back)
         subject = subject_of(back.key, self._followed.keyed, elements)
-        found = self._joins.back(self, place, subject)
+        found = self._joins.back(self, part, subject)
         if found is None:
             return node
         safe = back.is_safe(self.running, self.parameters, own=subject == (KEY,))
@@ -334,9 +334,9 @@ class _Telling:
         back = counted(node)
         if back is None:
             return node
-        place = _BackPlace(self.number, node, back)
+        part = _ReferringPart(self.number, node, back)
         subject = subject_of(back.key, self._followed.keyed, elements)
-        found = self._joins.back(self, place, subject, count=True)
+        found = self._joins.back(self, part, subject, count=True)
         if found is None or not back.is_safe(self.running, self.parameters, own=subject == (KEY,)):
             return node
         number = len(self.parameters)

@@ -36,9 +36,9 @@ def tell_zones(
         for node in walk(followed.node):
             zoneless = _zoneless(node, given)
             if zoneless is not None:
-                place = f"table {storage.name!r}, key {shortened(decoded)}: {node!r}"
+                where = f"table {storage.name!r}, key {shortened(decoded)}: {node!r}"
                 advice = f"{zoneless!r} has no time zone, give it one: tzinfo=timezone.utc"
-                raise TypeError(f"{place}: {error}; {advice}") from error
+                raise TypeError(f"{where}: {error}; {advice}") from error
 
 
 def _zoneless(node: Node, given: Given) -> Optional[Node]:

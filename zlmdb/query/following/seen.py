@@ -122,11 +122,11 @@ class Instance(Sight):
         if name.startswith("__") or not looks_up_plainly(cls):
             return self._blocked(f"attribute {name}")
         member = read_static(cls, name)
-        title = f"{self._name()}.{name}"
+        shown = f"{self._name()}.{name}"
         if isinstance(member, types.MemberDescriptorType):
-            return session.see_read(self._slot, read_attribute, name, title)
+            return session.see_read(self._slot, read_attribute, name, shown)
         if name in getattr(value, "__dict__", ()) and not isinstance(member, property):
-            return session.see_read(self._slot, read_own, name, title)
+            return session.see_read(self._slot, read_own, name, shown)
         if member is MISSING:
             raise AttributeError(name)
         return session.of_class(self, self._slot, read_class, name, member)

@@ -92,8 +92,8 @@ class Session(Trace):
         cells = [self._cell(slot, number, name) for number, name in enumerate(code.co_freevars)]
         arguments = code.co_varnames[: code.co_argcount]
         defaults = function.__defaults__ or ()
-        titles = arguments[len(arguments) - len(defaults) :]
-        seen = [self.see(read(slot, read_default, number, title)) for number, title in enumerate(titles)]
+        optional = arguments[len(arguments) - len(defaults) :]
+        seen = [self.see(read(slot, read_default, number, one)) for number, one in enumerate(optional)]
         copy = types.FunctionType(
             with_members(code, self._members),
             self._space(slot, function, info),

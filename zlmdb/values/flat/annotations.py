@@ -54,7 +54,7 @@ class AnnotationReader:
         self.schema.names[name] = value
         return name
 
-    def title(self, hint: str) -> str:
+    def type_name(self, hint: str) -> str:
         """A name for a type of the schema."""
         base = name = re.sub(r"[^0-9A-Za-z_]", "_", hint)
         number = 2
@@ -176,9 +176,9 @@ class AnnotationReader:
         parts = [(f"item{number}", part) for number, part in enumerate(args) if part != ()]
         return self.tuple_table(label, f"{_short(where)}Tuple", parts, where)
 
-    def tuple_table(self, label: str, title: str, parts: Sequence[tuple[str, Any]], where: str) -> Table:
+    def tuple_table(self, label: str, hint: str, parts: Sequence[tuple[str, Any]], where: str) -> Table:
         """A table of the *parts* of a tuple: their names and annotations."""
-        table = self.table(label, title, f"type($) is tuple and len($) == {len(parts)}")
+        table = self.table(label, hint, f"type($) is tuple and len($) == {len(parts)}")
         table.path = ""
         for number, (name, annotation) in enumerate(parts):
             self.add(table, Member(name, f"$[{number}]"), f"{where}.{name}", annotation)
@@ -232,7 +232,7 @@ class AnnotationReader:
             zero = 0 if 0 in values or issubclass(cls, enum.Flag) else min(values)
             node = Scalar(label, chosen, f"type($) is {name}", "$._value_", load, zero=zero)
             if not issubclass(cls, enum.Flag):  # a combination of flags is no member
-                node.fbs = self.title(cls.__name__)
+                node.fbs = self.type_name(cls.__name__)
                 self.schema.enums[node.fbs] = (cls, chosen)
             self.seen[cls] = node
         else:
@@ -269,7 +269,7 @@ class AnnotationReader:
         args = tuple(arg for arg in args if arg is not type(None))
         if len(args) == 1:
             return self.node(args[0], where)
-        union = UnionOf(typename(annotation), self.title(f"{_short(where)}Union"))
+        union = UnionOf(typename(annotation), self.type_name(f"{_short(where)}Union"))
         for arg in args:
             node = self.node(arg, where)
             cls = _class_of(arg)
@@ -319,9 +319,9 @@ class AnnotationReader:
             raise TypeError(f"{where}: {typename(cls)} has an InitVar, whose value is lost before the object is stored")
         return hints
 
-    def table(self, label: str, title: str, test: str) -> Table:
+    def table(self, label: str, hint: str, test: str) -> Table:
         """A new table of the schema."""
-        table = Table(label, self.title(title), test)
+        table = Table(label, self.type_name(hint), test)
         self.schema.tables.append(table)
         return table
 
@@ -394,7 +394,7 @@ class AnnotationReader:
             raise TypeError(f"{where}: {typename(cls)} has no fields, so it cannot be a struct")
         arguments = ", ".join(member.build.replace("$", f"${number}") for number, member in enumerate(fields))
         load = call.replace("cls", name, 1).replace("$", arguments)
-        struct = Struct(typename(cls), self.title(cls.__name__), f"type($) is {name}", parts, load)
+        struct = Struct(typename(cls), self.type_name(cls.__name__), f"type($) is {name}", parts, load)
         self.seen[key] = struct
         self.schema.structs[struct.fbs] = struct
         return struct
