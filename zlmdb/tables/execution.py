@@ -200,6 +200,9 @@ class Running:
         prepared = self.prepared(functions, gives, one)
         ordered = choice.order is not None
         covered = self.covered(choice, prepared, functions, gives)
+        picked = None if covered is not None or not form.listed else self._picked_lists(choice, functions, gives)
+        if picked is not None:
+            return picked
         if covered is not None:
             rows = self._entry_loop(covered, functions, gives, one, form)
         else:
@@ -215,6 +218,16 @@ class Running:
             return self._sorted(rows, skip, limit)
         rows = sliced(rows, skip, limit)
         return iter(list(rows)) if self.table._txn._write else rows
+
+    def _picked_lists(
+        self, choice: Choice, functions: Sequence[Followed], gives: Sequence[Give]
+    ) -> Optional[Iterator[list[Any]]]:  # fmt: skip
+        """Lists of the rows of the records that *choice* finds, if one function gives them."""
+        if not choice.accesses or self.joins is None:
+            return None
+        from .pickedlists import lists  # late: few programs follow links
+
+        return lists(self, choice, functions, gives)
 
     def asked(self, gives: Sequence[Give]) -> list[Followed]:
         """The functions that are asked of records."""

@@ -253,7 +253,9 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
         """What *give* says of each record, in a list, by what is not known from before."""
         query = self._query
         if self._follows_links():
-            return list(self._all_rows(give))
+            if query.order is not None or query.skip or self._limit is not None or self._table._txn._write:
+                return list(self._all_rows(give))
+            return list(chain.from_iterable(self._running_all().lists(give)))
         known = query is ALL and id(give) in FAST
         if known or query.order is not None or query.skip or self._limit is not None or not self._plain:
             return list(self._run(give))
