@@ -555,6 +555,33 @@ def test_what_has_expired_is_absent_for_links_and_swept_with_what_it_entails() -
         assert db.check().ok
 
 
+def test_a_new_record_takes_the_place_of_an_expired_one_to_which_others_refer() -> None:
+    NOW[0] = 1000.0
+    writes: list[Callable[[Any], Any]] = [
+        lambda sessions: sessions.__setitem__("b", Session("new")),
+        lambda sessions: sessions.put_many([("b", Session("new"))]),
+        lambda sessions: sessions.put_new("b", Session("new")),
+        lambda sessions: sessions.setdefault("b", Session("new")),
+        lambda sessions: sessions.change("b", lambda _: Session("new"), default=None),
+    ]
+    for write in writes:
+        NOW[0] = 1000.0
+        with zlmdb.open(None, Linked) as db:
+            db.clock = lambda: NOW[0]
+            with db.write() as t:
+                t.sessions.update(b=Session("b", 1002.0, ["old"]), c=Session("c", 1002.0))
+                t.holds[1] = Login("b")
+            NOW[0] = 1005.0
+            with db.write() as t:
+                write(t.sessions)
+                assert dict(t.sessions.items()) == {"b": Session("new")}
+                assert t.sessions.by_tag["old"].count() == 0
+                assert t.holds.of["b"].count() == 1
+                with pytest.raises(zlmdb.StillLinked):
+                    del t.sessions["b"]
+            assert db.check().ok
+
+
 # -- the change feed ----------------------------------------------------------------------------------------------
 
 

@@ -207,7 +207,12 @@ class Expiring(Table[Any, Any]):
         for one in found:
             data = raw.get(one, None, self._db)
             if data is not None and self._has_expired(storage.load(data)):
-                self._expel(one)
+                try:
+                    self._expel(one)
+                except errors.StillLinked:
+                    if one != encoded:
+                        raise
+                    self._plainly(lambda: self._remove_alone(encoded))  # they refer to the new record from now on
 
     def _expel(self, encoded: bytes) -> int:
         """Delete the expired record *encoded*, with all that follows it; returns the number of records."""
