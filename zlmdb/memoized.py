@@ -190,6 +190,7 @@ def memoized(
         finally:
             flight.land(flights, found, result)
 
+    # As above, step by step: what waits differs in each of them, and a function cannot be of both kinds.
     async def acompute(*args: Any, **kwargs: Any) -> Any:
         found = key_of(*args, **kwargs)
         if cache._inside():

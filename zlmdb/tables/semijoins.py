@@ -16,8 +16,9 @@ there links are looked up one by one, except for what finds all records before t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Optional, Union
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, Optional, TypeVar, Union
 from uuid import UUID
 
 from ..handlers import let_through
@@ -39,6 +40,10 @@ if TYPE_CHECKING:
     from .execution import Running
 
 
+P = TypeVar("P")
+T = TypeVar("T")
+
+
 class _LinkedPart(NamedTuple):
     """A condition on a linked record: the function with that *number*, and a part of it, which may come to several."""
 
@@ -56,6 +61,20 @@ class _ReferringPart(NamedTuple):
 
 
 _AnyPart = Union[_LinkedPart, _ReferringPart]
+
+
+def _once(known: dict[P, T], part: P, find: Callable[[], Optional[T]]) -> Optional[T]:
+    """What *find* gives for *part*, or gave before. None also if it raised: looking up the records raises again."""
+    found = known.get(part)
+    if found is None:
+        try:
+            found = find()
+        except Exception as error:
+            let_through(error)
+            return None
+        if found is not None:
+            known[part] = found
+    return found
 
 
 class SemiJoins:
@@ -91,16 +110,7 @@ class SemiJoins:
         self, telling: _Telling, node: Node, part: _LinkedPart, subject: Optional[Subject]
     ) -> Optional[frozenset[Any]]:  # fmt: skip
         """The keys of the records that *node*, the condition *part*, is true of; None if they are not known."""
-        known = self._known.get(part)
-        if known is None:
-            try:
-                known = self._keys(telling, node, part, subject)
-            except Exception as error:  # looking up the records raises again
-                let_through(error)
-                return None
-            if known is not None:
-                self._known[part] = known
-        return known
+        return _once(self._known, part, partial(self._keys, telling, node, part, subject))
 
     def _keys(
         self, telling: _Telling, node: Node, part: _LinkedPart, subject: Optional[Subject]
@@ -154,16 +164,7 @@ class SemiJoins:
 
         *count*: how many records refer to each key.
         """
-        known = self._back.get(part)
-        if known is None:
-            try:
-                known = self._keys_back(telling, part, subject, count)
-            except Exception as error:  # looking up the records raises again
-                let_through(error)
-                return None
-            if known is not None:
-                self._back[part] = known
-        return known
+        return _once(self._back, part, partial(self._keys_back, telling, part, subject, count))
 
     def _keys_back(self, telling: _Telling, part: _ReferringPart, subject: Optional[Subject], count: bool) -> Any:
         from .linkscans import LEAST, can_be_read_once, rows_that_fit  # late, as below

@@ -208,7 +208,7 @@ def plain_cells(steps: Sequence[Step]) -> Optional[Cells]:
 
 
 def cells_again(function: Any, cells: Cells) -> Optional[list[Any]]:
-    """As `read_again`, of a plain function."""
+    """As `read_again`, of a plain function, step by step: a common loop would take longer than the steps."""
     values: list[Any] = [function]
     closure = function.__closure__
     try:
