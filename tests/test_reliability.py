@@ -52,6 +52,7 @@ def test_nothing_acknowledged_is_lost_by_kills_of_groups(tmp_path: Path) -> None
 def test_many_threads_and_tasks_lose_nothing_and_leave_nothing(tmp_path: Path) -> None:
     found = many.soak(tmp_path, 1, 20, 50)
     assert found["failures"] == []
+    assert found["growths"] > 0
     assert found["stored"] >= found["acknowledged"] > 0
 
 

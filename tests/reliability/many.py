@@ -1,4 +1,4 @@
-"""Many threads and tasks at once, with growth, timeouts and cancellations: nothing is lost and nothing is left.
+"""Many threads and tasks, with a map that grows, timeouts and cancellations: nothing is lost and nothing is left.
 
 Each thread and task has a counter, which it raises in transactions of all kinds. It knows how many of these were
 acknowledged, and how many may have been stored: those that were cancelled, too. The file must agree, with the table and
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Optional
 
 import zlmdb
+from zlmdb.engines.lmdb import mapsize
 
 from .command import main
 
@@ -38,6 +39,7 @@ class Counts(zlmdb.Table[int, Count]):
 
 class Tables(zlmdb.Schema):
     counts: Counts
+    grows: zlmdb.Table[tuple[int, int], bytes]  # a record each time one of the counters is raised
 
 
 class Tally:
@@ -54,10 +56,13 @@ class Tally:
         count = t.counts.get(self.key) or Count(0, "")
         text = "x" * self.dice.choice([10, 100, 2000])
         t.counts[self.key] = Count(count.number + 1, text)
+        t.grows[self.key, count.number + 1] = bytes(200)
 
-    def added(self, count: Count) -> Count:
-        """The counter raised, for `change`."""
-        return Count(count.number + 1, count.text)
+    def change(self, db: Any) -> None:
+        """Raise the counter by single operations."""
+        number = db.auto.counts[self.key].number + 1
+        db.auto.grows[self.key, number] = bytes(200)
+        db.auto.counts.change(self.key, lambda count: Count(count.number + 1, count.text))
 
 
 def work(db: Any, tally: Tally, stop: Callable[[], bool], seen: Counter[str]) -> None:
@@ -68,7 +73,7 @@ def work(db: Any, tally: Tally, stop: Callable[[], bool], seen: Counter[str]) ->
     ways: list[Callable[[], object]] = [
         lambda: db.run(tally.add),
         lambda: db.submit(tally.add).result(),
-        lambda: db.auto.counts.change(tally.key, tally.added),
+        lambda: tally.change(db),
         partial(_block, db, tally, None),
         partial(_block, db, tally, _TIMEOUT),
     ]
@@ -85,6 +90,9 @@ def work(db: Any, tally: Tally, stop: Callable[[], bool], seen: Counter[str]) ->
         except zlmdb.WriterTimeout:
             tally.tried -= 1  # it never began
             seen["timeouts"] += 1
+        except zlmdb.DatabaseFull:
+            tally.tried -= 1  # it is not stored, and the map grows for the next one
+            seen["full"] += 1
 
 
 def _block(db: Any, tally: Tally, timeout: Optional[float]) -> None:
@@ -129,6 +137,8 @@ def soak(directory: Path, run: int = 60, threads: int = 150, tasks: int = 1000) 
         except BaseException as error:
             failures.append(f"{type(error).__name__}: {error}")
 
+    sizes = mapsize.RESERVATION, mapsize.FIRST_SIZE
+    mapsize.RESERVATION, mapsize.FIRST_SIZE = 0, 1 << 18  # so that the map has to grow many times
     db = zlmdb.open(directory / "many", Tables)
     jobs: list[Callable[[], object]] = [partial(work, db, tally, stop, seen) for tally in tallies[:threads]]
     jobs.append(lambda: asyncio.run(_tasks(db, tallies[threads:], stop, seen)))
@@ -142,11 +152,16 @@ def soak(directory: Path, run: int = 60, threads: int = 150, tasks: int = 1000) 
         if worker.is_alive():
             failures.append(f"{worker.name} has not ended")
     late = _memory()
+    mapsize.RESERVATION, mapsize.FIRST_SIZE = sizes
     with db.read() as t:
         stored = {key: count.number for key, count in t.counts.items()}
+        grown = Counter(key for key, _ in t.grows)
         indexed = {key for key, _ in t.counts.by_number.select()}
     if indexed != set(stored):
         failures.append("the index differs from the table")
+    for key, number in stored.items():
+        if grown[key] not in (number, number + 1):  # a single operation may have been refused between the two
+            failures.append(f"{key}: counted {number}, and has {grown[key]} records")
     for tally in tallies:
         if not tally.acknowledged <= stored.get(tally.key, 0) <= tally.tried:
             failures.append(f"{tally.key}: {stored.get(tally.key)} of {tally.acknowledged} to {tally.tried}")
@@ -155,6 +170,7 @@ def soak(directory: Path, run: int = 60, threads: int = 150, tasks: int = 1000) 
         failures.append(f"readers are left: {readers}")
     report = db.check()
     failures += [str(problem) for problem in report.problems]
+    growths = db._open_store.grown
     db.close()
     left = {thread.name for thread in threading.enumerate()} - before
     if left:
@@ -165,6 +181,7 @@ def soak(directory: Path, run: int = 60, threads: int = 150, tasks: int = 1000) 
         "stored": sum(stored.values()),
         "acknowledged": sum(tally.acknowledged for tally in tallies),
         **seen,
+        "growths": growths,
         "memory_mb": [early, late],
         "file_mb": os.path.getsize(directory / "many" / "data.mdb") >> 20,
         "failures": failures[:20],
@@ -172,10 +189,11 @@ def soak(directory: Path, run: int = 60, threads: int = 150, tasks: int = 1000) 
 
 
 def _memory() -> int:
-    """The memory of this process in MB; 0 where the system does not tell."""
+    """The memory of this process in MB, without the pages of the file; 0 where the system does not tell."""
     try:
         with open("/proc/self/statm") as statm:
-            return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 20
+            resident, shared = map(int, statm.read().split()[1:3])
+            return (resident - shared) * os.sysconf("SC_PAGE_SIZE") >> 20
     except OSError:
         return 0
 

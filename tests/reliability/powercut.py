@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Optional
 
 import zlmdb
 
@@ -28,6 +28,78 @@ from .ledger import Ledger, Model, reached, step, wrong
 WRITE, FLUSH, TRUNCATE, ACKNOWLEDGED = 1, 2, 3, 4
 SECTOR = 512
 _HEAD = struct.Struct("=5q")
+
+
+class Session(NamedTuple):
+    """A record that expires at once, by the clock of the test."""
+
+    number: int
+    until: float
+
+
+class Sessions(zlmdb.Table[int, zlmdb.Checked[zlmdb.Msgpack[Session]]], expires="until"):
+    """Of which the next transactions delete what has expired."""
+
+
+class Latest(zlmdb.Table[int, zlmdb.Checked[int]], feed=True):
+    """Whose changes are recorded."""
+
+
+class Book(Ledger):
+    """The ledger, with what is built on tables: a change feed and its consumer, a queue, and records that expire."""
+
+    latest: Latest
+    jobs: zlmdb.Queue[int]
+    done: zlmdb.Table[int, zlmdb.Checked[int]]
+    sessions: Sessions
+
+
+def enter(t: Any, n: int) -> None:
+    """Transaction *n*."""
+    step(t, n)
+    for key, new in change(n):
+        if new is None:
+            t.latest.pop(key, None)
+        else:
+            t.latest[key] = new
+    t.jobs.put(n)
+    if n % 2 == 0:
+        lease = t.jobs.claim()
+        t.done[lease.body] = n
+        t.jobs.done(lease)
+    t.sessions[n] = Session(n, float(n))
+
+
+def change(n: int) -> list[tuple[int, Optional[int]]]:
+    """What transaction *n* stores as the latest number of a key, or None."""
+    return [(n % 5, n), ((n + 2) % 5, None if n % 3 == 0 else n)]
+
+
+def unlike(db: zlmdb.Database[Book], n: int) -> str:
+    """How the feed, the queue or what has expired are not as after *n* transactions; empty if they are."""
+    state: dict[int, int] = {}
+    expected: list[tuple[int, Optional[int], Optional[int]]] = []
+    for number in range(1, n + 1):
+        for key, new in change(number):
+            if new is not None or key in state:
+                expected.append((key, state.get(key), new))
+            if new is None:
+                state.pop(key, None)
+            else:
+                state[key] = new
+    found = [(one.key, one.old, one.new) for one in db.changes(Latest)]
+    if found != expected:
+        return f"the feed has {len(found)} changes after {n} transactions, expected {len(expected)}"
+    with db.read() as t:
+        if dict(t.latest) != state:
+            return f"the table with a feed is not that after {n} transactions"
+        if sorted(t.done) != list(range(1, n // 2 + 1)):
+            return f"{len(t.done)} jobs are done after {n} transactions"
+        if [job.body for job in t.jobs.values()] != list(range(n // 2 + 1, n + 1)):
+            return f"{len(t.jobs)} jobs wait after {n} transactions"
+        if len(t.sessions):
+            return "there is something that has expired"
+    return ""
 
 
 class Event(NamedTuple):
@@ -45,7 +117,7 @@ def make(path: Path, trace: Path, transactions: int, durability: Any, lib_versio
     It commits in groups if more than one transaction is under way *together*: by turns of functions, and of blocks.
     """
     zlmdb.Database(str(path), lib_version=lib_version, sync=durability != "none").close()
-    opened = zlmdb.open(path, Ledger, durability=durability)
+    opened = zlmdb.open(path, Book, durability=durability)
     with open(trace, "ab", buffering=0) as notes, opened as db, ThreadPoolExecutor(together) as threads:
         notes.write(_HEAD.pack(ACKNOWLEDGED, 0, 0, 0, 0))
         for first in range(1, transactions + 1, together):
@@ -56,16 +128,16 @@ def make(path: Path, trace: Path, transactions: int, durability: Any, lib_versio
                 by_blocks = first // together % 2
                 of_all = iter(numbers)
                 for future in [
-                    threads.submit(block, db, of_all) if by_blocks else db.submit(partial(step, n=n)) for n in numbers
+                    threads.submit(block, db, of_all) if by_blocks else db.submit(partial(enter, n=n)) for n in numbers
                 ]:
                     future.result()
             notes.write(_HEAD.pack(ACKNOWLEDGED, 0, numbers[-1], 0, 0))
 
 
-def block(db: zlmdb.Database[Ledger], numbers: Iterator[int]) -> None:
+def block(db: zlmdb.Database[Book], numbers: Iterator[int]) -> None:
     """The transaction with the next of *numbers*: blocks come one after the other, whichever thread is first."""
     with db.write() as t:
-        step(t, next(numbers))
+        enter(t, next(numbers))
 
 
 def record(directory: Path, transactions: int, durability: str, lib_version: str, together: int) -> list[Event]:
@@ -137,13 +209,13 @@ def outcome(
         problems = zlmdb.Database.verify(path)
         if problems:
             return "refused by verify", 0
-        with zlmdb.open(path, Ledger, durability=durability) as db:
+        with zlmdb.open(path, Book, durability=durability) as db:
             n = reached(db)[0]
-            problem = wrong(db, model, 0, acknowledged + together)
+            problem = wrong(db, model, 0, acknowledged + together) or unlike(db, n)
             if not problem:
                 with db.write() as t:  # and it goes on
-                    step(t, n + 1)
-                problem = wrong(db, model, n + 1, n + 1)
+                    enter(t, n + 1)
+                problem = wrong(db, model, n + 1, n + 1) or unlike(db, n + 1)
     except zlmdb.Error as error:
         return f"refused: {type(error).__name__}", 0
     return problem or "whole", max(0, acknowledged - n)
