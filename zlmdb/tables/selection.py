@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -261,7 +260,10 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
             return list(self._run(give))
         if self._table._txn._write:
             return list(self._run(give))
-        return list(chain.from_iterable(self._running().lists(give)))
+        rows: list[Any] = []
+        for block in self._running().lists(give):
+            rows += block
+        return rows
 
     def all(self) -> list[tuple[K, V]]:
         """All pairs of key and value in a list."""

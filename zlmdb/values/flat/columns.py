@@ -100,10 +100,10 @@ class Columns:
         field = self.fields[name]
         number = field.id
         node = field.node
-        piece = "bytes(data[p:e])" if views else "data[p:e]"
+        begin = "p"
         if field is self.layout.joint:
-            begin = self.start + self.layout.fixed + 4
-            lines = [f"p = {begin}", f"e = {begin} + z{number}"]
+            begin = str(self.start + self.layout.fixed + 4)
+            lines = [f"e = {begin} + z{number}"]
         else:
             position = self.start + self.layout.offsets[name]
             lines = [
@@ -115,7 +115,8 @@ class Columns:
         else:
             wrong = "" if not isinstance(node, Blob) or node.length is None else f" or z != {node.length}"
             lines += [f"if e > len(data){wrong}:", "    raise Corrupt('bytes beyond the end, or of a wrong length')"]
-        lines.append(f"x{number} = {piece}")
+        piece = f"data[{begin}:e]"
+        lines.append(f"x{number} = {f'bytes({piece})' if views else piece}")
         if not field.optional:
             return lines
         return [f"if {self._there(field)}:", *(f"    {line}" for line in lines), "else:", f"    x{number} = None"]
