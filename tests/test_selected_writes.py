@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -273,6 +274,62 @@ def test_records_that_take_much_memory_are_read_when_their_turn_comes(
         assert chosen.change(lambda row: replace(row, b=row.id)) == 11
         expected = [(None, None) if n == 5 else (n, f"b{n}") for n in range(12)]
         assert [(row.b, row.note) for row in t.rows.values()] == expected
+        t.txn.abort()
+
+
+class Texts(zlmdb.Table[int, Row]):
+    by_a = zlmdb.UniqueIndex[str]("a")
+    by_note = zlmdb.Index[str]("note")
+
+
+def encoded(t: Any, change: Any) -> list[str]:
+    """The texts that are encoded while *change* changes all records."""
+    found: list[str] = []
+
+    def profile(frame: Any, event: str, argument: Any) -> None:
+        if event == "c_call" and argument.__name__ == "encode" and isinstance(argument.__self__, str):
+            found.append(argument.__self__)
+
+    change(t)
+    sys.setprofile(profile)
+    try:
+        change(t)
+    finally:
+        sys.setprofile(None)
+    return found
+
+
+@pytest.mark.skipif(sys.implementation.name != "cpython", reason="calls of C are seen on CPython only")
+def test_an_index_key_that_stays_is_not_encoded() -> None:
+    def edited(t: Any) -> None:
+        with t.rows.select().edit() as rows:
+            for row in rows:
+                row.b = row.id
+                row.note = f"{row.note}+"
+
+    with open_one(Texts) as db, db.write() as t:
+        for number in range(3):
+            t.rows[number] = Row(number, f"a{number}", None, [], "n")
+        assert encoded(t, edited) == ["n++", "n+"] * 3
+        assert encoded(t, lambda t: t.rows.select().change(lambda row: replace(row, b=7))) == []
+        assert [note for note, _ in t.rows.by_note.groups()] == ["n++"]
+        assert t.rows.by_a["a2"] == Row(2, "a2", 7, [], "n++")
+        t.txn.abort()
+
+
+def test_a_scan_of_an_index_still_comes_to_a_record_that_moved_before_it_was_changed() -> None:
+    with open_one(Texts) as db, db.write() as t:
+        for number in range(9):
+            t.rows[number] = Row(number, f"a{number}", None, [], "n")
+        scan = iter(t.rows.by_a.select())
+        seen = [next(scan)[0]]
+        t.rows[5] = Row(5, "A", None, [], "n")  # behind the scan
+        with t.rows.select().edit() as rows:
+            for row in rows:
+                row.b = row.id
+        assert t.rows.select().change(lambda row: replace(row, note="m")) == 9
+        seen += [key for key, _ in scan]
+        assert sorted(seen) == list(range(9))
         t.txn.abort()
 
 
