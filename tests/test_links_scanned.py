@@ -13,6 +13,7 @@ import zlmdb
 from zlmdb import ForeignKey, Table, desc
 from zlmdb.query.following import Followed
 from zlmdb.tables import linkscans, semijoins
+from zlmdb.tables.cachedlinkscans import LinkScanReady
 
 
 @dataclass
@@ -78,7 +79,14 @@ def scanned(monkeypatch: pytest.MonkeyPatch) -> list[Optional[int]]:
         found.append(None if keys is None else len(keys))
         return keys
 
+    def watched_too(*arguments: Any) -> Any:
+        keys = fitting(*arguments)
+        found.append(len(keys))
+        return keys
+
+    fitting = LinkScanReady.fitting
     monkeypatch.setattr(linkscans, "keys_that_fit", watched)
+    monkeypatch.setattr(LinkScanReady, "fitting", staticmethod(watched_too))
     return found
 
 

@@ -55,7 +55,7 @@ def schema(codec: Any) -> Any:
 CODECS = {"plain": None, "msgpack": Msgpack, "cbor": Cbor, "flat": FlatBuffers, "pickle": Pickle}
 
 
-@pytest.fixture(params=[(codec, layout) for codec in CODECS for layout in ("tables", "classic")])
+@pytest.fixture(params=[("plain", "classic"), *[(codec, "tables") for codec in CODECS]])
 def db(request: Any) -> Iterator[Any]:
     codec, layout = request.param
     with zlmdb.open(None, schema(CODECS[codec]), layout=layout) as db:

@@ -36,6 +36,7 @@ from .indexstorage import BoundIndex
 from .scan import while_open
 
 if TYPE_CHECKING:
+    from .cachedlinkscans import LinkScanReady
     from .execution import Known, Running
     from .selection import Selection
     from .table import Table
@@ -129,8 +130,13 @@ def _planned(selection: Selection[Any, Any], give: Give, known: Known, facts: Se
     if not ways:
         ways = _either(parts, [one for one in facts if not one.where], running, query.where)
     if not ways:
-        plain = query.order is None and not any([one.reading.links for one in query.where])
-        return scanned(running, give) if plain else False
+        if query.order is not None:
+            return False
+        if not any([one.reading.links for one in query.where]):
+            return scanned(running, give)
+        from .cachedlinkscans import ready_by_scan  # late, as above
+
+        return ready_by_scan(facts, running, query.where, give) or False
     # A range of keys alone is read as any range, and a record that is not there means two things.
     if all([way.is_range_of_keys for way in ways]) or len({way.sparse for way in ways}) > 1:
         return False
@@ -373,7 +379,7 @@ class Ready:
         return selection._running().rows(give) if found is None else found
 
 
-AnyReady = Union[Ready, Ordered, ScanReady]
+AnyReady = Union[Ready, Ordered, ScanReady, "LinkScanReady"]
 
 
 def most_of(table: Table[Any, Any]) -> int:
