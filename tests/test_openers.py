@@ -69,7 +69,7 @@ class Other:
                 lock.release(hold)
             elif todo == "close":
                 lock.close()
-            self._told.send((todo, lock._alone))
+            self._told.send((todo, lock.alone is not None))
 
     def do(self, todo: str) -> Any:
         """Whether the other process is alone, when it has done that."""
@@ -109,7 +109,7 @@ def test_one_that_comes_while_the_first_is_idle_does_not_wait_for_it(path: str, 
     assert not other.do("acquire")
     with pytest.raises(errors.WriterTimeout, match=f"process {other.process.pid} "):
         write(lock, 0.05)
-    assert not lock._alone
+    assert lock.alone is None
     other.do("release")
     write(lock)
 
@@ -138,7 +138,7 @@ def test_one_that_was_killed_while_it_wrote_alone_keeps_nobody_waiting(path: str
     write(lock, 0)
     lock.close()
     write(lock, 0)
-    assert lock._alone
+    assert lock.alone is not None
 
 
 def test_when_the_other_has_closed_the_first_is_alone_again(path: str, other: Other) -> None:
@@ -148,10 +148,10 @@ def test_when_the_other_has_closed_the_first_is_alone_again(path: str, other: Ot
     other.do("release")
     write(lock)
     write(lock)
-    assert not lock._alone
+    assert lock.alone is None
     other.do("close")
     lock.acquire(0, Hold())
-    assert lock._alone
+    assert lock.alone is not None
     assert not other.do("close")
 
 
@@ -173,7 +173,7 @@ def test_a_child_does_not_keep_what_it_inherited(path: str) -> None:
     process = fork.Process(target=child)
     process.start()
     assert here.poll(20)
-    assert lock._alone
+    assert lock.alone is not None
     lock.release(hold)
     here.send("released")
     process.join()
@@ -184,7 +184,7 @@ def test_a_lock_file_of_the_former_size_is_made_larger(path: str) -> None:
     Path(path).write_bytes(b"%-20d" % 1)
     lock = lock_of(path)
     write(lock)
-    assert lock._alone
+    assert lock.alone is not None
     assert os.path.getsize(path) == openers.FILE_SIZE
 
 
@@ -201,7 +201,7 @@ def test_without_the_means_the_file_is_locked(path: str, monkeypatch: pytest.Mon
         for _ in range(2):
             hold = Hold()
             lock.acquire(0, hold)
-            assert not lock._alone
+            assert lock.alone is None
             other.told.send("try")
             assert not other.wait("late")
             lock.release(hold)

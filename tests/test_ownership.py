@@ -34,11 +34,11 @@ def test_a_lock_is_owned_by_its_thread_alone() -> None:
     assert in_a_thread(lambda: lock_of(threading.get_ident())._is_owned())
 
 
-def test_the_locks_of_threads_that_ended_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_theLOCKS_of_threads_that_ended_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ownership, "_MOST", 3)
-    monkeypatch.setattr(ownership, "_locks", {-1: None, -2: None, -3: None})
+    monkeypatch.setattr(ownership, "LOCKS", {-1: None, -2: None, -3: None})
     kept = in_a_thread(lambda: lock_of(threading.get_ident()))
-    assert list(ownership._locks.values()) == [kept]
+    assert list(ownership.LOCKS.values()) == [kept]
 
 
 def test_another_thread_may_not_write_by_the_generated_functions() -> None:
@@ -69,9 +69,9 @@ def test_generated_functions_write_with_what_the_table_has_at_any_time() -> None
                 owner, *rest = table._writer
                 assert owner._is_owned()
                 assert rest == [
-                    table._get, table._put, table._delete, table._db, table._watched, table._handles
+                    table._get, table._raw.put, table._raw.delete, table._db, table._watched, table._handles
                 ]  # fmt: skip
-                assert table._put == t.txn._raw.put
+                assert table._raw is t.txn._raw
 
         for _ in range(3):
             with db.write() as t:

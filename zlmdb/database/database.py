@@ -16,7 +16,7 @@ from ..shown import shown_path
 from ..store import openstores
 from ..store.layout import Layout
 from ..store.openstores import Opening
-from ..store.pool import Pool, Unit
+from ..store.pool import IDLE, Pool, Unit, references
 from ..store.snapshot import Snapshot
 from ..store.store import Store
 from ..store.transaction import Transaction
@@ -280,9 +280,13 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
 
     def read(self) -> S_co:
         """The tables in a read transaction: a snapshot that never changes. Never waits."""
-        unit: Optional[Unit[S_co]] = self._readers.take()
-        if unit is None:
+        pool = self._readers
+        try:
+            unit: Unit[S_co] = pool.idle.popleft()
+        except IndexError:
             unit = self._reader()
+        if references(unit.txn) != unit.count or references(unit.view) != IDLE or references(unit.exit) != IDLE:
+            unit = pool.another(unit) or self._reader()
         txn = unit.txn
         caller = _getframe(1)
         txn._opener = caller.f_code
@@ -314,9 +318,13 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
         body waits for another thread that writes must be alone. Raises `WriterTimeout`, `ReadonlyDatabase`,
         `NestedTransaction`.
         """
-        unit: Optional[Unit[S_co]] = self._lonely_writer() if alone else self._writers.take()
-        if unit is None:
+        pool = self._writers
+        try:
+            unit: Unit[S_co] = self._lonely_writer() if alone else pool.idle.popleft()
+        except IndexError:
             unit = self._writer()
+        if references(unit.txn) != unit.count or references(unit.view) != IDLE or references(unit.exit) != IDLE:
+            unit = pool.another(unit) or self._writer()
         txn = unit.txn
         txn._thread = 0  # it begins with the block
         txn._timeout = self._timeout if timeout is None else timeout

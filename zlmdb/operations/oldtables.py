@@ -263,6 +263,7 @@ class OldTables(Mapping[str, "OldTable"]):
             view: Any = step.t
             view.__dict__.pop(attribute, None)
             step.t.txn._tables.pop(attribute, None)
+            step.t.txn._mix()
         return slot
 
 
@@ -469,6 +470,7 @@ def _bind(step: Step, slot: Slot, declared: Declaration) -> None:
     attribute, cls = step.attributes[slot.name]
     txn = step.t.txn
     table = cls._bound(txn, _storage(step, slot, declared))
+    txn._mix()
     txn._tables[attribute] = vars(step.t)[attribute] = table
 
 

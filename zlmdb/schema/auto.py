@@ -245,8 +245,9 @@ class AutoTable:
 
     def _compare(self, raw: Any) -> None:
         """Whether what is known holds in *raw*, of another snapshot. Raises if it does not."""
-        snapshot, era = self._store._era
-        if snapshot != raw.id() or era != self._era:
+        snapshot = raw.id()
+        era = self._store.era_of(snapshot)
+        if era is None or era != self._era:
             raise OutdatedError
         self._snapshot = snapshot
 

@@ -58,8 +58,8 @@ def __setitem__(self, key, value):
             if era == self._era and snapshot == raw.id() - 1 and store.sequence == self._sequence:
                 raw.put(encoded, data, True, True, False, self._handle)
                 stored = True
+                store._era = snapshot + 1, era  # before others read it: as `Store.goes_on`
                 raw.commit()
-                store._era = snapshot + 1, era
                 single._raw = None
                 writer.release(hold)
                 single._since = 0.0

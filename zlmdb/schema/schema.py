@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Optional, TypeVar, get_origin, 
 from .. import reserved
 from ..shown import nearest
 from ..store.blocks import SchemaExit
-from ..store.pool import IN_VARIABLE, Pool, Unit, is_free, references
+from ..store.pool import IDLE, Pool, Unit, is_free, references
 from ..store.transaction import Transaction
-from ..store.transactionend import MOST_KEPT
+from ..store.transactionend import MOST_KEPT, aimed
 from ..tables.declares import Declares
 from ..tables.table import Table
 from ..tables.tableclass import calling_locals
@@ -85,6 +85,9 @@ def bound(unit: Unit[Any], name: str) -> Table[Any, Any]:
         cls: type[Table[Any, Any]]
         cls, storage = unit.storages[name]
         table = unit.tables[name] = cls._bound(txn, storage)
+        unit.look_at_tables()
+    txn._look_at_tables()
+    txn._aimed.append(aimed(txn, table))  # first: the end of the transaction looks there
     txn._tables[name] = unit.names[name] = table
     if len(txn._tables) > MOST_KEPT:
         txn._odd = True
@@ -133,13 +136,20 @@ class Schema:
     def __enter__(self) -> Self:
         unit = self._unit
         txn = unit.txn
-        if txn._raw is None:
-            if txn._thread or not txn._write:
+        if not txn._write:
+            try:
+                if txn._raw is None:
+                    txn._refuse_use()
+                # When this is called by hand, nobody has the method that a statement gets.
+                txn._in_with = references(unit.exit) > IDLE
+            except BaseException:  # the block is not entered
+                if txn._raw is not None:
+                    txn._clear()
+                raise
+        elif txn._raw is None:
+            if txn._thread:
                 txn._refuse_use()
             txn._begin()
-        elif not txn._write:
-            # When it is called by hand, nobody has a method of the transaction.
-            txn._in_with = references(txn) > IN_VARIABLE + len(unit.tables)
         return self
 
     if TYPE_CHECKING:

@@ -71,13 +71,13 @@ class _Leaving:
             del self  # a traceback keeps the frame
 
 
-_kept: Optional[Callable[[Leave], Leave]] = None
+kept: Optional[Callable[[Leave], Leave]] = None
 """Makes of a bound method what does not die while it runs; None where that does not die, either."""
 
 if not COUNTS_REFERENCES:
-    _kept = _Leaving
+    kept = _Leaving
 elif sys.version_info >= (3, 14):
-    _kept = partial
+    kept = partial
 
 
 class BlockExit:
@@ -86,7 +86,7 @@ class BlockExit:
     def __get__(self, block: Any, owner: Any = None) -> Any:
         if block is None:
             return self
-        block._exit = [block._leave if _kept is None else _kept(block._leave)]
+        block._exit = [block._leave if kept is None else kept(block._leave)]
         block._block = ref(block._exit[0], block._left)
         return block._exit.pop()
 
@@ -98,7 +98,7 @@ class SchemaExit(property):
     """`BlockExit` of a class whose blocks are those of its transaction, found without a Python frame."""
 
     def __init__(self) -> None:
-        super().__init__(attrgetter("_unit.txn._exit_of_schema"))
+        super().__init__(attrgetter("_unit.exit" if COUNTS_REFERENCES else "_unit.txn._exit_of_schema"))
 
     def __call__(self, tables: Any, *error: Any) -> None:
         tables._unit.txn._leave(*error)

@@ -12,7 +12,8 @@ NOBODY: Any = (threading.RLock(), None, None, None, None, False, None)
 """What a bound table has where no thread may write: see `TableState._writer`. No thread ever holds this lock."""
 
 _MOST = 1000
-_locks: dict[int, Any] = {}
+LOCKS: dict[int, Any] = {}
+"""By thread: what `lock_of` returns."""
 
 
 def lock_of(thread: int) -> Any:
@@ -20,11 +21,11 @@ def lock_of(thread: int) -> Any:
 
     A later thread that the system gives the same number holds it then.
     """
-    lock = _locks.get(thread)
+    lock = LOCKS.get(thread)
     if lock is None:
-        if len(_locks) >= _MOST:  # threads that have ended: systems do not always give their numbers again
-            _locks.clear()
+        if len(LOCKS) >= _MOST:  # threads that have ended: systems do not always give their numbers again
+            LOCKS.clear()
         lock = threading.RLock()
         lock.acquire()
-        _locks[thread] = lock
+        LOCKS[thread] = lock
     return lock

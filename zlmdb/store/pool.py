@@ -17,13 +17,12 @@ from threading import get_ident
 from typing import Any, Callable, Generic, Optional, TypeVar
 from weakref import ref
 
-from .blocks import COUNTS_REFERENCES
+from .blocks import COUNTS_REFERENCES, kept
 
 T = TypeVar("T")
 
 references: Callable[[Any], int] = getattr(sys, "getrefcount", lambda _: 0)
 _MOST_IDLE = 256  # for so many threads
-_TRIES = 1
 _TRACERS_KEEP = sys.version_info < (3, 11)  # what a frame had, in a dict that stays: then only other threads are spared
 
 
@@ -37,19 +36,53 @@ class Unit(Generic[T]):
     """A transaction, and the schema object *view* that a program gets for it.
 
     *tables* are those bound so far, by name, for this transaction and those after it; *storages* describe them all.
+
+    Where references are counted, a ``with`` statement gets *exit*, a method of the transaction, and whether it still
+    has it, the count says. The end of a statement that writes is to be noticed at once. So when it has begun, *exit* is
+    *other*, another such method, and *watch* refers to the one that only the statement has. `give_back` takes it again.
     """
 
-    __slots__ = ("ending", "names", "release", "storages", "tables", "txn", "view")
+    __slots__ = ("count", "ending", "exit", "names", "other", "release", "storages", "tables", "txn", "view", "watch")
 
     def __init__(self, pool: Pool[T], txn: Any, view: T, storages: Mapping[str, Any]) -> None:
-        self.release: Callable[[Unit[T]], object] = pool.idle.append  # when the transaction has ended with its block
+        # When the transaction has ended with its block.
+        self.release: Callable[[Unit[T]], object] = pool.idle.append if COUNTS_REFERENCES else _drop
         self.txn = txn
         self.view = view
         self.storages = storages
         self.tables: dict[str, Any] = {}
+        self.count = 0
+        """What `references` says of the transaction while nobody else has it, and it is not open."""
         self.names: dict[str, Any] = view.__dict__
         self.ending: dict[ref[_Ending], None] = {}  # of those that exist, the first one ends the transaction
+        self.exit: Any = None
+        self.other: Any = None
+        self.watch: Callable[[], Any] = _nothing
         txn._unit = self
+        if COUNTS_REFERENCES:
+            self._make_exit()
+            self.look_at_tables()
+
+    def look_at_tables(self) -> None:
+        """There are others in *tables* than before."""
+        if COUNTS_REFERENCES:
+            # They have the transaction, and so do this object, *exit*, *other*, and what *watch* calls.
+            self.count = IDLE + len(self.tables) + (1 if self.other is None else 3)
+
+    def _make_exit(self) -> None:
+        txn = self.txn
+        self.exit = txn._leave if kept is None else kept(txn._leave)
+        if txn._write:
+            self.watch = ref(self.exit, txn._left)
+            self.other = txn._leave
+
+    def give_back(self) -> None:
+        """The transaction has ended with its block: the unit may be used again."""
+        if self.other is not None:
+            self.exit = self.watch()
+            if self.exit is None:  # an interrupt came, or there was no statement
+                self._make_exit()
+        self.release(self)
 
     def stay_alone(self) -> None:
         """Join no group, and be used only once."""
@@ -58,7 +91,7 @@ class Unit(Generic[T]):
 
     def is_unheld(self) -> bool:
         """Whether the program no longer has the schema object; other code may have it for a moment."""
-        return COUNTS_REFERENCES and references(self.view) == _ATTRIBUTE
+        return COUNTS_REFERENCES and references(self.view) == IDLE
 
     def end_if_over(self) -> None:
         """End the transaction if nobody has it: its ``with`` statement, which held a method of it, is over.
@@ -104,20 +137,26 @@ class Unit(Generic[T]):
             return False
         for name in list(self.tables):
             table = self.tables.get(name)
-            if table is None or not is_free(table, 3 if name in self.txn._tables else 1):
+            if table is None or not is_free(table, 1 + (HELD - 1) * (name in self.txn._tables)):
                 return False
         # If these have changed, it is another transaction by now.
         return not self._has_transaction() and self.txn._raw is raw and self.txn._since == since
 
     def _has_transaction(self) -> bool:
-        """Whether somebody else has the transaction."""
+        """Whether somebody else has the transaction, which is open."""
         count = len(self.tables)  # first, and once more: another thread may bind a table
-        return references(self.txn) != _ATTRIBUTE + count or len(self.tables) != count
+        if references(self.txn) != IDLE + count + 1 or len(self.tables) != count:  # one has *exit*
+            return True
+        return references(self.exit) != IDLE + (self.other is not None)
 
     def _is_left(self) -> bool:
         if self.txn._in_with:
             return COUNTS_REFERENCES and not self._has_transaction()
         return self.is_dropped() or (_TRACERS_KEEP and self.txn._thread == get_ident() and self.is_unheld())
+
+
+def _nothing() -> None:
+    return None
 
 
 def _drop(unit: Unit[Any]) -> None:
@@ -132,30 +171,24 @@ class Pool(Generic[T]):
     def __init__(self) -> None:
         self.idle: deque[Unit[T]] = deque(maxlen=_MOST_IDLE)
 
-    def take(self) -> Optional[Unit[T]]:
-        """A unit that nobody else refers to; None if there is none."""
+    def another(self, unit: Unit[T]) -> Optional[Unit[T]]:
+        """A unit that nobody else refers to, after *unit* was taken, to which somebody does; None if there is none."""
+        self.idle.append(unit)
+        del unit
         try:
             unit = self.idle.popleft()
-        except IndexError:
+        except IndexError:  # perhaps another thread took it
             return None
-        # The unit and the tables refer to the transaction.
-        if references(unit.view) == _ATTRIBUTE and references(unit.txn) == _ATTRIBUTE + len(unit.tables):
+        if is_unused(unit):
             return unit
-        return self._take_another(unit)
-
-    def _take_another(self, held: Unit[T]) -> Optional[Unit[T]]:
-        """As `take`, after the first unit was found to be *held*."""
-        for _ in range(_TRIES):
-            self.idle.append(held)
-            try:
-                unit = self.idle.popleft()
-            except IndexError:  # another thread took it
-                return None
-            if references(unit.view) == _ATTRIBUTE and references(unit.txn) == _ATTRIBUTE + len(unit.tables):
-                return unit
-            held = unit
-        self.idle.append(held)
+        self.idle.append(unit)
         return None
+
+
+def is_unused(unit: Unit[Any]) -> bool:
+    """Whether nobody else refers to *unit*, which is not open, or to its schema object, transaction or method."""
+    # `Database.read` and `Database.write` have this in line.
+    return references(unit.txn) == unit.count and references(unit.view) == IDLE and references(unit.exit) == IDLE
 
 
 def is_free(table: Any, dicts: int = 1) -> bool:
@@ -180,12 +213,6 @@ def _attribute_count() -> int:
     return references(probe.view)
 
 
-def _variable_count() -> int:
-    probe = _Probe()
-    view = probe.view
-    return references(view)
-
-
 def _table_count(kept: dict[str, Any]) -> int:
     table = kept.get("")
     return _argument_count(table) - len((kept,))
@@ -206,10 +233,11 @@ def _view_count() -> int:
     return [references(view) for view in views.values()].pop()
 
 
-_ATTRIBUTE = _attribute_count()
-IN_VARIABLE = _variable_count()
-"""What `references` says of what one object has, and the variable that it is asked for by."""
+IDLE = _attribute_count()
+"""What `references` says of what one object has, as a unit has each of its parts while nobody else does."""
 _TABLE = _table_count({"": _Probe()})
-IN_LOOP = _kept_count({"": _Probe()}) + 2
-"""What `references` says of a table that only three dicts have, in a loop over the values of one of them."""
+HELD = 4
+"""So many have a bound table of the present transaction: `Unit.tables` and `Unit.names`, and two of the transaction."""
+IN_LOOP = _kept_count({"": _Probe()}) + HELD - 1
+"""What `references` says of such a table in a loop over one of them."""
 _VIEW = _view_count()

@@ -10,7 +10,7 @@ from typing import Any, Optional
 from ..handlers import let_through
 from .blocks import COUNTS_REFERENCES
 from .ended import CLOSED, closed
-from .pool import IN_LOOP, is_free, references
+from .pool import HELD, IN_LOOP, is_free, references
 from .transaction import Transaction
 from .transactionend import MOST_KEPT
 
@@ -48,19 +48,21 @@ class Snapshot(Transaction):
             else:
                 super()._begin()
                 raw = self._raw
-            for table in self._tables.values():
-                if references(table) != IN_LOOP and not is_free(table, 3):
-                    self._let_go()
-                    break
-                if table._steady:
+            aimed = self._aimed
+            if aimed:
+                snapshot = raw.id()
+                if snapshot != self._seen:
+                    latest, era = store._era  # as `Store.era_of`, without the call
+                    if era != self._seen_era or not store._era_first <= snapshot <= latest:
+                        self._aim_tables()
+                        return
+                    self._seen = snapshot
+                for table in aimed:
+                    if references(table) != IN_LOOP and not is_free(table, HELD):
+                        self._let_go()
+                        break
                     table._raw = raw
                     table._get = raw.get
-                    if table._checked:
-                        snapshot = raw.id()
-                        if snapshot != table._snapshot:
-                            table._see_snapshot(snapshot)
-                else:
-                    table._aim()
         except BaseException:
             self._clear()
             raise
@@ -76,7 +78,7 @@ class Snapshot(Transaction):
                 return
             raw.abort()
             self._raw = None
-            for table in self._tables.values():
+            for table in self._aimed:
                 table._raw = CLOSED
                 table._get = closed
             store, since = self._store, self._since
@@ -85,7 +87,8 @@ class Snapshot(Transaction):
                 return
             self._since = 0.0
             self._block = None
-            self._unit.release(self._unit)
+            unit = self._unit
+            unit.release(unit)
         except BaseException as failure:
             if not isinstance(failure, Exception):
                 self._clear()
@@ -120,7 +123,6 @@ class Snapshot(Transaction):
         super()._end_oddities()
 
     if COUNTS_REFERENCES:  # the method that a `with` statement holds is counted: to watch it takes longer
-        _exit_of_schema = _leave
 
         def _end_if_over(self) -> None:
             """The unit finds out whether anybody has the transaction."""

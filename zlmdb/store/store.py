@@ -306,13 +306,21 @@ class Store(OpenEnvironment):
         """What was found out in the write transaction that has just failed holds in no other."""
         self._era = (-1, self._era[1])
 
+    def era_of(self, snapshot: int) -> Optional[int]:
+        """The number of the latest era, if *snapshot* is known to belong to it; else None."""
+        latest, era = self._era  # first: see `era_to_write`
+        return era if self._era_first <= snapshot <= latest else None
+
     def same_catalogue(self, earlier: int, snapshot: int) -> bool:
         """Whether the catalogue is known to be the same in two snapshots, of which *earlier* is not the later one."""
         latest, _ = self._era
         return earlier == snapshot or (latest == snapshot and self._era_first <= earlier)
 
-    def wrote(self) -> None:
-        """The write transaction whose era was asked for has stored records."""
+    def goes_on(self) -> None:
+        """The write transaction whose era was asked for stores records, and is about to commit: `new_era` if it fails.
+
+        Threads that begin to read while this one is still in the commit then know that the era goes on.
+        """
         snapshot, era = self._era
         self._era = snapshot + 1, era
 

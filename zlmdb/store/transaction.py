@@ -20,7 +20,6 @@ from ..shown import shown_path
 from .blocks import COUNTS_REFERENCES, BlockExit, Leave
 from .holds import Hold
 from .ownership import lock_of
-from .pool import IN_LOOP, is_free, references
 from .rawrecords import RawRecords
 from .scans import Scans
 from .store import Store
@@ -65,6 +64,10 @@ class Transaction(TransactionEnd, RawRecords):
         self._outer: list[Any] = []  # the engine's transactions around the present savepoint
         self._write = write
         self._tables: dict[Any, Any] = {}
+        # Those of the schema object once more, see `aimed`; where *_seen_era* is a number, the quick way serves all of
+        # them in that era, and in the snapshot *_seen*.
+        self._aimed: list[Any] = []
+        self._seen = self._seen_era = -1
         self._scans: Optional[Scans] = None
         self._hooks: list[Callable[[bool], object]] = []
         self._deferred: Optional[dict[Any, None]] = None  # what is checked before the commit: see `tables.links`
@@ -149,6 +152,7 @@ class Transaction(TransactionEnd, RawRecords):
         began_before, self._sequence = self._sequence >= 0, sequence
         if began_before and self._unit is not None:
             self._unit.tables.clear()
+            self._unit.look_at_tables()
             self._let_go()
 
     def _begin_write(self, store: Store) -> None:
@@ -178,14 +182,9 @@ class Transaction(TransactionEnd, RawRecords):
             self._forget_handles(store.sequence)
         self._era: Optional[int] = store.era_to_write(raw)
         self._owner = lock_of(self._thread)
-        tables = self._tables
-        if tables:
-            self._unit.names.update(tables)
-            for table in tables.values():
-                if references(table) != IN_LOOP and not is_free(table, 3):
-                    self._let_go()
-                    break
-                table._aim()
+        if self._tables:
+            self._unit.names.update(self._tables)
+            self._aim_tables()
 
     def _begin_engine(self, store: Store) -> None:
         """Begin a write of the engine, where no gate is in the way."""
@@ -219,6 +218,8 @@ class Transaction(TransactionEnd, RawRecords):
         try:
             if self._puts and self._store.limited:
                 self._store.require_room(raw, self._sequence, {})
+            if self._turn is None and (self._puts or self._dels) and self._era is not None:
+                self._store.goes_on()
             if self._turn is not None:
                 self._merge_turn(raw)
             elif self._told is None:
@@ -229,8 +230,6 @@ class Transaction(TransactionEnd, RawRecords):
             self._commit_failed(raw, error)
         if self._turn is not None:
             self._await_group()
-        elif (self._puts or self._dels) and self._era is not None:
-            self._store.wrote()
         hooks = self._hooks
         if hooks:
             self._hooks = []
@@ -271,6 +270,8 @@ class Transaction(TransactionEnd, RawRecords):
             raise failed
 
     def _commit_failed(self, raw: Any, error: BaseException) -> NoReturn:
+        if self._write:
+            self._store.new_era()
         if isinstance(error, Exception):
             self._forget()
             ours = self._store.engine.translate(error)

@@ -13,6 +13,7 @@ from .blocks import Leave, is_over
 from .ended import CLOSED, closed
 from .holds import is_alive
 from .ownership import NOBODY
+from .pool import HELD, is_free
 from .savepoints import Savepoints
 from .store import Store
 from .transactionstate import undone
@@ -21,6 +22,11 @@ _get_ident = threading.get_ident
 _clock = time.monotonic
 MOST_KEPT = 2
 """So many tables, bound in one transaction of a schema object, are aimed at the start of the next one."""
+
+
+def aimed(txn: TransactionEnd, table: Any) -> Any:
+    """A bound table, as *txn* has it in *_aimed*: to write, its handle and those of its indexes belong to it."""
+    return (table, table._db, table._handles) if txn._write else table
 
 
 class TransactionEnd(Savepoints):
@@ -41,7 +47,7 @@ class TransactionEnd(Savepoints):
             self._end_oddities()
         for table in tables.values():  # what `_end` of a table does, without the calls
             table._raw = CLOSED
-            table._get = table._put = table._delete = closed
+            table._get = closed
             table._writer = NOBODY
         if unit is None:
             tables.clear()
@@ -62,7 +68,7 @@ class TransactionEnd(Savepoints):
         if self._block is not None:
             self._block = None
             if unit is not None:
-                unit.release(unit)
+                unit.give_back()
 
     def _roll_back(self) -> None:
         """Abort the engine's transaction, to which nothing refers any more: see `Engine.abort`. Then `_end` is due."""
@@ -82,6 +88,7 @@ class TransactionEnd(Savepoints):
         if self._scans is not None:
             self._scans.end(CLOSED)
             self._scans = None
+            self._look_at_tables()
         self._index_hooks.clear()
         self._edited.clear()  # an interrupt may have left something in it
         if self._views:
@@ -97,7 +104,26 @@ class TransactionEnd(Savepoints):
         """Drop the references to bound tables."""
         self._unit.names.clear()  # first: an attribute that is there is taken to be one of the tables
         self._tables.clear()
+        self._aimed.clear()
         self._mixed = False
+
+    def _aim_tables(self) -> None:
+        """Aim the bound tables of the schema object, and find out whether the quick way serves them next time."""
+        tables, self._seen, self._seen_era = self._tables, -1, -1
+        for table in tables.values():
+            if not is_free(table, HELD):
+                self._let_go()
+                return
+            table._aim()
+        # Afterwards: what one of them finds out may concern another.
+        self._aimed[:] = [aimed(self, table) for table in tables.values()]
+        eras = {table._era for table in tables.values() if table._checked}
+        quick = all([table._steady and (table._generated or not self._write) for table in tables.values()])
+        if quick and -1 not in eras:
+            self._seen = snapshot = self._raw.id()
+            era = self._store.era_of(snapshot - self._write)
+            if era is not None and eras <= {era}:
+                self._seen_era = era
 
     def _release_views(self) -> None:
         for view in self._views:

@@ -48,6 +48,7 @@ class TransactionState:
 
     __slots__ = (
         "__weakref__",
+        "_aimed",
         "_block",
         "_buffers",
         "_deferred",
@@ -72,6 +73,8 @@ class TransactionState:
         "_puts",
         "_raw",
         "_scans",
+        "_seen",
+        "_seen_era",
         "_sequence",
         "_since",
         "_stats",
@@ -86,6 +89,7 @@ class TransactionState:
         "_write",
     )  # fmt: skip
 
+    _aimed: list[Any]
     _block: Optional[weakref.ref[Leave]]
     _buffers: bool
     _deferred: Optional[dict[Any, None]]
@@ -107,6 +111,8 @@ class TransactionState:
     _puts: int
     _raw: Any
     _scans: Optional[Scans]
+    _seen: int
+    _seen_era: int
     _sequence: int
     _since: float
     _stats: Optional[TransactionStats]
@@ -177,6 +183,10 @@ class TransactionState:
             raise errors.TransactionClosed("the transaction is not open: use it inside its with block")
         if _get_ident() != self._thread:
             self._check_thread()
+
+    def _look_at_tables(self) -> None:
+        """What is known of the tables in *_aimed* may not hold: the next transaction looks at each of them."""
+        self._seen = self._seen_era = -1
 
     def _open_scans(self) -> Scans:
         """The running scans."""
@@ -264,6 +274,7 @@ class TransactionState:
         for table in self._tables.values():
             table._end(FORKED)
         self._tables.clear()
+        self._aimed.clear()
         self._raw = self._block = self._unit = None
         self._held.clear()
         self._since = 0.0

@@ -83,7 +83,7 @@ class WriterLock:
         self._abroad = False  # the holder waits for a writer of another process
         self._file: Optional[int] = None
         self._name: Optional[mmap.mmap] = None  # the lock file as memory: who holds it
-        self._alone = False  # this is the only process, and holds no lock on the file: see `openers`
+        self.alone: Optional[mmap.mmap] = None  # the lock file, while this is the only process, and locks no file
         self._met = False  # no other process takes itself for the only one any more, or there are no means to do so
         self._look_at = _NEVER  # when to look whether there are others
         self._signature = b"%-20d" % os.getpid()  # a forked child makes a lock of its own
@@ -128,12 +128,12 @@ class WriterLock:
             self._wait_for_thread(hold, timeout)
         if self.path is not None and fcntl is not None:
             try:
-                if self._alone and self._is_still_alone():
+                if self.alone is not None and self._is_still_alone():
                     return None
                 file = self._file
                 if file is None or not self._met or self._look_at <= _clock():
                     file = self._prepared(start, timeout)
-                    if self._alone:
+                    if self.alone is not None:
                         return None
                 try:
                     fcntl.flock(file, _TRY)
@@ -160,7 +160,7 @@ class WriterLock:
         if self._claims.setdefault(0, hold) is not hold:
             return False
         try:
-            if self._alone:
+            if self.alone is not None:
                 name[BUSY] = 1
                 if not name[OTHERS]:
                     return True
@@ -181,14 +181,13 @@ class WriterLock:
         if hold.turn is not None:
             hold.turn.give_back()
         elif self._claims.get(0) is hold:
-            name = self._name
-            if self._alone and name is not None:
-                name[BUSY] = 0
+            if self.alone is not None:
+                self.alone[BUSY] = 0
             elif self._file is not None:
                 _flock(self._file, _UNLOCK)
             del self._claims[0]
             if self._waiters:
-                self._call(_clock() - _TURN)
+                self.wake_next()
 
     # -- lending to members of a group: each of these is one step, whichever thread takes it ----------------------
 
@@ -246,7 +245,7 @@ class WriterLock:
         log.warning("%s was removed or replaced while it was locked; it is made again", self.path)
         self.close()
         file = self._prepared(None, timeout)
-        if not self._alone:
+        if self.alone is None:
             if not _locked(file):
                 self._wait_for_process(partial(_locked, file), None, timeout)
             self._sign(file)
@@ -265,7 +264,7 @@ class WriterLock:
 
     def close(self) -> None:
         """Close the lock file."""
-        self._alone = False
+        self.alone = None
         name, file = self._name, self._file
         self._name = self._file = None
         if name is not None:
@@ -273,12 +272,13 @@ class WriterLock:
         if file is not None:
             os.close(file)
 
-    def _call(self, since: float) -> None:
-        """Wake the thread that has waited longest, unless the last one was called after *since*."""
-        if self._turn <= since:
+    def wake_next(self) -> None:
+        """Wake the thread that has waited longest, unless one was called a moment ago."""
+        now = _clock()
+        if self._turn <= now - _TURN:
             with suppress(IndexError):
                 self._next = called = self._waiters.popleft()
-                self._turn = since + _TURN
+                self._turn = now
                 wake(called)
 
     def _wait_for_thread(self, hold: Hold, timeout: Optional[float]) -> None:
@@ -355,7 +355,7 @@ class WriterLock:
                 self._name = openers.make_room(file)
         if self._name is not None and openers.be_alone(file, self._name):
             self._sign(file)
-            self._alone = True
+            self.alone = self._name
             self._is_still_alone()
 
     def _is_still_alone(self) -> bool:
@@ -368,7 +368,7 @@ class WriterLock:
             return True
         # In this order: after an interrupt it is at most less alone than others think.
         name[BUSY] = 0
-        self._alone = False
+        self.alone = None
         openers.end_alone(file)
         return False
 

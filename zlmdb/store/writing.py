@@ -10,8 +10,9 @@ from typing import Any, Optional
 from ..handlers import let_through
 from .blocks import COUNTS_REFERENCES
 from .ended import CLOSED, closed
-from .ownership import NOBODY, lock_of
-from .pool import IN_LOOP, is_free, references
+from .openers import BUSY, OTHERS
+from .ownership import LOCKS, NOBODY, lock_of
+from .pool import HELD, IN_LOOP, is_free, references
 from .transaction import Transaction
 
 _get_ident = threading.get_ident
@@ -28,44 +29,61 @@ class SchemaWriting(Transaction):
 
     def _begin(self) -> None:
         store: Any = self._store  # without an environment the fast way fails, and the other way is gone
-        self._in_with = self._block is not None
-        self._since = now = _clock()
+        unit = self._unit
+        now = _clock()
         self._thread = thread = _get_ident()
+        unit.exit = unit.other  # so that only the statement, if there is one, has the method that it got
+        if unit.watch() is not None:
+            self._block = unit.watch
+        self._in_with = self._block is not None
+        self._since = now
         try:
-            if now >= store.quiet.writes or not store.writer.take(self._hold, thread):
+            if now >= store.quiet.writes:
                 super()._begin()
                 return
-            held = self._held
+            writer = store.writer
+            hold: Any = self._hold
+            alone = writer.alone
+            if alone is None or writer._next is not None:
+                taken = writer.take(hold, thread)
+            else:  # as `WriterLock.take`, without the call
+                hold.thread = thread
+                hold.turn = None
+                taken = writer._claims.setdefault(0, hold) is hold
+                if taken:
+                    alone[BUSY] = 1
+                    if alone[OTHERS]:
+                        writer.release(hold)
+                        taken = False
+            if not taken:
+                super()._begin()
+                return
             self._turn = None
             self._puts = self._dels = 0
             try:
-                held.append(store.env.begin(None, None, True))
+                self._raw = raw = store.env.begin(None, None, True)
             except Exception as error:
                 let_through(error)
                 self._begin_engine(store)  # again, and mends what can be mended
-            self._raw = raw = held[-1]
+                self._raw = raw = self._held[-1]
             if store.sequence != self._sequence:
                 self._forget_handles(store.sequence)
             snapshot, era = store._era
             self._era = era = era if snapshot == raw.id() - 1 else store.era_to_write(raw)
-            self._owner = owner = lock_of(thread)
-            tables = self._tables
-            if tables:
-                self._unit.names.update(tables)
-                for table in tables.values():
-                    if references(table) != IN_LOOP and not is_free(table, 3):
+            self._owner = owner = LOCKS.get(thread) or lock_of(thread)
+            aimed = self._aimed
+            if aimed:
+                unit.names.update(self._tables)
+                if era != self._seen_era:
+                    self._aim_tables()
+                    return
+                for table, handle, handles in aimed:
+                    if references(table) != IN_LOOP and not is_free(table, HELD):
                         self._let_go()
                         break
-                    if table._steady and table._generated and table._era == era:
-                        table._raw = raw
-                        table._get = get = raw.get
-                        table._put = put = raw.put
-                        table._delete = delete = raw.delete
-                        table._growing = True
-                        table._watched = False
-                        table._writer = owner, get, put, delete, table._db, False, table._handles
-                    else:
-                        table._aim()
+                    table._raw = raw
+                    table._get = get = raw.get
+                    table._writer = owner, get, raw.put, raw.delete, handle, False, handles
         except BaseException as error:
             raw = get = put = delete = None  # see `_roll_back`
             if self._since:
@@ -85,28 +103,41 @@ class SchemaWriting(Transaction):
             super()._leave(kind, error, trace)
             return
         try:
+            if (self._puts or self._dels) and self._era is not None:
+                snapshot, era = store._era
+                store._era = snapshot + 1, era  # before others read it: as `Store.goes_on`
             raw.commit()
         except BaseException as failure:  # also what a signal raises when it came while the disk was at work
             self._commit_failed(raw, failure)
-        if (self._puts or self._dels) and self._era is not None:
-            snapshot, era = store._era
-            store._era = snapshot + 1, era
         # As `_end`, which does all of it once more after an interrupt.
         self._raw = None
-        for table in self._tables.values():
+        for table, _, _ in self._aimed:
             table._raw = CLOSED
-            table._get = table._put = table._delete = closed
+            table._get = closed
             table._writer = NOBODY
         unit = self._unit
         unit.names.clear()
-        self._held.clear()
-        store.writer.release(self._hold)
+        if self._held:
+            self._held.clear()
+        writer = store.writer
+        if writer.alone is None:
+            writer.release(self._hold)
+        else:  # as `WriterLock.release`, without the call
+            writer.alone[BUSY] = 0
+            del writer._claims[0]
+            if writer._waiters:
+                writer.wake_next()
         self._since = 0.0
         if store.at_rest is not None:
             store.rest()
-        if self._block is not None:
+        block = self._block
+        if block is not None:
             self._block = None
-            unit.release(unit)
+            if block is unit.watch:
+                unit.exit = block()
+                unit.release(unit)
+            else:
+                unit.give_back()
 
 
 SchemaWriter: type[Transaction] = SchemaWriting if COUNTS_REFERENCES else Transaction

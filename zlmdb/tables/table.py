@@ -11,7 +11,7 @@ from .. import errors, reserved
 from ..handlers import let_through
 from ..query import preview
 from ..shown import shortened
-from ..store.ended import closed
+from ..store.ended import CLOSED, closed
 from ..store.ownership import NOBODY
 from ..store.transaction import Transaction
 from . import atomic
@@ -154,7 +154,7 @@ class Table(EngineReads[K, V], RecordWrites[K, V], MutableMapping[K, V], Generic
         self._steady = handle is not None and not buffers
         self._checked, self._era, self._snapshot = storage.find_indexes is not None, None, storage.snapshot
         self._found = storage.file_indexes
-        self._get = self._put = self._delete = closed  # until it is aimed
+        self._raw, self._get = CLOSED, closed  # until it is aimed
         self._writer = NOBODY
         self._bind_indexes(self._found.unknown)
         self._aim()

@@ -26,7 +26,6 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
         "_absent",
         "_checked",
         "_db",
-        "_delete",
         "_era",
         "_found",
         "_generated",
@@ -37,7 +36,6 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
         "_load",
         "_lookup",
         "_name",
-        "_put",
         "_raw",
         "_snapshot",
         "_steady",
@@ -60,8 +58,6 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
     _raw: Any
     _db: Any
     _get: Callable[..., Any]
-    _put: Callable[..., Any]
-    _delete: Callable[..., Any]
     _lookup: Callable[[Any], bytes]
     _load: Callable[[Any], V]
     _views: dict[str, Any]
@@ -83,8 +79,6 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
         if self._steady:
             self._raw = raw = txn._raw
             self._get = raw.get
-            if txn._write:
-                self._put, self._delete = raw.put, raw.delete
         else:
             self._through(txn._engine_txn if self._absent is None else self._absent)
         if txn._write:
@@ -96,8 +90,8 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
                 self._allow()
             else:  # what that comes to, without the call
                 self._watched = False
-                if self._generated:  # `_writing`, too
-                    self._writer = txn._owner, self._get, self._put, self._delete, self._db, False, self._handles
+                if self._generated:
+                    self._writer = self._writing()
         elif self._checked:
             snapshot = txn._raw.id()
             if snapshot != self._snapshot:
@@ -106,10 +100,8 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
     def _see_snapshot(self, snapshot: int) -> None:
         """Read the catalogue's record of the table in another *snapshot*, unless it is known to be the same."""
         self._snapshot = snapshot
-        latest, era = self._txn._store._era
-        if latest != snapshot:
-            self._see_file(None)
-        elif era != self._era:
+        era = self._txn._store.era_of(snapshot)
+        if era is None or era != self._era:
             self._see_file(era)
 
     def _see_file(self, era: Optional[int]) -> None:
@@ -126,6 +118,7 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
                 self._bind_indexes(found.unknown)
             if found.unreadable is not None:
                 self._era, self._snapshot = -1, -1  # asked again when it is aimed again
+                self._txn._look_at_tables()
                 self._end(Ended(self._refuse_reading))
 
     def _refuse_reading(self, *args: Any, **kwargs: Any) -> NoReturn:
@@ -167,6 +160,7 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
         self._index_state = state
         self._generated = state.generated
         self._handles = state.handles
+        self._txn._look_at_tables()
         self._allow()
 
     def _refuse_without(self, missing: Sequence[str]) -> None:
@@ -188,14 +182,15 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
             self._watched = scans.watches(spaces)
             if scans.runs(spaces):
                 writes = False  # these scans have to be paused first
-        if writes:  # `_writing`, without the call, which is felt in the first write of a process
-            self._writer = txn._owner, self._get, self._put, self._delete, self._db, self._watched, self._handles
+        if writes:
+            self._writer = self._writing()
         else:
             self._writer = NOBODY
 
     def _writing(self) -> Any:
         """`_writer` where its thread may write."""
-        return self._txn._owner, self._get, self._put, self._delete, self._db, self._watched, self._handles
+        raw = self._raw
+        return self._txn._owner, self._get, raw.put, raw.delete, self._db, self._watched, self._handles
 
     def _look_again(self) -> None:
         """Read the indexes of the file again, after the catalogue was changed in this transaction."""
@@ -214,7 +209,7 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
 
     def _through(self, raw: Any) -> None:
         self._raw = raw
-        self._get, self._put, self._delete = raw.get, raw.put, raw.delete
+        self._get = raw.get
         if self._txn.buffers:
             keep = self._txn._keep_view
 
@@ -229,14 +224,14 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
         """Refer to no transaction of the engine, as one that is to be dropped. `_use` is due afterwards."""
         if self._absent is None and self._found.unreadable is None:
             self._raw = ended
-            self._get = self._put = self._delete = ended.get
+            self._get = ended.get
             if self._writer is not NOBODY:
                 self._writer = (*NOBODY,)  # not that itself: where its thread may write, `_use` says so again
 
     def _end(self, ended: Any) -> None:
         """End with the transaction: from now on every use raises what the functions of *ended* raise."""
         self._raw = ended
-        self._get = self._put = self._delete = ended.get
+        self._get = ended.get
         self._writer = NOBODY
 
     def __reduce_ex__(self, protocol: Any) -> Any:

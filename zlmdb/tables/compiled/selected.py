@@ -161,7 +161,7 @@ def remove(self, keys):
         let_through(error)
         return None
     {handles}
-    delete, dels = self._delete, 0
+    delete, dels = self._writer[3], 0
     try:
         {removed}
         dels += sum(map(delete, sorted(there), repeat(b""), repeat(db)))
