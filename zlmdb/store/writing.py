@@ -85,7 +85,7 @@ class SchemaWriting(Transaction):
                     table._get = get = raw.get
                     table._writer = owner, get, raw.put, raw.delete, handle, False, handles
         except BaseException as error:
-            raw = get = put = delete = None  # see `_roll_back`
+            raw = get = None  # see `_roll_back`
             if self._since:
                 self._clear()
                 if isinstance(error, Exception):
