@@ -251,17 +251,13 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
     def _every(self, give: Give) -> list[Any]:
         """What *give* says of each record, in a list, by what is not known from before."""
         query = self._query
-        if self._follows_links():
-            if query.order is not None or query.skip or self._limit is not None or self._table._txn._write:
-                return list(self._all_rows(give))
-            return list(chain.from_iterable(self._running_all().lists(give)))
+        linked, write = self._follows_links(), self._table._txn._write
         known = query is ALL and id(give) in FAST
-        if known or query.order is not None or query.skip or self._limit is not None or not self._plain:
-            return list(self._run(give))
-        if self._table._txn._write:
-            return list(self._run(give))
+        limited = query.order is not None or query.skip or self._limit is not None
+        if known or limited or write or not self._plain:
+            return list(self._all_rows(give) if linked else self._run(give))
         rows: list[Any] = []
-        for block in self._running().lists(give):
+        for block in (self._running_all() if linked else self._running()).lists(give):
             rows += block
         return rows
 
