@@ -968,6 +968,7 @@ class Seen:
                 self.records[int(words[1])] = int(words[2])
 
 
+@pytest.mark.once
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")
 def test_killed_writers_and_consumers_miss_nothing(tmp_path: Path) -> None:
     index = tmp_path / "index"

@@ -17,6 +17,7 @@ import pytest
 
 import zlmdb
 from zlmdb.engines.lmdb import mapsize
+from zlmdb.store.blocks import COUNTS_REFERENCES
 from zlmdb.store.gate import Gate
 
 posix_only = pytest.mark.skipif(
@@ -97,11 +98,12 @@ class Observed:
 def test_what_ends_a_block_lives_while_it_runs(db: Any) -> None:
     """Or the collector would take the block for interrupted, and abort what is being committed."""
     told: list[bool] = []
-    for number in range(20):
+    blocks = 20 if COUNTS_REFERENCES else 3  # else each collection looks through all that there is
+    for number in range(blocks):
         with db.write() as t:
             t.numbers["a"] = number
             t.txn._raw = Observed(t.txn._engine_txn, t.txn, told)
-    assert told == [False] * 20
+    assert told == [False] * blocks
 
 
 def test_a_signal_before_the_first_write_transaction_has_the_lock_leaves_the_next_one_alone(

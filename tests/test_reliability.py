@@ -96,6 +96,7 @@ def test_after_any_failing_call_of_the_engine_the_database_goes_on(tmp_path: Pat
 
 
 @records_writes
+@pytest.mark.once
 def test_after_any_failing_write_the_database_goes_on(tmp_path: Path) -> None:
     found = failing.system_calls(tmp_path, 400, 20 // MANY)
     assert found["failures"] == []

@@ -124,8 +124,10 @@ def test_many_records_are_updated_while_a_table_is_read(t: Any) -> None:
 class Body:
     """Does things to the users at random, and knows which had to be visited."""
 
-    def __init__(self, t: Any, table: Any, dice: random.Random, within: Callable[[Any, User], bool]) -> None:
-        self.t, self.table, self.dice, self.within = t, table, dice, within
+    def __init__(
+        self, t: Any, table: Any, dice: random.Random, within: Callable[[Any, User], bool], drops: bool
+    ) -> None:
+        self.t, self.table, self.dice, self.within, self.drops = t, table, dice, within, drops
         self.initial = {key for key, user in table.items() if within(key, user)}
         self.disturbed: set[Any] = set()  # deleted, or out of the range, at some time
         self.number = 0
@@ -157,7 +159,10 @@ class Body:
         if self.dice.random() < 0.05:
             self.t.other[self.number] = 1
         if self.dice.random() < 0.02:
-            next(iter(self.table.by_age.select()), None)  # another scan
+            other: Any = iter(self.table.by_age.select())  # another scan
+            next(other, None)
+            if not self.drops:
+                other.close()
 
 
 SELECTIONS: dict[str, tuple[Callable[..., Any], Callable[[Any, User], bool]]] = {
@@ -177,11 +182,12 @@ SELECTIONS: dict[str, tuple[Callable[..., Any], Callable[[Any, User], bool]]] = 
 @pytest.mark.parametrize("filtered", [False, True])
 def test_whatever_the_body_does_each_record_is_visited_once(t: Any, what: str, reverse: bool, filtered: bool) -> None:
     select, within = SELECTIONS[what]
-    for seed in range(4 if COUNTS_REFERENCES else 1):  # else collections take longer than all else here
+    drops = COUNTS_REFERENCES or what == "users"  # else collections take longer than all else here
+    for seed in range(4 if COUNTS_REFERENCES else 1):
         t.users.clear()
         t.names.clear()
         fill(t, 100)
-        body = Body(t, getattr(t, what.split()[0]), random.Random(f"{what} {reverse} {seed}"), within)
+        body = Body(t, getattr(t, what.split()[0]), random.Random(f"{what} {reverse} {seed}"), within, drops)
         rows = select(t, reverse=reverse)
         seen = []
         for key, user in rows.where(lambda user: user.age >= 0) if filtered else rows:
@@ -192,7 +198,7 @@ def test_whatever_the_body_does_each_record_is_visited_once(t: Any, what: str, r
         assert len(set(seen)) == len(seen), "a record was visited twice"
         assert set(seen) <= body.initial, "a record that the body inserted was visited"
         assert body.initial - body.disturbed <= set(seen), "a record was not visited"
-        if not COUNTS_REFERENCES:
+        if drops and not COUNTS_REFERENCES:
             gc.collect()  # with which iterators end that nobody has any more
         assert t.txn._open_scans().journal == []
         assert body.table._writer is not NOBODY

@@ -138,6 +138,7 @@ def test_a_run_that_fails_by_itself_is_no_kill(tmp_path: Path) -> None:
         list(kill_points(leave))
 
 
+@pytest.mark.once
 def test_the_page_of_the_documentation_passes_in_a_pytest_of_its_own(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "testing.rst").read_text()
     [block] = re.findall(r":caption: test_shop\.py\n\n((?:   .*\n|\n)+)", page)
