@@ -7,7 +7,7 @@ loop, so that one loop serves all functions of the same code.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from keyword import iskeyword
 from typing import Any, Optional
 
@@ -28,7 +28,7 @@ _SHORT = 40
 class Asked:
     """A part of what a function says: *node*, asked of a record with what the function captured."""
 
-    __slots__ = ("followed", "keyed", "links", "nested", "node", "numbers")
+    __slots__ = ("_nested", "followed", "keyed", "links", "node", "numbers")
 
     def __init__(self, followed: Followed, node: Node) -> None:
         self.followed, self.node = followed, node
@@ -40,7 +40,7 @@ class Asked:
                 sorted({one.number for one in inside if isinstance(one, Parameter)}),
                 asks,
                 links(node),
-                [*outermost(node)],
+                dict(outermost(node)),
             )
             followed.reading.kept[node] = kept
         self.numbers: list[int] = kept[0]
@@ -49,8 +49,12 @@ class Asked:
         """Whether it asks for the key of a record."""
         self.links: list[tuple[Node, bool]] = kept[2]
         """The tables in which it looks up records; see `remembered`."""
-        self.nested: list[Nested] = kept[3]
+        self._nested: dict[Node, Nested] = kept[3]
+
+    @property
+    def nested(self) -> list[Nested]:
         """What it asks of records that refer; see `nestedrows`."""
+        return [*self._nested.values()]
 
     def shape(self) -> Any:
         """What is the same for two that differ in nothing but captured values. Hashable."""
@@ -64,7 +68,7 @@ class Asked:
         """What the loop calls the `arguments` of the asked one with that *number*."""
         found = [f"asked{number}", *[f"asked{number}_{one}" for one in self.numbers]]
         found += [f"asked{number}_link{one}" for one in range(len(self.links))]
-        return found + [f"asked{number}_rows{one}" for one in range(len(self.nested))]
+        return found + [f"asked{number}_rows{one}" for one in range(len(self._nested))]
 
     def source(self, number: int, names: dict[str, Any]) -> str:
         """The expression, of ``value`` and ``key``. It adds to *names* what it needs."""
@@ -77,7 +81,7 @@ class Asked:
         return source
 
     def _written(self, function: str, records: tuple[str, ...], names: dict[str, Any]) -> str:
-        return _Writing(function, records, names, [holder for holder, _ in self.links], self.nested).spell(self.node)
+        return _Writing(function, records, names, [holder for holder, _ in self.links], self._nested).spell(self.node)
 
     def __repr__(self) -> str:
         return spelled(self.node)
@@ -103,7 +107,7 @@ def arguments(
 
 def captured_source(node: Node, number: int, names: dict[str, Any]) -> str:
     """The expression of *node*, of values that the asked one with that *number* has captured; it adds to *names*."""
-    return _Writing(f"asked{number}", (), names, (), ()).spell(node)
+    return _Writing(f"asked{number}", (), names, (), {}).spell(node)
 
 
 _ROOM = 8
@@ -128,7 +132,7 @@ class _Writing:
 
     def __init__(
         self, function: str, records: tuple[str, ...], names: dict[str, Any], tables: Sequence[Node],
-        nested: Sequence[Nested],
+        nested: Mapping[Node, Nested],
     ) -> None:  # fmt: skip
         self.function, self.records, self.names, self.tables = function, records, names, tables
         self.nested = nested
@@ -147,11 +151,12 @@ class _Writing:
             return f"each{node.number}"
         if isinstance(node, Link):
             return f"{self.function}_link{self.tables.index(node.holder)}({self.spell(node.key)})"
-        if isinstance(node, Nested):
-            given: Any = node.rows
-            of_key = is_of_key(node, keyed=len(self.records) > 1)
-            texts = ["key, load_key" if of_key else self.spell(given.key), *[self.spell(one) for one in node.outer]]
-            return f"{self.function}_rows{self.nested.index(node)}({', '.join(texts)})"
+        nested = self.nested.get(node)
+        if nested is not None:
+            given: Any = nested.rows
+            of_key = is_of_key(nested, keyed=len(self.records) > 1)
+            texts = ["key, load_key" if of_key else self.spell(given.key), *[self.spell(one) for one in nested.outer]]
+            return f"{self.function}_rows{list(self.nested).index(node)}({', '.join(texts)})"
         if isinstance(node, Not):
             return f"(not {self.spell(node.inner)})"
         if isinstance(node, Attribute) and (not node.name.isidentifier() or iskeyword(node.name)):

@@ -7,8 +7,10 @@ from typing import Any, Optional
 
 from ..handlers import let_through
 from .following import Given, Node
+from .following.linked import Referred
 from .following.nested import Nested
 from .following.nodes import Argument
+from .following.operations import Method
 
 Keys = tuple[Any, bytes]
 """How a table has its keys in the engine: by which codec, and behind which prefix."""
@@ -16,10 +18,15 @@ Keys = tuple[Any, bytes]
 _UNKNOWN: Keys = (None, b"")
 
 
-def outermost(node: Node) -> Iterator[Nested]:
-    """The `Nested` in *node* that are in no other one."""
+def outermost(node: Node) -> Iterator[tuple[Node, Nested]]:
+    """The parts of *node* that are `Nested`, or are read as these are, and are in no other one.
+
+    The number of all records of a key is such a part, too.
+    """
     if isinstance(node, Nested):
-        yield node
+        yield node, node
+    elif isinstance(node, Method) and node.name == "count" and isinstance(node.holder, Referred):
+        yield node, Nested(node.holder, (), "pairs", (), None, "count", node.known)
     else:
         for part in node.parts():
             yield from outermost(part)
