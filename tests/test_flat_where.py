@@ -14,7 +14,7 @@ from uuid import UUID
 import pytest
 
 import zlmdb
-from zlmdb.values import FlatBuffers, FlatBuffersView, InStruct
+from zlmdb.values import FlatBuffers, FlatBuffersView, InStruct, serializer
 
 from .asking import F, ask, give
 
@@ -164,3 +164,59 @@ def test_texts_of_any_length_are_found() -> None:
                 assert either.count() == len([one for one in t.names.values() if one.name == text or one.other == "ab"])
                 both = t.names.where(lambda n: n.name == text and n.other == text)  # noqa: B023
                 assert both.count() == len([one for one in t.names.values() if one.name == text == one.other])
+
+
+@dataclass
+class Texts:
+    id: int
+    name: str
+    maybe: Optional[int] = None
+    more: str = ""
+
+
+class TextStore(zlmdb.Schema):
+    names: zlmdb.Table[int, FlatBuffers[Texts]]
+
+
+LENGTHS = (0, 1, 2, 62, 63, 64, 65, 127, 128, 255, 256, 257, 300, 319, 320, 512, 70_000)
+
+
+def test_the_text_that_is_read_with_numbers_may_have_any_length() -> None:
+    texts = [text * length for length in LENGTHS for text in ("x", "\0", "\u00e4")]
+    with zlmdb.open(None, TextStore) as db:
+        with db.write() as t:
+            for number, text in enumerate(texts):
+                t.names[number] = Texts(number, text, number % 2 or None, text[:9])
+        with db.read() as t:
+            assert t.names.fields(lambda r: r.name).all() == texts
+            assert t.names.fields(lambda r: (r.name, r.id)).all() == [(text, n) for n, text in enumerate(texts)]
+            found = t.names.fields(lambda r: (r.more, r.name, r.maybe)).all()
+            assert found == [(text[:9], text, n % 2 or None) for n, text in enumerate(texts)]
+            sizes = t.names.group_by(lambda r: r.name, lambda g: g.count())
+            assert sizes == {text: texts.count(text) for text in texts}
+
+
+@pytest.mark.parametrize("length", [0, 3, 63, 64, 256])
+def test_a_text_that_is_broken_is_no_value(length: int) -> None:
+    with zlmdb.open(None, TextStore) as db:
+        with db.write() as t:
+            for number in range(5):
+                t.names[number] = Texts(number, "x" * length)
+            key = t.names._storage.encode_key(3)
+            stored = t.names._raw.get(key, None, t.names._db)
+        layout = serializer(FlatBuffers[Texts]).columns().layout  # type: ignore[union-attr]
+        at = len(layout.head(layout.full)) - 4 + layout.fixed
+        assert stored[at : at + 4] == length.to_bytes(4, "little")
+        end = at + 4 + length
+        broken = [stored[:end] + b"!" + stored[end + 1 :], stored[:end], stored[: at + 1], stored[:at], stored[:5], b""]
+        broken += [stored[: at + n] + b"\xff" + stored[at + n + 1 :] for n in range(4)]
+        for data in broken:
+            with db.write() as t:
+                t.names._raw.put(key, data, db=t.names._db)
+            with db.read() as t:
+                with pytest.raises(zlmdb.DecodeError, match="3"):
+                    t.names.fields(lambda r: r.name).all()
+                seen = iter(t.names.fields(lambda r: r.name))
+                assert [next(seen) for _ in range(3)] == ["x" * length] * 3
+                with pytest.raises(zlmdb.DecodeError, match="3"):
+                    next(seen)

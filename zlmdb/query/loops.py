@@ -67,6 +67,7 @@ class Writer:
         self.programs, self.model, self.columns = programs, programs.model, programs.columns
         self.asked, self.want, self.stored, self.views = asked, want, stored, views
         self.measured: list[int] = []  # the constants whose lengths are compared, too
+        self.short = False  # whether a text is read with numbers
         self.picking = True  # whether few records are expected to match
         self.source = Source()
         self.add, self.block = self.source.add, self.source.block
@@ -77,7 +78,7 @@ class Writer:
             self.conjuncts.append((part, number))
             number += sum(1 for _ in part._compares())
         self.names: dict[str, Any] = {"take": take, "take_if_any": take_if_any, "among": among}
-        self.names["StructError"] = struct.error
+        self.names["StructError"] = struct.error, IndexError  # it is shorter than it should be
         self.numbers = {id(one): number for number, one in enumerate([*asked, *want.asked])}
 
     def loop(self, keyed: bool) -> Callable[..., Iterator[Any]]:
@@ -297,7 +298,7 @@ class Writer:
         self.names.update(self.columns.names)
         names = [compare.path[0] for part, _ in parts for compare in part._compares()]
         projected = [path[0] for path in self.want.paths]
-        known = self.begin(names or projected)
+        known = self.begin(names or projected, short=not (parts or self.views))
         with self.block(f"if {known}:"):
             fetched = self.conditions(parts)
             if whole:
@@ -312,13 +313,21 @@ class Writer:
         """Whether all of *paths* are fields that can be read alone."""
         return all(len(path) == 1 and path[0] in self.columns.fields for path in paths)
 
-    def begin(self, names: Iterable[str]) -> str:
-        """Lines that unpack the fields *names*; the condition that they are where they should be."""
-        columns = self.columns
-        unpacked = columns.unpacked(sorted(set(names)))
-        self.names.update(unpack=unpacked.form.unpack_from, HEAD=columns.head, masks=columns.masks)
+    def begin(self, names: Iterable[str], *, short: bool) -> str:
+        """Lines that unpack the fields *names*; the condition that they are where they should be.
+
+        *short*: also the bytes of a text that is not too long.
+        """
+        columns, wanted = self.columns, sorted(set(names))
+        unpacked = columns.unpacked_with_text(wanted) if short else None
+        self.short = unpacked is not None
+        unpack = "unpack" if unpacked is None else f"forms[data[{unpacked.at}]]"
+        unpacked = unpacked or columns.unpacked(wanted)
+        self.names.update(
+            unpack=unpacked.form.unpack_from, forms=unpacked.forms, HEAD=columns.head, masks=columns.masks
+        )  # fmt: skip
         with self.block("try:"):
-            self.add(f"{', '.join(unpacked.variables)}, = unpack(data)")
+            self.add(f"{', '.join(unpacked.variables)}, = {unpack}(data)")
         with self.block("except StructError:"):
             self.add("head = b''")
         tests = ["head == HEAD"]
@@ -420,7 +429,7 @@ class Writer:
             line
             for name in sorted(set(names) - fetched)
             if columns.referred(name)
-            for line in columns.fetched(name, self.views)
+            for line in columns.fetched(name, self.views, known=self.short)
         ]
         elsewhere = ()
         if more:

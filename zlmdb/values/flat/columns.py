@@ -21,6 +21,9 @@ from .nodes import Blob, Field, Scalar, Struct, Text, fill
 
 Convert = Callable[[Any], Any]
 
+_SHORT = 63
+"""Bytes of a text that is read together with numbers."""
+
 
 def same(value: Any) -> Any:
     """*value*."""
@@ -35,14 +38,19 @@ class Unpacked(NamedTuple):
     elsewhere: Sequence[str]
     """Conditions, one of which is true when the record is for the decoder after all."""
 
+    forms: Sequence[Callable[[Any], tuple[Any, ...]]] = ()
+    """What to call in place of *form*, by the byte at *at* in the record, the length of a text: that is read, too."""
+
+    at: int = 0
+
 
 class Columns:
     """The fields of one model class that can be read without the others: numbers, texts, bytes, structs.
 
     Variables of the generated lines are called by the id of the field: ``f3`` what lies in the table, ``f3_0`` a number
-    of a struct, ``x3`` the bytes of a text, ``n3`` and ``z3`` how many they are. ``data`` is the record, ``m`` says
-    which optional fields are there; ``p``, ``e`` and ``z`` are used by one field after another. The loop around them
-    has names of its own: ``given3``, ``c3`` and words (see `query.loops`).
+    of a struct, ``x3`` the bytes of a text, ``n3`` and ``z3`` how many they are, ``y3`` the next one. ``data`` is the
+    record, ``m`` says which optional fields are there; ``p``, ``e`` and ``z`` are used by one field after another. The
+    loop around them has names of its own: ``given3``, ``c3`` and words (see `query.loops`).
     """
 
     def __init__(self, codec: Codec, whole: Optional[Decode]) -> None:
@@ -95,8 +103,23 @@ class Columns:
         variables = ["head", *(variable for part in sorted(parts) for variable in part[3])]
         return Unpacked(struct.Struct(codes), variables, elsewhere)
 
-    def fetched(self, name: str, views: bool) -> list[str]:
-        """Lines that make ``x`` of a field behind a reference: its bytes, or None. *views*: of a memoryview."""
+    def unpacked_with_text(self, names: Iterable[str]) -> Optional[Unpacked]:
+        """As `unpacked`, with the bytes of the text whose length is read with the numbers; None if it is not wanted."""
+        field, names = self.layout.joint, list(names)
+        if field is None or field.name not in names:
+            return None
+        found = self.unpacked(names)
+        codes = found.form.format
+        longer = struct.Struct(f"{codes}0sB").unpack_from
+        forms = [struct.Struct(f"{codes}{n}sB").unpack_from if n <= _SHORT else longer for n in range(256)]
+        variables = [*found.variables, f"x{field.id}", f"y{field.id}"]
+        return found._replace(variables=variables, forms=forms, at=self.start + self.layout.fixed)
+
+    def fetched(self, name: str, views: bool, *, known: bool = False) -> list[str]:
+        """Lines that make ``x`` of a field behind a reference: its bytes, or None. *views*: of a memoryview.
+
+        *known*: what is read is `unpacked_with_text`.
+        """
         field = self.fields[name]
         number = field.id
         node = field.node
@@ -117,6 +140,8 @@ class Columns:
             lines += [f"if e > len(data){wrong}:", "    raise Corrupt('bytes beyond the end, or of a wrong length')"]
         piece = f"data[{begin}:e]"
         lines.append(f"x{number} = {f'bytes({piece})' if views else piece}")
+        if known and field is self.layout.joint:
+            return [f"if z{number} > {_SHORT}:", *[f"    {line}" for line in lines], f"elif y{number}:", lines[2]]
         if not field.optional:
             return lines
         return [f"if {self._there(field)}:", *(f"    {line}" for line in lines), "else:", f"    x{number} = None"]
