@@ -96,6 +96,7 @@ ASKED: dict[str, Any] = {
     "number": lambda t, name: lambda o: t.users[o.user].name == name,
     "uuid": lambda t, name: lambda o: t.people[o.by].name == name,
     "text": lambda t, name: lambda o: t.named[o.to].name == name,
+    "most": lambda t, name: lambda o: t.people[o.by].name > name,
     "two": lambda t, name: lambda o: t.users[o.user].name == name and t.users[o.user].age > 10,
     "not": lambda t, name: lambda o: t.people[o.by].name != name,
     "none": lambda t, name: lambda o: t.users[o.user].name == name + "x",

@@ -130,7 +130,8 @@ class LinkScanReady:
         if len(found) > KEYS or len(found) * SHARE > linked._entries() * 3:
             return None
         bound = next(one for one in table._indexes if one.storage is self._bound)
-        return _owners(table, bound, found, len(storage.prefix))
+        keys = _owners(table, bound, found, len(storage.prefix))
+        return None if len(keys) > min(KEYS, total // 2) else keys  # so many records are read faster in their order
 
     @staticmethod
     def fitting(linked: Table[Any, Any], prepared: Prepared, functions: Sequence[Followed]) -> list[bytes]:
@@ -149,10 +150,10 @@ class LinkScanReady:
         return selection._running().rows(give)
 
 
-def _owners(table: Table[Any, Any], bound: BoundIndex, keys: Sequence[bytes], cut: int) -> Optional[list[bytes]]:
+def _owners(table: Table[Any, Any], bound: BoundIndex, keys: Sequence[bytes], cut: int) -> list[bytes]:
     """The engine's keys of the records whose entries begin with *keys*, which are in order, without *cut* bytes.
 
-    None if they are more than `KEYS`.
+    Of more than `KEYS`, one more than these.
     """
     first, tail, prefix = bound.storage.storage.prefix, bound.storage.tail, table._storage.prefix
     cursor = table._raw.cursor(bound.handle)
@@ -167,7 +168,7 @@ def _owners(table: Table[Any, Any], bound: BoundIndex, keys: Sequence[bytes], cu
             entry = current()
         while entry.startswith(begin):
             add(prefix + (entry[tail:] if tail else value()))
-            if not step():
+            if not step() or len(found) > KEYS:
                 return found
             entry = current()
-    return None if len(found) > KEYS else found
+    return found
