@@ -809,7 +809,7 @@ class Run:
         links = list(spec.links)
         names = {LINKS[number].name for number in links}
         for number, link in enumerate(LINKS):
-            if link.name not in names and chance.random() < 0.3 and not (spec.expires and link.name == "by_book"):
+            if link.name not in names and chance.random() < 0.3 and not (spec.expires and link.source != "authors"):
                 rows, target = self.model.records[link.source], self.model.records[link.target]
                 if all(to in target for value in rows.values() for to in link.keys(value)):
                     names.add(link.name)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import gc
+import operator
 import random
 import sys
 import threading
 import time
 import weakref
+from collections import namedtuple
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import InvalidOperation
@@ -420,6 +423,42 @@ def test_records_of_all_kinds_of_models() -> None:
     agree(followed, own, defined, condition=True)
     with pytest.raises(TypeError, match="has no field 'agee'"):
         Following(Defined).condition(lambda r: r.agee)
+
+
+Bare = namedtuple("Bare", "name age")
+
+
+def test_named_tuples_without_types_have_their_items() -> None:
+    named = [Bare("a", 1), Bare("b", 5)]
+    functions: list[Function] = [
+        lambda r: r._asdict(),
+        lambda r: r[1] > 3 and r[-2] == "b",
+        lambda r: [one for one in r],
+        lambda r: dict(zip("xy", r)),
+        lambda r: any(one == 5 for one in r),
+        lambda r: Bare(r.age, r.name)[0],
+        lambda r: 5 in Bare(r.age, 3),
+        lambda r: [*r],
+    ]
+    for function in functions:
+        agree(Following(Bare).condition(function), function, named, condition=True)
+        agree(Following(Bare).value(function), function, named, condition=False)
+
+
+def test_identity_by_a_function_is_that_of_the_values() -> None:
+    functions: list[Function] = [
+        lambda u: operator.is_(u.kind, Kind.A),
+        lambda u: operator.is_not(u.kind, Kind.B),
+        lambda u: operator.is_(u.active, True),
+        lambda u: operator.is_(u.anything, None),
+        lambda u: functools.reduce(operator.is_, [u.kind, Kind.A]),
+        lambda u: list(map(operator.is_, [u.kind], Kind)),
+        lambda u: operator.is_(u, u),
+    ]
+    for function in functions:
+        for number in range(len(users())):  # the first record decides whether the expression is trusted
+            followed = following().condition(function)
+            agree(followed, function, users()[number:], condition=True)
 
 
 def test_records_that_are_dicts() -> None:

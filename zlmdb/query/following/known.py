@@ -96,7 +96,7 @@ class Known:
         args = typing.get_args(self.annotation)
         cls: Any = self.cls
         if cls is not None and derives(cls, tuple) and hasattr(cls, "_fields"):
-            return list(self.fields().values())
+            return [self.fields().get(name, UNKNOWN) for name in cls._fields]  # that of collections tells no types
         if cls is not tuple or not args or args[-1] is Ellipsis or args == ((),):
             return None
         return [self.home.known(arg) for arg in args]

@@ -79,7 +79,8 @@ CLASSES: Mapping[Any, Known] = {
 }
 """Classes whose instances are made by nothing but the arguments."""
 
-_OPERATORS = {name for name in operator.__all__ if name not in ("attrgetter", "itemgetter", "methodcaller", "call")}
+_NO_OPERATORS = ("attrgetter", "itemgetter", "methodcaller", "call", "is_", "is_not", "is_none", "is_not_none")
+_OPERATORS = {name for name in operator.__all__ if name not in _NO_OPERATORS}
 
 TRANSPARENT: frozenset[Any] = frozenset(
     {
