@@ -50,7 +50,7 @@ def state() -> dict[Any, Any]:
     for module in MODULES:
         found.update({(module.__name__, name): id(value) for name, value in vars(module).items() if name != "_"})
     for function in functions():
-        if isinstance(function, types.FunctionType):
+        if COUNTED and isinstance(function, types.FunctionType):  # elsewhere the same thing may have several numbers
             cells = [id(cell.cell_contents) if filled(cell) else None for cell in function.__closure__ or ()]
             parts = function.__code__, function.__globals__, function.__defaults__, function.__kwdefaults__
             found[id(function)] = [*map(id, parts), *cells, sorted(function.__dict__)]

@@ -249,6 +249,10 @@ class ByCode:
 
     def keep(self, code: CodeType, value: Any) -> None:
         """Keep *value* for *code*; beyond the limit the oldest is forgotten."""
+        if (
+            type(code) is not CodeType
+        ):  # that of a function which is built into PyPy lives for ever, and nothing says so
+            return
         number = id(code)
 
         def forget(reference: weakref.ref[CodeType]) -> None:
