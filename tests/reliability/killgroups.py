@@ -13,8 +13,12 @@ from pathlib import Path
 from typing import Any, Callable
 
 import zlmdb
+from zlmdb.store import blockgroups, groups
 
 from .command import forked, main
+
+_ = blockgroups, groups
+"""Not imported by several threads at once: pytest parses them, and before Python 3.11.5 two threads cannot do that."""
 
 THREADS = 8
 ACKNOWLEDGEMENT = struct.Struct(">HQ")
