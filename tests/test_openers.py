@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -120,13 +121,44 @@ def test_one_that_comes_while_the_first_writes_waits_for_that(path: str, other: 
     for _ in range(2):
         with pytest.raises(errors.WriterTimeout, match=f"process {other.process.pid} "):
             write(lock, 0.05)
-    threading.Timer(0.1, other.do, ("release",)).start()
+    later = threading.Timer(0.1, other.do, ("release",))
+    later.start()
     write(lock)
+    later.join()
     assert not other.do("acquire"), "it has seen that there is another"
     with pytest.raises(errors.WriterTimeout):
         write(lock, 0)
     other.do("release")
     write(lock, 1)
+
+
+def test_who_writes_again_and_again_gives_way_to_a_process_that_waits(
+    path: str, other: Other, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock, hold, pauses = lock_of(path), Hold(), []
+    other.do("acquire")
+    other.do("release")
+    write(lock)
+    lock.acquire(10, hold)
+    other.told.send("acquire")
+    name: Any = lock._name
+    until = time.monotonic() + 20
+    while not name[openers.WANTED]:
+        assert time.monotonic() < until
+    lock.release(hold)
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        other.wait("acquire")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(openers, "time", SimpleNamespace(sleep=pause))
+        with pytest.raises(errors.WriterTimeout):
+            write(lock, 0)
+    assert len(pauses) == 1
+    other.do("release")
+    write(lock)
+    assert not name[openers.WANTED]
 
 
 def test_one_that_was_killed_while_it_wrote_alone_keeps_nobody_waiting(path: str, other: Other) -> None:

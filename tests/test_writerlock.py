@@ -40,7 +40,7 @@ def test_a_thread_that_was_called_and_does_not_come_stops_nobody() -> None:
     for interrupted in (Hold(), Hold()):
         interrupted.called = threading.Lock()
         lock._waiters.append(interrupted)
-    lock._call(time.monotonic())
+    lock.wake_next()
     assert lock._next is not None
     mine = Hold()
     lock.acquire(5, mine)
@@ -55,7 +55,7 @@ def test_a_thread_that_was_called_when_it_gave_up_does_not_take_itself_for_the_w
     before.called = threading.Lock()
     before.thread = threading.get_ident()
     lock._waiters.append(before)
-    lock._call(time.monotonic())  # it is about to leave the queue, after its timeout
+    lock.wake_next()  # it is about to leave the queue, after its timeout
     mine = Hold()
     lock.acquire(5, mine)
     assert lock.owner == threading.get_ident()

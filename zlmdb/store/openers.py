@@ -37,13 +37,16 @@ HAS_LOCKS = fcntl is not None and sys.platform == "linux" and sys.maxsize > 1 <<
 
 NAME_SIZE = 20
 """Bytes at the beginning of the lock file: the process id of a writer as text, filled up with blanks."""
-BUSY, OTHERS = NAME_SIZE, NAME_SIZE + 1
-"""The bytes that follow."""
-FILE_SIZE = NAME_SIZE + 3
+BUSY, OTHERS, WANTED = NAME_SIZE, NAME_SIZE + 1, NAME_SIZE + 2
+"""The bytes that follow. The last of them says that a process waits for the lock: see `give_way`."""
+FILE_SIZE = NAME_SIZE + 4
 """With a last byte that is written only to give the file this size, whatever another process writes meanwhile."""
 
 SETTLING = 0.001
 """Seconds after which what one process has written is seen by all, with a margin of some thousand times."""
+
+WAY = 0.002
+"""Seconds for which others are given way, longer than one that waits sleeps between two looks at first."""
 
 _HERE, _ALONE = 64, 65  # bytes, beyond the end of the file, that are locked
 _GET, _SET = 36, 37  # F_OFD_GETLK and F_OFD_SETLK, for which Python 3.9 on PyPy has no names
@@ -69,6 +72,23 @@ def make_room(file: int) -> mmap.mmap:
     if os.fstat(file).st_size < FILE_SIZE:
         os.pwrite(file, b"\n", FILE_SIZE - 1)
     return mmap.mmap(file, FILE_SIZE)
+
+
+def give_way(name: mmap.mmap) -> None:
+    """Let a process that waits have the lock: it looks again and again, and between two groups it is free for no time.
+
+    Who waits sets the byte after each look. If it was killed since then, this takes a pause in vain, once.
+    """
+    name[WANTED] = 0
+    time.sleep(WAY)
+
+
+def is_at(file: int, path: str) -> bool:
+    """Whether the open *file* is what has that path."""
+    try:
+        return os.path.samestat(os.fstat(file), os.stat(path))
+    except OSError:
+        return False
 
 
 def enter(file: int) -> Optional[bool]:

@@ -24,7 +24,7 @@ from ..log import log
 from . import openers
 from .blocks import BlockExit, Leave, is_over
 from .holds import Hold, Holder, Turn, is_alive, wake
-from .openers import BUSY, NAME_SIZE, OTHERS
+from .openers import BUSY, NAME_SIZE, OTHERS, WANTED, is_at
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -46,7 +46,7 @@ _flock: Any = None if fcntl is None else fcntl.flock
 _LOOKS = 30
 """So often a wait for another process only gives way: most write transactions end sooner than a sleep would."""
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.00005, 0.05
+_FIRST_PAUSE, _SHORT_PAUSE, _LONGEST_PAUSE = 0.00005, 0.001, 0.05
 
 _NEVER = float("inf")
 _LOOK_AGAIN = 1.0
@@ -135,6 +135,9 @@ class WriterLock:
                     file = self._prepared(start, timeout)
                     if self.alone is not None:
                         return None
+                name = self._name
+                if name is not None and name[WANTED]:
+                    openers.give_way(name)
                 try:
                     fcntl.flock(file, _TRY)
                 except BlockingIOError:
@@ -153,7 +156,7 @@ class WriterLock:
         *thread* is this one.
         """
         name = self._name
-        if self._next is not None or name is None or not self._met:
+        if self._next is not None or name is None or not self._met or name[WANTED]:
             return False
         hold.thread = thread
         hold.turn = None
@@ -240,7 +243,7 @@ class WriterLock:
         Raises `WriterTimeout`.
         """
         file = self._file
-        if file is None or self.path is None or fcntl is None or _is_at(file, self.path):
+        if file is None or self.path is None or fcntl is None or is_at(file, self.path):
             return
         log.warning("%s was removed or replaced while it was locked; it is made again", self.path)
         self.close()
@@ -400,8 +403,10 @@ class WriterLock:
             if waited > PATIENCE and not logged:
                 log.warning("waiting for %s to end its write transaction on %s", self._other_process(), self.path)
                 logged = True
+            if self._name is not None:
+                self._name[WANTED] = 1
             time.sleep(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
+            pause = min(2 * pause, max(waited / 20, _SHORT_PAUSE), _LONGEST_PAUSE)
 
     def _sign(self, file: int) -> None:
         """Write the process id into the file, and keep the file mapped, so that reading it takes no system call."""
@@ -478,14 +483,6 @@ class Claim:
             self._leave()
         else:
             self._hold.kept = self
-
-
-def _is_at(file: int, path: str) -> bool:
-    """Whether the open *file* is what has that path."""
-    try:
-        return os.path.samestat(os.fstat(file), os.stat(path))
-    except OSError:
-        return False
 
 
 def _locked(file: int) -> bool:
