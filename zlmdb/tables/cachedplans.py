@@ -62,7 +62,8 @@ def ready_of(selection: Selection[Any, Any], give: Give) -> Optional[AnyReady]:
     if known is None or (known.state is not state and known.state != state):
         if where or order is not None:
             return None
-        known = programs.running(selection).known()
+        running: Running = programs.running(selection)
+        known = running.known()
     given = give.reading if isinstance(give, Followed) else give
     key: tuple[Any, ...]
     if order is None:

@@ -24,7 +24,7 @@ def scanned(running: Running, give: Give) -> Any:
     """The cached plan of the query of *running*, for which no index is of use; False if there is none."""
     where = running.query.where
     functions = [*where, give] if isinstance(give, Followed) else [*where]
-    captured = [
+    captured: list[tuple[int, int, type[Any]]] = [
         (function, one.number, type(followed.parameters[one.number]))
         for function, followed in enumerate(where)
         for one in walk(followed.node)
