@@ -692,6 +692,8 @@ class Run:
                     self.evolve()
                 if self.chance.random() < 0.1:
                     self.queries.append(Query(self.chance, self.spec))
+            if self.spec.feed and not self.spec.later:
+                self.replay()
             report = self.db.check()
             assert report.ok, report.problems
         except Exception as error:
@@ -699,6 +701,23 @@ class Run:
         finally:
             self.close()
         return self.asked
+
+    def replay(self) -> None:
+        """The change feeds, from the beginning, come to what the tables have."""
+        for name, rows in self.model.records.items():
+            found: dict[int, Any] = {}
+            for change in self.db.changes(name, timeout=0):
+                if change.key is None:
+                    found.clear()
+                    continue
+                assert repr(change.old) == repr(found.get(change.key)), (name, change, found)
+                if change.new is None:
+                    del found[change.key]
+                else:
+                    found[change.key] = change.new
+            if self.spec.expires and name == "books":
+                found = {key: one for key, one in found.items() if one.until is None or one.until > self.now}
+            assert repr(sorted(found.items())) == repr(sorted(rows.items())), (name, found, rows)
 
     def fill(self) -> None:
         """Records to begin with, whose links hold."""

@@ -582,6 +582,26 @@ def test_a_new_record_takes_the_place_of_an_expired_one_to_which_others_refer() 
             assert db.check().ok
 
 
+def test_an_expired_record_to_which_others_refer_stays_where_the_new_one_is_refused() -> None:
+    NOW[0] = 1000.0
+    with zlmdb.open(None, Linked) as db:
+        db.clock = lambda: NOW[0]
+        with db.write() as t:
+            t.sessions.update(b=Session("b", 1002.0), c=Session("c"))
+            t.sessions["c!"] = Session("c2")
+            t.holds[1] = Login("b")
+        NOW[0] = 1005.0
+        with db.write() as t:
+            for wrong in (Session("c"), Session(3)):  # type: ignore[arg-type]
+                with pytest.raises((zlmdb.DuplicateKey, zlmdb.EncodeError)):
+                    t.sessions["b"] = wrong
+            assert "b" not in t.sessions
+        assert db.check().ok
+        with db.write() as t:
+            del t.holds[1]
+        assert db.sweep() == 1
+
+
 # -- the change feed ----------------------------------------------------------------------------------------------
 
 

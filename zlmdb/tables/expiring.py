@@ -178,16 +178,22 @@ class Expiring(Table[Any, Any]):
 
     def _write(self, key: Any, encoded: bytes, value: Any, data: bytes) -> None:
         stored = self._storage.decode_value(data, key)
-        if self._some:
-            self._make_way(encoded, stored)
-        super()._write(key, encoded, value, data)
+        if self._some and self._make_way(encoded, stored):
+            with self._txn._statement():  # what refers to the expired record needs it if the new one is refused
+                self._plainly(lambda: self._remove_alone(encoded))
+                super()._write(key, encoded, value, data)
+        else:
+            super()._write(key, encoded, value, data)
         if self._some:
             self._sweep(self._expired(_PER_WRITE))
         if self._has_expired(stored):
             self._filter()
 
-    def _make_way(self, encoded: bytes, value: Any) -> None:
-        """Delete the expired records under the key *encoded*, and under the unique keys of *value*."""
+    def _make_way(self, encoded: bytes, value: Any) -> bool:
+        """Delete the expired records under the key *encoded*, and under the unique keys of *value*.
+
+        Whether the one under *encoded* is still there, because others refer to it.
+        """
         storage = self._storage
         raw = self._raw.raw if isinstance(self._raw, Living) else self._raw
         found = {encoded}
@@ -197,13 +203,14 @@ class Expiring(Table[Any, Any]):
                     entries = index.entries(value, encoded[len(storage.prefix) :])
                 except Exception as error:
                     let_through(error)
-                    return  # the statement says why
+                    return False  # the statement says why
                 owners = [(entry, raw.get(entry, None, handle)) for entry in entries]
                 found.update(
                     storage.prefix + _primary(storage, index, entry, owner)
                     for entry, owner in owners
                     if owner is not None
                 )
+        held = False
         for one in found:
             data = raw.get(one, None, self._db)
             if data is not None and self._has_expired(storage.load(data)):
@@ -212,7 +219,8 @@ class Expiring(Table[Any, Any]):
                 except errors.StillLinked:
                     if one != encoded:
                         raise
-                    self._plainly(lambda: self._remove_alone(encoded))  # they refer to the new record from now on
+                    held = True
+        return held
 
     def _expel(self, encoded: bytes) -> int:
         """Delete the expired record *encoded*, with all that follows it; returns the number of records."""
