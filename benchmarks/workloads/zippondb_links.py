@@ -12,7 +12,7 @@ import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from functools import partial
 from itertools import count
@@ -67,7 +67,11 @@ class Shop:
         raise NotImplementedError
 
     def move(self, name: str, address: str) -> int:
-        """Change the address of users with this name; how many there are."""
+        """Change the address of users with this name, by one statement; how many there are."""
+        raise NotImplementedError
+
+    def move_each(self, name: str, address: str) -> int:
+        """The same in a loop of the program, which might give each user another address."""
         raise NotImplementedError
 
     def delete_before(self, at: datetime) -> int:
@@ -148,6 +152,11 @@ class Zlmdb(Shop):
             ).fields(lambda o: o.at).all()  # fmt: skip
 
     def move(self, name: str, address: str) -> int:
+        with self.db.write() as t:
+            found: int = t.users.where(lambda u: u.name == name).change(lambda u: replace(u, address=address))
+            return found
+
+    def move_each(self, name: str, address: str) -> int:
         done = 0
         with self.db.write() as t, t.users.where(lambda u: u.name == name).edit() as users:
             for user in users:
@@ -255,6 +264,13 @@ class Sqlite(Shop):
     def move(self, name: str, address: str) -> int:
         return self.execute("UPDATE users SET address = ? WHERE name = ?", (address, name)).rowcount
 
+    def move_each(self, name: str, address: str) -> int:
+        self.execute("BEGIN")
+        keys = self.execute("SELECT key FROM users WHERE name = ?", (name,)).fetchall()
+        self.connection.executemany("UPDATE users SET address = ? WHERE key = ?", ((address, key) for (key,) in keys))
+        self.execute("COMMIT")
+        return len(keys)
+
     def delete_before(self, at: datetime) -> int:
         return self.execute("DELETE FROM orders WHERE at < ?", (at.isoformat(),)).rowcount
 
@@ -293,6 +309,7 @@ ASKED = (
     Asked("GRAB Order [at] {from IN {name = 'Charlie'}}", lambda shop, *_: shop.orders_of(CHARLIE)),
     Asked("GRAB Order [at] {items IN {category IN {name = 'Other'}}}", lambda shop, *_: shop.orders_in(OTHER)),
     Asked("UPDATE User {name = 'Charlie'} TO (address = ...)", lambda shop, _, text: shop.move(CHARLIE, text), True),
+    Asked("UPDATE User {name = 'Charlie'}, each by a loop", lambda shop, _, text: shop.move_each(CHARLIE, text), True),
     Asked("DELETE Order {at < ...}, one hundredth", lambda shop, size, _: shop.delete_before(hundredth(size)), True),
     Asked("DELETE User {name = 'Eve'}, with the orders", lambda shop, *_: shop.delete_users(GONE), True),
 )
