@@ -177,6 +177,25 @@ def test_each_value_captured_counts(db: Any, followed: list[bool]) -> None:
     assert followed == [True] * 4
 
 
+def test_a_change_that_was_followed_before_is_not_prepared_again(db: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared: list[str] = []
+    for name in ("is_bare", "setting_of"):
+        original: Any = getattr(replacing, name)
+
+        def noted(*arguments: Any, name: str = name, original: Any = original, **options: Any) -> Any:
+            prepared.append(name)
+            return original(*arguments, **options)
+
+        monkeypatch.setattr(replacing, name, noted)
+    with db.write() as t:
+        for years in (3, 4, 5):
+            prepared.clear()
+            assert t.plain.select().change(lambda p: replace(p, age=years if p.age else p.age)) == 30  # noqa: B023
+            assert {p.age for p in t.plain.values()} == {0, years}
+        assert prepared == []
+        t.txn.abort()
+
+
 def test_records_whose_indexes_stay_as_they_are_are_written_together(db: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     alone: list[int] = []
 

@@ -79,9 +79,10 @@ def _found(
     selection: Selection[Any, Any], storage: Storage[Any, Any], how: Callable[[Any], Any]
 ) -> Optional[Replacing]:  # fmt: skip
     programs = programs_of(storage)
-    known = programs.following.value_type
-    cls: Any = known.cls
-    if known.optional or not vouches(storage.value.name) or not is_bare(cls, frozen_too=True):
+    cls: Any = programs.following.value_type.cls
+    if "changes in place" not in programs.kept:  # to look at the class takes longer than to change a hundred records
+        programs.kept["changes in place"] = _is_settable(storage)
+    if not programs.kept["changes in place"]:
         return None
     followed = selection._following().value(how)
     if followed.reading.to_check > 0:
@@ -89,17 +90,29 @@ def _found(
     reading = followed.reading
     if followed.keyed or reading.links or reading.calls or reading.to_check > 0 or not reading.trusted:
         return None
+    kept: Any = reading.kept.get("change")
+    if kept is not None and kept[0] is storage.indexes:
+        return None if kept[1] is None else Replacing(kept[1], _values(followed, kept[2]))
     writing = _Writing(followed, frozen=cls.__dataclass_params__.frozen)
     if not writing.write(followed.node, 0):
         return None
     key = None if storage.key_field is None else storage.key_field.path.partition(".")[0]
     if not writing.fields or key in writing.fields:
         return None
-    kept: Any = reading.kept.get("change")
-    if kept is None or kept[0] is not storage.indexes:
-        setting = setting_of(storage, writing.fields, writing.given, writing.lines, writing.names)
-        kept = reading.kept["change"] = storage.indexes, setting
-    return None if kept[1] is None else Replacing(kept[1], writing.values)
+    setting = setting_of(storage, writing.fields, writing.given, writing.lines, writing.names)
+    reading.kept["change"] = storage.indexes, setting, writing.nodes
+    return None if setting is None else Replacing(setting, _values(followed, writing.nodes))
+
+
+def _is_settable(storage: Storage[Any, Any]) -> bool:
+    """Whether the records of the table are objects whose fields can be set, and nothing more happens."""
+    known = programs_of(storage).following.value_type
+    return not known.optional and vouches(storage.value.name) and is_bare(known.cls, frozen_too=True)
+
+
+def _values(followed: Followed, nodes: Sequence[Node]) -> list[Any]:
+    """What the lines for *nodes* need that *followed* has captured."""
+    return [value for node in nodes for value in Asked(followed, node).arguments()]
 
 
 class _Writing:
@@ -110,8 +123,8 @@ class _Writing:
         self.fields: set[str] = set()
         self.lines: list[str] = []
         self.given: list[str] = []
-        """The names of the values that the lines need, which are in *values*."""
-        self.values: list[Any] = []
+        """The names of the values that the lines need, which are those of *nodes*."""
+        self.nodes: list[Node] = []
         self.names: dict[str, Any] = {"assign": object.__setattr__} if frozen else {}
 
     def write(self, node: Node, depth: int) -> bool:
@@ -142,5 +155,5 @@ class _Writing:
         """The expression of *node*."""
         asked, number = Asked(self._followed, node), len(self.given)
         self.given += asked.names(number)
-        self.values += asked.arguments()
+        self.nodes.append(node)
         return asked.source(number, self.names)
