@@ -633,6 +633,7 @@ def test_a_damaged_record_of_fields_is_an_error_and_no_crash(path: Path) -> None
             checked_description(bad)
 
 
+@pytest.mark.once  # five processes, which take a while to start on PyPy
 def test_commands_show_the_fields_and_drop_an_index(path: Path) -> None:
     subprocess.run([sys.executable, "-c", INDEXED, str(path)], check=True)
     command = [sys.executable, "-m", "zlmdb"]
