@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 
 import zlmdb
 from zlmdb.engines.lmdb import engine
+from zlmdb.store import transaction, writing
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 
@@ -184,6 +186,27 @@ def test_a_killed_reader_does_not_make_the_file_grow_for_ever(path: str, monkeyp
         rewrite()
         settled = rewrite()
         assert rewrite() == settled
+
+
+@posix
+def test_writers_look_for_killed_readers_ten_times_a_second(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy writer makes the file grow by a hundred megabytes a second meanwhile."""
+    now, looks = [time.monotonic() + 60], [0]
+    with zlmdb.open(path, Store, durability="none") as db:
+        clear = db._open_store.clear_readers
+
+        def counted() -> int:
+            looks[0] += 1
+            return clear()
+
+        monkeypatch.setattr(db._open_store, "clear_readers", counted)
+        for module in (transaction, writing):
+            monkeypatch.setattr(module, "_clock", lambda: now[0])
+        for number in range(20):
+            now[0] += 0.11
+            with db.write() as t:
+                t.rows[number] = b""
+    assert looks[0] == 20
 
 
 def test_there_are_slots_for_a_thousand_readers(path: str) -> None:

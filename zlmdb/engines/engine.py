@@ -129,7 +129,7 @@ class Engine(Protocol):
     def check_file(self) -> None:
         """Raise `InvalidDatabase` or `CorruptDatabase` if the open file was replaced, removed or cut off.
 
-        Called before a write begins, at most once a second.
+        Called before a write begins, at most ten times a second.
         """
         ...
 

@@ -61,7 +61,7 @@ class Operations(DatabaseState):
     def clear_readers(self) -> int:
         """Free the slots of killed readers, and with them the pages that they kept; returns their number.
 
-        Opening does this too, as do every 1,000th write transaction and a full table of readers.
+        Opening does this too, as do writers ten times a second, and a full table of readers.
         """
         store = self._open_store
         with store.translated():

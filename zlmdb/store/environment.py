@@ -26,7 +26,7 @@ from .writerlock import Claim, WriterLock
 READERS_PATIENCE = 10.0
 """Seconds that a map which has to grow waits for the open transactions of this process to end."""
 
-_LOOK_AGAIN = 1.0  # seconds between two looks at an open file
+_LOOK_AGAIN = 0.1  # seconds between two looks at an open file: so long a reader that was killed makes it grow
 _TRY_AGAIN = 0.005  # seconds between two tries to open for good what was opened read-only
 _SHOWN = 5  # of the transactions that keep a store from being closed, in the error
 _ATTEMPTS = 100  # to begin, each time after another process has made the file larger
@@ -240,7 +240,7 @@ class OpenEnvironment(Maintenance):
         self.ages.look(now, self.live)
 
     def look_at_file(self, now: float, timeout: Optional[float]) -> None:
-        """Before a write, at most once a second: see that the files are those that were opened, and clear dead readers.
+        """Before a write, ten times a second: see that the files are those that were opened, and clear dead readers.
 
         What they hold back would make the file grow for as long as it is open. Raises as `Engine.check_file` does.
         """

@@ -1,6 +1,6 @@
 """Maintenance that transactions of a store do besides their own work, and whether there is any.
 
-It is rare: a map that moves, a file to be looked at once a second, handles to be opened. Asking for each in each
+It is rare: a map that moves, a file to be looked at from time to time, handles to be opened. Asking for each in each
 transaction takes longer than LMDB takes to begin one. So one number says until when there is nothing to do.
 """
 
