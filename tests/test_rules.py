@@ -44,6 +44,7 @@ ROWS = [
         "store.asyncfutures",
         "store.blocks",
         "store.ended",
+        "store.futures",
         "store.holds",
         "store.openers",
         "store.ownership",

@@ -99,7 +99,7 @@ class Calls(DatabaseState, Generic[S_co]):
         store = self._open_store
         if store.readonly:
             store.refuse_write()
-        return await self._group_commit().arun(self, fn)
+        return await self._group_commit().awaited(self, fn)
 
     def _group_commit(self) -> Groups:
         """The group commit of this database, created when there are several writers for the first time."""

@@ -20,20 +20,24 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from contextvars import Context, copy_context
 from functools import partial
 from itertools import islice
-from typing import Any, Optional, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Optional, Protocol, TypeVar
 
 from .. import errors
+from .futures import Submitted, Told
 from .results import BODIES, refuse_body
 from .store import Store
 from .transaction import committed
 from .transactionstate import undone
 from .writerlock import Claim, WriterLock
+
+if TYPE_CHECKING:
+    from .asyncfutures import Awaited
 
 R = TypeVar("R")
 _clock = time.monotonic
@@ -61,22 +65,6 @@ class Runs(Protocol):
         ...
 
 
-class Told(Protocol):
-    """What a caller that does not wait has of its function: a `Future`, or the like."""
-
-    def set_running_or_notify_cancel(self) -> bool:
-        """Whether the function is to run."""
-        ...
-
-    def set_result(self, result: Any) -> None:
-        """The function is stored."""
-        ...
-
-    def set_exception(self, exception: BaseException) -> None:
-        """The function has failed."""
-        ...
-
-
 class _Member:
     """A function that waits to be run, and what came of it."""
 
@@ -87,13 +75,13 @@ class _Member:
         self.context: Context = copy_context()
         self.future = future
         self.woken = woken
-        self.since = _clock()
+        self.since = _clock() if future is None else 0.0
         self.begun = False
         self.told: Sequence[object] = ()
         """Of its group: filled when that is stored."""
         self.result: Any = None
         self.error: Optional[BaseException] = None
-        self.hooks: list[Callable[[bool], object]] = []
+        self.hooks: Sequence[Callable[[bool], object]] = ()
 
     def run(self, tables: Any) -> None:
         """Call the function, and keep the result."""
@@ -103,8 +91,9 @@ class _Member:
         self.result = result
 
     def wake(self) -> None:
-        with _AWAKE:
-            self.woken.release()
+        if self.woken.locked():  # else it was woken already: to find that out by an error takes longer
+            with _AWAKE:
+                self.woken.release()
 
     def outcome(self) -> Any:
         """The result; raises what the function raised. What waits for the commit is called now."""
@@ -121,6 +110,8 @@ class _Member:
 
 class Groups:
     """The functions that wait for the writer of one database, and who leads them."""
+
+    _awaited: Optional[type[Awaited]] = None
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -177,20 +168,23 @@ class Groups:
         """*fn* is run and stored soon, by a thread of its own; the future tells when it is."""
         if self._process != os.getpid():
             self._reset()
-        future: Future[R] = Future()
+        future: Future[R] = Submitted()
         self._submit(db, _Member(fn, self._work, future))
         return future
 
-    async def arun(self, db: Runs, fn: Callable[[Any], R]) -> R:
+    def awaited(self, db: Runs, fn: Callable[[Any], R]) -> Awaitable[R]:
         """As `submit`, for a task of asyncio."""
-        from .asyncfutures import Awaited  # late: not every program uses it
-
         if self._process != os.getpid():
             self._reset()
-        awaited = Awaited(self._outbox)
+        awaited = (self._awaited or self._import_awaited())(self._outbox)
         self._submit(db, _Member(fn, self._work, awaited))
-        result: R = await awaited.future
-        return result
+        return awaited.future
+
+    def _import_awaited(self) -> type[Awaited]:
+        from .asyncfutures import Awaited  # late: not every program uses it
+
+        self._awaited = Awaited  # a relative import takes as long as all the rest
+        return Awaited
 
     def _submit(self, db: Runs, member: _Member) -> None:
         # In one call. For who is among the submitted but not in the queue is taken for one that has lost its leader.
@@ -283,23 +277,37 @@ class Groups:
         if future is not None and not member.begun:
             member.begun = True
             if not future.set_running_or_notify_cancel():
-                self._submitted.pop(member, None)
-                member.fn = _cancelled
+                self._cancel(member)
         return member.fn is not _cancelled
+
+    def _cancel(self, member: _Member) -> bool:
+        self._submitted.pop(member, None)
+        member.fn = _cancelled
+        return False
 
     def _run_together(self, tables: Any, members: list[_Member], told: list[object], until: float) -> None:
         """Run those who wait in one savepoint, or, if one of them raises, each in a savepoint of its own."""
         txn, queue = tables.txn, self._queue
+        taken = iter(queue.popleft, None)
+        hooks = txn._hooks
         ends: list[int] = []  # of the hooks of each
-        first = len(txn._hooks)
+        first = len(hooks)
         try:
             with txn.savepoint():
                 while queue and (not members or _clock() <= until):
-                    self._take(members)
+                    members.extend(islice(taken, 1))  # as `_take`, `_starts` and `_Member.run`, without the calls
                     member = members[-1]
-                    if self._starts(member):
-                        member.run(tables)
-                    ends.append(len(txn._hooks))
+                    if member.begun or member.future is None:
+                        starts = member.fn is not _cancelled
+                    else:
+                        member.begun = True
+                        starts = member.future.set_running_or_notify_cancel() or self._cancel(member)
+                    if starts:
+                        result = member.context.run(member.fn, tables)
+                        if type(result) in BODIES:
+                            refuse_body(result)
+                        member.result = result
+                    ends.append(len(hooks))
         except Exception:
             if txn._error is not None:
                 raise
@@ -309,11 +317,12 @@ class Groups:
             return
         if txn._error is not None:
             raise txn._error
-        hooks, start = txn._hooks[:], first
-        del txn._hooks[first:]
+        added, start = hooks[first:], first
+        del hooks[first:]
         for member, end in zip(members, ends):
-            member.hooks = hooks[start:end]
-            start = end
+            if end != start:
+                member.hooks = added[start - first : end - first]
+                start = end
             member.told = told
 
     def _run_member(self, tables: Any, member: _Member, told: list[object]) -> None:
@@ -337,20 +346,25 @@ class Groups:
 
     def _tell(self, members: list[_Member]) -> None:
         """After the group, when nobody leads: its members look what came of it, and the next one leads."""
-        works = False
+        works, submitted = False, self._submitted
+        here = self._worker is threading.current_thread()
         for member in members:
+            future = member.future
             if not member.told and member.hooks:  # its group is not stored, and it runs again
-                hooks, member.hooks = member.hooks, []
+                hooks, member.hooks = member.hooks, ()
                 undone(hooks)
-            if member.future is None:
+            if future is None:
                 member.wake()
-            else:
-                works = True
+                continue
+            works = True
+            if here and member.told:
+                if member.error is not None or member.hooks:
+                    self._deliver(member, _STORED)
+                elif submitted.pop(member, None) is not None:  # as `_deliver`, without the call
+                    result, member.result = member.result, None
+                    future.set_result(result)
         if works:
-            if self._worker is threading.current_thread():
-                for member in members:
-                    if member.told:
-                        self._deliver(member, _STORED)
+            if here:
                 self._post()
             self._work_now()  # it delivers the rest, as no signal can interrupt it
         with suppress(IndexError):
@@ -397,8 +411,9 @@ class Groups:
             raise
 
     def _work_now(self) -> None:
-        with suppress(RuntimeError):
-            self._work.release()
+        if self._work.locked():
+            with _AWAKE:
+                self._work.release()
 
     def _work_off(self, db: Runs) -> None:
         """The thread of what was submitted. It ends when there was nothing to do for a while."""
