@@ -28,7 +28,6 @@ from .progress import Progress, Told, silent
 from .report import KEPT
 
 StrPath = Union[str, "os.PathLike[str]"]
-Maps = Union[Sequence[type[PersistentMap[Any, Any]]], Mapping[Any, Any]]
 
 _EVERY = 10_000
 

@@ -228,7 +228,6 @@ class _Target:
 
     def __init__(self, filling: Filling, section: Section, check: bool) -> None:
         self._filling = filling
-        self._section = section
         self._name = section.name
         self.count = 0
         self._slot, self._keyspace = _entered(filling, section)

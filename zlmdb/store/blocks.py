@@ -42,16 +42,6 @@ class Entered(Protocol):
     _exit: list[Leave]
 
 
-class Block(Entered, Protocol):
-    """An object that ends with a block."""
-
-    def _leave(
-        self, kind: Optional[type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType], /
-    ) -> None: ...
-
-    def _left(self, block: ref[Leave]) -> None: ...
-
-
 class _Leaving:
     """The ``__exit__`` that a statement holds, where references are not counted. The frame of its call keeps it."""
 

@@ -7,7 +7,7 @@ written as Python. Equal nodes of one expression are one object (see `Nodes`), s
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
@@ -279,6 +279,3 @@ def calls(node: Node) -> tuple[str, ...]:
         if isinstance(part, Called):
             found.update(dict.fromkeys(part.reasons))
     return tuple(found)
-
-
-NO_NAMES: Mapping[str, Any] = {}

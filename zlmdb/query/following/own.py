@@ -106,7 +106,7 @@ def _collecting(function: Any, known: Known) -> Own:
         node = each(trace, args[0]) if args else None
         if node is not None:
             return applied(
-                trace, function, (Iterated(trace, node), *args[1:]), kwargs, _collected(known, function, node)
+                trace, function, (Iterated(node), *args[1:]), kwargs, _collected(known, function, node)
             )
         if len(args) >= 1 and type(args[0]) is Recorder and (len(args) == 1 or function is sum):
             return applied(trace, function, args, kwargs, known, raises=function not in (any, all, list, tuple))
@@ -123,10 +123,10 @@ def _collected(known: Known, function: Any, node: Each) -> Known:
 class Iterated(Seen):
     """A generator expression among the arguments of a function."""
 
-    __slots__ = ("_node", "_trace")
+    __slots__ = ("_node",)
 
-    def __init__(self, trace: Trace, node: Node) -> None:
-        self._trace, self._node = trace, node
+    def __init__(self, node: Node) -> None:
+        self._node = node
 
     def node(self) -> Node:
         return self._node
@@ -137,7 +137,7 @@ def own_sum(trace: Trace, values: Any, *start: Any, **kwargs: Any) -> Any:
     node = each(trace, values)
     if node is not None or type(values) is Recorder:
         known = SOMETHING if node is None else _collected(SOMETHING, sum, node)
-        first = values if node is None else Iterated(trace, node)
+        first = values if node is None else Iterated(node)
         return applied(trace, sum, (first, *start), kwargs, known)
     kept = list(values)
     if holds_recorded(kept):

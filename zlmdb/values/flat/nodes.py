@@ -47,8 +47,6 @@ class Node:
 
     align: int = 4
 
-    scalar: bool = False
-
     test: str = ""
     """An expression that is true of what fits (items and fields inside not considered)."""
 
@@ -77,8 +75,6 @@ class Node:
 
 class Scalar(Node):
     """A number, a bool, or what is stored as one: enums, times."""
-
-    scalar = True
 
     def __init__(self, label: str, width: Width, test: str, dump: str = "$", load: str = "$", *, zero: Any = 0) -> None:
         """*zero* is what is read, before *load*, when the field is absent and has no default."""
