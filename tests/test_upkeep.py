@@ -348,3 +348,17 @@ def test_what_one_follower_refuses_no_other_is_told_and_nothing_is_written(make_
         assert dict(t.people) == dict(t.people_told) == {1: old}
         assert t.people.by_name.get("bob") is None
     assert db.check().ok
+
+
+@pytest.mark.parametrize("limit", [None, 2])
+def test_a_deletion_by_a_selection_of_all_tells_of_each_record(
+    make_db: Callable[..., Any], limit: Optional[int]
+) -> None:  # fmt: skip
+    db = make_db(Listened)
+    listener = listen(db._storages["people"][1], db._storages["people_told"][1])
+    people = {number: Person(f"name {number}", number) for number in range(3)}
+    with db.write() as t:
+        t.people.update(people)
+        del listener.told[:]
+        assert t.people.select(limit=limit).delete() == (limit or 3)
+    assert listener.told == [(number, (people[number],), None) for number in range(limit or 3)]

@@ -105,9 +105,7 @@ def _collecting(function: Any, known: Known) -> Own:
     def own(trace: Trace, *args: Any, **kwargs: Any) -> Any:
         node = each(trace, args[0]) if args else None
         if node is not None:
-            return applied(
-                trace, function, (Iterated(node), *args[1:]), kwargs, _collected(known, function, node)
-            )
+            return applied(trace, function, (Iterated(node), *args[1:]), kwargs, _collected(known, function, node))
         if len(args) >= 1 and type(args[0]) is Recorder and (len(args) == 1 or function is sum):
             return applied(trace, function, args, kwargs, known, raises=function not in (any, all, list, tuple))
         return function(*args, **kwargs)
