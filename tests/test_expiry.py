@@ -628,3 +628,22 @@ def test_what_is_swept_is_a_change() -> None:
             ("a", None, "a"), ("b", None, "b"), ("c", None, "c"),
             ("a", "a", None), ("a", None, "new"), ("b", "b", None),
         ]  # fmt: skip
+
+
+@pytest.mark.parametrize("append", [False, True])
+def test_of_a_list_of_records_those_that_have_expired_already_are_absent_at_once(db: Any, append: bool) -> None:
+    with db.write() as t:
+        for _ in range(3):  # the first record of a table is stored in another way
+            t.sessions["z"] = Session("z")
+            t.events[9] = Event(9, datetime.fromtimestamp(5000.0, timezone.utc))
+        t.sessions.clear()
+        t.events.clear()
+        t.sessions.put_many([("a", Session("a", 999.0)), ("b", Session("b", 1001.0))], append=append)
+        ages = (-4000.0, -1000.0)
+        t.events.put_many(
+            [(n, Event(n, datetime.fromtimestamp(1000.0 + age, timezone.utc))) for n, age in enumerate(ages)],
+            append=append,
+        )
+        assert ([*t.sessions], [*t.events]) == (["b"], [1])
+    with db.read() as t:
+        assert ([*t.sessions], [*t.events]) == (["b"], [1])

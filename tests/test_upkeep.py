@@ -362,3 +362,16 @@ def test_a_deletion_by_a_selection_of_all_tells_of_each_record(
         del listener.told[:]
         assert t.people.select(limit=limit).delete() == (limit or 3)
     assert listener.told == [(number, (people[number],), None) for number in range(limit or 3)]
+
+
+def test_writes_without_a_block_are_told(make_db: Callable[..., Any]) -> None:
+    db = make_db(Listened)
+    listener = listen(db._storages["notes"][1], db._storages["notes_told"][1])
+    key = "key", 1
+    for text in "abc":  # the first ones find out how later ones are stored
+        db.auto.notes[key] = text
+    db.auto.notes.update({key: "d"})
+    del db.auto.notes[key]
+    texts = [None, "a", "b", "c", "d", None]
+    values = [None if text is None else (text,) for text in texts]
+    assert listener.told == [(key, old, new) for old, new in zip(values, values[1:])]
