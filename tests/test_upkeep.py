@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Optional
 
 import pytest
@@ -375,3 +375,46 @@ def test_writes_without_a_block_are_told(make_db: Callable[..., Any]) -> None:
     texts = [None, "a", "b", "c", "d", None]
     values = [None if text is None else (text,) for text in texts]
     assert listener.told == [(key, old, new) for old, new in zip(values, values[1:])]
+
+
+@dataclass
+class Book:
+    author: Optional[int]
+    editor: Optional[int] = None
+
+
+class Books(zlmdb.Table[int, Book]):
+    by_author = zlmdb.ForeignKey["Authors"]("author", on_delete="cascade")  # type: ignore[type-var]
+    by_editor = zlmdb.ForeignKey["Authors"]("editor", on_delete="set_none")  # type: ignore[type-var]
+
+
+class Authors(zlmdb.Table[int, str]): ...
+
+
+class Library(zlmdb.Schema):
+    books: Books
+    books_told: zlmdb.Table[int, zlmdb.Pickle[object]]
+    authors: Authors
+
+
+@pytest.mark.parametrize("how", ["del", "selected", "clear"])
+def test_what_a_deletion_entails_is_told(make_db: Callable[..., Any], how: str) -> None:
+    db = make_db(Library)
+    books, copy = db._storages["books"][1], db._storages["books_told"][1]
+    listener = Listener(copy)
+    books.followers = (*books.followers, listener)
+    first, second, third = Book(1), Book(1, 2), Book(2, 1)
+    with db.write() as t:
+        t.authors.update({1: "Ann", 2: "Bob"})
+        t.books.update({1: first, 2: second, 3: third})
+        del listener.told[:]
+        if how == "del":
+            del t.authors[1]
+        elif how == "selected":
+            t.authors.select(1, 2).delete()
+        else:
+            t.authors.clear()
+    gone: list[Told] = [(1, (first,), None), (2, (second,), None)]
+    also: Told = (3, (third,), None) if how == "clear" else (3, (third,), (Book(2),))
+    assert sorted(listener.told) == [*gone, also]
+    assert db.check().ok
