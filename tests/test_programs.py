@@ -123,7 +123,9 @@ def run(program: str, directory: Path, *options: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("options", [(), ("-O",)], ids=["plain", "optimised"])
+@pytest.mark.parametrize(
+    "options", [pytest.param((), id="plain"), pytest.param(("-O",), id="optimised", marks=pytest.mark.once)]
+)
 @pytest.mark.parametrize("program", EXPECTED)
 def test_a_program_says_what_it_should(program: str, options: tuple[str, ...], tmp_path: Path) -> None:
     assert run(program, tmp_path, *options) == EXPECTED[program]

@@ -118,11 +118,13 @@ INTERNAL = sorted(
 GOOD = [name for name in INTERNAL if name.isidentifier() and not keyword.iskeyword(name)]
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("name", [name for name in GOOD if not reserved.refused(name, reserved.INDEXES)])
 def test_what_is_called_so_inside_can_be_an_index(name: str) -> None:
     uses(name, "texts")
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("name", [name for name in GOOD if not reserved.refused(name, reserved.TABLES)])
 def test_what_is_called_so_inside_can_be_a_table(name: str) -> None:
     uses("by_text", name)
