@@ -683,6 +683,8 @@ class Run:
             for _ in range(self.blocks):
                 if self.process is not None and self.chance.random() < 0.5:
                     self.write_elsewhere(self.process)
+                elif self.chance.random() < 0.2:
+                    self.write_singly()
                 else:
                     self.write_block()
                 if self.spec.expires and self.chance.random() < 0.4:
@@ -796,6 +798,33 @@ class Run:
             assert not (refused and outcome == "done"), (write, before)
             if process.spec == self.spec and not refused and outcome != "done":
                 assert (self.spec.expires, outcome) == (True, "StillLinked"), (outcome, write, before)
+
+    def write_singly(self) -> None:
+        """Statements as transactions of their own: functions in a group of writers, or tables without a block."""
+        writes = [write_of(self.chance, self.spec.later, self.now) for _ in range(self.chance.randrange(1, 6))]
+        grouped = self.chance.random() < 0.5
+        futures = [self.db.submit(write.real) for write in writes] if grouped else [None] * len(writes)
+        for write, future in zip(writes, futures):
+            before = copy.deepcopy(self.model.records)
+            refused = False
+            try:
+                write.plain(self.model)
+            except Refused:
+                self.model.records, refused = before, True
+            try:
+                if future is not None:
+                    future.result()
+                elif write.verb in ("put", "change", "delete"):
+                    write.real(self.db.auto)
+                else:
+                    self.db.run(write.real)
+            except REFUSALS as error:
+                if self.spec.expires and isinstance(error, zlmdb.StillLinked):
+                    self.model.records = before
+                elif not refused:
+                    raise AssertionError(f"{write} is refused: {error}\n{before}") from error
+            else:
+                assert not refused, (write, before)
 
     def write_block(self) -> None:
         before, keep = copy.deepcopy(self.model.records), self.chance.random() < 0.85
