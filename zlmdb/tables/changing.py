@@ -102,7 +102,7 @@ def _rows_of(selection: Selection[Any, Any]) -> Rows:
 def _kept(table: Table[Any, Any]) -> int:
     """How many records of *table* may be in memory."""
     txn = table._txn
-    pages = {} if txn.buffers else txn._engine_txn.stat(table._db)
+    pages: dict[str, int] = {} if txn.buffers else txn._engine_txn.stat(table._db)
     size = pages.get("psize", 0) * (pages.get("leaf_pages", 0) + pages.get("overflow_pages", 0))
     average = size // max(pages.get("entries", 0), 1)
     return 0 if not 0 < average <= _LONG else _KEPT // average
