@@ -138,6 +138,7 @@ def test_put_refuses_what_only_a_program_can_write(db: Path) -> None:
     assert run("put", db, "users", "one", "{}").exit_code == 1
 
 
+@pytest.mark.once  # twenty times the command line, of which PyPy is slow to begin
 def test_put_checks_the_fields_that_the_file_records(tmp_path: Path) -> None:
     @dataclass
     class Address:

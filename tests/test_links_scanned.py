@@ -141,10 +141,10 @@ CONDITIONS: dict[str, Callable[[Any, str], Callable[[Book], Any]]] = {
 def test_rows_are_those_of_a_loop(db: Any, name: str, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(semijoins, "CAP", few)
     with db.read() as t:
-        for table in (t.books, t.flat, t.bare):
-            for text in ("b1", "c3", "a0"):
-                condition = CONDITIONS[name](t, text)
-                expected = [(key, book) for key, book in table.items() if condition(book)]
+        for text in ("b1", "c3", "a0"):
+            condition = CONDITIONS[name](t, text)
+            expected = [(key, book) for key, book in t.books.items() if condition(book)]
+            for table in (t.books, t.flat, t.bare):  # which have the same records
                 query = table.where(condition)
                 assert query.all() == expected
                 assert query.values().all() == [book for _, book in expected]
