@@ -85,6 +85,7 @@ def <name>(self, rows, <given>):
                 {check_entries}
                 {ready}
                 {handles}
+                if self._writer is not writer: raise ValueError(encoded)
             except Exception as error:
                 let_through(error)
             else:
@@ -143,7 +144,8 @@ if len(edited) > 1 or type(value) is not turns.kind:
 
 _REMOVING = """\
 def remove(self, keys):
-    if not self._writer[0]._is_owned():
+    writer = self._writer
+    if not writer[0]._is_owned():
         return None
     try:
         get, db = self._get, self._db
@@ -160,8 +162,10 @@ def remove(self, keys):
     except Exception as error:
         let_through(error)
         return None
+    if self._writer is not writer:  # the function of an index has begun a scan, say
+        return None
     {handles}
-    delete, dels = self._writer[3], 0
+    delete, dels = writer[3], 0
     try:
         {removed}
         dels += sum(map(delete, sorted(there), repeat(b""), repeat(db)))
