@@ -110,3 +110,58 @@ def test_true_is_no_key_that_is_a_number(annotation: Any) -> None:
                     del t.numbers[key]
             assert dict(t.numbers) == {1: "one"}
             del t.numbers[1]
+
+
+def test_a_method_that_somebody_keeps_of_a_block_ends_no_other_block() -> None:
+    with zlmdb.open(None, Store) as db:
+        for begin in (db.write, db.read) * 3:
+            with begin() as t:
+                t.numbers.get(1)
+            leave = t.__exit__
+            del t
+            with begin() as other:
+                leave(None, None, None)
+                assert other.txn.active
+                other.numbers.get(1)
+
+
+def test_a_block_inside_its_own_block_ends_both_and_no_later_one() -> None:
+    with zlmdb.open(None, Store) as db:
+        t = db.write()
+        with t:
+            with t:
+                t.numbers[1] = "a"
+            assert not t.txn.active
+            with db.write() as other:
+                other.numbers[1] = "b"
+                assert other.txn.active
+        with db.read() as t:
+            assert t.numbers[1] == "b"
+
+
+def test_what_a_failed_commit_would_have_stored_belongs_to_no_era() -> None:
+    with zlmdb.open(None, Store) as db:
+        with db.write() as t:
+            t.numbers[1] = "a"
+        store = db._open_store
+        with db.read() as t:
+            snapshot = t.txn.id()
+        assert store.era_of(snapshot) is not None
+
+        class Fails:
+            def __init__(self, raw: Any) -> None:
+                self.abort = raw.abort
+
+            def commit(self) -> None:
+                raise OSError("full")
+
+        def fail() -> None:
+            with db.write() as t:
+                t.numbers[1] = "b"
+                t.txn._raw = Fails(t.txn._raw)
+
+        with pytest.raises(OSError, match="full"):
+            fail()
+        assert store.era_of(snapshot + 1) is None
+        with db.read() as t:
+            assert t.numbers[1] == "a"

@@ -468,6 +468,7 @@ def single(directory: Path, size: int, write: bool) -> Iterator[Timed]:
             for key in range(size):
                 txn.put(PACK(key), name(key).encode())
             t.names.put_many(((key, name(key)) for key in range(size)), append=True)
+        del txn, t  # what somebody holds is not used again
         names, loads = db.auto.names, bytes.decode
 
         def raw_reads() -> int:

@@ -21,6 +21,7 @@ from ..codegen import Recipe
 from ..engines import Transaction as EngineTransaction
 from ..handlers import let_through
 from ..store.blocks import COUNTS_REFERENCES
+from ..store.openers import BUSY, OTHERS
 from ..store.store import Store
 from ..store.transaction import Transaction
 from ..tables.compiled.points import writing
@@ -52,7 +53,18 @@ def __setitem__(self, key, value):
         single._thread = me = thread()
         writer = store.writer
         hold = single._hold
-        if ({taken}) and now < store.quiet.writes and self._writes and storage.indexes is indexes:
+        alone = writer.alone
+        taken = False
+        if alone is not None and writer._next is None:  # as `WriterLock.take`, without the call
+            hold.thread = me
+            hold.turn = None
+            if writer._claims.setdefault(0, hold) is hold:
+                alone[busy] = 1
+                if alone[others]:
+                    writer.release(hold)
+                else:
+                    taken = True
+        if (taken or {taken}) and now < store.quiet.writes and self._writes and storage.indexes is indexes:
             single._raw = raw = store.env.begin(None, None, True)
             snapshot, era = store._era
             if era == self._era and snapshot == raw.id() - 1 and store.sequence == self._sequence:
@@ -61,7 +73,13 @@ def __setitem__(self, key, value):
                 store._era = snapshot + 1, era  # before others read it: as `Store.goes_on`
                 raw.commit()
                 single._raw = None
-                writer.release(hold)
+                if alone is not writer.alone or alone is None:
+                    writer.release(hold)
+                else:  # as `WriterLock.release`, without the call
+                    alone[busy] = 0
+                    del writer._claims[0]
+                    if writer._waiters:
+                        writer.wake_next()
                 single._since = 0.0
             else:
                 raw.commit()  # of nothing: an abort waits until no thread is reading
@@ -139,7 +157,7 @@ def compiled(storage: Storage[Any, Any], store: Store, general: Callable[..., No
         {
             "general": general, "take": idle.pop, "give": idle.append, "idle": idle, "made": SingleWrite,
             "store": store, "storage": storage, "indexes": storage.indexes, "clock": time.monotonic,
-            "recover": _recover, "thread": threading.get_ident,
+            "recover": _recover, "thread": threading.get_ident, "busy": BUSY, "others": OTHERS,
         },
         alone="pass" if never_waits else "if not self._db._writes_alone(): return general(self, key, value)",
         taken=f"{taken} or writer.acquire(self._db._timeout, hold) is None" if never_waits else taken,
