@@ -333,6 +333,38 @@ def test_a_scan_of_an_index_still_comes_to_a_record_that_moved_before_it_was_cha
         t.txn.abort()
 
 
+class Writing:
+    """Its encoder writes another record."""
+
+    table: Any = None
+
+    def __init__(self, number: int) -> None:
+        self.number, self.note = number, ""
+
+    def __getstate__(self) -> Any:
+        if Writing.table is not None and self.number == 0:
+            table, Writing.table = Writing.table, None
+            later = Writing(2)
+            later.note = "by the encoder"
+            table[2] = later
+        return self.__dict__
+
+
+def test_what_an_encoder_writes_is_not_undone_by_what_was_read_before() -> None:
+    with open_one(zlmdb.Table[int, zlmdb.Pickle[Writing]]) as db, db.write() as t:
+        for number in range(3):
+            t.rows[number] = Writing(number)
+        Writing.table = t.rows
+        try:
+            with t.rows.select().edit() as rows:
+                for row in rows:
+                    row.note += "+"
+        finally:
+            Writing.table = None
+        assert [row.note for row in t.rows.values()] == ["+", "+", "by the encoder+"]
+        t.txn.abort()
+
+
 def test_a_record_changed_after_the_block_began_is_read_again() -> None:
     with open_one(KINDS["plain"]) as db, db.write() as t:
         for number in range(4):

@@ -85,7 +85,8 @@ def <name>(self, rows, <given>):
                 {check_entries}
                 {ready}
                 {handles}
-                if self._writer is not writer: raise ValueError(encoded)
+                if self._writer is not writer or txn._puts != puts_before or txn._dels != dels_before:
+                    raise ValueError(encoded)
             except Exception as error:
                 let_through(error)
             else:
