@@ -11,7 +11,7 @@ from ..shown import nearest
 from ..store.blocks import SchemaExit
 from ..store.pool import IDLE, Pool, Unit, is_free, references
 from ..store.transaction import Transaction
-from ..store.transactionend import MOST_KEPT, aimed
+from ..store.transactionend import MOST_KEPT
 from ..tables.declares import Declares
 from ..tables.table import Table
 from ..tables.tableclass import calling_locals
@@ -81,13 +81,14 @@ def bound(unit: Unit[Any], name: str) -> Table[Any, Any]:
     table: Optional[Table[Any, Any]] = unit.tables.get(name)
     if table is not None and is_free(table):
         table._aim()
+        txn._look_at_tables()
     else:
         cls: type[Table[Any, Any]]
         cls, storage = unit.storages[name]
         table = unit.tables[name] = cls._bound(txn, storage)
         unit.look_at_tables()
-    txn._look_at_tables()
-    txn._aimed.append(aimed(txn, table))  # first: the end of the transaction looks there
+    # First: the end of the transaction looks there.
+    txn._aimed.append((table, table._db, table._handles) if txn._write else table)
     txn._tables[name] = unit.names[name] = table
     if len(txn._tables) > MOST_KEPT:
         txn._odd = True

@@ -42,7 +42,9 @@ class Unit(Generic[T]):
     *other*, another such method, and *watch* refers to the one that only the statement has. `give_back` takes it again.
     """
 
-    __slots__ = ("count", "ending", "exit", "names", "other", "release", "storages", "tables", "txn", "view", "watch")
+    __slots__ = (
+        "alone", "count", "ending", "exit", "names", "other", "release", "storages", "tables", "txn", "view", "watch",
+    )  # fmt: skip
 
     def __init__(self, pool: Pool[T], txn: Any, view: T, storages: Mapping[str, Any]) -> None:
         # When the transaction has ended with its block.
@@ -51,8 +53,6 @@ class Unit(Generic[T]):
         self.view = view
         self.storages = storages
         self.tables: dict[str, Any] = {}
-        self.count = 0
-        """What `references` says of the transaction while nobody else has it, and it is not open."""
         self.names: dict[str, Any] = view.__dict__
         self.ending: dict[ref[_Ending], None] = {}  # of those that exist, the first one ends the transaction
         self.exit: Any = None
@@ -61,13 +61,15 @@ class Unit(Generic[T]):
         txn._unit = self
         if COUNTS_REFERENCES:
             self._make_exit()
-            self.look_at_tables()
+        # Besides tables, this object has the transaction, and so do *exit*, *other*, and what *watch* calls.
+        self.alone = IDLE + (1 if self.other is None else 3)
+        self.count = self.alone
+        """What `references` says of the transaction while nobody else has it, and it is not open."""
 
     def look_at_tables(self) -> None:
-        """There are others in *tables* than before."""
-        if COUNTS_REFERENCES:
-            # They have the transaction, and so do this object, *exit*, *other*, and what *watch* calls.
-            self.count = IDLE + len(self.tables) + (1 if self.other is None else 3)
+        """There are others in *tables* than before: the next transaction looks at each of them."""
+        self.count = self.alone + len(self.tables)
+        self.txn._seen = self.txn._seen_era = -1  # as its `_look_at_tables`
 
     def _make_exit(self) -> None:
         txn = self.txn

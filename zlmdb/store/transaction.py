@@ -64,8 +64,9 @@ class Transaction(TransactionEnd, RawRecords):
         self._outer: list[Any] = []  # the engine's transactions around the present savepoint
         self._write = write
         self._tables: dict[Any, Any] = {}
-        # Those of the schema object once more, see `aimed`; where *_seen_era* is a number, the quick way serves all of
-        # them in that era, and in the snapshot *_seen*.
+        # Those of the schema object once more, to write with the handle and those of the indexes, which then belong to
+        # the table. Where *_seen_era* is a number, the quick way serves all of them in that era, and in the snapshot
+        # *_seen*.
         self._aimed: list[Any] = []
         self._seen = self._seen_era = -1
         self._scans: Optional[Scans] = None

@@ -24,11 +24,6 @@ MOST_KEPT = 2
 """So many tables, bound in one transaction of a schema object, are aimed at the start of the next one."""
 
 
-def aimed(txn: TransactionEnd, table: Any) -> Any:
-    """A bound table, as *txn* has it in *_aimed*: to write, its handle and those of its indexes belong to it."""
-    return (table, table._db, table._handles) if txn._write else table
-
-
 class TransactionEnd(Savepoints):
     """The part of a `Transaction` that ends it, in whatever state it is."""
 
@@ -115,10 +110,16 @@ class TransactionEnd(Savepoints):
                 self._let_go()
                 return
             table._aim()
-        # Afterwards: what one of them finds out may concern another.
-        self._aimed[:] = [aimed(self, table) for table in tables.values()]
-        eras = {table._era for table in tables.values() if table._checked}
-        quick = all([table._steady and (table._generated or not self._write) for table in tables.values()])
+        # Afterwards: what one of them finds out may concern another. A comprehension would be a call.
+        write, quick = self._write, True
+        eras: set[int] = set()
+        now: list[Any] = []
+        for table in tables.values():
+            now.append((table, table._db, table._handles) if write else table)  # as `Schema` binds it
+            quick = quick and table._steady and (table._generated or not write)
+            if table._checked:
+                eras.add(table._era)
+        self._aimed[:] = now
         if quick and -1 not in eras:
             self._seen = snapshot = self._raw.id()
             era = self._store.era_of(snapshot - self._write)

@@ -21,8 +21,7 @@ class Lines:
     """The lines for the *n*-th index, whose records have at most one entry each.
 
     *primary* is the expression of the encoded primary key. *names* are those that the lines use. *new* take the index
-    key ``k`` and the entry ``e`` from ``value``, *old* the entry ``d`` from ``old``; all with the number after it. By
-    *old_late*, and then *new_late*, both are None if the entry stays, unless scans must be told of it (``watched``).
+    key ``k`` and the entry ``e`` from ``value``, *old* the entry ``d`` from ``old``; all with the number after it.
     *too_long* is an expression: whether the engine refuses an entry for its length; empty if it never does.
     """
 
@@ -38,8 +37,8 @@ class Lines:
         self.old_data: Sequence[str] = ()  # the lines for what *update* needs besides *old*
         self.too_long = ""
         if index.storage.key.composite:
-            self.new = self.new_late = [f"e{n} = entry{n}(value, {primary})"]
-            self.old = self.old_late = [f"d{n} = entry{n}(old, {primary}, stored=True)"]
+            self.new = [f"e{n} = entry{n}(value, {primary})"]
+            self.old = [f"d{n} = entry{n}(old, {primary}, stored=True)"]
             return
         self.check, self.encode, more = index.key_source(f"{self.encoded}{n}", f"_{n}")
         if index.joined is not None:
@@ -49,25 +48,28 @@ class Lines:
             self.too_long = self._too_long(index.storage.max_key_size)
         self.new = [self._take("value"), *self._entry(f"e{n}", "value", "")]
         self.old = [self._take("old"), *self._entry(f"d{n}", "old", ", stored=True")]
-        self.old_late, self.new_late = self.old, self.new
-        # Of a key of such a type, another one has to be another object.
-        settled = type(self) is Lines and self.check.startswith(f"type(k{n}) is ")
-        if settled and index.where is None and not index.as_stored:
-            self._put_off()
 
-    def _put_off(self) -> None:
-        """Encode the old index key behind the new one, and neither where it is the same object; ``o`` is that."""
-        n = self.n
-        take, entry = self._take("old"), self._entry(f"e{n}", "value", "")
+    def late(self) -> tuple[Sequence[str], Sequence[str]]:
+        """The lines of *old*, and those of *new* behind them. Both entries are None if the entry stays.
+
+        Unless scans must be told of it (``watched``). The old index key is encoded behind the new one, and neither is
+        where it is the same object; ``o`` is that.
+        """
+        n, index = self.n, self.storage
+        # Of a key of such a type, another one has to be another object.
+        settled = type(self) is Lines and not index.storage.key.composite and self.check.startswith(f"type(k{n}) is ")
+        if not settled or index.where is not None or index.as_stored:
+            return self.old, self.new
         odd = f"None if k{n} is None else entry{n}(old, {self.primary}, stored=True)"
-        self.old_late = [take, f"o{n}, u{n} = k{n}, {self.check}", f"d{n} = None if u{n} else {odd}"]
-        self.new_late = [
+        old = [self._take("old"), f"o{n}, u{n} = k{n}, {self.check}", f"d{n} = None if u{n} else {odd}"]
+        new = [
             self._take("value"),
             f"if u{n} and k{n} is o{n} and not watched: e{n} = d{n} = None",
             "else:",
-            *[f"    {line}" for line in entry],
+            *[f"    {line}" for line in self._entry(f"e{n}", "value", "")],
             f"    if u{n}: k{n} = o{n}; d{n} = {self.encode}",
         ]
+        return old, new
 
     def _take(self, value: str) -> str:
         field = self.storage.field
@@ -146,8 +148,8 @@ class ElementLines(Lines):
             f"entries{n}": index.entries, f"element{n}": index.entry_of, f"containers{n}": _CONTAINERS
         })  # fmt: skip
         if index.storage.key.composite:
-            self.new = self.new_late = [f"e{n} = entries{n}(value, {primary})"]
-            self.old = self.old_late = [f"d{n} = entries{n}(old, {primary}, stored=True)"]
+            self.new = [f"e{n} = entries{n}(value, {primary})"]
+            self.old = [f"d{n} = entries{n}(old, {primary}, stored=True)"]
 
     def _entry(self, entry: str, value: str, stored: str) -> list[str]:
         n = self.n
@@ -201,7 +203,7 @@ class CarryingLines(Lines):
         self.names[f"size{n}"] = _SIZE
         for position, one in enumerate(index.serializers):
             self.names[f"dump{n}_{position}"] = one.raw_encode
-        self.new = self.new_late = [*self.new, *self._carried("v", "e", "value")]
+        self.new = [*self.new, *self._carried("v", "e", "value")]
         self.old_data = self._carried("w", "d", "old")
 
     def _carried(self, into: str, entry: str, value: str) -> list[str]:

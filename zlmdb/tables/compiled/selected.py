@@ -359,13 +359,14 @@ def _compiled_changers(
 ) -> dict[str, Any]:  # fmt: skip
     """The functions of *source*, of which *lines* maintain those of the indexes of *kept* whose entries may move."""
     unique = [line for line in lines if line.storage.unique]
+    late = [line.late() for line in lines]
     names = {**names, **{f"content{n}": one.content for n, one in enumerate(followers.asked)}}
     source = source.format(
         key="pass" if storage.key_field is None else "key = load_key(encoded)",
         check_key="pass" if storage.key_field is None else storage.key_field.source,
         reload=reload_of([line.storage for line in lines]),
-        old=joined(16, [part for line in lines for part in (*line.old_late, *line.old_data)]),
-        new=joined(16, [part for line in lines for part in line.new_late]),
+        old=joined(16, [part for line, (old, _) in zip(lines, late) for part in (*old, *line.old_data)]),
+        new=joined(16, [part for _, new in late for part in new]),
         check_links=joined(16, list(_links(followers.asked, lines))),
         check_entries=check_entries(lines, "raise ValueError(encoded)"),
         handles=(handles_of(kept, "handles") if lines else "") or "pass",
