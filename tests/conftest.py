@@ -112,7 +112,10 @@ def _freeze() -> None:
         gc.freeze()
 
 
-COMBOS = ("lmdb-tables", "lmdb-classic", "memory-tables", "memory-classic", "toy-tables")
+# Each engine of ours and each layout on every interpreter; what else they have in common is tried on one.
+_EVERYWHERE = ("lmdb-tables", "memory-classic")
+_ONCE = ("lmdb-classic", "memory-tables", "toy-tables")
+COMBOS = (*_EVERYWHERE, *(pytest.param(name, marks=pytest.mark.once) for name in _ONCE))
 
 
 @pytest.fixture(params=COMBOS)

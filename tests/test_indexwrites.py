@@ -192,7 +192,7 @@ def test_other_threads_and_readers_are_refused(db: Any) -> None:
 
 
 def test_a_record_that_cannot_be_read_is_neither_changed_nor_deleted(rows: Any) -> None:
-    rows._put(rows._storage.encode_key(1), b"\xc1 nonsense", True, True, False, rows._db)
+    rows._raw.put(rows._storage.encode_key(1), b"\xc1 nonsense", True, True, False, rows._db)
     before = stored(rows)
     for statement in (lambda: rows.__setitem__(1, Row("other")), lambda: rows.__delitem__(1)):
         with pytest.raises(zlmdb.DecodeError):

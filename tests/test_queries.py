@@ -940,6 +940,6 @@ def test_a_time_without_a_zone_among_those_with_one_is_named_with_the_record() -
                             ask(t[name])
                         said = str(caught.value)
                         assert said.startswith(f"table {name!r}, key 7: ("), said
-                        assert "offset-naive and offset-aware datetimes; naive has no time zone, give it one" in said
+                        assert "aware datetimes; naive has no time zone, give it one" in said
                         assert type(caught.value.__cause__) is TypeError
                     assert t[name].where(lambda m: m.at == naive).count() == 0  # as Python says

@@ -14,6 +14,8 @@ from typing import NamedTuple, Union
 
 import pytest
 
+pytestmark = pytest.mark.once  # the sources are the same for every interpreter
+
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "zlmdb"
 FILES = sorted(PACKAGE.rglob("*.py"))

@@ -22,6 +22,8 @@ from zlmdb.engines import Cursor, Engine, EngineClass, Environment, Options, Tra
 
 from .test_rules import ENGINES, FILES, TREES, module_name, unit
 
+pytestmark = pytest.mark.once  # the sources are the same for every interpreter
+
 SHARED = {"engines", "engines.engine", "engines.environment", "engines.options", "engines.registry", "engines.damaged"}
 ABOVE = [path for path in FILES if unit(module_name(path)) not in ENGINES | SHARED]
 each_file_above = pytest.mark.parametrize("path", ABOVE, ids=module_name)

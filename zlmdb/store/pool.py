@@ -59,10 +59,11 @@ class Unit(Generic[T]):
         self.other: Any = None
         self.watch: Callable[[], Any] = _nothing
         txn._unit = self
+        self.alone = 0
         if COUNTS_REFERENCES:
             self._make_exit()
-        # Besides tables, this object has the transaction, and so do *exit*, *other*, and what *watch* calls.
-        self.alone = IDLE + (1 if self.other is None else 3)
+            # Besides tables, this object has the transaction, and so do *exit*, *other*, and what *watch* calls.
+            self.alone = IDLE + (1 if self.other is None else 3)
         self.count = self.alone
         """What `references` says of the transaction while nobody else has it, and it is not open."""
 

@@ -16,7 +16,8 @@ from .storage import Storage
 
 def lacks_zone(error: Exception) -> bool:
     """Whether Python raises *error* because only one of two times has a time zone."""
-    return type(error) is TypeError and "offset-naive" in str(error)
+    said = str(error)
+    return type(error) is TypeError and "naive" in said and "aware" in said  # with "offset-" on CPython
 
 
 def tell_zones(
