@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, settings
 
 import zlmdb
 from tests import toy_engine, waiters
+from tests.combinations import COMBINATIONS
 from tests.loud import sitecustomize
 from zlmdb import codegen
 
@@ -112,13 +113,7 @@ def _freeze() -> None:
         gc.freeze()
 
 
-# Each engine of ours and each layout on every interpreter; what else they have in common is tried on one.
-_EVERYWHERE = ("lmdb-tables", "memory-classic")
-_ONCE = ("lmdb-classic", "memory-tables", "toy-tables")
-COMBOS = (*_EVERYWHERE, *(pytest.param(name, marks=pytest.mark.once) for name in _ONCE))
-
-
-@pytest.fixture(params=COMBOS)
+@pytest.fixture(params=COMBINATIONS)
 def combo(request: pytest.FixtureRequest) -> str:
     """Each combination of engine and layout: ``"lmdb-tables"``, ..."""
     name: str = request.param

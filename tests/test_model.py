@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 import zlmdb
+from tests.combinations import COMBINATIONS
 from zlmdb.engines.lmdb import mapsize
 
 KEYS = st.integers(-3, 8)
@@ -492,12 +493,6 @@ class MapMachine(Machine):
             assert list(neighbour.select(txn)) == [(number, f"neighbour {number}") for number in range(3)]
 
 
-COMBINATIONS = [
-    *((engine, layout) for engine in ("memory", "lmdb") for layout in ("tables", "classic")),
-    ("toy", "tables"),
-]
-
-
 @pytest.fixture(scope="module", autouse=True)
 def small_steps() -> Iterator[None]:
     """No reservation of address space: the map grows with the data."""
@@ -508,7 +503,8 @@ def small_steps() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("machine", [TableMachine, MapMachine])
-@pytest.mark.parametrize(("engine", "layout"), COMBINATIONS)
-def test_random_programs_do_what_they_do_to_dicts(machine: type[Machine], engine: str, layout: str) -> None:
+@pytest.mark.parametrize("combo", COMBINATIONS)
+def test_random_programs_do_what_they_do_to_dicts(machine: type[Machine], combo: str) -> None:
+    engine, layout = combo.split("-")
     chosen = type(machine.__name__, (machine,), {"engine": engine, "layout": layout})
     run_state_machine_as_test(chosen, settings=settings(max_examples=PROGRAMS))

@@ -327,6 +327,7 @@ def test_the_versions_of_two_schemas_are_not_mixed(layout: Any, tmp_path: Path) 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_loading_is_one_transaction(layout: Any, tmp_path: Path) -> None:
     make(tmp_path / "db", 12_000)
+    stream = dumped(tmp_path / "db")
     told: list[Any] = []
 
     def stop(progress: Any) -> None:
@@ -336,9 +337,9 @@ def test_loading_is_one_transaction(layout: Any, tmp_path: Path) -> None:
 
     with zlmdb.open(tmp_path / "new", zlmdb.Schema, layout=layout) as db:
         with pytest.raises(KeyboardInterrupt):
-            db.load(io.BytesIO(dumped(tmp_path / "db")), progress=stop)
+            db.load(io.BytesIO(stream), progress=stop)
         assert db.tables() == {}
-        assert db.load(io.BytesIO(dumped(tmp_path / "db"))).records > 12_000
+        assert db.load(io.BytesIO(stream)).records > 12_000
         assert db.check().ok
 
 

@@ -18,7 +18,8 @@ from hypothesis.stateful import rule, run_state_machine_as_test
 
 import zlmdb
 from tests import test_model
-from tests.test_model import AGES, COMBINATIONS, KEYS, NAMES, Machine, Person
+from tests.combinations import COMBINATIONS
+from tests.test_model import AGES, KEYS, NAMES, Machine, Person
 from zlmdb.tables.storage import Storage
 from zlmdb.tables.upkeep import Change, Written
 
@@ -302,10 +303,9 @@ class ListenedMaps(test_model.MapMachine):
 
 
 @pytest.mark.parametrize("machine", [ListenedTables, ListenedMaps])
-@pytest.mark.parametrize(("engine", "layout"), COMBINATIONS)
-def test_a_listener_is_told_of_every_change_of_random_programs(
-    machine: type[Machine], engine: str, layout: str
-) -> None:  # fmt: skip
+@pytest.mark.parametrize("combo", COMBINATIONS)
+def test_a_listener_is_told_of_every_change_of_random_programs(machine: type[Machine], combo: str) -> None:
+    engine, layout = combo.split("-")
     chosen = type(machine.__name__, (machine,), {"engine": engine, "layout": layout})
     # Half of them: what they do to the records, the programs of test_model have done.
     run_state_machine_as_test(chosen, settings=settings(max_examples=max(test_model.PROGRAMS // 2, 1)))
