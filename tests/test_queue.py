@@ -163,6 +163,21 @@ def test_a_lease_can_be_extended_and_a_job_given_back(db: zlmdb.Database[Store])
         assert again.attempts == 1
 
 
+def test_a_lease_that_an_earlier_version_has_stored_ends_when_it_says(db: zlmdb.Database[Store]) -> None:
+    """Jobs did not tell for how many seconds they were claimed."""
+    with db.write() as t:
+        t.mails.put(Mail("a"))
+        assert t.mails.claim() is not None
+        for key, job in t.mails.leased.all():
+            job.lease = 0.0
+            t.mails[key] = job
+        assert t.mails.claim() is None
+        NOW[0] += 29
+        assert t.mails.claim() is None
+        NOW[0] += 1
+        assert t.mails.claim() is not None
+
+
 def test_a_job_that_fails_is_retried_after_growing_pauses_and_becomes_a_dead_letter(db: zlmdb.Database[Store]) -> None:
     pauses: list[Optional[float]] = []
     with db.write() as t:

@@ -328,7 +328,7 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
 
 
 def _ends_late(key: JobKey, job: Job[Any], now: int) -> bool:
-    return key[1] - now > _micros(job.lease)
+    return 0 < _micros(job.lease) < key[1] - now  # 0 is of an earlier version, which did not store it
 
 
 def _storable(text: str) -> str:
