@@ -10,7 +10,8 @@ from uuid import UUID
 import pytest
 
 import zlmdb
-from zlmdb import Cbor, FlatBuffers, ForeignKey, Index, Msgpack, Pickle, Table
+from tests.answers import CODECS, STORED, answers
+from zlmdb import ForeignKey, Index, Table
 from zlmdb.tables.cachedlinkscans import LinkScanReady
 
 
@@ -56,7 +57,6 @@ def schema(codec: Any) -> Any:
     return Shop
 
 
-CODECS = {"plain": None, "msgpack": Msgpack, "cbor": Cbor, "flat": FlatBuffers, "pickle": Pickle}
 PEOPLE = 50
 
 
@@ -64,7 +64,7 @@ def person(n: int) -> UUID:
     return UUID(int=n * 7 % PEOPLE << 64 | n)
 
 
-@pytest.fixture(params=[("plain", "classic"), *[(codec, "tables") for codec in CODECS]])
+@pytest.fixture(params=STORED)
 def db(request: Any) -> Iterator[Any]:
     codec, layout = request.param
     with zlmdb.open(None, schema(CODECS[codec]), layout=layout) as db:
@@ -80,16 +80,7 @@ def db(request: Any) -> Iterator[Any]:
 @pytest.fixture
 def listed(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Whether each cached plan that was asked gave the rows."""
-    found: list[bool] = []
-
-    def listing(*arguments: Any) -> Any:
-        rows = original(*arguments)
-        found.append(rows is not None)
-        return rows
-
-    original = LinkScanReady.all
-    monkeypatch.setattr(LinkScanReady, "all", listing)
-    return found
+    return answers(monkeypatch, LinkScanReady, "all")
 
 
 ASKED: dict[str, Any] = {

@@ -9,7 +9,8 @@ from typing import Any, Callable, Optional
 import pytest
 
 import zlmdb
-from zlmdb import Cbor, FlatBuffers, Index, Msgpack, Pickle, Table
+from tests.answers import CODECS, STORED, answers
+from zlmdb import Index, Table
 from zlmdb.tables import execution
 from zlmdb.tables.cachedscans import ScanReady
 
@@ -36,10 +37,9 @@ def schema(codec: Any) -> Any:
 
 
 ROWS = {n: Row(f"n{n % 7}", n * 3 % 11, n / 4, None if n % 3 else f"x{n % 4}") for n in range(40)}
-CODECS = {"plain": None, "msgpack": Msgpack, "cbor": Cbor, "flat": FlatBuffers, "pickle": Pickle}
 
 
-@pytest.fixture(params=[("plain", "classic"), *[(codec, "tables") for codec in CODECS]])
+@pytest.fixture(params=STORED)
 def db(request: Any) -> Iterator[Any]:
     codec, layout = request.param
     with zlmdb.open(None, schema(CODECS[codec]), layout=layout) as db:
@@ -51,16 +51,7 @@ def db(request: Any) -> Iterator[Any]:
 @pytest.fixture
 def listed(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Whether each cached plan that was asked gave the rows."""
-    found: list[bool] = []
-
-    def listing(*arguments: Any) -> Any:
-        rows = original(*arguments)
-        found.append(rows is not None)
-        return rows
-
-    original = ScanReady.all
-    monkeypatch.setattr(ScanReady, "all", listing)
-    return found
+    return answers(monkeypatch, ScanReady, "all")
 
 
 LEAST, NAME, KEY = 5, "n3", 20

@@ -192,7 +192,9 @@ def work(path: Path, plan: list[list[str]], told: int) -> None:
         thread.join()
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.skipif(
+    not hasattr(os, "fork"), reason="the system has no fork, with which the test makes a process to kill"
+)
 @settings(max_examples=12)
 @given(plan=st.lists(kinds, min_size=2, max_size=5), after=st.integers(1, 60))
 def test_a_kill_leaves_what_was_acknowledged_and_no_member_by_half(

@@ -572,7 +572,10 @@ def test_closing_searches_the_heap_once_however_many_reads_are_open(db: Any, mon
     db.close()
 
 
-@pytest.mark.skipif(COUNTS_REFERENCES, reason="blocks end without the collector")
+@pytest.mark.skipif(
+    COUNTS_REFERENCES,
+    reason="where references are counted, a block ends without the collector, and there is nothing to count",
+)
 def test_closing_collects_as_often_however_many_blocks_are_open(db: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     collections: list[None] = []
     collect = gc.collect

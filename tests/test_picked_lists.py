@@ -9,7 +9,8 @@ from typing import Any, Optional
 import pytest
 
 import zlmdb
-from zlmdb import Cbor, FlatBuffers, ForeignKey, Index, Msgpack, Pickle, Table
+from tests.answers import CODECS, STORED, answers
+from zlmdb import ForeignKey, Index, Table
 from zlmdb.tables import pickedlists
 
 
@@ -52,10 +53,7 @@ def schema(codec: Any) -> Any:
     return Shop
 
 
-CODECS = {"plain": None, "msgpack": Msgpack, "cbor": Cbor, "flat": FlatBuffers, "pickle": Pickle}
-
-
-@pytest.fixture(params=[("plain", "classic"), *[(codec, "tables") for codec in CODECS]])
+@pytest.fixture(params=STORED)
 def db(request: Any) -> Iterator[Any]:
     codec, layout = request.param
     with zlmdb.open(None, schema(CODECS[codec]), layout=layout) as db:
@@ -72,16 +70,7 @@ def db(request: Any) -> Iterator[Any]:
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Of each time that rows were listed, whether the index alone told which records fit."""
-    found: list[bool] = []
-
-    def telling(*arguments: Any) -> Any:
-        node = original(*arguments)
-        found.append(node is not None)
-        return node
-
-    original = pickedlists.told_by
-    monkeypatch.setattr(pickedlists, "told_by", telling)
-    return found
+    return answers(monkeypatch, pickedlists, "told_by")
 
 
 def test_rows_are_those_of_a_loop(db: Any, told: list[bool]) -> None:

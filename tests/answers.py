@@ -1,0 +1,27 @@
+"""Tables in each format for tests of cached plans, and whether a plan gave an answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from zlmdb import Cbor, FlatBuffers, Msgpack, Pickle
+
+CODECS: dict[str, Any] = {"plain": None, "msgpack": Msgpack, "cbor": Cbor, "flat": FlatBuffers, "pickle": Pickle}
+STORED = [("plain", "classic"), *[(codec, "tables") for codec in CODECS]]
+"""The names of a format and of a layout."""
+
+
+def answers(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> list[bool]:
+    """Whether each call of the function *name* of *owner* from now on gave an answer, not None."""
+    found: list[bool] = []
+    original = getattr(owner, name)
+
+    def asked(*arguments: Any) -> Any:
+        answer = original(*arguments)
+        found.append(answer is not None)
+        return answer
+
+    monkeypatch.setattr(owner, name, asked)
+    return found
