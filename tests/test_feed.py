@@ -583,9 +583,11 @@ DECLARE = """if 1:
     import sys
     sys.path.insert(0, sys.argv[2])
     import zlmdb
-    from tests.test_feed import Store, User
-    with zlmdb.open(sys.argv[1], Store) as db:
-        if sys.argv[3] == "drop":
+    from tests.test_feed import Indexed, Store, User
+    with zlmdb.open(sys.argv[1], Indexed if sys.argv[3] == "index" else Store) as db:
+        if sys.argv[3] == "index":
+            pass
+        elif sys.argv[3] == "drop":
             db.drop_feed("users")
         else:
             with db.write() as t:
@@ -608,6 +610,29 @@ def test_a_writer_that_had_opened_before_the_feed_was_declared_is_refused(tmp_pa
         subprocess.run([sys.executable, "-c", DECLARE, str(tmp_path), ROOT, "drop"], check=True)
         with pytest.raises(zlmdb.SchemaMismatch, match=r"open\b.*again, to write"), db.write() as t:
             t.users[3] = User("cid")
+
+
+class IndexedUsers(zlmdb.Table[int, User], name="users", feed=True):
+    by_name = zlmdb.Index[str]("name")
+    by_age = zlmdb.Index[int]("age")
+
+
+class Indexed(zlmdb.Schema):
+    users: IndexedUsers
+
+
+def test_an_acknowledgement_that_stores_nothing_hides_no_index_of_another_process(tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path, Store) as db:
+        fill(db, 2)
+        changes = db.changes(Users, consumer="one")
+        changes.take()
+        changes.acknowledge()
+        changes.acknowledge(1)  # it has acknowledged more
+        subprocess.run([sys.executable, "-c", DECLARE, str(tmp_path), ROOT, "index"], check=True)
+        with pytest.raises(zlmdb.IndexNotAttached), db.write() as t:
+            t.users[9] = User("cid", 7)
+    with zlmdb.open(tmp_path, Indexed) as db:
+        assert db.check().ok
 
 
 def test_a_map_of_the_table_does_not_write_past_the_feed(tmp_path: Path) -> None:

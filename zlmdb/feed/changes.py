@@ -235,12 +235,14 @@ class Changes(Generic[K, V]):
             raise ValueError("acknowledge() is for a named consumer: db.changes(..., consumer='name')")
         number = self._after if through is None else through.number if isinstance(through, Change) else through
 
-        def store(raw: Any, handle: Any) -> None:
+        def store(raw: Any, handle: Any) -> bool:
             last = log.last(raw, handle)
             if not 0 <= number <= last:
                 raise ValueError(f"acknowledge({number}): the changes of {self._name!r} end with {last}")
-            if number >= (log.position(raw, handle, name) or 0):
+            later = number >= (log.position(raw, handle, name) or 0)
+            if later:
                 log.acknowledge(raw, handle, name, number, _now())
+            return later
 
         self._write(t, store)
         if number > self._after:  # of a table that was copied
@@ -301,14 +303,15 @@ class Changes(Generic[K, V]):
         if known is not None:
             return known
 
-        def enter(raw: Any, handle: Any) -> int:
-            found = log.position(raw, handle, consumer)
-            if found is None:
-                found = after or 0
-                log.acknowledge(raw, handle, consumer, found, _now())
-            return found
+        def enter(raw: Any, handle: Any) -> bool:
+            nonlocal known
+            known = log.position(raw, handle, consumer)
+            if known is None:
+                log.acknowledge(raw, handle, consumer, after or 0, _now())
+            return known is None
 
-        return self._write(None, enter)
+        self._write(None, enter)
+        return after or 0 if known is None else known
 
     def _opened(self) -> bytes:
         """The space of the feed. Raises `SchemaMismatch` if the table has none."""
@@ -374,24 +377,25 @@ class Changes(Generic[K, V]):
         if t.txn._store is not self._db._open_store:
             raise ValueError("t is a transaction of another database: give one of that which the changes are of")
 
-    def _write(self, t: Optional[Schema], work: Callable[[Any, Any], R]) -> R:
-        """The result of *work* in the write transaction of *t*, or in one of its own."""
+    def _write(self, t: Optional[Schema], work: Callable[[Any, Any], int]) -> int:
+        """Do *work* in the write transaction of *t*, or in one of its own; it returns whether it has written."""
         if t is None:
             return self._db.run(lambda tables: self._work(tables.txn, work))
         self._check_own(t)
         return self._work(t.txn, work)
 
-    def _work(self, txn: Transaction, work: Callable[[Any, Any], R]) -> R:
+    def _work(self, txn: Transaction, work: Callable[[Any, Any], int]) -> int:
         txn._check_write()
         raw, handle = txn._engine_txn, self._handle(txn)
         self._removed(raw, handle)
         self._present(txn._store).raw = None  # who writes next looks again where the feed begins
         try:
-            result = work(raw, handle)
+            written = work(raw, handle)
         except Exception as error:
             txn._fail(error, table=self._name)
-        txn._count(1, 0)
-        return result
+        if written:  # else the engine stores nothing, and the next snapshot is that of another process
+            txn._count(1, 0)
+        return written
 
 
 def _key_of(storage: Storage[Any, Any], primary: bytes) -> Any:
