@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections import namedtuple
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -19,6 +20,8 @@ from operated import Store, child, content, data_file, fill, make, user
 import zlmdb
 from zlmdb.engines.lmdb import structure
 from zlmdb.engines.lmdb.pages import PageFile
+
+from .workers import surroundings
 
 here_only = pytest.mark.skipif(
     sys.platform == "win32", reason="another process is noticed by POSIX locks, which Windows has not"
@@ -377,6 +380,56 @@ def test_after_compact_the_path_still_leads_to_the_same_environment(db: Any, tmp
             assert t.logins["both"] == 2
         with zlmdb.open(tmp_path / "db", Store, durability="none") as third, third.read() as t:
             assert t.logins["both"] == 2
+
+
+@dataclass
+class Book:
+    title: str
+
+
+class Books(zlmdb.Table[int, Book]):
+    by_title = zlmdb.Index[str]("title")
+
+
+class Shelf(zlmdb.Schema):
+    books: Books
+
+
+DROPS = """if 1:
+    import sys
+    import zlmdb
+    from dataclasses import dataclass
+    @dataclass
+    class Book:
+        title: str
+    class Books(zlmdb.Table[int, Book]):
+        pass
+    class Store(zlmdb.Schema):
+        books: Books
+    with zlmdb.open(sys.argv[1], Store, drop_indexes=True) as db:
+        for number in range(50):
+            with db.write() as t:
+                if t.txn.id() > int(sys.argv[2]):
+                    break
+                t.books[100 + number] = Book("another")
+"""
+
+
+def test_a_snapshot_with_the_number_of_one_before_compact_is_not_taken_for_it(tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path, Shelf, durability="none") as db:
+        for number in range(9):
+            with db.write() as t:
+                t.books[number] = Book("one")
+    with zlmdb.open(tmp_path, Shelf, durability="none") as db:
+        with db.read() as t:
+            opened = t.txn.id()
+        db.compact()
+        with db.read() as t:
+            assert t.txn.id() < opened
+        subprocess.run([sys.executable, "-c", DROPS, str(tmp_path), str(opened)], check=True, env=surroundings())
+        with db.read() as t:
+            assert t.txn.id() == opened
+            assert t.books.where(lambda book: book.title == "another").count() == len(t.books) - 9 > 0
 
 
 def test_compact_refuses_open_transactions_and_readonly_databases(db: Any, tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def attach(
         from .rawtables import attach_raw  # late: few programs have such files
 
         return attach_raw(store, declarations)
-    catalogue = catalogue_of(store)
+    catalogue, opening = catalogue_of(store), store.opening
     contents = read_contents(store, catalogue)
     slots = contents.slots
     fitting: list[Declaration] = []
@@ -100,7 +100,7 @@ def attach(
             storages.append(waiting_storage(store, declared, waiting[declared.name]))
         else:
             storages.append(storage_of(store, catalogue, slots, declared))
-            storages[-1].snapshot = snapshot
+            storages[-1].snapshot, storages[-1].opening = snapshot, opening
             if former and slots[declared.name].name != declared.name:
                 from .renamedtables import read_only  # late, as above
 

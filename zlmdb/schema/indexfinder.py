@@ -31,6 +31,7 @@ class IndexFinder:
         known: Mapping[str, dict[str, Any]],
         declared: Declaration,
     ) -> None:
+        self._store, self._opening = store, store.opening
         self._catalogue = catalogue
         self._name = slot.name
         self._known = known
@@ -53,7 +54,9 @@ class IndexFinder:
             now = self._catalogue.records(txn, self._name)
             if now != records:
                 slot = self._catalogue.slot(txn, self._name, self._number)
-                older = slot is None and txn.id() <= self._latest  # than the table, of which it has no records
+                older = (
+                    slot is None and self._store.opening == self._opening and txn.id() <= self._latest
+                )  # than the table, of which it has no records
                 verdict = FileIndexes() if older else self._verdict(slot or Slot(self._name, 1))
             self._seen = era, now, verdict
         found: FileIndexes = verdict

@@ -51,6 +51,7 @@ class OpenEnvironment(Maintenance):
         self.limited = engine.limited
         self.users = 0
         self.sequence = 0
+        self.opening = 0  # so many times it was opened anew: the file may then be another, with other snapshots
         self.env: Optional[Environment] = None
         self.spaces: dict[bytes, Space] = {}
         self.live = LiveTransactions()
@@ -341,6 +342,7 @@ class OpenEnvironment(Maintenance):
             self.engine.closed()
             raise
         self.spaces = {}
+        self.opening += 1
         self._publish(found)
         self._opened(env)
         return env

@@ -138,7 +138,8 @@ class Storage(Generic[K, V]):
         self.followers: Sequence[Any] = ()
         self.referrers: Sequence[Any] = ()  # the links to its records, see `links`
         self.file_indexes = FileIndexes()
-        self.snapshot = -1  # in which *file_indexes* are what the file says
+        self.snapshot = -1  # in which *file_indexes* are what the file says, as `OpenEnvironment.opening` numbers them
+        self.opening = 0
         self.find_indexes: Optional[Callable[[Transaction, Optional[int]], FileIndexes]] = None
         self.expiring: Optional[Expires] = None
         self.generated = Generated()

@@ -152,7 +152,8 @@ class Table(EngineReads[K, V], RecordWrites[K, V], MutableMapping[K, V], Generic
         self._absent = Nothing(storage.name) if handle is None else None
         self._db = None if handle is None else handle[0]
         self._steady = handle is not None and not buffers
-        self._checked, self._era, self._snapshot = storage.find_indexes is not None, None, storage.snapshot
+        self._checked, self._era = storage.find_indexes is not None, None
+        self._snapshot = storage.snapshot if storage.opening == txn._store.opening else -1
         self._found = storage.file_indexes
         self._raw, self._get = CLOSED, closed  # until it is aimed
         self._writer = NOBODY
