@@ -7,9 +7,9 @@ https://github.com/msgpack/msgpack/blob/master/spec.md
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any, Optional, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Optional, TypeVar
 
 from .base import Decode, Encode, FunctionSerializer, Serializer, is_free, library, typename
 from .models import Model, find_msgspec
@@ -40,6 +40,7 @@ class MsgpackSerializer(FunctionSerializer[T]):
         model = Model(annotation, "msgpack", _packer(msgspec), localns)
         self._narrows = msgspec is not None and not model.foreign
         encode, decode = _with_msgspec(model, msgspec) if msgspec is not None else _with_msgpack(model)
+        self._plain = (model.shape, encode) if msgspec is not None and checked else None
         super().__init__(
             "msgpack",
             model.checked(encode, decode) if checked else encode,
@@ -73,6 +74,18 @@ class MsgpackSerializer(FunctionSerializer[T]):
 
         made = parted(self._given[0], msgspec)
         return None if made is None else Parts(msgspec.msgpack.Decoder(made[0]).decode, self._given[0], made[1])
+
+    def _encoder_of_lists(self) -> Optional[Callable[[Sequence[T]], list[bytes]]]:
+        if self._plain is None:
+            return None
+        from .manyplain import encoder_of_lists, keys_are_left_out  # late: many programs store no lists of documents
+        from .shapes import documents_of
+
+        shape, encode = self._plain
+        found = documents_of(shape)
+        if found is None or not keys_are_left_out():
+            return None
+        return encoder_of_lists(*found, encode, self.raw_encode)
 
     def unchecked(self) -> Serializer[T]:
         """The same without checks on writing; the encoder is then msgspec's own, if msgspec is installed."""

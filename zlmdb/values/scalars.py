@@ -240,20 +240,21 @@ class PlainData(Shape):
     unbounded = True
 
     def __init__(self, form: Form) -> None:
-        self._scalars = frozenset({type(None), bool, int, str} | ({bytes, float} if form != "json" else set[type]()))
+        self.scalars = frozenset({type(None), bool, int, str} | ({bytes, float} if form != "json" else set[type]()))
+        """The types of what is in it, but for lists, dicts, and what needs a closer look."""
         keys: set[type] = {str}
         if form != "json":
             keys |= {int, bytes}
         self._keys = frozenset(keys)
         self.label = f"plain data ({form})"
         others = {"msgpack": _is_aware, "json": _is_finite, "cbor": _is_none_of_them}
-        self.__dict__["fits"] = plain_data(self._scalars, self._keys, others[form])
+        self.__dict__["fits"] = plain_data(self.scalars, self._keys, others[form])
 
     def test(self, check: Check, x: str) -> None:
         if check.loops >= _INLINE:
             self.test_key(check, x)
             return
-        scalars, text = check.constant(self._scalars), check.constant(str)
+        scalars, text = check.constant(self.scalars), check.constant(str)
         fits = f"{check.constant(self.fits)}({x}, {DEPTH - check.loops})"
         # What is inside is tested here, too: a call takes as long as the test of a small list.
         cls, item = check.variable(), check.variable()
@@ -270,7 +271,7 @@ class PlainData(Shape):
 
     def test_key(self, check: Check, x: str) -> None:
         fits = f"{check.constant(self.fits)}({x}, {DEPTH - check.loops})"
-        scalars = check.constant(self._scalars)
+        scalars = check.constant(self.scalars)
         check.refuse_if(f"type({x}) is not {check.constant(str)} and type({x}) not in {scalars} and not {fits}")
 
     def load(self, data: Any) -> Any:

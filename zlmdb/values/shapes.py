@@ -276,6 +276,18 @@ def is_plain_container(shape: Shape) -> bool:
     return type(shape) is ListOf and shape.cls is list and isinstance(shape.item, PlainData)
 
 
+def documents_of(shape: Shape) -> Optional[tuple[type, frozenset[type]]]:
+    """The class of the values of *shape*, and the scalars in them, if these are plain data, and may have text as keys.
+
+    None for all else.
+    """
+    if not isinstance(shape, (ListOf, DictOf)) or not is_plain_container(shape):
+        return None
+    *keys, item = shape.children()
+    by_text = all([key.loose or str in key.sure for key in keys])
+    return (shape.cls, item.scalars) if isinstance(item, PlainData) and not item.recheck and by_text else None
+
+
 def other_than_none(shape: Shape) -> Optional[Shape]:
     """What an Optional is of."""
     if not isinstance(shape, UnionOf) or len(shape.members) != 2:

@@ -25,7 +25,7 @@ from ..storage import Batch, Storage
 from .entries import Lines, lines_of
 from .kinds import Followers
 from .oldrecords import OldRecords
-from .points import compiled, writing
+from .points import always_fits, compiled, writing
 
 _WRITES = Recipe("indexed writes", txn=Transaction)
 _REMOVALS = Recipe("indexed deletions", txn=Transaction)
@@ -139,12 +139,13 @@ def <name>(self, <argument>):
 
 _BATCH = """\
 def batch(items):
+    if not {{*map(type, items)}} <= pairs:
+        items = [(key, value) for key, value in items]
     rows = []
     {lists}
-    for key, value in items:
+    for (key, value), data in zip(items, {dumped}):
         encoded = {encode} if {check} else general_key(key)
         {check_key}
-        data = dump(value)
         {reload}
         {new}
         {check_size}
@@ -153,6 +154,18 @@ def batch(items):
         {entries}
     return rows, ({listed})
 """
+
+# Without indexes; `_BATCH` takes an eighth of a microsecond more for each pair.
+_ROWS = """\
+def batch(items):
+    if not {{*map(type, items)}} <= pairs:
+        items = [(key, value) for key, value in items]
+    keys = [{encode} if {check} else general_key(key) for key, value in items]
+    {check_sizes}
+    return [*zip(keys, {dumped})], ()
+"""
+
+_PAIRS = frozenset({tuple, list})
 
 # Of the two methods that delete: the argument, how the engine's key is made of it, and what they return.
 _REMOVERS = {
@@ -191,17 +204,29 @@ def batch_of(storage: Storage[Any, Any], indexes: Sequence[IndexStorage]) -> Bat
     It raises any exception if something does not fit.
     """
     lines, _ = _lines_of(storage, indexes)
-    source, names = writing(
-        _BATCH,
-        storage,
-        {},
-        lists=joined(4, [f"l{line.n} = []" for line in lines]),
-        reload=reload_of(indexes),
-        new=joined(8, [one for line in lines for one in line.new]),
-        check_entries=check_entries(lines, "raise ValueError(key)"),
-        entries=joined(8, [line.listed() for line in lines]),
-        listed="".join([f"l{line.n}, " for line in lines]),
-    )
+    dump_all = storage.value._encoder_of_lists()
+    names = {"pairs": _PAIRS, "dump_all": dump_all}
+    dumped = "[dump(value) for key, value in items]"
+    if dump_all is not None:
+        dumped = "dump_all([value for key, value in items])"
+    if lines or storage.key_field is not None:
+        source, names = writing(
+            _BATCH,
+            storage,
+            names,
+            dumped=dumped,
+            lists=joined(4, [f"l{line.n} = []" for line in lines]),
+            reload=reload_of(indexes),
+            new=joined(8, [one for line in lines for one in line.new]),
+            check_entries=check_entries(lines, "raise ValueError(key)"),
+            entries=joined(8, [line.listed() for line in lines]),
+            listed="".join([f"l{line.n}, " for line in lines]),
+        )
+    else:
+        fits = f"0 < min(sizes) <= max(sizes) <= {storage.max_key_size}"
+        checks = ["sizes = {*map(len, keys)}", f"if not {fits}: raise ValueError(sizes)"]
+        checks = [] if always_fits(storage) else checks
+        source, names = writing(_ROWS, storage, names, dumped=dumped, check_sizes=joined(4, checks))
     made: Batch = compiled(_LISTS, storage, source, names_of(names, lines))["batch"]
     return made
 

@@ -208,9 +208,8 @@ def writing(
     """*source* with the expressions for the keys of *storage* and the *parts* filled in, and the names in it."""
     check, encode, names = storage.key.store_source(storage.prefix)
     check = storage.key.quick_check or check
-    width, limit = storage.key.width, storage.max_key_size
-    fits = width is not None and 0 < len(storage.prefix) + width <= limit
-    check_size = "" if fits else f"if not 0 < len(encoded) <= {limit}: bad_size(key, len(encoded))"
+    limit = storage.max_key_size
+    check_size = "" if always_fits(storage) else f"if not 0 < len(encoded) <= {limit}: bad_size(key, len(encoded))"
     names = {
         **names,
         **more,
@@ -224,6 +223,12 @@ def writing(
     }
     check_key = "pass" if storage.key_field is None else storage.key_field.source
     return source.format(check=check, encode=encode, check_size=check_size, check_key=check_key, **parts), names
+
+
+def always_fits(storage: Storage[Any, Any]) -> bool:
+    """Whether the engine takes every key of *storage*, as all have one length."""
+    width = storage.key.width
+    return width is not None and 0 < len(storage.prefix) + width <= storage.max_key_size
 
 
 def compiled(
