@@ -515,7 +515,7 @@ REFUSED: list[tuple[Any, Any, str]] = [
     (User, ann(place=Sub(1, 2.0, 3)), "place: expected .*Point"),
     (User, ann(place={"x": 1, "y": 2.0}), "place: expected .*Point"),
     (User, ann(pair=(1, "r")), "pair: expected .*Pair"),
-    (User, ann(options={"dept": 3}), "options: .*Options with 'dept', which it has not"),
+    (User, ann(options={"dept": 3}), "options: .*Options with 'dept', which it does not have"),
     (User, ann(options={"depth": "3"}), r"options\['depth'\]: expected int"),
     (User, ann(friend=ann(tags=[None])), r"friend.tags\[0\]: expected str"),
     (User, ann(either=1.5), "either: expected .*Union"),

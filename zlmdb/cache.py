@@ -85,8 +85,9 @@ class Cache(CachePending[K, V]):
     ) -> None:
         if eviction_policy not in _POLICIES:
             raise ValueError(f"eviction_policy={eviction_policy!r}: expected {', '.join(map(repr, _POLICIES))}")
-        if size_limit <= 0:
-            raise ValueError(f"size_limit={size_limit}: expected bytes, more than 0")
+        given: Any = size_limit
+        if not isinstance(given, (int, float)) or given <= 0:
+            raise ValueError(f"size_limit={size_limit!r}: expected a number of bytes, more than 0")
         self._path = None if path is None else os.fspath(path)
         self._size_limit, self._policy = size_limit, eviction_policy
         self._textual = key is str

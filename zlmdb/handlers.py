@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from functools import partial
-from types import CodeType, TracebackType
+from types import TracebackType
 from typing import Any, Optional
 
 _PARTIAL: Any = partial  # of what is given, checkers would know it as a part of unknown types
@@ -20,18 +20,17 @@ def let_through(error: BaseException) -> None:
     """Raise *error*, or its cause, again if a signal handler raised it. Call this where *error* is caught."""
     cause: Optional[BaseException] = error
     while cause is not None:
-        strange = set(_strange(cause.__traceback__))
+        strange = {entry.tb_frame.f_code for entry in of_program(cause.__traceback__)}
         if strange and not strange.isdisjoint(_handlers()):
             raise cause
         cause = cause.__cause__
 
 
-def _strange(trace: Optional[TracebackType]) -> Iterator[CodeType]:
-    """The functions of *trace* that are not zlmdb's."""
+def of_program(trace: Optional[TracebackType]) -> Iterator[TracebackType]:
+    """The entries of *trace* whose functions are not zlmdb's."""
     while trace is not None:
-        code = trace.tb_frame.f_code
-        if not code.co_filename.startswith((_OURS, "<zlmdb")):
-            yield code
+        if not trace.tb_frame.f_code.co_filename.startswith((_OURS, "<zlmdb")):
+            yield trace
         trace = trace.tb_next
 
 

@@ -33,6 +33,9 @@ class Worker(Generic[T]):
     """
 
     def __init__(self, db: Database[S], queue: Callable[[S], Queue[T]], /, *, lease: Optional[float] = None) -> None:
+        given: Any = queue
+        if not callable(given):
+            raise TypeError(f"expected a function that returns the queue, got {given!r}: Worker(db, lambda t: t.jobs)")
         self._db: Database[Any] = db
         self._queue: Callable[[Any], Queue[T]] = queue
         self._seconds = lease

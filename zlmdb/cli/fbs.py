@@ -23,7 +23,7 @@ def fbs(model: str) -> None:
     in the current directory.
     """
     module, _, name = model.partition(":")
-    if not (module and name):
+    if not (module and name) or module.endswith(".py"):
         raise click.UsageError(f"{model} names no class: write MODULE:CLASS, such as shop.models:User")
     here = str(Path.cwd())
     sys.path.insert(0, here)

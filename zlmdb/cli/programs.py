@@ -16,7 +16,7 @@ import click
 def schema_of(text: str) -> Any:
     """The schema class that *text* names. Raises `click.UsageError`, ImportError."""
     module, _, name = text.partition(":")
-    if not (module and name):
+    if not (module and name) or module.endswith(".py"):
         raise click.UsageError(f"{text} names no class: write MODULE:SCHEMA, such as shop.models:Store")
     with imports():
         try:

@@ -94,11 +94,16 @@ class Calls(DatabaseState, Generic[S_co]):
         """Run *fn* like `run` in an asyncio program; the event loop continues meanwhile.
 
         If the task is cancelled before *fn* starts, nothing is written. If it is cancelled later, the changes are
-        stored all the same.
+        stored all the same. Raises `NestedTransaction` inside a write block, whose end it would wait for, forever.
         """
         store = self._open_store
         if store.readonly:
             store.refuse_write()
+        if store.writer.owner == threading.get_ident():
+            raise errors.NestedTransaction(
+                "the thread of this event loop has a write transaction open, and the event loop would wait for its end "
+                "forever: end the block before you await, and await nothing inside"
+            )
         return await self._group_commit().awaited(self, fn)
 
     def _group_commit(self) -> Groups:
@@ -244,6 +249,8 @@ class Calls(DatabaseState, Generic[S_co]):
 
 def _rows(chosen: Any) -> Reads[Any]:
     rows: Reads[Any] = chosen.select() if is_a(chosen, Table) else chosen
+    if not hasattr(rows, "page"):
+        raise TypeError(f"arows() takes a function that returns a table or a query, and this one returned {chosen!r}")
     return rows
 
 

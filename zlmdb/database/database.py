@@ -41,6 +41,7 @@ _getframe = sys._getframe  # it has no other name
 _OF_OTHERS = frozenset(
     (
         "add",
+        "begin_transaction",
         "commit",
         "cursor",
         "delete",
@@ -52,7 +53,9 @@ _OF_OTHERS = frozenset(
         "put",
         "query",
         "rollback",
+        "session",
         "set",
+        "transaction",
     )
 )
 """Methods that others have: databases, connections and dicts."""

@@ -121,7 +121,10 @@ def open(
     if lib_version not in (None, "0.9", "1.0"):
         raise ValueError(f"lib_version={lib_version!r}: expected '0.9', '1.0', or None for what the file has")
     if mode is not None and not (type(mode) is int and 0o600 <= mode <= 0o777):
-        raise ValueError(f"mode={mode!r}: expected one with which the owner reads and writes, such as 0o600")
+        raise ValueError(
+            f"mode={mode!r}: expected the mode of new files, with which the owner reads and writes, such as 0o600"
+            + ("; to open a file to read, give readonly=True" if isinstance(mode, str) else "")
+        )
     given: Any = timeout
     if given is not None and not (isinstance(given, (int, float)) and given >= 0):
         raise ValueError(f"timeout={timeout!r}: expected seconds, 0 or more, or None to wait forever")

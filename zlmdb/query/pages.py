@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Generic, Optional, TypeVar
 
+from ..shown import shortened
+
 R_co = TypeVar("R_co", covariant=True)
 
 
@@ -21,4 +23,4 @@ class Page(Generic[R_co]):
         return iter(self.rows)
 
     def __repr__(self) -> str:
-        return f"<Page of {len(self.rows)} rows{'' if self.next is None else ', and more'}>"
+        return f"<Page [{', '.join(map(shortened, self.rows))}]{'' if self.next is None else ', and more'}>"

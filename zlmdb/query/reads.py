@@ -25,6 +25,9 @@ R_co = TypeVar("R_co", covariant=True)
 D = TypeVar("D")
 O = TypeVar("O", bound=Ordered)  # noqa: E741 - what has an order
 
+_OF_RECORDS = frozenset(("change", "delete", "edit", "fields", "group_by", "limit", "order_by", "select", "where"))
+"""What can be done with records, and not any more with the rows that are taken of them."""
+
 
 def first_of(rows: Iterator[R_co], default: D) -> Union[R_co, D]:
     """The first of *rows*, whose cursor is closed then: LMDB looks at open ones whenever something is written."""
@@ -85,6 +88,14 @@ class Reads(NoList, Iterable[R_co], Generic[R_co]):
 
     if not TYPE_CHECKING:  # checkers report it by themselves
         __len__ = no_length
+
+        def __getattr__(self, name):
+            advice = ""
+            if name in _OF_RECORDS:
+                advice = f": rows are what was taken of records: write .{name}(...) before fields(), keys() or values()"
+            error = AttributeError(f"rows of a query have no attribute {name!r}{advice}")
+            error.name = name  # else Python 3.12 and later would add a suggestion of their own
+            raise error
 
     def distinct(self) -> Reads[R_co]:
         """Each row once, where it comes first. Raises TypeError for rows that cannot be in a set."""

@@ -28,8 +28,8 @@ def mismatch(store: Store, slot: Optional[Slot], declared: Declaration) -> Optio
     """The reason why *declared* cannot be the table *slot* of the file, naming both; None if it can."""
     if declared.feed is not None and not (store.traits.by_name or store.readonly):
         return (
-            f"table {declared.name!r}, class {declared.class_name}, has a change feed, and in a file of the classic "
-            f"layout zlmdb 26 could change records without recording that: convert the file, or declare no feed"
+            f"{_shown(declared)} has a change feed, and in a file of the classic layout "
+            f" zlmdb 26 could change records without recording that: convert the file, or declare no feed"
         )
     if slot is None:
         return None
@@ -49,7 +49,13 @@ def mismatch(store: Store, slot: Optional[Slot], declared: Declaration) -> Optio
     found = verdict(slot, declared, opening=not store.readonly)
     if found.refused is None:
         return None
-    return f"table {declared.name!r}, class {declared.class_name}: {found.refused}"
+    return f"{_shown(declared)}: {found.refused}"
+
+
+def _shown(declared: Declaration) -> str:
+    """The table, and its class if that has a name of its own."""
+    of_class = "" if declared.class_name == declared.name else f" of the class {declared.class_name}"
+    return f"table {declared.name!r}{of_class}"
 
 
 def _of_plain_types(slot: Slot, declared: Declaration) -> Optional[str]:

@@ -247,6 +247,9 @@ class Schema:
                 unit.txn._mix()
             super().__setattr__(name, value)
 
+        def __dir__(self):
+            return [name for name in super().__dir__() if not name.startswith("SLOT_DATA_")]  # as shells show them
+
         def __repr__(self):
             unit = getattr(self, "_unit", None)
             return object.__repr__(self) if unit is None else f"<{type(self).__name__} in {unit.txn!r}>"

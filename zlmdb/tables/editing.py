@@ -52,6 +52,9 @@ class _Block:
         def __iter__(self):
             raise TypeError(self._advice("no objects before it begins"))
 
+    def __repr__(self) -> str:
+        return f"<a block: write `with {self._call} as {self._result}:`>"
+
     def _advice(self, lack: str) -> str:
         return f"{self._call} is a block, which has {lack}: write `with {self._call} as {self._result}:`"
 

@@ -22,6 +22,7 @@ from ..namedtuples import NamedTuple
 from ..typeargs import UNIONS, nested_types
 from .index import DeclaredIndex
 from .indexview import IndexView
+from .modelfields import has_elements, shown_type
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -129,7 +130,7 @@ class ForeignKey(DeclaredIndex[Any], Generic[T_co]):
         if self._on_delete == "set_none" and not optional and not self._each:
             raise TypeError(
                 f"link {self._name!r}: on_delete='set_none' sets the field {field!r} to None, and its type is "
-                f"{_shown(hint)}: make it Optional[{_shown(bare)}]"
+                f"{shown_type(hint)}: make it Optional[{shown_type(bare)}]"
             )
         try:
             found = key_codec(bare).name
@@ -137,9 +138,10 @@ class ForeignKey(DeclaredIndex[Any], Generic[T_co]):
             found = ""
         if found != part.name:
             has = "has elements of the type" if self._each else "is"
+            mended = self._mended(bare) if has_elements(bare) else "give the field the type of the key"
             raise TypeError(
-                f"link {self._name!r}: the field {field!r} {has} {_shown(bare)}, and the keys of {target.class_name} "
-                f"are {target.key.name}: give the field the type of the key"
+                f"link {self._name!r}: the field {field!r} {has} {shown_type(bare)}, and the keys of "
+                f"{target.class_name} are {target.key.name}: {mended}"
             )
 
     def _declared_key(self, model: Any) -> KeyCodec[Any]:
@@ -178,7 +180,3 @@ def _bare(hint: Any) -> tuple[Any, bool]:
         return hint, hint is Any
     others = [part for part in get_args(hint) if part is not type(None)]
     return (others[0] if len(others) == 1 else hint), len(others) < len(get_args(hint))
-
-
-def _shown(annotation: Any) -> str:
-    return annotation.__name__ if isinstance(annotation, type) else str(annotation).replace("typing.", "")

@@ -24,7 +24,12 @@ R = TypeVar("R")
 
 
 def grouped(selection: Selection[K, V], by: Followed, into: Callable[[Selection[K, V]], R]) -> dict[Any, R]:
-    """What *into* gives for each group of the rows of *selection*."""
+    """What *into* gives for each group of the rows of *selection*. Raises `TypeError` if it is no function."""
+    if not callable(into):
+        raise TypeError(
+            f"group_by() takes a function that returns the group of a record, and a function of the selection of a "
+            f"group, and got {into!r} for the second: write group_by(lambda record: ..., lambda group: group.count())"
+        )
     found = aggregated(selection, by, into)
     if found is not None:
         return found

@@ -23,6 +23,7 @@ from .modelfields import (
     changes_fields,
     comes_back,
     has_attributes,
+    has_elements,
     is_typed_dict,
     known_type,
     listed_fields,
@@ -153,6 +154,11 @@ class DeclaredIndex(Declares, Generic[I]):
         if self._texts and self._texts[self._fields.index(field)] and annotation is not str:
             raise TypeError(f"index {self._name!r}: the field {field!r} is {shown_type(annotation)}, and no text")
         if not self._each:
+            if has_elements(annotation):
+                raise TypeError(
+                    f"index {self._name!r}: the field {field!r} is {shown_type(annotation)}, which is no key: "
+                    f"{self._mended(annotation)}"
+                )
             return annotation
         found = self._element_type(field, annotation)
         if found is None:
@@ -195,8 +201,14 @@ class DeclaredIndex(Declares, Generic[I]):
                     has = "has elements of the type" if self._each else "is"
                     raise TypeError(
                         f"index {self._name!r}: the field {field!r} {has} {shown_type(known)}, and the index is "
-                        f"declared with the key type {shown_type(part)}: give it the type of the field, or leave it out"
+                        f"declared with the key type {shown_type(part)}: {self._mended(known)}"
                     )
+
+    def _mended(self, known: Any) -> str:
+        """What to do if a field of the type *known* is no key."""
+        if has_elements(known) and not self._each:
+            return "add each=True, for an entry for each element"
+        return "give it the type of the field, or leave it out"
 
     def _check_fields(self, model: Any) -> None:
         """Raise `TypeError` for a field that *model* does not list: the first record would fail."""
@@ -337,7 +349,11 @@ class DeclaredIndex(Declares, Generic[I]):
             has_fields = has_attributes(model) or is_typed_dict(model)
             known = self._known_type(model, field) if field.isidentifier() and has_fields else None
             if known is None:
-                raise TypeError(f"index {self._name!r}: carries={field!r} is no field of a model class with a type")
+                listed = ", ".join(listed_fields(get_origin(model) or model))
+                raise TypeError(
+                    f"index {self._name!r}: carries={field!r} is no field of a model class with a type"
+                    + (f" (it has {listed}): name one of its fields" if listed else "")
+                )
             if may_lack(model, field):
                 raise TypeError(
                     f"index {self._name!r}: carries={field!r} is an item that records need not have; expected one that "

@@ -44,6 +44,9 @@ class _View(Generic[R]):
     def __bool__(self) -> bool:
         return bool(self._mapping)
 
+    def __repr__(self) -> str:
+        return repr(self._reads())
+
     def __getitem__(self, position: object) -> Any:
         raise TypeError(f"[{shown_position(position)}]: a view of a table has no positions: {SOME}")
 

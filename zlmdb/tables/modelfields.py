@@ -105,15 +105,31 @@ def may_be(field: Any, key: Any) -> bool:
         return may_be(get_args(field)[0], key)
     if get_origin(key) is Annotated:
         return may_be(field, get_args(key)[0])
-    return not _is_exact(field) or not _is_exact(key) or field is key or (field is int and key is float)
+    kinds = _kind(field), _kind(key)
+    if None in kinds or kinds[1] in _NO_KEYS:  # what is no key type is refused as such
+        return True
+    return kinds[0] is kinds[1] or kinds == (int, float)
 
 
 def shown_type(annotation: Any) -> str:
     """A type as a program writes it."""
-    return annotation.__name__ if isinstance(annotation, type) else str(annotation).replace("typing.", "")
+    named = isinstance(annotation, type) and get_origin(annotation) is None  # on 3.9, list[int] is a type as well
+    return annotation.__name__ if named else str(annotation).replace("typing.", "")
 
 
 _EXACT = (int, str, bytes, bool, float, datetime, date, time, timedelta)
+_NO_KEYS = (list, set, frozenset, dict)
+
+
+def has_elements(annotation: Any) -> bool:
+    """Whether fields of this type have lists or sets, which are no keys, but whose elements may be."""
+    return (get_origin(annotation) or annotation) in (list, set, frozenset)
+
+
+def _kind(annotation: Any) -> Any:
+    """What two types of different kinds have no value in common by; None if that is not known."""
+    origin = get_origin(annotation) or annotation
+    return annotation if _is_exact(annotation) else origin if origin in (tuple, *_NO_KEYS) else None
 
 
 def _is_exact(annotation: Any) -> bool:

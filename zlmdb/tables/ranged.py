@@ -226,7 +226,7 @@ class Ranged(Generic[I, K, V]):
     def group_by(self, by: Callable[[V], G], into: Callable[[Selection[K, V]], R], /) -> dict[G, R]: ...
     @overload
     def group_by(self, by: Callable[[K, V], G], into: Callable[[Selection[K, V]], R], /) -> dict[G, R]: ...
-    def group_by(self, by: Any, into: Any, /) -> dict[Any, Any]:
+    def group_by(self, by: Any, into: Any = None, /) -> dict[Any, Any]:
         """``select().group_by(...)``, see `Selection.group_by`."""
         return self._chosen(None, False, None).group_by(by, into)
 

@@ -25,6 +25,7 @@ _ELSEWHERE = {
     **dict.fromkeys(("map", "only", "project", "values_list"), "write .fields(lambda record: ...)"),
     **dict.fromkeys(("exists", "any"), "write bool(...where(lambda record: ...)), or `if` before it"),
     **dict.fromkeys(("join", "prefetch_related", "select_related"), _LINKED),
+    **dict.fromkeys(("fetchall", "fetchone", "scalars", "to_list", "tolist"), "write .all(), or .first() for one"),
     "exclude": "write .where(lambda record: not ...)",
     "get_or_create": "write .setdefault(key, value)",
     "all": "write .select().all()",
@@ -34,7 +35,10 @@ _ELSEWHERE = {
 _MANY = "a selection is any number of records: write .values().first() for one, or loop over .values()"
 
 
-_OF_MANY = {"get": "write selection[key], or .where(lambda record: ...).values().first()"}
+_OF_MANY = {
+    "get": "write selection[key], or .where(lambda record: ...).values().first()",
+    "update": "write .change(lambda record: ...), whose function returns the new record, or use the block of .edit()",
+}
 
 
 def _elsewhere(name: str, many: bool) -> Optional[str]:

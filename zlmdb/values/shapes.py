@@ -427,9 +427,9 @@ class TypedDictRecord(Record):
 
     def misfit(self, value: Any, path: str) -> str:
         if is_a(value, dict):
-            missing, extra = self.required - value.keys(), value.keys() - self.keys.keys()
-            if missing or extra:
-                wrong = [f"no {show(key)}" for key in missing] + [f"{show(key)}, which it has not" for key in extra]
+            wrong = [f"no {show(key)}" for key in self.required - value.keys()]
+            wrong += [f"{show(key)}, which it does not have" for key in value.keys() - self.keys.keys()]
+            if wrong:
                 return f"{path}: {self.label} with {', '.join(wrong)}"
             for key, item in value.items():
                 if not self.keys[key].fits(item):

@@ -16,6 +16,7 @@ from .fields import static
 from .folding import Changed, Folding
 from .known import Home, Known, kind_of
 from .linked import Holds, Link, Referred
+from .mistakes import mistake
 from .nodes import Argument, Called, Given, Node, calls, spelled, walk
 from .opaque import Sight
 from .session import Session
@@ -283,7 +284,7 @@ class Following:
         try:
             node, ways = self._explored(session, function, condition)
         except Refused as refused:
-            raise TypeError(str(refused)) from refused
+            raise mistake(refused) from None
         except TooMany:
             node, ways = Called(("there are more ways through it than are followed",)), 0
         except Changed:

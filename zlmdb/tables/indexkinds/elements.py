@@ -15,6 +15,7 @@ from ...shown import shortened
 from ...typeargs import present_type
 from ...values.base import is_a
 from ..indexstorage import IndexStorage
+from ..modelfields import shown_type
 
 CONTAINERS = (list, set, frozenset, tuple)
 
@@ -34,7 +35,7 @@ def element_type(annotation: Any) -> Any:
             return present_type(kinds.pop())
     elif len(args) == 1 and isinstance(origin, type) and issubclass(origin, Iterable):
         return present_type(args[0])
-    raise TypeError(f"each=True needs a list, set or tuple with elements of one type, not {annotation!r}")
+    raise TypeError(f"each=True needs a list, set or tuple with elements of one type, not {shown_type(annotation)}")
 
 
 class ElementStorage(IndexStorage):
