@@ -2,12 +2,13 @@
 
 Half of what the library takes there goes into finding out what each item is, which the type says already. Fields whose
 types have no expression here, and values that are not of the type's own class, are left to the library. Most of what
-remains is the digits of floats.
+remains on PyPy is the digits of floats (`floattexts`).
 """
 
 from __future__ import annotations
 
 import re
+import sys
 from datetime import date
 from math import isfinite
 from typing import Any, Callable, Optional
@@ -15,12 +16,16 @@ from uuid import UUID
 
 from ..codegen import Recipe
 from .base import Encode
+from .floattexts import text_of_float
 from .scalars import Float, Leaf, Shape
 from .shapes import DictOf, ListOf, Record, other_than_none
 
 _WRITING = Recipe("JSON")
 _ESCAPED = re.compile(r'[\x00-\x1f\\"]').search
 _MOST_KEYS = 1000
+
+FLOAT_TEXT: Callable[[float], str] = text_of_float if sys.implementation.name == "pypy" else repr
+"""The function from a float to its text. It does not depend on it which text."""
 
 _COMMON: dict[Any, str] = {
     int: "repr({x})",
@@ -97,8 +102,8 @@ class _Writer:
     def _scalar(self, shape: Shape, x: str, mark: str, names: dict[str, Any]) -> str:
         """Source for the text of the variable *x*; *mark* is in the names of what only this uses."""
         if isinstance(shape, Float):
-            names["isfinite"] = isfinite
-            return self._or_general(f"repr({x})", f"type({x}) is float and isfinite({x})", shape, x, mark, names)
+            names.update(isfinite=isfinite, float_text=FLOAT_TEXT)
+            return self._or_general(f"float_text({x})", f"type({x}) is float and isfinite({x})", shape, x, mark, names)
         cls: Any = shape.cls if isinstance(shape, Leaf) else None
         if cls not in _COMMON:
             names[f"text_{mark}"] = self._text(shape)
