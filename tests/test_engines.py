@@ -586,6 +586,16 @@ def test_a_scan_moves_its_cursor(txn: Any) -> None:
     assert next(scan) == b"b"
 
 
+def test_a_cursor_gets_values_by_keys_in_any_order(txn: Any) -> None:
+    fill(txn, "abc")
+    cursor = txn.cursor()
+    assert [cursor.get(key) for key in (b"b", b"c", b"a", b"a")] == [b"B", b"C", b"A", b"A"]
+    assert cursor.key() == b"a"
+    assert (cursor.get(b"x"), cursor.get(b"bb", 2)) == (None, 2)
+    assert cursor.get(b"b", 3) == b"B"
+    assert next(cursor.iternext(True, False)) == b"b"
+
+
 def test_a_closed_cursor_refuses(engine: Engine, txn: Any) -> None:
     fill(txn, "a")
     cursor = txn.cursor()

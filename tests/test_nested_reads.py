@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 
 import zlmdb
 from zlmdb import Cbor, FlatBuffers, ForeignKey, Index, Json, Msgpack, Pickle, Table, UniqueIndex
-from zlmdb.query import nestedrows
+from zlmdb.query import nested, nestedrows
 from zlmdb.query.following.nested import Nested
 from zlmdb.tables import indexview
 
@@ -107,12 +108,22 @@ def fast(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
     def reader(self: Any, *arguments: Any) -> Any:
         found = original(self, *arguments)
-        made.append(found is not None)
+        if found is None:
+            made.append(False)
         return found
 
-    original = indexview.IndexView._reader
+    def generated(self: Any, *arguments: Any) -> Any:
+        made.append(True)
+        return make(self, *arguments)
+
+    original, make = indexview.IndexView._reader, nested.Reader.made
     monkeypatch.setattr(indexview.IndexView, "_reader", reader)
+    monkeypatch.setattr(nested.Reader, "made", generated)
     return made
+
+
+class Undone(Exception):
+    """What ends a write transaction of which nothing is to be kept."""
 
 
 class Unasked(Exception):
@@ -267,6 +278,38 @@ def test_no_selection_is_made_for_a_record(db: Any, name: str, fast: list[bool],
         assert t.users.fields(function).all() == rows
         assert fast
         assert all(fast)
+
+
+def test_the_records_are_those_of_the_captured_index_and_limit(db: Any, fast: list[bool]) -> None:
+    with zlmdb.open(None, tables(Msgpack)) as other:
+        with other.write() as t:
+            fill(t, 25)
+        with db.read() as mine, other.read() as theirs:
+            for turn in range(8):
+                for t, most in ((mine, 1), (theirs, 2), (mine, turn + 1)):
+                    by_user = t.orders.by_user
+                    limited = mine.users.fields(lambda k, u: by_user[k].limit(most).keys().all())  # noqa: B023
+                    assert limited.all() == [by_user[k].limit(most).keys().all() for k in mine.users]
+                    fixed = mine.users.fields(lambda k, u: t.orders.by_user[k].limit(2).keys().all())  # noqa: B023
+                    assert fixed.all() == [by_user[k].limit(2).keys().all() for k in mine.users]
+    assert fast.count(True) > 8
+
+
+def test_what_a_reader_of_a_read_transaction_knows_is_not_used_to_write(db: Any, fast: list[bool]) -> None:
+    def ask(t: Any) -> Any:
+        return t.users.fields(lambda k, u: t.orders.by_user[k].limit(2).keys().all()).all()
+
+    for _ in range(3):
+        with db.read() as t:
+            rows = ask(t)
+    assert fast.pop()
+    fast.clear()
+    with suppress(Undone), db.write() as t:
+        for key in list(t.orders.by_user[3].keys()):
+            t.orders[key] = Order(4, UUID(int=0), "moved")
+        assert ask(t) == [t.orders.by_user[k].limit(2).keys().all() for k in t.users] != rows
+        assert True not in fast
+        raise Undone
 
 
 def test_conditions_and_orders_may_ask_for_the_records_that_refer(db: Any) -> None:

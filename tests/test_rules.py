@@ -77,8 +77,8 @@ ROWS = [
     ["tables.indexfacts", "tables.indexkinds.elements", "tables.indexkinds.fieldtexts", "tables.indexkinds.partial"],
     ["tables.accessranges", "tables.covered", "tables.indexkinds.carrying"],
     ["tables.scan"],
+    ["tables.keylookups"],
     [
-        "tables.keylookups",
         "tables.accesspaths",
         "tables.cachedorder",
         "tables.cachedpartial",

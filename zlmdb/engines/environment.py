@@ -51,6 +51,10 @@ class Cursor(Protocol):
         """Go to the first record whose key is *key* or greater; False if there is none."""
         ...
 
+    def get(self, key: bytes, default: Any = None) -> Any:
+        """The value of *key*, to which it goes, or *default*; fast where *key* comes soon behind the position."""
+        ...
+
     def key(self) -> Any:
         """The key at the position."""
         ...

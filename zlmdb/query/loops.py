@@ -28,7 +28,7 @@ from .following.nested import Nested
 from .forms import BLOCK, ROWS, Form, expression_of
 from .loopruntime import among, take, take_if_any
 from .neededfields import named
-from .nestedrows import is_of_key, reading
+from .nestedrows import Again, is_of_key
 from .projection import Projection
 from .remembered import look_up, remembering
 from .scanned import Scanned
@@ -125,11 +125,11 @@ class Writer:
         numbers = range(len(self.stored))
         constants = "".join([*(f", given{number}" for number in numbers), *(f", c{number}" for number in numbers)])
         self.names.update(load=self.programs.load, load_key=self.programs.load_key)
-        with self.block(f"def listing(keys, get, handle, functions{constants}):"):
+        keyed = self.want.keyed or any([one.keyed for one in self.asked])
+        with self.block(f"def listing(keys, records, functions{constants}):"):
             self.unpack(captured, many="len(keys)")
             self.add("rows = []", "add = rows.append")
-            with self.block("for key in keys:"):
-                self.add("data = get(key, None, handle)")
+            with self.block("for key, data in zip(keys, records):" if keyed else "for data in records:"):
                 self.add(f"if data is None: {'continue' if sparse else 'raise LookupError'}")
                 if self.columns is None or not self.by_columns():
                     self.as_whole()
@@ -162,11 +162,11 @@ class Writer:
                     found = f"look_up({captured_source(holder, number, self.names)}, {private}, {many})"
                 self.add(f"asked{number}_link{place} = {found}")
             for place, nested in enumerate(one.nested):
-                self.names.update({"reading": reading, "keys_of": self.programs.keys})
-                self.names[f"nested{number}_{place}"] = nested
-                given = f"nested{number}_{place}, function.parameters"
-                of_key = is_of_key(nested, keyed=one.keyed)
-                self.add(f"asked{number}_rows{place} = reading({given}, of_key={of_key}, keys=keys_of)")
+                again = Again(nested, self.programs.keys, of_key=is_of_key(nested, keyed=one.keyed))
+                rows: Any = nested.rows
+                self.names[f"again{number}_{place}"] = again
+                view = captured_source(rows.holder, number, self.names)
+                self.add(f"asked{number}_rows{place} = again{number}_{place}({view}, function.parameters)")
 
     def scanning(self, captured: Sequence[Captured], keyed: bool, limited: bool) -> Callable[..., list[Any]]:
         """The function that `Programs.scanning` gives."""

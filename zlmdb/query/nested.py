@@ -65,8 +65,9 @@ class Reader:
     def __init__(self, node: Nested, entries: Entries, programs: Programs, *, one: bool) -> None:
         give: Give = _WHAT[node.what] if node.value is None else Followed(node.own, nothing, ())
         want = HITS if node.how in ("count", "truth") else want_of((give,), programs, one=True)
-        self._node, self._keys = node, programs.keys
+        self._keys = programs.keys
         self._sources = [(tuple(each.numbers), tuple(each.links), tuple(each.nested)) for each in want.asked]
+        self._own: Any = node.own if self._sources else None
         self._make = _NestedWriter(programs, node, entries, want).make(one=one)
 
     def made(
@@ -74,10 +75,12 @@ class Reader:
     ) -> Callable[..., Any]:  # fmt: skip
         """The function, of *table* in a read transaction, for captured values. *question* answers all else."""
         asked: list[Any] = []
-        if self._sources:
-            followed = Followed(self._node.own, nothing, parameters)
-            for source in self._sources:
-                asked += arguments(followed, *source, self._keys)
+        for numbers, links, nested in self._sources:
+            if links or nested:
+                asked += arguments(Followed(self._own, nothing, parameters), numbers, links, nested, self._keys)
+            else:  # what that comes to, without the calls
+                asked.append(nothing)
+                asked += [parameters[number] for number in numbers]
         return self._make(table, cursor, question, skip, most, *asked)
 
 

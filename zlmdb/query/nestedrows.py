@@ -9,7 +9,7 @@ from ..handlers import let_through
 from .following import Given, Node
 from .following.linked import Referred
 from .following.nested import Nested
-from .following.nodes import Argument
+from .following.nodes import Argument, Constant
 from .following.operations import Method
 
 Keys = tuple[Any, bytes]
@@ -57,6 +57,33 @@ def reading(
         let_through(error)
         return ask
     return ask if found is None else found
+
+
+class Again:
+    """As `reading`, in a read transaction, for a function that is asked again and again: the same index is known."""
+
+    __slots__ = ("_keys", "_known", "_node", "_of_key")
+
+    def __init__(self, node: Nested, keys: Keys, *, of_key: bool) -> None:
+        self._node, self._keys, self._of_key = node, keys, of_key
+        self._known: tuple[Any, Any, int, int] = (None, None, 0, 0)  # replaced as a whole: there may be threads
+
+    def __call__(self, view: Any, parameters: Sequence[Any]) -> Callable[..., Any]:
+        """The function, for the index *view*, which is that of the node, and what is captured."""
+        question = _Question(self._node, parameters)
+        ask: Callable[..., Any] = question.of_key if self._of_key else question
+        table = view._table
+        index, reader, skip, most = self._known
+        if view._storage is index and table._steady and not table._txn._write:
+            made: Callable[..., Any] = reader.made(table, table._raw.cursor(view._handle), ask, skip, most, parameters)
+            return made
+        found: Any = view._reader(self._node, parameters, ask, self._keys if self._of_key else None, self._keep)
+        return ask if found is None else found
+
+    def _keep(self, index: Any, reader: Any, skip: int, most: int) -> None:
+        """Keep the *reader* that was made for *index*, if the limit does not depend on what is captured."""
+        if all([isinstance(one, Constant) for one in self._node.limit]):
+            self._known = index, reader, skip, most
 
 
 class _Question:

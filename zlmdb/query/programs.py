@@ -110,11 +110,11 @@ class Programs:
         self, condition: Optional[Condition], stored: tuple[bool, ...], asked: Sequence[Asked], want: Projection,
         captured: Sequence[Captured], *, sparse: bool,
     ) -> Callable[..., list[Any]]:  # fmt: skip
-        """The function ``(keys, get, handle, functions, *given, *constants)``, which lists what is wanted of records.
+        """The function ``(keys, records, functions, *given, *constants)``, which lists what is wanted of records.
 
-        They are those with the engine's *keys*, which ``get(key, None, handle)`` reads. *captured* says where in
-        *functions* the values are that the asked ones captured. *sparse*: there may be none of a key; otherwise that
-        raises LookupError. Whatever it raises, the `loop` says what it means.
+        *records* are the stored bytes of those with the engine's *keys*. *captured* says where in *functions* the
+        values are that the asked ones captured. *sparse*: there may be None instead; otherwise that raises LookupError.
+        Whatever it raises, the `loop` says what it means.
         """
         shape = None if condition is None else condition._shape()
         key = shape, stored, tuple([one.shape() for one in asked]), want.shape(), tuple(captured), sparse

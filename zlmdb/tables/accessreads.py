@@ -101,7 +101,15 @@ class AccessReads:
         """
         if len(accesses) == 1 and accesses[0].rank == 0:
             return self._one_picked(accesses[0], selection)
-        sorted_blocks = in_order(partial(self._blocks, accesses), selection._lower, selection._upper, reverse=reverse)
+        lower, upper, storage = selection._lower, selection._upper, self._storage
+        known = [self._known_entries.get(id(one), (one, None))[1] for one in accesses]
+        if not self._table._txn._write and sum([KEYS if one is None else len(one) for one in known]) < KEYS:
+            keys = list(dict.fromkeys(chain.from_iterable(self._blocks(accesses))))
+            if lower != storage.lower or upper != storage.upper:
+                keys = [key for key in keys if lower <= key < upper]
+            keys.sort(reverse=reverse)
+            return keys
+        sorted_blocks = in_order(partial(self._blocks, accesses), lower, upper, reverse=reverse)
         first = next(sorted_blocks)
         return first if len(first) < KEYS else chain(first, chain.from_iterable(sorted_blocks))
 

@@ -26,6 +26,7 @@ from ..store.ranges import pairs_from
 from .accessranges import captured, ends_otherwise
 from .indexfacts import vouches
 from .indexstorage import BoundIndex, IndexStorage
+from .keylookups import stored
 from .linkednodes import Making, link_of, nothing
 from .linkscans import EXACT_KEYS, LEAST, can_be_read_once
 
@@ -104,7 +105,7 @@ class LinkScanReady:
             if keys is None:
                 return None
             keys.sort(reverse=bool(selection._reverse))
-            return self._list(keys, table._get, table._db, (give,))
+            return self._list(keys, stored(table, keys), (give,))
         except Exception as error:  # the general form tells what it is
             let_through(error)
             return None
@@ -157,9 +158,13 @@ def _owners(table: Table[Any, Any], bound: BoundIndex, keys: Sequence[bytes], cu
     """
     first, tail, prefix = bound.storage.storage.prefix, bound.storage.tail, table._storage.prefix
     cursor = table._raw.cursor(bound.handle)
-    find, current, step, value = cursor.set_range, cursor.key, cursor.next, cursor.value
+    find, current, value = cursor.set_range, cursor.key, cursor.value
+    rows: Any = cursor.iternext(True, False)
     found: list[bytes] = []
-    add, entry = found.append, b""
+    add = found.append
+    entry: Any = b""
+    if next(rows, None) is None:  # from now on it gives what follows the position
+        return found
     for key in keys:
         begin = first + key[cut:]
         if entry < begin:
@@ -168,7 +173,7 @@ def _owners(table: Table[Any, Any], bound: BoundIndex, keys: Sequence[bytes], cu
             entry = current()
         while entry.startswith(begin):
             add(prefix + (entry[tail:] if tail else value()))
-            if not step() or len(found) > KEYS:
+            entry = next(rows, None)
+            if entry is None or len(found) > KEYS:
                 return found
-            entry = current()
     return found

@@ -167,14 +167,17 @@ class IndexView(_View[I, K, V]):
     def __contains__(self, key: Any) -> bool:
         return bool(self._only(key))
 
-    def _reader(self, node: Nested, parameters: Sequence[Any], question: Any, keys: Optional[Keys]) -> Any:
+    def _reader(
+        self, node: Nested, parameters: Sequence[Any], question: Any, keys: Optional[Keys], keep: Any = None
+    ) -> Any:  # fmt: skip
         """What reads the records of a key for *node*; None if *question* is as good.
 
-        *keys*: in place of the key it takes an engine's key of that form, and what decodes it.
+        *keys*: in place of the key it takes an engine's key of that form, and what decodes it. *keep* is handed what
+        makes it.
         """
         from .nestedreads import reader  # late: few programs ask for it
 
-        return reader(self, node, parameters, question, keys)
+        return reader(self, node, parameters, question, keys, keep)
 
     def groups(self) -> Iterator[tuple[I, Selection[K, V]]]:
         """Each index key with the selection of its records, in the order of the index. O(log n) a group."""

@@ -2,16 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Optional
 
 from .. import errors
 from ..handlers import let_through
+from ..store.blocks import COUNTS_REFERENCES
 from .scan import Scan
 
 if TYPE_CHECKING:
     from .table import Table
+
+
+_MANY = 8 if COUNTS_REFERENCES else sys.maxsize  # without counts a cursor would have to be closed
+"""Records that take as long by a cursor as without one."""
+
+
+def stored(table: Table[Any, Any], keys: Sequence[bytes]) -> Iterable[Any]:
+    """The stored bytes of the records of *table* with the engine's *keys*, or None; in a read transaction.
+
+    The keys are in order: then the next record is often on the page on which a cursor is, and it need not search the
+    tree. Of keys in any other order, a cursor takes longer than `stored_anywhere`.
+    """
+    if len(keys) > _MANY:
+        return map(table._raw.cursor(table._db).get, keys)
+    return stored_anywhere(table, keys)
+
+
+def stored_anywhere(table: Table[Any, Any], keys: Sequence[bytes]) -> list[Any]:
+    """As `stored`, of keys in any order."""
+    get, handle = table._get, table._db
+    return [get(key, None, handle) for key in keys]
 
 
 class PickedScan:

@@ -20,11 +20,12 @@ if TYPE_CHECKING:
 
 def reader(
     view: IndexView[Any, Any, Any], node: Nested, parameters: Sequence[Any], question: Callable[..., Any],
-    keys: Optional[Keys],
+    keys: Optional[Keys], keep: Optional[Callable[..., None]] = None,
 ) -> Optional[Callable[..., Any]]:  # fmt: skip
     """The function of a key in the index of *view* that gives what *node* is then; None if *question* is as good.
 
-    *keys*: in place of the key it takes an engine's key of that form, and what decodes it.
+    *keys*: in place of the key it takes an engine's key of that form, and what decodes it. *keep* is handed the index,
+    the `Reader` that makes the function, and the limit.
     """
     table, index = view._table, view._storage
     if table._txn._write or not table._steady or table._storage.expiring is not None:
@@ -46,6 +47,8 @@ def reader(
         programs.keep(key, made)
     if isinstance(made, bool):
         return None
+    if keep is not None:
+        keep(index, made, skip, most)
     return made.made(table, table._raw.cursor(view._handle), question, skip, most, parameters)
 
 

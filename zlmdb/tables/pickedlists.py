@@ -20,7 +20,7 @@ from ..query.terms import conjuncts
 from ..query.translated import Give, want_of
 from .covered import EXACT
 from .indexfacts import vouches
-from .keylookups import PickedScan
+from .keylookups import PickedScan, stored
 from .linkednodes import Among, AnyAmong
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _blocks(
     listing = prepared.listing(sparse=False)
     for block in blocks_of(keys):
         try:
-            rows = listing(block, table._get, table._db, functions)
+            rows = listing(block, stored(table, block), functions)
         except Exception as error:  # the general form tells what it is
             let_through(error)
             scan_of = partial(

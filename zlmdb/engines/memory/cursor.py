@@ -77,6 +77,18 @@ class MemoryCursor:
         self._key = wanted
         return self._go(found)
 
+    def get(self, key: bytes, default: Any = None) -> Any:
+        """The value of *key*, to which it goes, or *default*."""
+        wanted = as_bytes(key)
+        value = self._records().values.get(wanted)
+        if value is not None:
+            self._go(wanted)
+            return self._give(value)
+        self._go(None)
+        if self._txn is not None:
+            self._txn._env.check_key(wanted, reading=True)
+        return default
+
     def _current(self) -> Optional[bytes]:
         records = self._records()
         if self._here and self._key is not None and self._key not in records.values:
