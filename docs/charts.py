@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import front
 from beside import asked, links, zippondb
-from saved import Rows, Saved, rates, where
+from saved import Rows, Saved, machine_of, rates, where
 from tables import LEFT_OUT_STEPS, commands, figures, losses, operations
 from targets import target_table
 
@@ -114,13 +114,14 @@ def dots(panels: dict[str, dict[str, list[Mark]]], foot: str, names: tuple[str, 
                 styles = [(theme.ours, "o"), (theme.raw, "D")] if names else [theme.style(label)]
                 line = [(mark, *style) for mark, style in zip(lines[label], styles) if mark.each]
                 line.sort(key=lambda one: median(one[0].each))
+                ends = min(min(mark.each) for mark, *_ in line), max(max(mark.each) for mark, *_ in line)
                 for number, (mark, colour, form) in enumerate(line):
                     low, high = min(mark.each), max(mark.each)
                     ax.plot([low, high], [at, at], color=colour, linewidth=1.5)
                     ax.plot(median(mark.each), at, form, color=colour, markersize=5.5)
                     last = number == len(line) - 1
                     ax.annotate(
-                        mark.text, (high if last else low, at), xytext=(6 if last else -6, 0), va="center",
+                        mark.text, (ends[last], at), xytext=(6 if last else -6, 0), va="center",
                         ha="left" if last else "right", textcoords="offset points", fontsize=7.5,
                         color=colour if names else theme.ink,
                     )  # fmt: skip
@@ -151,7 +152,8 @@ def logarithmic(axis: Any, limits: tuple[float, float], write: Callable[[float],
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     low, high = limits
-    axis.set_major_locator(LogLocator(subs=(1.0,) if high / low > 100 else (1.0, 2.0, 5.0)))
+    wide = high / low > 100
+    axis.set_major_locator(LogLocator(subs=(1.0,) if wide else (1.0, 2.0, 5.0), numticks=6 if wide else None))
     axis.set_major_formatter(FuncFormatter(lambda value, _: write(value)))
     axis.set_minor_formatter(NullFormatter())
 
@@ -184,7 +186,7 @@ def lines(panels: dict[str, Points], x_label: str, y_label: str, foot: str) -> P
             ax.set_ylabel(y_label, fontsize=8)
         handles, names = axes.flat[0].get_legend_handles_labels()
         figure.legend(handles, names, loc="outside upper center", ncols=2, fontsize=8)
-        figure.supxlabel(f"{x_label}; {foot}".replace(". ", "\n"), fontsize=7)
+        figure.supxlabel(f"{x_label}. {foot}".replace(". ", "\n"), fontsize=7)
         return figure
 
     return paint
@@ -282,7 +284,7 @@ def growth(saved: Saved, drawing: Drawing) -> Iterator[str]:
                     found.setdefault(step, {}).setdefault(label, []).append((f"{size:,}", y))
     if len(sizes) > 1:
         title, size = "How the cost of an operation grows with the number of records", max(sizes)
-        paint = lines(found, "records", "µs, less is better", where(sizes[size], size))
+        paint = lines(found, "number of records", "µs, less is better", machine_of(sizes[size]))
         yield titled(title, drawing.draw("growth", title, paint))
 
 
@@ -291,7 +293,7 @@ def threads(saved: Saved, drawing: Drawing) -> Iterator[str]:
     foot = ""
     for workload, name in (("go_persist", "structs"), ("go_persist_strings", "strings")):
         size, measured = saved.largest(workload, least=3)
-        foot = where(measured, size) if size else foot
+        foot = machine_of(measured) if size else foot
         for label in (*COMPARED, "dict + lock"):
             row = measured["rows"].get(label) or measured["rows"].get(label.replace("msgspec", "bytes"), {"steps": {}})
             for step in row["steps"]:

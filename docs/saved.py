@@ -46,7 +46,12 @@ class Saved:
 
 
 def where(measured: Any, size: int) -> str:
-    """The line under a chart."""
+    """The line under a chart: the number of records, and the machine."""
+    return f"{size:,} records. {machine_of(measured)}"
+
+
+def machine_of(measured: Any) -> str:
+    """On what a run was made, and when."""
     machine = measured["machine"]
     facts = (
         machine["interpreter"],
@@ -54,7 +59,7 @@ def where(measured: Any, size: int) -> str:
         f"{machine['cores']} cores",
         machine["date"][:16].replace("T", " ") + " UTC",
     )
-    return f"{size:,} records. {', '.join(facts)}"
+    return ", ".join(facts)
 
 
 def rates(step: Any) -> list[float]:

@@ -282,7 +282,10 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
     # -- transactions ---------------------------------------------------------------------------------------------
 
     def read(self) -> S_co:
-        """The tables in a read transaction: a snapshot that never changes. Never waits."""
+        """The tables in a read transaction: a snapshot that never changes. Never waits.
+
+        It ends with its block, ``with db.read() as t:``; without one, with ``t.txn.abort()``.
+        """
         pool = self._readers
         try:
             unit: Unit[S_co] = pool.idle.popleft()

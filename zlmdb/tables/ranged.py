@@ -193,7 +193,10 @@ class Ranged(Generic[I, K, V]):
     @overload
     def where(self, matches: Callable[[K, V], bool], /) -> Selection[K, V]: ...
     def where(self, matches: Any = None, /, **fields: Any) -> Selection[K, V]:
-        """``select().where(...)``, see `Selection.where`."""
+        """The records for which *matches* is true, ``t.users.where(lambda user: user.age > 30)``.
+
+        *matches* is a function of the value, or of key and value. Short for ``select().where(...)``: `Selection.where`.
+        """
         if fields:
             from .unknown import refuse_fields  # late, as below
 
@@ -205,11 +208,14 @@ class Ranged(Generic[I, K, V]):
     @overload
     def order_by(self, by: Callable[[K, V], Ordered], /, *, reverse: bool = False) -> Selection[K, V]: ...
     def order_by(self, by: Any, /, *, reverse: bool = False) -> Selection[K, V]:
-        """``select().order_by(...)``, see `Selection.order_by`."""
+        """The records sorted by what *by* gives, ``t.users.order_by(lambda user: user.name)``.
+
+        *by* is a function of the value, or of key and value. For short; see `Selection.order_by`.
+        """
         return self._chosen(None, False, None)._sorted_by(by, reverse)
 
     def limit(self, count: int, skip: int = 0) -> Selection[K, V]:
-        """``select().limit(...)``, see `Selection.limit`."""
+        """At most *count* records, after the first *skip*; ``select().limit(...)``."""
         if skip or count.__class__ is not int or count < 0:
             return self._chosen(None, False, None).limit(count, skip)
         return self._chosen(None, False, count)
@@ -219,7 +225,10 @@ class Ranged(Generic[I, K, V]):
     @overload
     def fields(self, give: Callable[[K, V], R], /) -> Reads[R]: ...
     def fields(self, give: Any, /) -> Reads[Any]:
-        """``select().fields(...)``, see `Selection.fields`."""
+        """What *give* returns for each record, ``t.users.fields(lambda user: (user.name, user.age))``.
+
+        *give* is a function of the value, or of key and value. Short for ``select().fields(...)``: `Selection.fields`.
+        """
         return self._chosen(None, False, None).fields(give)
 
     @overload
@@ -227,7 +236,10 @@ class Ranged(Generic[I, K, V]):
     @overload
     def group_by(self, by: Callable[[K, V], G], into: Callable[[Selection[K, V]], R], /) -> dict[G, R]: ...
     def group_by(self, by: Any, into: Any = None, /) -> dict[Any, Any]:
-        """``select().group_by(...)``, see `Selection.group_by`."""
+        """A dict of groups, ``t.users.group_by(lambda user: user.age, lambda group: group.count())``.
+
+        Short for ``select().group_by(...)``, see `Selection.group_by`.
+        """
         return self._chosen(None, False, None).group_by(by, into)
 
     def first(self) -> Optional[tuple[K, V]]:
@@ -247,7 +259,7 @@ class Ranged(Generic[I, K, V]):
         return self._chosen(None, False, None).delete()
 
     def explain(self) -> Plan:
-        """``select().explain()``, see `Selection.explain`."""
+        """How all records are read, ``select().explain()``: `Reads.explain`."""
         return self._chosen(None, False, None).explain()
 
     if not TYPE_CHECKING:  # checkers report the name
