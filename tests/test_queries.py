@@ -843,7 +843,7 @@ def test_a_partial_index_serves_those_values_only_that_imply_its_condition() -> 
             for least in (8, 2, 8, 1, 7):
                 found = t.people.where(lambda p: p.age > least)  # noqa: B023 - asked at once
                 assert len(found.all()) == 6 * (9 - least)
-                assert found.explain().indexes == (("adult",) if least == 8 else ()), least
+                assert found.explain().indexes == (("adult",) if least >= 7 else ()), least
 
 
 class Track(TypedDict):

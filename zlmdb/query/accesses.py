@@ -61,6 +61,10 @@ class IndexFacts(NamedTuple):
     where: tuple[Any, ...] = ()  # of `Asking`
 
 
+ONE_SIDED = 6
+"""The rank of a range with one end."""
+
+
 class Bound(NamedTuple):
     """Where a range ends: the value, and whether it belongs to the range."""
 
@@ -242,7 +246,7 @@ def _next_part(part: Part, terms: list[Term], found: dict[str, Any], used: list[
         if side is not None and part.sorts and side not in found and _is_of(term.value, part):
             found[side] = Bound(term.value, "=" in term.operator)
             used.append((part, term))
-    return 5 if len(found) == 2 else 6
+    return 5 if len(found) == 2 else ONE_SIDED
 
 
 _NUMBERS = (int, float)

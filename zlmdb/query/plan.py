@@ -6,19 +6,21 @@ record. So a plan only decides the time that a query takes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Optional
 
 from ..namedtuples import NamedTuple
 from .accesses import Access, IndexFacts, accesses, order_access
 from .following import Node, calls
-from .following.operations import Joined
 from .inorder import SHARE as SHARE
 from .inorder import most_entries
-from .terms import CAP, Asking, Subject, conjuncts
+from .terms import CAP, Asking, Subject, cases, conjuncts
 
 SMALL = 20
 """Records of a table up to which any index is as good as reading it all."""
+
+DEEP = 4
+"""How often cases are looked for in the cases of a condition: each part of a compared tuple has some."""
 
 _MOST_KEPT = 256
 
@@ -117,18 +119,30 @@ def _order(question: Question, found: tuple[Access, ...], measure: Measure) -> O
 
 def _filters(question: Question, measure: Measure) -> tuple[Access, ...]:
     """The ranges to read for the conditions; none to read all records."""
-    parts = question.parts()
+    return _ways(question.parts(), question, measure, DEEP) or ()
+
+
+def _ways(
+    parts: Sequence[Asking], question: Question, measure: Measure, deep: int
+) -> Optional[tuple[Access, ...]]:  # fmt: skip
+    """The ranges that have all that *parts* want: of one index, or of one for each case. None if there are none."""
     one = _best(parts, question, measure)
     if one is not None:
         return (one,)
-    for part in parts:
-        if isinstance(part.node, Joined) and part.node.word == "or":
-            each = [
-                _best([part.of(node) for node in conjuncts(way)], question, measure) for way in part.node.conditions
-            ]
-            if None not in each:
-                return tuple([access for access in each if access is not None])
-    return ()
+    for each in split(parts, deep):
+        ways = [_ways(case, question, measure, deep - 1) for case in each]
+        if None not in ways:
+            return tuple([access for few in ways if few is not None for access in few])
+    return None
+
+
+def split(parts: Sequence[Asking], deep: int) -> Iterator[list[list[Asking]]]:
+    """The cases of each of *parts* that has some, *deep* times at most; within a case with what else holds there."""
+    for part in parts if deep else ():
+        others = [one for one in parts if one is not part] if deep < DEEP else []
+        found = [[*map(part.of, case), *others] for case in cases(part.node)]
+        if found:
+            yield found
 
 
 def _best(parts: Sequence[Asking], question: Question, measure: Measure) -> Optional[Access]:

@@ -12,7 +12,7 @@ from .following import Given, Node
 from .following.known import Known, is_bare_enum, is_enum
 from .following.linked import Link
 from .following.nodes import Argument, Constant, Parameter, Variable
-from .following.operations import Apply, Attribute, Compare, Each, Item, Joined, Method, Not
+from .following.operations import Apply, Attribute, Choice, Compare, Each, Item, Joined, Method, Not
 from .texts import transformed
 
 Subject = tuple[Union[str, int], ...]
@@ -100,6 +100,19 @@ def conjuncts(node: Node) -> Iterator[Node]:
         yield node
 
 
+def cases(node: Node) -> Sequence[Sequence[Node]]:
+    """Conditions of which all those of one case hold, or of another one, where *node* is true; none if it has no cases.
+
+    They may hold where it is not true, too.
+    """
+    if isinstance(node, Joined) and node.word == "or":
+        return [list(conjuncts(one)) for one in node.conditions]
+    if not isinstance(node, Choice):
+        return ()
+    found = [[*conjuncts(node.condition), *conjuncts(node.yes)], list(conjuncts(node.no))]
+    return [one for one in found if not any([isinstance(part, Constant) and not part.value for part in one])]
+
+
 def subject_of(node: Node, keyed: bool, elements: Mapping[Node, Subject] = MappingProxyType({})) -> Optional[Subject]:
     """What of the record *node* is; None if it is not simply a part of it. *elements* are those of variables."""
     path: list[Union[str, int]] = []
@@ -185,7 +198,7 @@ def _of_other_members(asking: Asking, node: Compare) -> Optional[Term]:
 def _compared(asking: Asking, node: Compare) -> Optional[Term]:
     operator, left, right = node.operator, node.left, node.right
     if operator == "in":
-        subject, value = asking.subject(left), _value(right, asking)
+        subject, value = asking.subject(left), _members(right, asking)
         if subject is not None and type(value) in MEMBERS and len(value) <= CAP:
             return Term(subject, "in", tuple(value), node, Origin(asking.number, right))
         return None
@@ -230,6 +243,13 @@ def _value(node: Node, asking: Asking) -> Any:
     except Exception as error:  # it raises for each record, then
         let_through(error)
         return _NOTHING
+
+
+def _members(node: Node, asking: Asking) -> Any:
+    """As `_value`, or what is now in a captured list or set: it stays while the query runs."""
+    if isinstance(node, Parameter) and not node.settled:
+        return asking.parameters[node.number]
+    return _value(node, asking)
 
 
 def is_present(known: Known) -> bool:

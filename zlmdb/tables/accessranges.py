@@ -50,7 +50,10 @@ def _ranges(
     if last is not None:
         end = (*equal, last.value) if tuples else last.value
         stop, through = (None, end) if last.inclusive else (end, None)
-    return [limits(spans, (start, stop, through, equal if tuples and equal else None, None))]
+    lower, upper = limits(spans, (start, stop, through, equal if tuples and equal else None, None))
+    if first is not None and not first.inclusive:
+        lower = max(lower, spans.bound(start, through=True))
+    return [(lower, upper)]
 
 
 def exactly(spans: Any, key: Any) -> Range:
@@ -214,7 +217,7 @@ class _Writer:
         self.names.update(least=self.spans.lower, greatest=self.spans.upper, TOP=TOP)
         lower = upper = ""
         if first in found:
-            lower = self.bound(found[first], through=False)
+            lower = self.bound(found[first], through=found[f"{first} inclusive"] == "False")
         if last in found:
             upper = self.bound(found[last], through=found[f"{last} inclusive"] == "True")
         return f"({lower or 'least'}, {upper or 'greatest'})"

@@ -15,13 +15,12 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 from ..handlers import let_through
-from ..query.accesses import Access, IndexFacts, accesses, order_access, ordered_by
+from ..query.accesses import ONE_SIDED, Access, IndexFacts, accesses, order_access, ordered_by
 from ..query.expressionsource import Asked
 from ..query.following import Followed
-from ..query.following.operations import Joined
 from ..query.inorder import KEYS
 from ..query.neededfields import needed
-from ..query.plan import SHARE
+from ..query.plan import DEEP, SHARE, split
 from ..query.plan import most_of as most_of_all
 from ..query.prepared import Prepared
 from ..query.projection import Projection
@@ -42,7 +41,8 @@ if TYPE_CHECKING:
     from .selection import Selection
     from .table import Table
 
-_KEPT = 256
+KEPT = 256
+"""Cached plans of a table that are kept at most."""
 FEW = 64
 """Entries that an index gives about as fast as a scan does, of any table."""
 
@@ -78,7 +78,7 @@ def ready_of(selection: Selection[Any, Any], give: Give) -> Optional[AnyReady]:
         found = _made(selection, give, known)
         if found is None:  # not yet
             return None
-        if len(known.ready) >= _KEPT:
+        if len(known.ready) >= KEPT:
             known.ready.clear()
         known.ready[key] = found
     if type(found) is ReadyPartial:
@@ -100,11 +100,11 @@ def _made(selection: Selection[Any, Any], give: Give, known: Known) -> Any:
     if not query.where:
         return scanned(table._storage.generated.loops.running(selection), give)
     if any([index.where for index in known.facts]):
-        return ReadyPartial(known.facts, _parts(query.where))
+        return ReadyPartial(known.facts, parts_of(query.where))
     return _planned(selection, give, known, known.facts)
 
 
-def _parts(where: Sequence[Followed]) -> list[Asking]:
+def parts_of(where: Sequence[Followed]) -> list[Asking]:
     """Conditions that all have to hold."""
     askings = [Asking(one.node, one.parameters, one.keyed, number=n) for n, one in enumerate(where)]
     return [asking.of(node) for asking in askings for node in conjuncts(asking.node)]
@@ -114,7 +114,7 @@ def _planned(selection: Selection[Any, Any], give: Give, known: Known, facts: Se
     """As `_made`, by the indexes with these *facts*."""
     query = selection._query
     functions = [*query.where, *([give] if isinstance(give, Followed) else [])]
-    programs, parts = selection._table._storage.generated.loops, _parts(query.where)
+    programs, parts = selection._table._storage.generated.loops, parts_of(query.where)
     found = accesses(parts, facts)
     running: Running = programs.running(selection)
     ways: list[AccessPath] = []
@@ -169,14 +169,21 @@ def _either(
     parts: Sequence[Asking], facts: Sequence[IndexFacts], running: Running, where: Sequence[Followed]
 ) -> list[AccessPath]:  # fmt: skip
     """Ways to find what one of *parts* wants that is true in several cases."""
-    for part in parts:
-        if isinstance(part.node, Joined) and part.node.word == "or":
-            cases = [[part.of(node) for node in conjuncts(case)] for case in part.node.conditions]
-            found = [accesses(case, facts)[:1] for case in cases]
-            ways = [way_of(one, running, where) for few in found for one in few]
-            if len(ways) == len(cases) and len({way.sparse for way in ways}) == 1:
-                return [EitherPath(ways)]
-    return []
+    found = _cases(parts, facts, DEEP)
+    ways = [] if found is None else [way_of(one, running, where) for one in found]
+    return [EitherPath(ways)] if ways and len({way.sparse for way in ways}) == 1 else []
+
+
+def _cases(parts: Sequence[Asking], facts: Sequence[IndexFacts], deep: int) -> Optional[list[Access]]:
+    """An access for each case of one of *parts*. Within a case, a range with one end only is the last resort."""
+    one = next(iter(accesses(parts, facts)), None) if deep < DEEP else None
+    if one is not None and one.rank < ONE_SIDED:
+        return [one]
+    for each in split(parts, deep):
+        found = [_cases(case, facts, deep - 1) for case in each]
+        if None not in found:
+            return [access for few in found if few is not None for access in few]
+    return None if one is None else [one]
 
 
 def _ordered(

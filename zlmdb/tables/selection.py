@@ -404,10 +404,15 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
     def count(self) -> int:
         """The number of records. O(1) for a whole table with a keyspace of its own, else it reads every key.
 
-        With `where` it reads what the conditions name of every record that an index does not leave out.
+        With `where` it reads what the conditions name of every record that an index does not leave out; if an index
+        tells all by itself, its entries are counted.
         """
         query = self._query
         if query.where:
+            from .counted import counted  # late, as what compiles
+
+            if self._limit is None and (entries := counted(self)) is not None:
+                return max(entries - query.skip, 0)
             found = self._hits(self._limit)
             return sum(1 for _ in self._all_rows(HITS, ordered=False)) if found is None else len(found)
         most = None if self._limit is None else self._limit + query.skip

@@ -1,0 +1,201 @@
+"""Counting what an index tells by itself: the same number as Python counts, and nothing is decoded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from enum import Enum
+from typing import Any, Callable, Optional
+
+import pytest
+
+import zlmdb
+from zlmdb import desc
+from zlmdb.tables.counted import Counting
+from zlmdb.tables.execution import Running
+
+FIRST = datetime(2026, 1, 1, tzinfo=timezone.utc)
+
+
+class Kind(Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+@dataclass
+class Place:
+    country: str
+    city: str
+
+
+@dataclass
+class Person:
+    name: str
+    age: int
+    score: float
+    kind: Kind
+    at: datetime
+    place: Place
+    nick: Optional[str] = None
+    tags: list[str] = field(default_factory=list)
+
+
+class People(zlmdb.Table[int, Person]):
+    by_age = zlmdb.Index[int](desc("age"))
+    by_name = zlmdb.Index[tuple[str, int]]("name", "age")
+    by_score = zlmdb.Index[float]("score")
+    by_kind = zlmdb.Index[Kind]("kind")
+    by_at = zlmdb.Index[datetime]("at")
+    by_nick = zlmdb.Index[str]("nick")
+    by_case = zlmdb.Index[str]("place.city.casefold()")
+    by_tag = zlmdb.Index[str]("tags", each=True)
+    by_young = zlmdb.Index[int]("age", where=lambda p: p.age < 3)
+
+
+class Flat(zlmdb.Table[int, zlmdb.FlatBuffers[Person]]):
+    by_age = zlmdb.Index[int](desc("age"))
+    by_name = zlmdb.Index[tuple[str, int]]("name", "age")
+    by_score = zlmdb.Index[float]("score")
+    by_kind = zlmdb.Index[Kind]("kind")
+    by_at = zlmdb.Index[datetime]("at")
+    by_nick = zlmdb.Index[str]("nick")
+    by_case = zlmdb.Index[str]("place.city.casefold()")
+    by_tag = zlmdb.Index[str]("tags", each=True)
+
+
+class Store(zlmdb.Schema):
+    people: People
+    flat: Flat
+
+
+def person(n: int) -> Person:
+    nick = None if n % 3 else f"nick{n % 10}"
+    tags = [f"tag{n % 4}", f"tag{n % 5}"]
+    place = Place("NO" if n % 2 else "SE", "Oslo" if n % 4 else "OSLO")
+    return Person(f"name{n % 7}", n % 20, n / 3, list(Kind)[n % 2], FIRST + timedelta(hours=n), place, nick, tags)
+
+
+@pytest.fixture(scope="module")
+def db() -> Iterator[Any]:
+    with zlmdb.open(None, Store) as opened:
+        with opened.write() as t:
+            rows = [(n, person(n)) for n in range(400)]
+            t.people.put_many(rows)
+            t.flat.put_many(rows)
+        yield opened
+
+
+@pytest.fixture(params=["people", "flat"])
+def table(db: Any, request: Any) -> Iterator[Any]:
+    with db.read() as t:
+        yield getattr(t, request.param)
+
+
+def asked(x: int) -> dict[str, Callable[[Person], bool]]:
+    """Conditions that captured *x*."""
+    name, times, nick = f"name{x % 7}", FIRST + timedelta(hours=x), f"nick{x % 10}"
+    few = (x, x + 1, x + 1)
+    return {
+        "equal": lambda p: p.age == x,
+        "bounds": lambda p: x < p.age <= 15,
+        "two": lambda p: p.age >= x and p.age < 9,
+        "among": lambda p: p.age in few,
+        "most of all": lambda p: p.age >= 0,
+        "first part": lambda p: p.name == name,
+        "both parts": lambda p: p.name == name and p.age > x,
+        "begins": lambda p: p.name.startswith("name"),
+        "member": lambda p: p.kind is Kind.RED,
+        "not the member": lambda p: p.kind is not Kind.RED,
+        "time": lambda p: p.at > times,
+        "not None": lambda p: p.nick is not None and p.nick.startswith("nick"),
+        "optional": lambda p: p.nick == nick,
+        "folded": lambda p: p.place.city.casefold() == "oslo",
+    }
+
+
+@pytest.mark.parametrize("name", asked(0))
+def test_entries_are_counted_where_they_tell_all_and_nothing_is_decoded(
+    table: Any, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    def count(x: int) -> int:
+        found: int = table.where(asked(x)[name]).count()
+        return found
+
+    count(1), count(1)
+    expected = [sum(1 for one in table.values() if asked(x)[name](one)) for x in range(25)]
+    counts = Counting.count
+    told: list[Any] = []
+    monkeypatch.setattr(Counting, "count", lambda *args: told.append(counts(*args)) or told[-1])
+    monkeypatch.delattr(Running, "rows")
+    assert [count(x) for x in range(25)] == expected
+    assert told == expected
+
+
+UNTOLD: dict[str, Callable[[Person], bool]] = {
+    "another field": lambda p: p.age == 3 and p.place.country == "NO",
+    "twice": lambda p: p.age > 3 and p.age > 5,
+    "a float": lambda p: p.score > 9,
+    "an element": lambda p: "tag1" in p.tags,
+    "no range": lambda p: p.age != 3,
+    "another type": lambda p: p.age >= 3.5,
+    "called": lambda p: p.age > 3 and len(repr(p)) > 9,
+    "none at all": lambda p: p.nick is not None,
+}
+
+
+@pytest.mark.parametrize("name", UNTOLD)
+def test_what_entries_do_not_tell_is_asked_of_records(table: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    matches = UNTOLD[name]
+    expected = sum(1 for one in table.values() if matches(one))
+    assert [table.where(matches).count() for _ in range(3)] == [expected] * 3
+
+
+def test_two_conditions_of_the_same_words_are_both_asked(table: Any) -> None:
+    def over(x: int) -> Callable[[Person], bool]:
+        return lambda p: p.age > x
+
+    for few, many in ((3, 7), (7, 3), (3, 7)):
+        assert table.where(over(few)).where(over(many)).count() == 400 // 20 * 12
+
+
+def test_limits_and_skipped_rows_count(table: Any) -> None:
+    found = table.where(lambda p: p.age >= 10)
+    for _ in range(3):
+        assert [found.count(), found.limit(30).count(), found.limit(30, 190).count(), found.limit(1, 900).count()] == [
+            200, 30, 10, 0,
+        ]  # fmt: skip
+    assert table.select(100).where(lambda p: p.age >= 10).count() == 150
+
+
+def test_a_time_without_a_zone_is_refused_as_ever(table: Any) -> None:
+    def since(time: datetime) -> int:
+        found: int = table.where(lambda p: p.at >= time).count()
+        return found
+
+    assert [since(FIRST), since(FIRST), since(FIRST)] == [400] * 3
+    with pytest.raises(TypeError, match="time zone"):
+        since(FIRST.replace(tzinfo=None))
+
+
+def test_a_value_that_no_key_can_be_counts_as_python_counts(table: Any) -> None:
+    def over(x: Any) -> int:
+        found: int = table.where(lambda p: p.age > x).count()
+        return found
+
+    assert [over(3), over(3), over(2**70), over(-(2**70)), over(3.5), over(True)] == [320, 320, 0, 400, 320, 360]
+
+
+def test_a_write_transaction_counts_what_it_has_written(db: Any) -> None:
+    def older() -> tuple[int, int]:
+        return t.people.where(lambda p: p.age > 10).count(), t.flat.where(lambda p: p.age > 10).count()
+
+    with db.read() as t:
+        older(), older()
+    with db.write() as t:
+        before = older()
+        del t.people[19]
+        t.flat[10_000] = person(15)
+        after = older()
+        t.txn.abort()
+    assert (before, after) == ((180, 180), (179, 181))

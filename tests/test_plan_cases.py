@@ -1,0 +1,110 @@
+"""Conditions that an index serves though nobody wrote `or` or a constant: cases, tuples, captured lists and sets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Callable
+
+import pytest
+
+import zlmdb
+from zlmdb.tables.execution import Running
+
+
+@dataclass
+class Person:
+    team: str
+    age: int
+    town: str
+    active: bool
+
+
+class People(zlmdb.Table[int, Person]):
+    by_team = zlmdb.Index[tuple[str, int]]("team", "age")
+    by_town = zlmdb.Index[str]("town")
+
+
+class Flat(zlmdb.Table[int, zlmdb.FlatBuffers[Person]]):
+    by_team = zlmdb.Index[tuple[str, int]]("team", "age")
+    by_town = zlmdb.Index[str]("town")
+
+
+class Store(zlmdb.Schema):
+    people: People
+    flat: Flat
+
+
+@pytest.fixture(scope="module")
+def db() -> Iterator[Any]:
+    with zlmdb.open(None, Store) as opened:
+        rows = [(n, Person(f"team{n % 40:02}", n % 30, f"town{n % 50:02}", n % 3 == 0)) for n in range(1200)]
+        with opened.write() as t:
+            t.people.put_many(rows)
+            t.flat.put_many(rows)
+        yield opened
+
+
+@pytest.fixture(params=["people", "flat"])
+def table(db: Any, request: Any) -> Iterator[Any]:
+    with db.read() as t:
+        yield getattr(t, request.param)
+
+
+def asked(n: int) -> dict[str, Callable[[Person], bool]]:
+    """Conditions that captured what depends on *n*."""
+    team, town, after = f"team{n:02}", f"town{n:02}", f"team{n + 1:02}"
+    few, many = [town], {"town03", "town09"}
+    return {
+        "one of two, told by a third": lambda p: (p.team == team and p.active) or (p.town == town and not p.active),
+        "a conditional": lambda p: p.team == team if p.active else p.town == town,
+        "between two tuples": lambda p: (team, 10) <= (p.team, p.age) < (after, 5),
+        "the tuple itself": lambda p: (p.team, p.age) == (team, 8),
+        "behind the last of a page": lambda p: (p.team, p.age) > ("team38", n),
+        "a captured list": lambda p: p.town in few,
+        "a captured set": lambda p: p.town in many and p.active,
+    }
+
+
+@pytest.mark.parametrize("name", asked(0))
+def test_an_index_serves_the_cases_of_a_condition(
+    table: Any, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    rows = list(table.values())
+    for n in range(3):
+        plan = table.where(asked(n)[name]).explain()
+        assert plan.indexes, plan
+        assert table.where(asked(n)[name]).values().all() == [one for one in rows if asked(n)[name](one)]
+    with monkeypatch.context() as patched:
+        patched.delattr(Running, "choice")  # it is not planned again
+        for n in range(3, 20):
+            assert table.where(asked(n)[name]).values().all() == [one for one in rows if asked(n)[name](one)]
+
+
+def test_a_captured_list_counts_as_it_is_when_the_rows_are_read(table: Any) -> None:
+    towns: list[Any] = ["town01"]
+    found = table.where(lambda p: p.town in towns)
+    for added in ("town02", "town03", None, 7, "town04"):
+        assert found.values().all() == [one for one in table.values() if one.town in towns]
+        towns.append(added)
+    towns[:] = [f"town{n:02}" for n in range(45)] * 40
+    assert found.count() == 45 * 24
+    towns.clear()
+    assert found.count() == 0
+    assert found.first() is None
+
+
+def test_a_condition_of_many_cases_is_planned_as_quickly_as_others(table: Any) -> None:
+    def odd(p: Person) -> bool:
+        if p.age == 1:
+            return p.active
+        if p.age == 2:
+            return not p.active
+        if p.age == 3:
+            return p.town > "town07"
+        if p.age == 4:
+            return p.town < "town07"
+        return p.active if p.age == 5 else p.town == "town08"
+
+    assert table.where(odd).values().all() == list(filter(odd, table.values()))
+    assert table.where(odd).explain().indexes == ()
