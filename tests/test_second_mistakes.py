@@ -130,6 +130,8 @@ def test_what_rows_lack_is_asked_of_the_records_before(db: Any) -> None:
                     AttributeError, match=rf"rows of a query .*: write \.{name}\(\.\.\.\) before fields"
                 ):
                     getattr(rows, name)
+            with pytest.raises(AttributeError, match=r"no attribute 'avg': write \.mean\(\)"):
+                rows.avg()
             assert not hasattr(rows, "shape")
 
 

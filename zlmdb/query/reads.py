@@ -27,6 +27,12 @@ O = TypeVar("O", bound=Ordered)  # noqa: E741 - what has an order
 
 _OF_RECORDS = frozenset(("change", "delete", "edit", "fields", "group_by", "limit", "order_by", "select", "where"))
 """What can be done with records, and not any more with the rows that are taken of them."""
+_ELSEWHERE = {
+    **dict.fromkeys(("average", "avg"), ": write .mean()"),
+    **dict.fromkeys(("fetchall", "to_list", "tolist"), ": write .all()"),
+    "unique": ": write .distinct()",
+}
+"""Names that others have for what rows can do."""
 
 
 def first_of(rows: Iterator[R_co], default: D) -> Union[R_co, D]:
@@ -90,7 +96,7 @@ class Reads(NoList, Iterable[R_co], Generic[R_co]):
         __len__ = no_length
 
         def __getattr__(self, name):
-            advice = ""
+            advice = _ELSEWHERE.get(name, "")
             if name in _OF_RECORDS:
                 advice = f": rows are what was taken of records: write .{name}(...) before fields(), keys() or values()"
             error = AttributeError(f"rows of a query have no attribute {name!r}{advice}")
