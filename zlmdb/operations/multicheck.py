@@ -7,7 +7,7 @@ from typing import Any
 
 from ..schema.multi import VALUES
 from ..store.slots import Slot
-from ..values.plain import LIST_NUMBER, SET_NUMBER
+from ..values.named import LIST_NUMBER, SET_NUMBER
 from .report import Problem
 
 _NUMBERED = {SET_NUMBER.name, LIST_NUMBER.name}

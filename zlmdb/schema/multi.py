@@ -19,7 +19,7 @@ from ..tables.selection import Selection
 from ..tables.table import Table
 from ..tables.tableclass import calling_locals, former_names
 from ..typeargs import type_arguments
-from ..values.plain import LIST_NUMBER, SET_NUMBER
+from ..values.named import LIST_NUMBER, SET_NUMBER
 from .declaration import Declaration, declaration
 from .multivalues import ValueList, Values, ValueSet
 

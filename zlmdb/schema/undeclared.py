@@ -12,7 +12,7 @@ from ..store.slots import Slot
 from ..store.store import Store
 from ..tables.keyfield import KeyField
 from ..tables.storage import FileIndexes, Storage
-from ..values.plain import LIST_NUMBER, SET_NUMBER
+from ..values.named import LIST_NUMBER, SET_NUMBER
 from ..values.resolve import from_name as value_from_name
 from .changedshape import of_plain_data
 from .contents import read_contents, spaces_of

@@ -1,4 +1,4 @@
-"""Known queries that the entries of an index answer: no record is read, and nothing is planned again."""
+"""Cached plans of queries that the entries of an index answer: no record is read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of the plain types str, bytes, int, float and bool, which refuse None. `plain` has those of other types.
+"""Values of the plain types str, bytes, int, float and bool, which refuse None. `named` has those of other types.
 
 The bytes are those of zlmdb 26. Integers are big-endian. All read memoryviews as well as bytes.
 """

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from ..codegen import Recipe, Source
 from .base import library
-from .plain import decode_uuid
+from .named import decode_uuid
 from .scalars import Float, Leaf, PlainData, Shape
 from .shapes import DictOf, ListOf, Load, Record, expect, other_than_none
 

@@ -123,7 +123,7 @@ def _with_msgspec(model: Model, msgspec: ModuleType) -> tuple[Encode, Decode]:
 
 
 def _with_msgpack(model: Model) -> tuple[Encode, Decode]:
-    from .unpack import unpack
+    from .msgpackreader import unpack
 
     pack, dump, load = _packer(None), model.shape.dump, model.shape.load
     return lambda value: pack(dump(value)), lambda data: load(unpack(data))

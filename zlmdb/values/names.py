@@ -49,17 +49,17 @@ if TYPE_CHECKING:
     from .flatbuffers import load as load
     from .json import JsonSerializer as JsonSerializer
     from .msgpack import MsgpackSerializer as MsgpackSerializer
+    from .named import Bytes16 as Bytes16
+    from .named import Bytes20 as Bytes20
+    from .named import Bytes20Timestamp as Bytes20Timestamp
+    from .named import Bytes32 as Bytes32
+    from .named import Oid as Oid
+    from .named import OidSet as OidSet
+    from .named import String as String
+    from .named import Timestamp as Timestamp
+    from .named import Uuid as Uuid
+    from .named import UuidSet as UuidSet
     from .pickle import PickleSerializer as PickleSerializer
-    from .plain import Bytes16 as Bytes16
-    from .plain import Bytes20 as Bytes20
-    from .plain import Bytes20Timestamp as Bytes20Timestamp
-    from .plain import Bytes32 as Bytes32
-    from .plain import Oid as Oid
-    from .plain import OidSet as OidSet
-    from .plain import String as String
-    from .plain import Timestamp as Timestamp
-    from .plain import Uuid as Uuid
-    from .plain import UuidSet as UuidSet
 else:
     __all__ = ["__dir__", "__getattr__"]
     __getattr__, __dir__ = on_first_use(
@@ -77,6 +77,6 @@ else:
             ".json": "JsonSerializer",
             ".msgpack": "MsgpackSerializer",
             ".pickle": "PickleSerializer",
-            ".plain": "Bytes16 Bytes20 Bytes20Timestamp Bytes32 Oid OidSet String Timestamp Uuid UuidSet",
+            ".named": "Bytes16 Bytes20 Bytes20Timestamp Bytes32 Oid OidSet String Timestamp Uuid UuidSet",
         },
     )

@@ -45,7 +45,7 @@ def _bare(cls: type[Any]) -> Optional[Serializer[Any]]:
     """The serializer of a class that has one without a model."""
     found = BARE.get(cls)
     if found is None and is_uuid(cls):
-        from .plain import UUID_  # late: it takes a millisecond to import
+        from .named import UUID_  # late: it takes a millisecond to import
 
         return UUID_
     return found
@@ -124,7 +124,7 @@ def from_name(name: str) -> Serializer[Any]:
     >>> from_name("zlib(cbor)").decode(bytes.fromhex("789c4b4c0400012500c3"))
     'a'
     """
-    from .plain import NAMED, UUID_  # late: a program that knows its types needs no names
+    from .named import NAMED, UUID_  # late: a program that knows its types needs no names
 
     for known in (*BARE.values(), UUID_, *NAMED):  # the bare types first: they refuse None
         if known.name == name:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from zlmdb.errors import DecodeError
 from zlmdb.values import serializer
-from zlmdb.values.unpack import unpack
+from zlmdb.values.msgpackreader import unpack
 
 try:
     from msgspec.msgpack import decode as expected_of
