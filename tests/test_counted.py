@@ -199,3 +199,48 @@ def test_a_write_transaction_counts_what_it_has_written(db: Any) -> None:
         after = older()
         t.txn.abort()
     assert (before, after) == ((180, 180), (179, 181))
+
+
+ENDS: dict[str, Callable[[Person], Any]] = {
+    "a descending index": lambda p: p.age,
+    "a time": lambda p: p.at,
+    "the second part": lambda p: p.age,
+}
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_the_least_and_the_greatest_come_from_the_ends_of_an_index(
+    table: Any, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    def found(n: int) -> Any:
+        text = f"name{n}"
+        return (table.where(lambda p: p.name == text) if name == "the second part" else table).fields(ENDS[name])
+
+    rows = list(table.values())
+    found(0).max(), found(0).all()
+    monkeypatch.delattr(Running, "rows")
+    for n in (3, 4, 3):
+        few = [ENDS[name](one) for one in rows if name != "the second part" or one.name == f"name{n}"]
+        assert (found(n).min(), found(n).max()) == (min(few), max(few))
+    if name == "the second part":
+        assert (found(99).min(), found(99).max()) == (None, None)
+
+
+def test_the_least_of_what_no_index_sorts_alone_is_that_of_all_rows(table: Any) -> None:
+    rows = list(table.values())
+    for _ in range(3):
+        assert table.fields(lambda p: p.score).max() == max(one.score for one in rows)
+        assert table.fields(lambda p: -p.age).max() == max(-one.age for one in rows)
+        assert table.where(lambda p: p.score < 9).fields(lambda p: p.age).max() == 19
+        assert table.select(5, 9).fields(lambda p: p.age).min() == 5
+        assert table.where(lambda p: p.nick is not None).fields(lambda p: p.nick).min() == "nick0"
+        assert table.select().limit(4).fields(lambda p: p.age).max() == 3
+
+
+def test_the_greatest_in_a_write_transaction_is_that_of_what_it_has_written(db: Any) -> None:
+    with db.write() as t:
+        t.people[5] = person(77)
+        found = t.people.fields(lambda p: p.at).max()
+        t.people[9_999] = person(9_999)
+        assert (found, t.people.fields(lambda p: p.at).max()) == (person(399).at, person(9_999).at)
+        t.txn.abort()

@@ -108,3 +108,60 @@ def test_a_condition_of_many_cases_is_planned_as_quickly_as_others(table: Any) -
 
     assert table.where(odd).values().all() == list(filter(odd, table.values()))
     assert table.where(odd).explain().indexes == ()
+
+
+def test_the_negative_of_a_number_sorts_as_desc_does(table: Any) -> None:
+    rows = list(table.values())
+    team = "team07"
+    found = table.where(lambda p: p.team == team).order_by(lambda p: -p.age).limit(3)
+    assert found.values().all() == sorted([one for one in rows if one.team == team], key=lambda p: -p.age)[:3]
+
+
+class Scores(zlmdb.Table[int, Person]):
+    by_age = zlmdb.Index[int](zlmdb.desc("age"))
+    by_place = zlmdb.Index[tuple[str, int]]("town", zlmdb.desc("age"))
+
+
+class Game(zlmdb.Schema):
+    scores: Scores
+    words: zlmdb.Table[str, int]
+
+
+@pytest.fixture(scope="module")
+def game() -> Iterator[Any]:
+    with zlmdb.open(None, Game) as opened:
+        with opened.write() as t:
+            t.scores.put_many([(n, Person("t", n * 7 % 30 - 10, f"town{n % 3}", False)) for n in range(200)])
+            t.words.update({f"w{n:02}": n * 7 % 5 for n in range(50)})
+        yield opened
+
+
+def test_an_index_gives_the_order_of_negative_numbers_and_their_pages(game: Any) -> None:
+    with game.read() as t:
+        rows = list(t.scores.items())
+        expected = sorted(rows, key=lambda pair: -pair[1].age)
+        for _ in range(3):
+            ordered = t.scores.order_by(lambda p: -p.age)
+            assert ordered.limit(20).explain().indexes == ("by_age",)
+            assert ordered.limit(20).all() == expected[:20]
+            assert ordered.last() == expected[-1]
+            assert t.scores.order_by(lambda p: -p.age, reverse=True).limit(9).all() == expected[:-10:-1]
+        pages: list[Any] = []
+        cursor = None
+        while cursor is not None or not pages:
+            page = ordered.page(17, cursor)
+            pages += page.rows
+            cursor = page.next
+        assert pages == expected
+        town = t.scores.where(lambda p: p.town == "town1").order_by(lambda p: (p.town, -p.age))
+        of_town = sorted([pair for pair in rows if pair[1].town == "town1"], key=lambda pair: -pair[1].age)
+        first = town.page(30)
+        assert first.rows + town.page(90, first.next).rows == of_town
+
+
+def test_an_order_by_the_value_and_then_the_key_is_not_that_of_the_keys(game: Any) -> None:
+    with game.read() as t:
+        rows = sorted(t.words.items(), key=lambda pair: (pair[1], pair[0]))
+        assert t.words.order_by(lambda k, v: (v, k)).all() == rows
+        assert t.words.order_by(lambda k, v: (v, k)).limit(7).all() == rows[:7]
+        assert not t.words.order_by(lambda k, v: (v, k)).explain().ordered

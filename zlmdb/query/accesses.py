@@ -10,13 +10,14 @@ from ..values.base import is_a
 from .following import Node
 from .following.known import kind_of
 from .following.nodes import spelled
-from .following.operations import Apply, Display
+from .following.operations import Apply, Display, Unary
 from .ordering import Descending, desc
 from .terms import (
     CAP,
     DESCENDING,
     KEY,
     MEMBERS,
+    NEGATIVE,
     SIDES,
     Asking,
     Capturing,
@@ -90,6 +91,8 @@ class Access(NamedTuple):
     nodes: tuple[Node, ...] = ()
     terms: tuple[tuple[Part, Term], ...] = ()
     """Those that it serves, in the order of its parts."""
+    signs: tuple[int, ...] = ()
+    """Of an order: -1 for each part of the sort key that is the negative of the part of the index, else 1."""
 
     def renewed(self, askings: Sequence[Capturing]) -> Optional[Access]:
         """The same for other captured values; None where these do not fit in its place."""
@@ -118,7 +121,7 @@ class Access(NamedTuple):
 
     def from_key(self, key: Any, *, backwards: bool) -> Access:
         """The part of it from the sort key *key* on, if it is read in the order of its parts behind the equal ones."""
-        values, parts = sort_values(key), self.facts.parts[len(self.equal) :]
+        values, parts = self._sort_values(key), self.facts.parts[len(self.equal) :]
         if not parts or not _is_of(values[0], parts[0]) or self.members is not None or self.begins is not None:
             return self
         bound = Bound(values[0], True)
@@ -126,10 +129,17 @@ class Access(NamedTuple):
 
     def whole_key(self, key: Any) -> Optional[tuple[Any, ...]]:
         """The key of the index for the sort key *key*; None if it is a part of one only."""
-        values = (*self.equal, *sort_values(key))
+        values = (*self.equal, *self._sort_values(key))
         parts = self.facts.parts
         fits = len(values) == len(parts) and all([_is_of(one, part) for one, part in zip(values, parts)])
         return values if fits else None
+
+    def _sort_values(self, key: Any) -> tuple[Any, ...]:
+        """The values of the parts of the index for the sort key *key*."""
+        values = sort_values(key)
+        if -1 not in self.signs:
+            return values
+        return tuple([-one if sign < 0 and type(one) in _NUMBERS else one for one, sign in zip(values, self.signs)])
 
     @property
     def exact(self) -> bool:
@@ -262,13 +272,16 @@ def ordered_by(node: Node, keyed: bool) -> Optional[tuple[Subject, ...]]:
     """The parts of the record that a sort key is, if it is nothing else."""
     nodes = node.elements if isinstance(node, Display) and node.kind is tuple else (node,)
     subjects = [_ordered(one, keyed) for one in nodes]
-    return None if None in subjects or not subjects else tuple([one for one in subjects if one])
+    return tuple([one for one in subjects if one]) if subjects and all(subjects) else None
 
 
 def _ordered(node: Node, keyed: bool) -> Optional[Subject]:
     if isinstance(node, Apply) and node.function.value is desc and len(node.arguments) == 1:
         subject = subject_of(node.arguments[0], keyed)
         return (DESCENDING, *subject) if subject else None
+    if isinstance(node, Unary) and node.sign == "-":
+        subject = subject_of(node.inner, keyed)
+        return (NEGATIVE, *subject) if subject else None
     return subject_of(node, keyed)
 
 
@@ -297,6 +310,11 @@ def order_access(index: IndexFacts, subjects: tuple[Subject, ...], askings: Sequ
         equal.append(term.value)
         nodes.append(term.node)
     rest = index.parts[len(equal) :]
+    signs = tuple([-1 if one[0] == NEGATIVE else 1 for one in subjects])
+    if -1 in signs:  # of integers and floats alone this is the same order, and nothing is rounded
+        if not all([sign > 0 or part.kind in _NUMBERS for sign, part in zip(signs, rest)]):
+            return None
+        subjects = tuple([one if sign > 0 else (DESCENDING, *one[1:]) for sign, one in zip(signs, subjects)])
     if tuple([part.ordered for part in rest]) != subjects or not all([part.sorts for part in rest]):
         return None
-    return Access(index, tuple(equal), rank=3, nodes=tuple(nodes))
+    return Access(index, tuple(equal), rank=3, nodes=tuple(nodes), signs=signs)

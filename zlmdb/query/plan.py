@@ -110,7 +110,7 @@ def _order(question: Question, found: tuple[Access, ...], measure: Measure) -> O
         if not found:
             return access
         if alike and found[0].members is None:
-            return found[0]  # with its bounds
+            return found[0]._replace(signs=access.signs)  # with its bounds
         many = question.limit is not None and all([one.rank > 0 for one in found])
         if many and sum([measure(one, CAP) or 0 for one in found]) >= CAP:
             return access

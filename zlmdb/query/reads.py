@@ -174,6 +174,10 @@ class Given(Reads[R_co]):
     def _summed_rows(self) -> Iterator[Any]:
         return self._selection._summed(self._give)
 
+    def _extreme(self, which: Callable[..., Any]) -> Any:
+        found = self._selection._extreme_of(self._give, which)
+        return super()._extreme(which) if found is None else found[0]
+
     def all(self) -> list[R_co]:
         """All rows in a list."""
         return self._selection._listed(self._give)

@@ -26,6 +26,9 @@ KEY = "(key)"
 DESCENDING = "(descending)"
 """What a part of a sort key begins with that sorts the other way round."""
 
+NEGATIVE = "(negative)"
+"""What a part of a sort key begins with that is the negative of a number: of numbers, the other way round, too."""
+
 ELEMENT = "(element)"
 """What in a path is one of the elements of what comes before."""
 

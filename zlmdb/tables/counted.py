@@ -1,32 +1,36 @@
-"""Counting what a query finds where an index alone tells it: entries are counted, and nothing is decoded or compared.
+"""What an index alone tells of the records that a query finds: their number, the least and the greatest of a field.
 
-That holds if the whole condition is what one index is asked for, of types of which an entry says exactly what the
-record does. Then it does not matter how much of the table it is.
+Entries are counted, and nothing is decoded or compared, if the whole condition is what one index is asked for, of types
+of which an entry says exactly what the record does. Then it does not matter how much of the table it is. The least
+value of a field that an index sorts is in the record of the first entry.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Callable, Sequence
+from datetime import date, datetime, timedelta
 from enum import Enum
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Optional
+from uuid import UUID
 
 from ..handlers import let_through
-from ..query.accesses import Access, accesses
+from ..query.accesses import Access, accesses, order_access
 from ..query.following import Followed
 from ..query.following.operations import IsNone, Not
-from ..query.terms import KEY, Asking
+from ..query.terms import DESCENDING, KEY, Asking, subject_of
 from ..store.ranges import TOP, keys_from, seek
 from .accesspaths import way_of
 from .accessranges import Find
+from .accessreads import AccessReads
 from .cachedplans import KEPT, parts_of
 from .covered import EXACT
 from .indexfacts import vouches
 from .keyrange import CHUNK
 
 if TYPE_CHECKING:
+    from ..query.translated import Give
     from .execution import Known
     from .selection import Selection
     from .table import Table
@@ -78,14 +82,8 @@ def _entries(cursor: Any, lower: bytes, upper: bytes) -> int:
 
 def counted(selection: Selection[Any, Any]) -> Optional[int]:
     """How many records fit the conditions of *selection*; None if an index does not tell it by itself."""
-    table, where, storage = selection._table, selection._query.where, selection._table._storage
-    programs, state = storage.generated.programs, table._index_state
-    known: Optional[Known] = None if programs is None else programs.known
-    if known is None or (known.state is not state and known.state != state):  # not yet
-        return None
-    if table._txn._write or not table._steady or table._txn.buffers or storage.expiring is not None:
-        return None
-    if not selection._plain or selection._lower != storage.lower or selection._upper != storage.upper:
+    known, where = _known(selection), selection._query.where
+    if known is None:
         return None
     key = ("count", *[one.reading for one in where])
     found: Any = known.ready.get(key)
@@ -96,7 +94,72 @@ def counted(selection: Selection[Any, Any]) -> Optional[int]:
         if len(known.ready) >= KEPT:
             known.ready.clear()
         known.ready[key] = found
-    return None if found is False else found.count(table, where)
+    return None if found is False else found.count(selection._table, where)
+
+
+def _known(selection: Selection[Any, Any], *, ask: bool = False) -> Optional[Known]:
+    """What is known of the indexes; None if that is nothing yet, or entries are not enough for *selection*.
+
+    *ask*: find it out if it is nothing yet.
+    """
+    table, storage = selection._table, selection._table._storage
+    if table._txn._write or not table._steady or table._txn.buffers or storage.expiring is not None:
+        return None
+    if not selection._plain or selection._lower != storage.lower or selection._upper != storage.upper:
+        return None
+    if ask:
+        return selection._running().known()
+    programs, state = storage.generated.programs, table._index_state
+    known: Optional[Known] = None if programs is None else programs.known
+    return None if known is None or (known.state is not state and known.state != state) else known
+
+
+def extreme(selection: Selection[Any, Any], give: Give, which: Callable[..., Any]) -> Optional[tuple[Any]]:
+    """The least or the greatest of what *give* says of the records of *selection*; None if no index tells it."""
+    subject = subject_of(give.node, give.keyed) if isinstance(give, Followed) else None
+    where = selection._query.where
+    known = _known(selection, ask=not where) if subject else None
+    if known is None or not subject or not isinstance(give, Followed) or selection._limit is not None:
+        return None
+    readings = [one.reading for one in (*where, give)]
+    if selection._query.skip or any([one.to_check > 0 or not one.trusted or one.calls for one in readings]):
+        return None
+    parts = parts_of(where)
+    for facts in known.facts:
+        for way in (subject, (DESCENDING, *subject)):
+            access = None if facts.where or facts.name == KEY else order_access(facts, (way,), parts)
+            told = access is not None and access.facts.parts[-1].kind in _SORTED
+            if access is not None and told and len(parts) == len(access.equal):
+                try:
+                    return _at_end(selection, access, give, last=(which is max) is (way == subject))
+                except Exception as error:  # the general form tells what it is
+                    let_through(error)
+                    return None
+    return None
+
+
+def _at_end(selection: Selection[Any, Any], access: Access, give: Followed, *, last: bool) -> tuple[Any]:
+    """What *give* says of the record of the first or the last entry of *access*; None if there is no entry."""
+    table, storage = selection._table, selection._table._storage
+    reads = AccessReads(table)
+    bound = reads.bound(access)
+    lower, upper = reads.ranges(access)[0]
+    cursor = table._raw.cursor(None if bound is None else bound.handle)
+    try:
+        entry = cursor.key() if seek(cursor, lower, upper, last) else b""
+        if bound is None or not lower <= entry < upper:
+            return (None,)
+        tail = bound.storage.tail
+        key = storage.prefix + (entry[tail:] if tail else cursor.value())
+    finally:
+        cursor.close()
+    data = table._get(key, None, table._db)
+    value = storage.load(data)
+    return (give.evaluated(*((storage.load_key(key), value) if give.keyed else (value,))),)
+
+
+_SORTED = (int, str, bytes, UUID, date, timedelta, datetime)
+"""Types of which equal values are the same, and all have an order: not floats, because of 0.0 and NaN."""
 
 
 def _made(selection: Selection[Any, Any], where: Sequence[Followed], known: Known) -> Any:

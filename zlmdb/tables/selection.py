@@ -3,16 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Callable,
-    NoReturn,
-    Optional,
-    TypeVar,
-    cast,
-    overload,
-)
+from typing import TYPE_CHECKING, Any, Callable, NoReturn, Optional, TypeVar, cast, overload
 
 from .. import errors
 from ..namedtuples import NamedTuple
@@ -417,6 +408,12 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
             return sum(1 for _ in self._all_rows(HITS, ordered=False)) if found is None else len(found)
         most = None if self._limit is None else self._limit + query.skip
         return max(self._counted(most) - query.skip, 0)
+
+    def _extreme_of(self, give: Give, which: Callable[..., Any]) -> Optional[tuple[Any]]:
+        """The least or the greatest of what *give* says; None if no index tells it."""
+        from .counted import extreme  # late, as above
+
+        return extreme(self, give, which)
 
     def _hits(self, most: Optional[int]) -> Optional[list[Any]]:
         """As many rows as there are, at most so many, if what is known of the query from before tells it."""
