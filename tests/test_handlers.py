@@ -402,3 +402,16 @@ def test_an_interrupted_commit_in_memory_is_whole_or_not_at_all(read: bool) -> N
     del kept[:]
     assert db.check().ok
     db.close()
+
+
+def test_a_handler_of_a_package_whose_name_begins_as_that_of_zlmdb_is_one_of_the_program() -> None:
+    space: dict[str, Any] = {}
+    exec(compile("def handler(*args): raise OSError('of the handler')", f"{PACKAGE}_tools.py", "exec"), space)
+    before = signal.signal(signal.SIGUSR1, space["handler"])
+    try:
+        with pytest.raises(OSError, match="of the handler") as caught:
+            signal.raise_signal(signal.SIGUSR1)
+        with pytest.raises(OSError, match="of the handler"):
+            let_through(caught.value)
+    finally:
+        signal.signal(signal.SIGUSR1, before)

@@ -13,7 +13,8 @@ from types import TracebackType
 from typing import Any, Optional
 
 _PARTIAL: Any = partial  # of what is given, checkers would know it as a part of unknown types
-_OURS = os.path.dirname(os.path.abspath(__file__))
+OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep, "<zlmdb "
+"""How the names of the files begin that zlmdb's functions are from: those of the package, and generated ones."""
 
 
 def let_through(error: BaseException) -> None:
@@ -29,7 +30,7 @@ def let_through(error: BaseException) -> None:
 def of_program(trace: Optional[TracebackType]) -> Iterator[TracebackType]:
     """The entries of *trace* whose functions are not zlmdb's."""
     while trace is not None:
-        if not trace.tb_frame.f_code.co_filename.startswith((_OURS, "<zlmdb")):
+        if not trace.tb_frame.f_code.co_filename.startswith(OURS):
             yield trace
         trace = trace.tb_next
 

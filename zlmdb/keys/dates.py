@@ -17,7 +17,7 @@ _LAST = 253_402_300_799_999_999
 
 
 class DatetimeKey(KeyCodec[dt.datetime]):
-    """An aware `datetime.datetime` as microseconds since 1970 in UTC, signed, 64 bits, the sign bit flipped.
+    """An aware `datetime.datetime` as microseconds since 1970 in UTC: 64 bits, big-endian, the sign bit flipped.
 
     It comes back in UTC. Naive ones, of which nobody can say when they were, are refused.
     """
@@ -73,7 +73,7 @@ def _from_biased(number: int) -> dt.datetime:
 
 
 class DateKey(KeyCodec[dt.date]):
-    """A `datetime.date` as days since 1970, signed, 32 bits, the sign bit flipped. A datetime is not a date."""
+    """A `datetime.date` as days since 1970: 32 bits, big-endian, the sign bit flipped. A datetime is not a date."""
 
     name = "date"
     width = 4

@@ -173,7 +173,7 @@ class Relation:
         self._type(old["type"], field["type"], path)
 
     def _check_place(self, field: Mapping[str, Any], stored: Mapping[str, Any], path: str) -> None:
-        """Raise a problem for a new field at the position of a stored one."""
+        """Note a problem if a new field has the number of a stored one."""
         taken = [one["name"] for one in stored["fields"] if "id" in field and one.get("id") == field["id"]]
         if taken:
             self.problems.append(f"{path} has the number {field['id']}, which is that of {taken[0]} in the file")
@@ -181,7 +181,7 @@ class Relation:
     def _check_position(
         self, old: Mapping[str, Any], field: Mapping[str, Any], stored: Mapping[str, Any], path: str
     ) -> None:  # fmt: skip
-        """Raise a problem for a field that has moved, in formats that find fields by position."""
+        """Note a problem if a field has moved, in formats that find fields by position."""
         before = stored["fields"].index(old)
         now = [one["name"] for one in self._fields_of(field)].index(field["name"])
         if before != now:

@@ -379,9 +379,8 @@ def _declarations(schema: type[Schema]) -> dict[str, tuple[type[Table[Any, Any]]
             continue
         if not _is_table(cls):
             raise TypeError(
-                f"{schema.__name__}.{name} is annotated with {hint!r}, which is not a table: annotate it with "
-                "a subclass of "
-                f"zlmdb.Table, or with zlmdb.Table[KeyType, ValueType]"
+                f"{schema.__name__}.{name} is annotated with {hint!r}, which is not a table: annotate it with a "
+                f"subclass of zlmdb.Table, or with zlmdb.Table[KeyType, ValueType]"
             )
         why = reserved.refused(name, reserved.TABLES)
         if why:

@@ -62,7 +62,10 @@ class AccessPath:
         return None if not ranges else self._within(table, ranges, most)
 
     def key(self, table: Table[Any, Any], where: Sequence[Followed]) -> Optional[bytes]:
-        """The engine's key of the one record that there may be with a key of a unique index; raises for odd values."""
+        """The engine's key of the one record that a key of a unique index may have; None without one.
+
+        Raises TypeError for a captured value of another type, for which there are no ranges.
+        """
         ranges: Any = self.find(where)
         owner: Optional[bytes] = table._get(ranges[0][0], None, self.handle)
         return owner if owner is None or not self.prefix else self.prefix + owner

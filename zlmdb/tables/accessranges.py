@@ -117,7 +117,7 @@ class _Writer:
         self.source = Source()
 
     def function(self) -> Find:
-        """The function."""
+        """The compiled function `find`, which asks of each captured value whether it has the expected type."""
         add = self.source.add
         equal: list[str] = []
         found: dict[str, str] = {}

@@ -8,7 +8,6 @@ transaction object aborts as well, and does not wait: if nothing else refers to 
 from __future__ import annotations
 
 import gc
-import os
 import sys
 from contextlib import suppress
 from types import BuiltinMethodType, CellType, FrameType
@@ -16,7 +15,8 @@ from typing import Any, Optional
 
 import lmdb
 
-_OURS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep, "<zlmdb "
+from ...handlers import OURS
+
 _STEPS = 4  # such as from a transaction to a method of it, to a tuple, to the cell of a closure, and to a frame
 _CARRIERS = BuiltinMethodType, lmdb.Cursor, tuple, CellType
 _CO_GENERATOR = 0x20  # as `inspect` has it, which takes long to import
@@ -60,7 +60,7 @@ def _release_frames(error: Optional[BaseException]) -> None:
         while trace is not None:
             code = trace.tb_frame.f_code
             # To clear the frame of a generator is to end it. One that *error* came out of has ended.
-            if code.co_filename.startswith(_OURS) and (one is error or not code.co_flags & _CO_GENERATOR):
+            if code.co_filename.startswith(OURS) and (one is error or not code.co_flags & _CO_GENERATOR):
                 with suppress(RuntimeError):  # it runs
                     trace.tb_frame.clear()
             trace = trace.tb_next
@@ -79,7 +79,7 @@ def _release_referrers(held: list[Any]) -> None:
         for one in referrers:
             if isinstance(one, FrameType):
                 code = one.f_code
-                if code.co_filename.startswith(_OURS) and not code.co_flags & _CO_GENERATOR:
+                if code.co_filename.startswith(OURS) and not code.co_flags & _CO_GENERATOR:
                     with suppress(RuntimeError):  # it runs, here or in another thread
                         one.clear()
         if not found:
