@@ -10,6 +10,7 @@ that is open, and another process writes, with the same declarations or without 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import copy
 import subprocess
 import sys
@@ -762,8 +763,18 @@ class Run:
 
     def read_block(self) -> None:
         for db, spec in ((self.db, self.spec), *self.others):
-            with db.read() as t:
-                self.compare(t, self.model, 12, spec)
+            if self.chance.random() < 0.1:
+                asyncio.run(self.read_in_tasks(db, spec))
+            else:
+                with db.read() as t:
+                    self.compare(t, self.model, 12, spec)
+
+    async def read_in_tasks(self, db: Any, spec: Spec) -> None:
+        """The same questions in a thread, and all authors in pages."""
+        await db.aread(lambda t: self.compare(t, self.model, 12, spec))
+        size, snapshot = self.chance.randrange(1, 5), self.chance.random() < 0.5
+        rows = [key async for key, _ in db.arows(lambda t: t.authors, size=size, snapshot=snapshot)]
+        assert rows == sorted(self.model.records["authors"])
 
     def statement(self, t: Any) -> None:
         write = write_of(self.chance, self.spec.later, self.now)
@@ -802,9 +813,13 @@ class Run:
     def write_singly(self) -> None:
         """Statements as transactions of their own: functions in a group of writers, or tables without a block."""
         writes = [write_of(self.chance, self.spec.later, self.now) for _ in range(self.chance.randrange(1, 6))]
-        grouped = self.chance.random() < 0.5
-        futures = [self.db.submit(write.real) for write in writes] if grouped else [None] * len(writes)
-        for write, future in zip(writes, futures):
+        how = self.chance.choice(["alone", "alone", "submit", "arun"])
+        waits: list[Any] = [None] * len(writes)
+        if how == "submit":
+            waits = [self.db.submit(write.real).result for write in writes]
+        elif how == "arun":
+            waits = [given.result for given in asyncio.run(self.in_tasks(writes))]
+        for write, wait in zip(writes, waits):
             before = copy.deepcopy(self.model.records)
             refused = False
             try:
@@ -812,8 +827,8 @@ class Run:
             except Refused:
                 self.model.records, refused = before, True
             try:
-                if future is not None:
-                    future.result()
+                if wait is not None:
+                    wait()
                 elif write.verb in ("put", "change", "delete"):
                     write.real(self.db.auto)
                 else:
@@ -825,6 +840,12 @@ class Run:
                     raise AssertionError(f"{write} is refused: {error}\n{before}") from error
             else:
                 assert not refused, (write, before)
+
+    async def in_tasks(self, writes: Sequence[Any]) -> list[asyncio.Task[Any]]:
+        """A task for each statement, which has ended; those of one event loop write in a group, in their order."""
+        tasks = [asyncio.ensure_future(self.db.arun(write.real)) for write in writes]
+        await asyncio.wait(tasks)
+        return tasks
 
     def write_block(self) -> None:
         before, keep = copy.deepcopy(self.model.records), self.chance.random() < 0.85

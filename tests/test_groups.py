@@ -380,6 +380,19 @@ def test_an_exception_of_what_is_submitted_is_in_its_future(db: Any) -> None:
         assert dict(t.numbers) == {2: 1}
 
 
+@pytest.mark.parametrize("kind", [asyncio.CancelledError, GeneratorExit, SystemExit])
+def test_a_submitted_function_alone_gets_what_is_no_exception_of_a_program(db: Any, kind: Any) -> None:
+    def fails(t: Any) -> None:
+        t.numbers[1] = 1
+        raise kind
+
+    with db.write():  # so that they wait for each other
+        first, second, third = (db.submit(fn) for fn in (put(0), fails, put(2)))
+    assert [type(one.exception(20)) for one in (first, second, third)] == [type(None), kind, type(None)]
+    with db.read() as t:
+        assert sorted(t.numbers) == [0, 2]
+
+
 def test_what_is_cancelled_before_its_turn_never_runs(db: Any) -> None:
     with db.write():
         futures = [db.submit(put(n)) for n in range(5)]

@@ -38,9 +38,8 @@ class IndexFinder:
         self._declared = declared
         self._key = slot.key
         self._number = slot.number
-        self._latest: int = store.environment.info()[
-            "last_txnid"
-        ]  # snapshots up to this one may be older than the table
+        # Snapshots up to this one may be older than the table.
+        self._latest: int = store.environment.info()["last_txnid"]
         self.first = self._verdict(slot)
         self._seen: tuple[Optional[int], Any, Any] = None, slot.records, self.first
 
@@ -54,9 +53,8 @@ class IndexFinder:
             now = self._catalogue.records(txn, self._name)
             if now != records:
                 slot = self._catalogue.slot(txn, self._name, self._number)
-                older = (
-                    slot is None and self._store.opening == self._opening and txn.id() <= self._latest
-                )  # than the table, of which it has no records
+                same_file = self._store.opening == self._opening  # for certain
+                older = slot is None and same_file and txn.id() <= self._latest  # than the table
                 verdict = FileIndexes() if older else self._verdict(slot or Slot(self._name, 1))
             self._seen = era, now, verdict
         found: FileIndexes = verdict

@@ -242,6 +242,8 @@ class Groups:
     def _lead_group(self, db: Runs, members: list[_Member], timeout: Optional[float]) -> None:
         self._gather()
         told: list[object] = []
+        # No signal interrupts a worker, so what comes in it is of the function.
+        own = BaseException if threading.current_thread() in self._workers else Exception
         block = db.write(timeout=timeout)
         hold = block.txn._hold
         join, hold.join = hold.join, None  # it leads a group of its own
@@ -253,10 +255,10 @@ class Groups:
             txn._told = told
             most = max(self._commit, _SHORTEST)
             if self._wary <= 0:
-                self._run_together(tables, members, told, began + most)
+                self._run_together(tables, members, told, own, began + most)
             while self._queue and (not members or _clock() - began <= most):
                 self._take(members)
-                self._run_member(tables, members[-1], told)
+                self._run_member(tables, members[-1], told, own)
             committing = _clock()
         self._commit = _clock() - committing
         self._recent = len(members)
@@ -285,8 +287,10 @@ class Groups:
         member.fn = _cancelled
         return False
 
-    def _run_together(self, tables: Any, members: list[_Member], told: list[object], until: float) -> None:
-        """Run those who wait in one savepoint, or, if one of them raises, each in a savepoint of its own."""
+    def _run_together(
+        self, tables: Any, members: list[_Member], told: list[object], own: type[BaseException], until: float
+    ) -> None:
+        """Run those who wait in one savepoint, or, if one of them raises *own*, each in a savepoint of its own."""
         txn, queue = tables.txn, self._queue
         taken = iter(queue.popleft, None)
         hooks = txn._hooks
@@ -308,12 +312,12 @@ class Groups:
                             refuse_body(result)
                         member.result = result
                     ends.append(len(hooks))
-        except Exception:
+        except own:
             if txn._error is not None:
                 raise
             self._wary = _WARY
             for member in members:
-                self._run_member(tables, member, told)
+                self._run_member(tables, member, told, own)
             return
         if txn._error is not None:
             raise txn._error
@@ -325,7 +329,7 @@ class Groups:
                 start = end
             member.told = told
 
-    def _run_member(self, tables: Any, member: _Member, told: list[object]) -> None:
+    def _run_member(self, tables: Any, member: _Member, told: list[object], own: type[BaseException]) -> None:
         txn = tables.txn
         hooks = len(txn._hooks)
         self._wary -= 1
@@ -336,7 +340,7 @@ class Groups:
                 member.run(tables)
         except errors.DatabaseInUse:  # perhaps it ends its transaction itself, and needs one of its own
             return
-        except Exception as error:
+        except own as error:
             member.error = error
         if txn._error is not None:
             raise txn._error  # nothing can be committed
