@@ -220,3 +220,56 @@ def test_a_text_that_is_broken_is_no_value(length: int) -> None:
                 assert [next(seen) for _ in range(3)] == ["x" * length] * 3
                 with pytest.raises(zlmdb.DecodeError, match="3"):
                     next(seen)
+
+
+COMPUTED: dict[str, Callable[[Any], Any]] = {
+    "sum": lambda r: (r.name, (r.id or 0) + 1),
+    "text": lambda r: f"{r.name[:2]}{r.more}",
+    "twice": lambda r: [r.name, len(r.name), r.name],
+    "either": lambda r: r.more if r.maybe is None else r.maybe,
+    "each": lambda r: [letter + r.more for letter in r.name[:3]],
+    "nothing": lambda r: (1, r.id),
+    "itself": lambda r: (r.id, r),
+    "raises": lambda r: 1 // (r.id - 1000),
+}
+
+
+@pytest.mark.parametrize("values", [FlatBuffers, FlatBuffersView], ids=["objects", "views"])
+@pytest.mark.parametrize("name", COMPUTED)
+def test_what_is_computed_of_fields_is_what_the_function_gives(name: str, values: Any) -> None:
+    function = COMPUTED[name]
+    schema = type("Store", (zlmdb.Schema,), {"__annotations__": {"names": zlmdb.Table[int, values[Texts]]}})
+    with zlmdb.open(None, schema) as db:
+        with db.write() as t:
+            for n in range(40):
+                t.names[n] = Texts(n, "xy\u00e4" * (n % 5), n % 3 or None, "m" * (n * 7 % 70))
+        with db.read() as t:
+            for _ in range(3):
+                expected = [function(value) for value in t.names.values()]
+                assert repr(t.names.fields(function).all()) == repr(expected)
+                assert repr(list(t.names.fields(function))) == repr(expected)
+                found = t.names.where(lambda r: r.id >= 7 and len(r.name) + r.id > 11)
+                some = [function(v) for v in t.names.values() if v.id >= 7 and len(v.name) + v.id > 11]
+                assert repr(found.fields(function).all()) == repr(some)
+                assert repr(found.limit(3, 1).fields(function).all()) == repr(some[1:4])
+                ordered = t.names.order_by(lambda r: (r.id * 7 % 10, r.name)).fields(function).all()
+                values_in_order = sorted(t.names.values(), key=lambda r: (r.id * 7 % 10, r.name))
+                assert repr(ordered) == repr([function(value) for value in values_in_order])
+
+
+def test_what_is_computed_of_fields_reads_no_other_field() -> None:
+    with zlmdb.open(None, TextStore) as db:
+        with db.write() as t:
+            for number in range(20):
+                t.names[number] = Texts(number, f"n{number}", more="more")
+            key = t.names._storage.encode_key(13)
+            stored = t.names._raw.get(key, None, t.names._db)
+            t.names._raw.put(key, stored.replace(b"more", b"\xff\xff\xff\xff"), db=t.names._db)
+        with db.read() as t:
+            with pytest.raises(zlmdb.DecodeError, match="13"):
+                t.names.select().values().all()
+            for _ in range(3):
+                found = t.names.where(lambda r: r.name + "!" != "n2!").fields(lambda k, r: (k, r.name + "!")).all()
+                assert found == [(n, f"n{n}!") for n in range(20) if n != 2]
+            with pytest.raises(zlmdb.DecodeError, match="13"):
+                t.names.fields(lambda r: r.more + r.name).all()

@@ -70,18 +70,20 @@ class Asked:
         found += [f"asked{number}_link{one}" for one in range(len(self.links))]
         return found + [f"asked{number}_rows{one}" for one in range(len(self._nested))]
 
-    def source(self, number: int, names: dict[str, Any]) -> str:
-        """The expression, of ``value`` and ``key``. It adds to *names* what it needs."""
-        records = ("load_key(key)", "value") if self.followed.keyed else ("value",)
-        source = self._written(f"asked{number}", records, names)
+    def source(self, number: int, names: dict[str, Any], fields: Optional[Mapping[str, str]] = None) -> str:
+        """The expression, of ``value`` and ``key``. It adds to *names* what it needs.
+
+        *fields*: there is no ``value``, but variables with all that is taken of it.
+        """
+        value = "value" if fields is None else "load(data)"
+        records = ("load_key(key)", value) if self.followed.keyed else (value,)
+        holders = [holder for holder, _ in self.links]
+        source = _Writing(f"asked{number}", records, names, holders, self._nested, fields).spell(self.node)
         if not parses(f"{'(' * _ROOM}{source}{')' * _ROOM}"):
             name = f"interpreted{len(names)}"
             names[name] = interpreted(self.node, self.numbers)
             return f"{name}([{', '.join(self.names(number))}], [{', '.join(records)}])"
         return source
-
-    def _written(self, function: str, records: tuple[str, ...], names: dict[str, Any]) -> str:
-        return _Writing(function, records, names, [holder for holder, _ in self.links], self._nested).spell(self.node)
 
     def __repr__(self) -> str:
         return spelled(self.node)
@@ -132,10 +134,10 @@ class _Writing:
 
     def __init__(
         self, function: str, records: tuple[str, ...], names: dict[str, Any], tables: Sequence[Node],
-        nested: Mapping[Node, Nested],
+        nested: Mapping[Node, Nested], fields: Optional[Mapping[str, str]] = None,
     ) -> None:  # fmt: skip
         self.function, self.records, self.names, self.tables = function, records, names, tables
-        self.nested = nested
+        self.nested, self.fields = nested, fields
 
     def spell(self, node: Node) -> str:
         """The source of *node*."""
@@ -159,9 +161,14 @@ class _Writing:
             return f"{self.function}_rows{list(self.nested).index(node)}({', '.join(texts)})"
         if isinstance(node, Not):
             return f"(not {self.spell(node.inner)})"
+        if self.fields is not None and isinstance(node, Attribute) and self._is_value(node.holder):
+            return self.fields[node.name]
         if isinstance(node, Attribute) and (not node.name.isidentifier() or iskeyword(node.name)):
             return f"getattr({self.spell(node.holder)}, {node.name!r})"
         return node.source(self.spell)
+
+    def _is_value(self, node: Node) -> bool:
+        return isinstance(node, Argument) and node.position == len(self.records) - 1
 
     def constant(self, value: Any) -> str:
         """A constant, spelled out where it is short: Python folds and caches such ones."""

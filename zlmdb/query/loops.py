@@ -22,6 +22,7 @@ from ..namedtuples import NamedTuple
 from ..values.base import is_a, is_free
 from .expressions import Compare, Condition
 from .expressionsource import Asked, captured_source
+from .fieldsalone import fields_alone
 from .fieldtypes import without_none
 from .following import Node
 from .following.nested import Nested
@@ -69,6 +70,7 @@ class Writer:
         self.measured: list[int] = []  # the constants whose lengths are compared, too
         self.short = False  # whether a text is read with numbers
         self.picking = True  # whether few records are expected to match
+        self.alone: Optional[dict[str, str]] = None  # the variables of fields, where there is no whole record
         self.source = Source()
         self.add, self.block = self.source.add, self.source.block
         self.conjuncts: list[tuple[Condition, int]] = []
@@ -250,7 +252,7 @@ class Writer:
 
     def of_asked(self, asked: Asked) -> str:
         """The expression of *asked*, of ``value`` and ``key``."""
-        return asked.source(self.numbers[id(asked)], self.names)
+        return asked.source(self.numbers[id(asked)], self.names, self.alone)
 
     # As a whole
 
@@ -292,19 +294,20 @@ class Writer:
         """Lines that read single fields, where the record has them at their offsets; False if nothing is gained."""
         parts = [one for one in self.conjuncts if self.simple(compare.path for compare in one[0]._compares())]
         rest = [one for one in self.conjuncts if one not in parts]
-        whole = bool(rest or self.asked) or self.want.whole or not self.simple(self.want.paths)
-        if not parts and (whole or not self.want.paths):
+        taken = fields_alone([*self.asked, *self.want.asked], self.columns.fields)
+        whole = bool(rest) or taken is None or "value" in self.want.leaves() or not self.simple(self.want.paths)
+        projected = [] if whole or taken is None else [*[path[0] for path in self.want.paths], *taken]
+        if not parts and not projected:
             return False
         self.names.update(self.columns.names)
         names = [compare.path[0] for part, _ in parts for compare in part._compares()]
-        projected = [path[0] for path in self.want.paths]
         known = self.begin(names or projected, short=not (parts or self.views))
         with self.block(f"if {known}:"):
             fetched = self.conditions(parts)
             if whole:
                 self.remaining(rest)
             else:
-                self.project(set(names or projected), fetched)
+                self.project(projected, taken or (), set(names or projected), fetched)
         with self.block("else:"):
             self.as_whole()
         return True
@@ -412,35 +415,54 @@ class Writer:
             first_some = None
         for part, first in rest:
             self.unless(part, first, self.compared)
-        for one in self.asked:
-            with self.block(f"if not {self.of_asked(one)}:"):
-                self.add("continue")
+        self.ask()
         if first_some and self.want.whole:
             self.load()
         self.add(*self.found(self.path))
 
-    def project(self, unpacked: set[str], fetched: set[str]) -> None:
-        """Lines that read the fields asked for, of which some are *unpacked* and *fetched* already."""
-        columns = self.columns
-        names = [path[0] for path in self.want.paths]
+    def project(self, names: Sequence[str], taken: Sequence[str], unpacked: set[str], fetched: set[str]) -> None:
+        """Lines that read the fields *names*, of which some are *unpacked* and *fetched* already.
+
+        *taken* are those that functions take.
+        """
         more = sorted(set(names) - unpacked)
-        found = self.found(lambda path: columns.value(path[0]))
-        fetch = [
-            line
-            for name in sorted(set(names) - fetched)
-            if columns.referred(name)
-            for line in columns.fetched(name, self.views, known=self.short)
-        ]
-        elsewhere = ()
+        elsewhere: Sequence[str] = ()
         if more:
-            second = columns.unpacked(more)
+            second = self.columns.unpacked(more)
             self.names["unpack_more"] = second.form.unpack_from
             self.add(f"{', '.join(second.variables)}, = unpack_more(data)")
             elsewhere = second.elsewhere
         if not elsewhere:
-            self.add(*fetch, *found)
+            self.fields(names, taken, fetched)
             return
         with self.block(f"if {' or '.join(elsewhere)}:"):
-            self.add("value = load(data)", *self.found(self.path))
+            self.add("value = load(data)")
+            self.ask()
+            self.add(*self.found(self.path))
         with self.block("else:"):
-            self.add(*fetch, *found)
+            self.fields(names, taken, fetched)
+
+    def fields(self, names: Sequence[str], taken: Sequence[str], fetched: set[str]) -> None:
+        """Lines for what is asked and wanted of the fields *names*, which are unpacked."""
+        columns = self.columns
+        self.alone = {name: f"w{columns.fields[name].id}" for name in taken}
+        first = fields_alone(self.asked, self.alone) or []
+        self.have(first, first, fetched)
+        self.ask()
+        self.have(sorted(set(names).difference(first)), [name for name in taken if name not in first], fetched)
+        self.add(*self.found(lambda path: columns.value(path[0])))
+        self.alone = None
+
+    def have(self, names: Sequence[str], taken: Sequence[str], fetched: set[str]) -> None:
+        """Lines that fetch the fields *names*, and make the variables of those that are *taken*."""
+        columns = self.columns
+        for name in names:
+            if columns.referred(name) and name not in fetched:
+                self.add(*columns.fetched(name, self.views, known=self.short))
+        self.add(*[f"w{columns.fields[name].id} = {columns.value(name)}" for name in taken])
+
+    def ask(self) -> None:
+        """Lines that go on to the next record unless all that is asked of it holds."""
+        for one in self.asked:
+            with self.block(f"if not {self.of_asked(one)}:"):
+                self.add("continue")

@@ -51,7 +51,7 @@ def micros(value: timedelta) -> int:
 
 def instant(number: int) -> datetime:
     """The time *number* microseconds after 1970."""
-    return EPOCH + timedelta(microseconds=number)
+    return EPOCH + timedelta(0, 0, number)
 
 
 def day_micros(value: time) -> int:
