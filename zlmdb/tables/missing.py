@@ -37,6 +37,14 @@ def check_limit(count: Any, skip: Any) -> None:
         raise ValueError(f"limit({count}, {skip}): give numbers of records, 0 or more")
 
 
+def refuse_after_limit(method: str) -> NoReturn:
+    """Raise TypeError for *method* after a limit."""
+    raise TypeError(
+        f"{method}() after a limit can be meant in two ways: ask for it before limit(), or go on with the rows that "
+        f"come out, in Python"
+    )
+
+
 def refuse_position(key: Any, error: Exception) -> None:
     """Raise `TypeError` for a position or a slice in place of a key."""
     if isinstance(key, (int, slice)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Callable, NoReturn, Optional, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Callable, Optional, TypeVar, cast, overload
 
 from .. import errors
 from ..namedtuples import NamedTuple
@@ -13,7 +13,7 @@ from ..query.reads import first_of
 from ..shown import shortened
 from ..store.blocks import COUNTS_REFERENCES
 from .keyrange import FAST, KeyRange, few_of, pairs_of
-from .missing import check_limit, missing, refuse_limit, refuse_position
+from .missing import check_limit, missing, refuse_after_limit, refuse_limit, refuse_position
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -97,7 +97,7 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
             refuse_fields("where", fields)
         query = self._query
         if self._limit is not None or query.skip:
-            self._refuse_after_limit("where")
+            refuse_after_limit("where")
         followed = self._following().condition(matches)
         return self._with(Query((*query.where, followed), query.order, query.backwards, query.skip))
 
@@ -122,7 +122,7 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
         """
         query = self._query
         if self._limit is not None or query.skip:
-            self._refuse_after_limit("order_by")
+            refuse_after_limit("order_by")
         followed = self._following().value(by)
         return self._with(Query(query.where, followed, bool(reverse), query.skip))
 
@@ -178,12 +178,6 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
         """The values only; the keys are not decoded."""
         return Given(self, VALUES, "values")
 
-    def _refuse_after_limit(self, method: str) -> NoReturn:
-        raise TypeError(
-            f"{method}() after a limit can be meant in two ways: ask for it before limit(), or go on with the rows "
-            f"that come out, in Python"
-        )
-
     def _following(self) -> Following:
         storage = self._table._storage
         programs = storage.generated.programs
@@ -219,10 +213,17 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
         if self._query is ALL:
             kind = FAST.get(id(give))
             if kind is not None:
-                rows = self._read(kind)
-                return rows if self._limit is None else few_of(rows, self._limit)
+                return self._read(kind) if self._limit is None else few_of(self._read(kind), self._limit)
+        if self._query.skip and (behind := self._behind_skipped()) is not None:
+            return behind._run(give)
         ready = self._ready(give)
         return self._running().rows(give) if ready is None else ready.rows(self, give)
+
+    def _behind_skipped(self) -> Optional[Selection[K, V]]:
+        """The same records, of a range that begins behind those that are skipped; None if these have to be read."""
+        from .skipping import behind_skipped  # late: few programs skip
+
+        return behind_skipped(self)
 
     def _ready(self, give: Give) -> Optional[AnyReady]:
         """What is known of the query from before."""
@@ -235,6 +236,8 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
 
     def _listed(self, give: Give) -> list[Any]:
         """What *give* says of each record, in a list."""
+        if self._query.skip and (behind := self._behind_skipped()) is not None:
+            return behind._listed(give)
         ready = self._ready(give)
         rows = None if ready is None else ready.all(self, give, self._limit)
         return self._every(give) if rows is None else rows
@@ -378,8 +381,7 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
     def last(self) -> Optional[tuple[K, V]]:
         """The last pair of key and value; None when the selection is empty. O(log n), with a limit O(limit)."""
         if self._query is ALL and self._limit is None:
-            found: Optional[tuple[K, V]] = self._at_end(not self._reverse)
-            return found
+            return cast("Optional[tuple[K, V]]", self._at_end(not self._reverse))
         backwards = self._backwards()
         return super().last() if backwards is None else backwards.first()
 
@@ -451,7 +453,7 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
         from .paging import page  # late, as above
 
         if self._limit is not None or self._query.skip:
-            self._refuse_after_limit("page")
+            refuse_after_limit("page")
         return page(self, give, shown, size, after)
 
     def _plan(self) -> Plan:
