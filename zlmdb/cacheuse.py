@@ -103,7 +103,7 @@ class CacheUse(CacheState[K, V]):
                 t.used[key] = now
 
     def _evict_some(self, t: Any, most: int, size: int) -> int:
-        """Delete entries that were not used for a round of the hand, at most so many, until *size* bytes are free.
+        """Delete entries that were not used for a round of the hand, at most *most*, until *size* bytes are free.
 
         Returns their number. The hand goes round over the entries, in the order of their keys. It deletes what was
         neither stored nor used in this round and the one before, so that an entry has a whole round to be used again.

@@ -46,7 +46,7 @@ class Notifier:
 
     @contextmanager
     def listen(self) -> Generator[Callable[[Optional[float]], bool], None, None]:
-        """A block that hears the bell; its object waits at most so many seconds, and says whether the bell rang."""
+        """A block that hears the bell; its object waits at most the given seconds, and says whether the bell rang."""
         rung = threading.Event()
 
         def wait(seconds: Optional[float]) -> bool:

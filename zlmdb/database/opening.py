@@ -83,9 +83,9 @@ def open(
 
     * *durability* ``"full"``: no commit. ``"commit"``: the last commits; the file stays consistent. ``"none"``: the
       file. If only the process ends, nothing is lost in any case.
-    * *flush_every*, with ``durability="commit"`` or ``"none"``: a thread flushes every so many seconds what was
-      committed since, and `close` does so once more. A power cut can harm only what was committed after the last flush,
-      but with ``"none"`` the whole file if it comes while the system writes unflushed pages.
+    * *flush_every*, with ``durability="commit"`` or ``"none"``: the seconds between two flushes, by a thread, of
+      what was committed meanwhile; `close` flushes once more. A power cut can harm only what was committed after the
+      last flush, but with ``"none"`` the whole file if it comes while the system writes unflushed pages.
 
     The indexes of the file and those of the table classes:
 

@@ -22,7 +22,7 @@ class Ordered(Protocol):
 
 
 class Descending:
-    """A value that sorts the other way round. Made by `desc`."""
+    """A value that sorts in descending order. Made by `desc`."""
 
     __slots__ = ("value",)
 
@@ -43,9 +43,9 @@ class Descending:
 
 
 def desc(value: Ordered, /) -> Descending:
-    """*value*, sorted the other way round: ``order_by(lambda b: (desc(b.price), b.title))``.
+    """*value*, in descending order: ``order_by(lambda b: (desc(b.price), b.title))``.
 
-    Records that are equal in it stay in the order of their keys, where ``reverse=True`` turns everything round.
+    Records that are equal in it stay in the order of their keys. ``reverse=True`` reverses the order of these, too.
     """
     return Descending(value)
 

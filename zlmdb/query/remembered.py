@@ -64,7 +64,7 @@ _FEW = 4
 
 
 def look_up(table: Any, private: bool, most: int) -> Callable[[Any], Any]:
-    """The function that looks up at most so many keys in *table*, in a read transaction."""
+    """The function that looks up at most *most* keys in *table*, in a read transaction."""
     if most < _FEW:  # there is little to remember
         found: Callable[[Any], Any] = table.__getitem__
         return found

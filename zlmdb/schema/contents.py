@@ -60,7 +60,7 @@ def change_contents(
 
 
 def open_contents(store: Store, contents: Contents, timeout: Optional[float]) -> Sequence[bytes]:
-    """Open the spaces of every table and index; returns those that the file has not."""
+    """Open the spaces of every table and index; returns those that the file lacks."""
     if contents.unopened:
         store.open_spaces(contents.unopened, timeout=timeout)
         absent = [space for space in contents.unopened if space not in store.spaces]

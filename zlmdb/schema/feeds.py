@@ -15,7 +15,7 @@ from .filechange import FileChange
 
 
 def begin_feed(making: FileChange, slot: Slot, records: int) -> None:
-    """Begin the change feed of a table, which has so many records, unless the file has it."""
+    """Begin the change feed of a table that has this number of *records*, unless the file has it."""
     from ..feed.log import LOST, begin  # late: few programs use a feed
 
     lost = lost_feed(making.store, making.catalogue, slot) and making.again

@@ -57,7 +57,7 @@ class AccessPath:
         self.sparse = self.of_keys and not self.is_range_of_keys  # there may be no record
 
     def keys(self, table: Table[Any, Any], where: Sequence[Followed], most: int) -> Optional[list[bytes]]:
-        """The engine's keys of the records that it finds, each once, at most so many; None if it cannot tell."""
+        """The engine's keys of the records that it finds, each once, at most *most*; None if it cannot tell."""
         ranges = self.find(where)
         return None if not ranges else self._within(table, ranges, most)
 

@@ -135,7 +135,7 @@ class Expiring(Table[Any, Any]):
         return None if times is None or times.storage.building else times
 
     def _first_expired(self, most: int, behind: bytes = b"") -> list[tuple[bytes, bytes]]:
-        """The first entries of expired records that come *behind* an entry, at most so many, with the primary keys."""
+        """The first entries of expired records that come *behind* an entry, at most *most*, with the primary keys."""
         times = self._times()
         if times is None:
             return []

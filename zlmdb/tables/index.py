@@ -132,7 +132,7 @@ class DeclaredIndex(Declares, Generic[I]):
         if len(self._down) == 1:
             return DescendingKey(codec)
         if not isinstance(codec, TupleKey) or len(codec.parts) != len(self._down):
-            raise TypeError(f"index {self._name!r}: its key type {codec.name} has not a part for each of its fields")
+            raise TypeError(f"index {self._name!r}: its key type {codec.name} lacks a part for some of its fields")
         return TupleKey([DescendingKey(part) if down else part for part, down in zip(codec.parts, self._down)])
 
     def _declared(self, model: Any) -> Any:

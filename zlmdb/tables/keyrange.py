@@ -263,14 +263,14 @@ class KeyRange(Generic[K, V]):
                 cursor.close()
 
     def _first(self, rows_from: Callable[..., Iterator[Any]], most: int) -> list[Any]:
-        """The first of the engine's rows, at most so many."""
+        """The first of the engine's rows, at most *most*."""
         rows: Any = self._engine_rows(rows_from)
         found: list[Any] = list(islice(rows, most))
         rows.close()
         return found
 
     def _record_keys(self, most: int) -> list[bytes]:
-        """The engine's keys of the first records of the range, at most so many."""
+        """The engine's keys of the first records of the range, at most *most*."""
         return self._first(keys_from, most)
 
     def _delete_range(self) -> int:

@@ -138,7 +138,7 @@ class LinkedPath(AccessPath):
         return [decode(key) for key in found]
 
     def of_values(self, table: Table[Any, Any], values: list[Any], most: int) -> list[bytes]:
-        """The engine's keys of the records that refer to those with the keys *values*, at most so many."""
+        """The engine's keys of the records that refer to those with the keys *values*, at most *most*."""
         return self._within(table, self._of_values(values), most) if values else []
 
 

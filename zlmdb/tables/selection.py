@@ -50,7 +50,7 @@ ALL = Query()
 
 
 class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
-    """Records of a table, or of a range of it: those that match, in an order, at most so many.
+    """Records of a table, or of a range of it: those that match, in an order, up to a limit.
 
     Made by ``table.select(...)``, an index, and by `where`, `order_by` and `limit`, which take functions of a value, or
     of a key and a value: ``t.books.where(lambda b: b.year > 1990)``. They mean what `filter`, `sorted` and slicing
@@ -418,7 +418,7 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
         return extreme(self, give, which)
 
     def _hits(self, most: Optional[int]) -> Optional[list[Any]]:
-        """As many rows as there are, at most so many, if what is known of the query from before tells it."""
+        """A list of as many items as there are rows, at most *most*; None if no cached plan tells."""
         plain = self if self._query.order is None else self._with(query=self._query._replace(order=None))
         ready = plain._ready(HITS)
         return None if ready is None else ready.all(plain, HITS, most)

@@ -64,7 +64,7 @@ class Table(EngineReads[K, V], RecordWrites[K, V], MutableMapping[K, V], Generic
     without arguments (by default an int key is the last one plus one, and a UUID sorts by time). *was* is a former name
     of the table, or a tuple of several: the first program that opens the file to write stores the records under the new
     name. *expires* is the field with the time from which a record has expired, and is not there any more; with *ttl*, a
-    timedelta or seconds, it expires so long after that time. With ``feed=True`` or a `Feed`, every change is recorded,
+    timedelta or seconds, it expires that much later. With ``feed=True`` or a `Feed`, every change is recorded,
     for `Database.changes`.
 
     Looking up a record costs O(log n), `len` O(1) in the tables layout. All methods raise `TransactionClosed` after the

@@ -13,7 +13,7 @@ from .base import Data, FunctionSerializer, Serializer, Wrapper, WrapperOptions,
 from .zstd import too_large, whole, zstd_functions
 
 Functions = tuple[Callable[[bytes], bytes], Callable[[Data, int], bytes]]
-"""Compression, and decompression to at most so many bytes."""
+"""Compression; and decompression, which gets the greatest number of bytes that may come out, too."""
 
 Method = Literal["zlib", "snappy", "zstd"]
 

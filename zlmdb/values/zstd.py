@@ -9,7 +9,7 @@ from .base import Data, library
 
 Compress = Callable[[Data], bytes]
 Decompress = Callable[[Data, int], bytes]
-"""To at most so many bytes."""
+"""Gets the data and the greatest number of bytes that may come out."""
 
 DEFAULT_LEVEL = 3
 
