@@ -612,7 +612,7 @@ WRONG = [
     (points, "_READING", "load(data)", "lode(data)", "lode"),
     (points, "_WRITING", "txn._puts", "txn._put", "txn._put"),
     (indexwrites, "_STORING", "self._half_written", "self._remove_now", "self._remove_now"),
-    (indexwrites, "_STORING", "self._growing", "self._grows", "self._grows"),
+    (indexwrites, "_STORING", "growing[0]", "grown[0]", "grown"),
     (indexwrites, "_REMOVING", "self._writer", "self._author", "self._author"),
     (indexview, "_FINDING", "table._db", "table.db", "table.db"),
 ]

@@ -69,7 +69,7 @@ def test_generated_functions_write_with_what_the_table_has_at_any_time() -> None
                 owner, *rest = table._writer
                 assert owner._is_owned()
                 assert rest == [
-                    table._get, table._raw.put, table._raw.delete, table._db, table._watched, table._handles
+                    t.txn, table._get, table._raw.put, table._raw.delete, table._db, table._watched, table._handles
                 ]  # fmt: skip
                 assert table._raw is t.txn._raw
 

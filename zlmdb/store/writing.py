@@ -83,7 +83,7 @@ class SchemaWriting(Transaction):
                         break
                     table._raw = raw
                     table._get = get = raw.get
-                    table._writer = owner, get, raw.put, raw.delete, handle, False, handles
+                    table._writer = owner, self, get, raw.put, raw.delete, handle, False, handles
         except BaseException as error:
             raw = get = None  # see `_roll_back`
             if self._since:

@@ -30,7 +30,6 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
         "_found",
         "_generated",
         "_get",
-        "_growing",
         "_handles",
         "_index_state",
         "_load",
@@ -49,12 +48,11 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
     _txn: Transaction
     _storage: Storage[K, V]
     _name: str
-    _growing: bool  # the latest write, if there was one, stored a new record
     _watched: bool  # scans have to be told of what is written
-    # For the generated functions: what the thread holds that may write by them (`store.ownership`), the engine's get,
-    # put and delete, the handle, `_watched`, and `_handles`. One tuple, since to read an attribute takes as long as to
-    # call C where a class has a `__getattr__` (up to Python 3.11), and these need them all.
-    _writer: tuple[Any, Any, Any, Any, Any, bool, Any]
+    # For the generated functions: what the thread holds that may write by them (`store.ownership`), the transaction,
+    # the engine's get, put and delete, the handle, `_watched`, and `_handles`. One tuple, since to read an attribute
+    # takes as long as to call C where a class has a `__getattr__` (up to Python 3.11), and these need them all.
+    _writer: tuple[Any, Any, Any, Any, Any, Any, bool, Any]
     _raw: Any
     _db: Any
     _get: Callable[..., Any]
@@ -85,7 +83,6 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
             era = txn._era
             if self._checked and (era is None or era != self._era):
                 self._see_file(era)
-            self._growing = True
             if txn._scans is not None:
                 self._allow()
             else:  # what that comes to, without the call
@@ -189,8 +186,8 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
 
     def _writing(self) -> Any:
         """`_writer` where its thread may write."""
-        raw = self._raw
-        return self._txn._owner, self._get, raw.put, raw.delete, self._db, self._watched, self._handles
+        raw, txn = self._raw, self._txn
+        return txn._owner, txn, self._get, raw.put, raw.delete, self._db, self._watched, self._handles
 
     def _look_again(self) -> None:
         """Read the indexes of the file again, after the catalogue was changed in this transaction."""

@@ -33,9 +33,6 @@ _LISTS = Recipe("bulk writes of lists")
 
 _STORING = """\
 def __setitem__(self, key, value):
-    writer = owner, get, put, delete, db, watched, handles = self._writer
-    if not owner._is_owned():
-        return general(self, key, value)
     try:
         encoded = {encode} if {check} else general_key(key)
         {check_key}
@@ -43,25 +40,25 @@ def __setitem__(self, key, value):
         {reload}
         {new}
         {check_time}
-        {ready}
     except Exception as error:
         let_through(error)
         return general(self, key, value)
-    if self._writer is not writer:
+    owner, txn, get, put, delete, db, watched, handles = self._writer
+    if not owner._is_owned():
         return general(self, key, value)
+    {ready}
     {check_size}
     {check_entries}
     {handles}
     try:
-        found = None if self._growing else get(encoded, None, db)
+        found = None if growing[0] else get(encoded, None, db)
         if found is None and put(encoded, data, True, False, False, db):
-            self._growing = True
+            growing[0] = True
             if {claimed}:
                 {insert}
                 if watched:
                     self._tell(encoded, True, ({inserted_entries}))
                 {record_new}
-                txn = self._txn
                 if txn._stats is None:
                     txn._puts += {inserted}
                 else:
@@ -70,7 +67,7 @@ def __setitem__(self, key, value):
             {withdraw}
             delete(encoded, b"", db)
         else:
-            self._growing = False
+            growing[0] = False
             try:
                 if found is None:
                     found = get(encoded, None, db)
@@ -89,7 +86,6 @@ def __setitem__(self, key, value):
                     if watched:
                         self._tell(encoded, False, ({updated_entries}))
                     {record_changed}
-                    txn = self._txn
                     if txn._stats is None:
                         txn._puts += puts
                         txn._dels += dels
@@ -105,7 +101,7 @@ def __setitem__(self, key, value):
 
 _REMOVING = """\
 def <name>(self, <argument>):
-    owner, get, put, delete, db, watched, handles = self._writer
+    owner, txn, get, put, delete, db, watched, handles = self._writer
     if not owner._is_owned():
         return general_<name>(self, <argument>)
     try:
@@ -129,7 +125,6 @@ def <name>(self, <argument>):
     except BaseException as error:
         self._half_written(None, error)
         raise
-    txn = self._txn
     if txn._stats is None:
         txn._dels += dels
     else:
@@ -164,6 +159,14 @@ def batch(items):
     {check_sizes}
     return [*zip(keys, {dumped})], ()
 """
+
+_READY = [
+    "try:",
+    "    if present.raw is not self._raw: aim(self)",
+    "except Exception as error:",
+    "    let_through(error)",
+    "    return general(self, key, value)",
+]
 
 _PAIRS = frozenset({tuple, list})
 
@@ -245,6 +248,8 @@ def storing(
     lines, primary = _lines_of(storage, indexes)
     parts, more = followers.lines(primary)
     del parts["record_gone"]
+    if followers.recorder is not None:
+        parts["ready"] = joined(4, _READY)
     unique = [line for line in lines if line.storage.unique]
     new: list[str] = []
     old: list[str] = []
@@ -264,7 +269,13 @@ def storing(
     source, names = writing(
         _STORING,
         storage,
-        {"general": general.__setitem__, "withdraw": withdraw, "load_old": olds.load_whole, **more},
+        {
+            "general": general.__setitem__,
+            "withdraw": withdraw,
+            "load_old": olds.load_whole,
+            "growing": [True],  # whether the latest write stored a new record; not in the table: see `_writer` there
+            **more,
+        },
         reload=reload_of(indexes),
         new=joined(8, new),
         check_time=_check_time(storage, lines),

@@ -4,8 +4,9 @@ In ``table[key]`` each additional Python call takes as long as reading the recor
 contains the expression that encodes the key, and calls the decoder directly: less than 70 ns over the raw engine on
 CPython 3.11 (docs/results), several times less than the general form of `Table.__getitem__`, which it follows line by
 line. Writing is similar; a key that the expression does not cover, and all other uncommon cases (another thread, a
-refusal), go to the general form, and so does the first record. PyPy inlines both. `indexed` does the same for tables
-with indexes.
+refusal), go to the general form, and so does the first record. Whether the thread may write is asked when the value has
+been encoded, since an encoder may begin a scan, and to ask twice takes a twentieth of the time. PyPy inlines both.
+`indexed` does the same for tables with indexes.
 """
 
 from __future__ import annotations
@@ -40,9 +41,6 @@ def get(self, key, default=None, /):
 
 _WRITING = """\
 def __setitem__(self, key, value):
-    writer = owner, get, put, delete, db, watched, handles = self._writer
-    if not owner._is_owned():
-        return general(self, key, value)
     try:
         encoded = {encode} if {check} else general_key(key)
         {check_key}
@@ -50,7 +48,8 @@ def __setitem__(self, key, value):
     except Exception as error:
         let_through(error)
         return general(self, key, value)
-    if self._writer is not writer:
+    owner, txn, get, put, delete, db, watched, handles = self._writer
+    if not owner._is_owned():
         return general(self, key, value)
     {check_size}
     try:
@@ -59,7 +58,6 @@ def __setitem__(self, key, value):
         put(encoded, data, True, True, False, db)
     except Exception as error:
         self._write_failed(key, error)
-    txn = self._txn
     if txn._stats is None:
         txn._puts += 1
     else:
@@ -68,7 +66,7 @@ def __setitem__(self, key, value):
 
 _DELETING = """\
 def __delitem__(self, key):
-    owner, get, put, delete, db, watched, handles = self._writer
+    owner, txn, get, put, delete, db, watched, handles = self._writer
     if not owner._is_owned():
         return general___delitem__(self, key)
     try:
@@ -83,14 +81,13 @@ def __delitem__(self, key):
         self._write_failed(key, error)
     if not deleted:
         return general___delitem__(self, key)
-    txn = self._txn
     if txn._stats is None:
         txn._dels += 1
     else:
         txn._count(0, 1)
 
 def _remove(self, encoded):
-    owner, get, put, delete, db, watched, handles = self._writer
+    owner, txn, get, put, delete, db, watched, handles = self._writer
     if not owner._is_owned():
         return general__remove(self, encoded)
     try:
@@ -99,7 +96,6 @@ def _remove(self, encoded):
         self._write_failed(None, error)
     if not deleted:
         return 0
-    txn = self._txn
     if txn._stats is None:
         txn._dels += 1
     else:

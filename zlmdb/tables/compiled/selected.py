@@ -46,7 +46,7 @@ _CHANGING = """\
 def <name>(self, rows, <given>):
     txn, done = self._txn, 0
     sure, writer = False, self._writer
-    owner, get, put, delete, db, watched, handles = writer
+    owner, _, get, put, delete, db, watched, handles = writer
     <first>
     for encoded, found in rows:
         <begin>
@@ -71,7 +71,7 @@ def <name>(self, rows, <given>):
         done += 1
         if self._writer is not writer:
             writer = self._writer
-            owner, get, put, delete, db, watched, handles = writer
+            owner, _, get, put, delete, db, watched, handles = writer
         if txn._puts != puts_before or txn._dels != dels_before:
             readable = known = False
         if readable and owner._is_owned():
@@ -112,7 +112,7 @@ def <name>(self, rows, <given>):
             general_store(self, encoded, value)
             known = sure = False
             writer = self._writer
-            owner, get, put, delete, db, watched, handles = writer
+            owner, _, get, put, delete, db, watched, handles = writer
         <end>
     return done
 
@@ -166,7 +166,7 @@ def remove(self, keys):
     if self._writer is not writer:  # the function of an index has begun a scan, say
         return None
     {handles}
-    delete, dels = writer[3], 0
+    delete, dels = writer[4], 0
     try:
         {removed}
         dels += sum(map(delete, sorted(there), repeat(b""), repeat(db)))
