@@ -184,6 +184,17 @@ def test_a_worker_without_a_function_is_refused(db: Any) -> None:
         zlmdb.Worker(db, "jobs")  # type: ignore[arg-type]
 
 
+def test_claiming_in_a_read_transaction_is_refused_although_there_is_no_job(db: Any) -> None:
+    with db.read() as t, pytest.raises(zlmdb.ReadonlyDatabase, match=r"write in db\.write\(\)"):
+        t.jobs.claim()
+
+
+def test_attempts_that_are_no_number_are_named() -> None:
+    for attempts in ("3", 0):
+        with pytest.raises(ValueError, match=rf"^attempts={attempts!r}: expected an int, 1 or more"):
+            new_class("Jobs", (zlmdb.Queue[str],), {"attempts": attempts})
+
+
 def test_a_size_of_a_cache_that_is_no_number_is_named() -> None:
     with pytest.raises(ValueError, match=r"^size_limit='1GB': expected a number of bytes"):
         zlmdb.Cache(None, size_limit="1GB")  # type: ignore[call-overload]

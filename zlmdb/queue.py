@@ -105,8 +105,9 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
         if lease is not None:
             cls._lease = _checked("lease", lease)
         if attempts is not None:
-            if attempts < 1:
-                raise ValueError(f"attempts={attempts!r}: a job is tried once at least")
+            given: Any = attempts
+            if not isinstance(given, int) or given < 1:
+                raise ValueError(f"attempts={attempts!r}: expected an int, 1 or more: a job is tried once at least")
             cls._attempts = attempts
         if backoff is not None:
             cls._backoff = _checked("backoff", backoff)
@@ -136,6 +137,7 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
         claimed again, or is a dead letter if it has had all its attempts. If the clock is set back, a lease ends as
         many seconds after the first look as it had in the beginning, at the latest.
         """
+        self._check_write()  # also where there is no job, which a read transaction would take for an empty queue
         now = self._now()
         seconds = self._lease if lease is None else _checked("lease", lease)
         self._wake_up(now)
@@ -192,7 +194,7 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
     def revive(self, key: JobKey, /) -> None:
         """Make the dead letter *key*, one of the keys of `dead`, ready again, with all its attempts.
 
-        Raises `KeyError`.
+        Raises `KeyError` if it is not there, ValueError for the key of another job.
         """
         if key[0] != _DEAD:
             raise ValueError(f"revive({key!r}): expected the key of a dead letter, as queue.dead has them")
