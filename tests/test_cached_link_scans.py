@@ -159,3 +159,37 @@ def test_tables_of_another_transaction_are_looked_up_in(db: Any) -> None:
                     other = one or t
                     found = t.orders.where(lambda o: other.users[o.user].name == "new").keys().all()  # noqa: B023
                     assert found == [k for k, o in t.orders.items() if other.users[o.user].name == "new"]
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_explain_tells_which_index_of_a_link_is_read(db: Any, name: str, listed: list[bool]) -> None:
+    with db.read() as t:
+        few, all_of = t.orders.where(ASKED[name](t, "n3")).fields(lambda o: o.at), "all records of orders"
+        first = few.explain()
+        for _ in range(3):
+            few.all()
+        listed.clear()
+        few.all()
+        plan = few.explain()
+        if name in ("number", "uuid", "two"):
+            index = "by_by" if name == "uuid" else "by_user"
+            linked = "people" if name == "uuid" else "users"
+            assert first.read == (all_of,)  # the first records are compared with what the function gives
+            assert bool(plan.indexes) is any(listed)
+            if any(listed):
+                assert plan.indexes == (index,)
+                assert plan.read == (
+                    f"{index}: what refers to the records of {linked} that fit; {all_of}, if these are many or not all "
+                    f"rows are wanted at once",
+                )  # fmt: skip
+                assert plan.scanned == (linked,)
+        elif name == "none":
+            assert any(listed) <= bool(plan.indexes)
+        if not plan.indexes:
+            assert not any(listed)
+        fit = t.orders.where(ASKED[name](t, "n3"))
+        for other in (fit.limit(5), fit.order_by(lambda o: o.at), t.orders.select(3, 90).where(ASKED[name](t, "n3"))):
+            other.fields(lambda o: o.at).all()
+            assert not other.fields(lambda o: o.at).explain().indexes
+    with db.write() as t:
+        assert not t.orders.where(ASKED[name](t, "n3")).fields(lambda o: o.at).explain().indexes

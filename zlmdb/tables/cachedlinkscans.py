@@ -96,9 +96,7 @@ class LinkScanReady:
     ) -> Optional[list[Any]]:  # fmt: skip
         """The rows of *selection*; None where somebody else has to find out, as with a *limit* or a range of keys."""
         table, query = selection._table, selection._query
-        storage = table._storage
-        whole = selection._lower == storage.lower and selection._upper == storage.upper
-        if limit is not None or query.skip or not whole:
+        if limit is not None or not _is_whole(selection):
             return None
         try:
             keys = self._keys(table, query.where[0])
@@ -112,27 +110,42 @@ class LinkScanReady:
 
     def _keys(self, table: Table[Any, Any], followed: Followed) -> Optional[list[bytes]]:
         """The engine's keys of the records that refer to those that fit; None if the other table is not to be read."""
-        linked: Any = self._holder(followed)
-        storage, state, total = linked._storage, linked._index_state, table._entries()
-        known = storage.generated.programs.known
-        if (
-            linked._txn is not table._txn
-            or known is not self._known
-            or (known.state is not state and known.state != state)
-        ):
-            return None
-        if not table._storage.alone or total < LEAST or not can_be_read_once(self._key, linked, total):
-            return None
+        linked, total = self._linked(table, followed), table._entries()
         functions = [Followed(self._fits, nothing, followed.parameters)]
         prepared = self._prepared.renewed(functions)
-        if prepared is None:
+        if linked is None or prepared is None:
             return None
+        storage = linked._storage
         found = self.fitting(linked, prepared, functions)
         if len(found) > KEYS or len(found) * SHARE > linked._entries() * 3:
             return None
         bound = next(one for one in table._indexes if one.storage is self._bound)
         keys = _owners(table, bound, found, len(storage.prefix))
         return None if len(keys) > min(KEYS, total // 2) else keys  # so many records are read faster in their order
+
+    def _linked(self, table: Table[Any, Any], followed: Followed) -> Any:
+        """The other table; None if it is not to be read."""
+        linked: Any = self._holder(followed)
+        state, total = linked._index_state, table._entries()
+        known = linked._storage.generated.programs.known
+        if (
+            linked._txn is not table._txn
+            or known is not self._known
+            or (known.state is not state and known.state != state)
+        ):
+            return None
+        once = table._storage.alone and total >= LEAST and can_be_read_once(self._key, linked, total)
+        return linked if once else None
+
+    def told(self, selection: Selection[Any, Any]) -> Optional[tuple[str, str]]:
+        """The name of the index that `all` reads, and how, for `explain`; None if it does not."""
+        table, followed = selection._table, selection._query.where[0]
+        linked = self._linked(table, followed) if selection._limit is None and _is_whole(selection) else None
+        if linked is None or self._prepared.renewed([Followed(self._fits, nothing, followed.parameters)]) is None:
+            return None
+        name = self._bound.name
+        others = f"all records of {table._name}, if these are many or not all rows are wanted at once"
+        return name, f"{name}: what refers to the records of {linked._name} that fit; {others}"
 
     @staticmethod
     def fitting(linked: Table[Any, Any], prepared: Prepared, functions: Sequence[Followed]) -> list[bytes]:
@@ -149,6 +162,13 @@ class LinkScanReady:
     def rows(self, selection: Selection[Any, Any], give: Give) -> Iterator[Any]:
         """The rows of *selection*, which the caller may not want all."""
         return selection._running().rows(give)
+
+
+def _is_whole(selection: Selection[Any, Any]) -> bool:
+    """Whether all records of the table are meant."""
+    storage = selection._table._storage
+    whole = selection._lower == storage.lower and selection._upper == storage.upper
+    return whole and not selection._query.skip
 
 
 def _owners(table: Table[Any, Any], bound: BoundIndex, keys: Sequence[bytes], cut: int) -> list[bytes]:

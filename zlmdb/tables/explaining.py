@@ -32,8 +32,9 @@ def plan_of(running: Running, give: Give, shown: str) -> Plan:
     used = choice.accesses if choice.order is None else (choice.order,)
     read = tuple([_shown(running, one) for one in used])
     covered = running.covered(choice, running.prepared(functions, gives, True), functions, gives)
+    told = None if used else _by_scan_of_links(running, give)
     return Plan(
-        read=read or (selection._described(),),
+        read=read or (selection._described() if told is None else told[1],),
         keep=tuple([spelled(one.node) for one in query.where]),
         order=_order_text(running, choice),
         take=_take(query.skip, selection._limit),
@@ -42,12 +43,23 @@ def plan_of(running: Running, give: Give, shown: str) -> Plan:
         rejected=tuple(
             [f"{_shown(running, access)}: {why}{_tried(running, access)}" for access, why in choice.rejected]
         ),
-        indexes=tuple([one.facts.name for one in used]),
+        indexes=tuple([one.facts.name for one in used]) if told is None else (told[0],),
         ordered=choice.order is not None,
         covered=covered is not None,
         links=_links(nodes, {} if joins is None else joins.texts),
         scanned=() if joins is None else tuple(joins.scanned),
     )
+
+
+def _by_scan_of_links(running: Running, give: Give) -> Optional[tuple[str, str]]:
+    """The index of a link that is read behind a scan of the other table, and how, once the functions are known well."""
+    selection = running.selection
+    if running.order is not None or not selection._follows_links() or len(running.query.where) > 1:
+        return None
+    from .cachedlinkscans import LinkScanReady  # late: few programs follow links
+
+    ready = selection._ready(give)
+    return ready.told(selection) if isinstance(ready, LinkScanReady) else None
 
 
 def _tried(running: Running, access: Access) -> str:
