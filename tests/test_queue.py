@@ -163,6 +163,20 @@ def test_a_lease_can_be_extended_and_a_job_given_back(db: zlmdb.Database[Store])
         assert again.attempts == 1
 
 
+def test_a_job_that_was_given_back_is_not_the_first_workers_any_more(db: zlmdb.Database[Store]) -> None:
+    with db.write() as t:
+        t.words.put("a")
+        first = t.words.claim(lease=60)
+        assert first is not None
+        t.words.release(first)
+        second = t.words.claim(lease=10)  # which ends earlier, as one that was shortened would
+        assert second is not None
+        for end in (t.words.done, t.words.fail, t.words.release, t.words.extend):
+            with pytest.raises(zlmdb.LeaseLost):
+                end(first)
+        t.words.done(second)
+
+
 def test_a_lease_that_an_earlier_version_has_stored_ends_when_it_says(db: zlmdb.Database[Store]) -> None:
     """Jobs did not tell for how many seconds they were claimed."""
     with db.write() as t:

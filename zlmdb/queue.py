@@ -281,7 +281,7 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
         if job is None:  # perhaps its lease was shortened, since the clock was set back
             key = next((one for one, _ in self.leased if one[2] == key[2] and one[1] < key[1]), key)
             job = self.get(key)
-        if job is None or job.attempts != lease.job.attempts:
+        if job is None or (job.attempts, job.lease) != (lease.job.attempts, lease.job.lease):
             raise errors.LeaseLost(
                 f"the lease of the job {lease.id} has ended, and the job is not this worker's any more: undo what was "
                 f"done for it, and use a longer lease, or extend(lease) while you work",
