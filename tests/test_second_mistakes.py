@@ -195,6 +195,11 @@ def test_attempts_that_are_no_number_are_named() -> None:
             new_class("Jobs", (zlmdb.Queue[str],), {"attempts": attempts})
 
 
+def test_plain_data_that_does_not_fit_is_called_the_value() -> None:
+    with zlmdb.Cache(None) as cache, pytest.raises(zlmdb.EncodeError, match=r"^the value: expected plain data"):
+        cache["task"] = Task("One")
+
+
 def test_a_size_of_a_cache_that_is_no_number_is_named() -> None:
     with pytest.raises(ValueError, match=r"^size_limit='1GB': expected a number of bytes"):
         zlmdb.Cache(None, size_limit="1GB")  # type: ignore[call-overload]

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Callable, NoReturn, Optional
 
 from ..errors import EncodeError
-from .base import Decode, Encode, typename
+from .base import Decode, Encode, is_free, typename
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -50,7 +50,7 @@ class Model:
         from .depth import TOO_DEEP, too_deep
         from .shapes import is_plain_container
 
-        misfit, name = self.shape.misfit, self.name
+        misfit, name = self.shape.misfit, "the value" if is_free(self.annotation) else self.name
 
         def refuse(value: Any) -> NoReturn:
             if bounded and too_deep(value):
