@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import zlmdb
+from zlmdb.schema import indexbuilding
 
 NOW = [1000.0]
 
@@ -600,6 +601,63 @@ def test_an_expired_record_to_which_others_refer_stays_where_the_new_one_is_refu
         with db.write() as t:
             del t.holds[1]
         assert db.sweep() == 1
+
+
+@dataclass
+class Ticket:
+    seat: int
+    until: Optional[float] = None
+
+
+class Seats(zlmdb.Table[int, str]): ...
+
+
+class Loose(zlmdb.Table[int, Ticket], name="tickets", expires="until"): ...
+
+
+class LooseHall(zlmdb.Schema):
+    seats: Seats
+    tickets: Loose
+
+
+class ByLink(zlmdb.Table[int, Ticket], name="tickets", expires="until"):
+    by_seat = zlmdb.ForeignKey[Seats]("seat")
+
+
+class LinkedHall(zlmdb.Schema):
+    seats: Seats
+    tickets: ByLink
+
+
+class Unique(zlmdb.Table[int, Ticket], name="tickets", expires="until"):
+    by_seat = zlmdb.UniqueIndex[int]("seat")
+
+
+class UniqueHall(zlmdb.Schema):
+    seats: Seats
+    tickets: Unique
+
+
+@pytest.mark.parametrize("batch", [1, 1000])
+@pytest.mark.parametrize(
+    ("schema", "seat", "error"), [(LinkedHall, 7, "SchemaMismatch"), (UniqueHall, 1, "DuplicateKey")]
+)
+def test_what_has_expired_is_in_the_way_of_no_link_and_no_unique_index_that_is_declared_later(
+    schema: Any, seat: int, error: str, batch: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(indexbuilding, "BATCH", batch)
+    for path, until in ((tmp_path / "expired", 10.0), (tmp_path / "living", None)):
+        with zlmdb.open(path, LooseHall) as db:
+            db.clock = lambda: 0.0
+            with db.write() as t:
+                t.seats[1] = "front"
+                t.tickets.update({1: Ticket(1), 2: Ticket(seat, 10.0), 3: Ticket(seat, until)})
+    with zlmdb.open(tmp_path / "expired", schema) as db:
+        with db.read() as t:
+            assert list(t.tickets) == [1]
+        assert db.check().ok
+    with pytest.raises(getattr(zlmdb, error), match=r"\b3\b"):
+        zlmdb.open(tmp_path / "living", schema)
 
 
 # -- the change feed ----------------------------------------------------------------------------------------------

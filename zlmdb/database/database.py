@@ -145,7 +145,7 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
         try:
             # First: a program that is too old must not change the file.
             migrating = hasattr(self._schema, "migrations") and self._check_migrations()
-            self._attach_tables(create=self._opening.create, migrating=migrating)
+            self._attach_swept(migrating=migrating)
             for pmap in list(self._maps):  # attached before the database was closed, and opened again now
                 pmap._adopt(store, self._classic_storage(pmap))
             if self._flush_every is not None:
