@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import weakref
+from contextlib import suppress
 from functools import cached_property, partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar
@@ -155,6 +156,25 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
         except BaseException:
             self._close()
             raise
+
+    def _attach_swept(self, *, migrating: bool) -> None:
+        """`_attach_tables`; where a record is in the way of an index or a link, again without what has expired."""
+        create = self._opening.create
+        try:
+            self._attach_tables(create=create, migrating=migrating)
+        except (errors.SchemaMismatch, errors.DuplicateKey) as error:
+            if error.index is None:
+                raise
+            from ..operations.sweeping import sweep  # late: hardly any program needs it here
+
+            swept = 0
+            with suppress(errors.Error):  # the first one says what is wrong
+                self._attach_tables(create=False, migrating=migrating)
+                swept = sweep(self, self._storages, None)
+                self._readers, self._writers = Pool(), Pool()
+            if not swept:
+                raise
+            self._attach_tables(create=create, migrating=migrating)
 
     def _opening_now(self) -> Opening:
         """How to open it, as things are: to the constructor a directory that is there is one to make the file in."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Optional, TypeVar, get_origin, overload
 
 from .. import errors
@@ -33,25 +32,6 @@ class Attaching(DatabaseState):
     """The part of `Database` that attaches tables to the open file."""
 
     # -- of the schema ------------------------------------------------------------------------------------------------
-
-    def _attach_swept(self, *, migrating: bool) -> None:
-        """`_attach_tables`; where a record is in the way of an index or a link, again without what has expired."""
-        create = self._opening.create
-        try:
-            self._attach_tables(create=create, migrating=migrating)
-        except (errors.SchemaMismatch, errors.DuplicateKey) as error:
-            if error.index is None:
-                raise
-            from ..operations.sweeping import sweep  # late: hardly any program needs it here
-
-            swept = 0
-            with suppress(errors.Error):  # the first one says what is wrong
-                self._attach_tables(create=False, migrating=migrating)
-                swept = sweep(self, self._storages, None)
-                self._readers, self._writers = Pool(), Pool()
-            if not swept:
-                raise
-            self._attach_tables(create=create, migrating=migrating)
 
     def _attach_tables(self, *, create: bool, migrating: bool) -> None:
         """Compare schema and file, and create what is missing. *migrating*: tables that differ wait for migrations."""
