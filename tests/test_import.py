@@ -11,7 +11,10 @@ import pytest
 import zlmdb
 from zlmdb import errors
 
-LIBRARIES = ["dataclasses", "inspect", "logging", "json", "pickle", "decimal", "numbers", "shutil", "zlib", "tempfile"]
+LIBRARIES = [
+    "dataclasses", "datetime", "inspect", "logging", "json", "pickle", "decimal", "numbers", "shutil", "zlib",
+    "tempfile",
+]  # fmt: skip
 MOST_MODULES = 106
 """How many modules of zlmdb are imported: each takes as long to find as a hundred lines to load."""
 LATE = [

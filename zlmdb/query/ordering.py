@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from datetime import date, timedelta
 from itertools import islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Optional, Protocol
@@ -109,16 +108,17 @@ _COMPARING = r"heapq|zlmdb\.query\.(ordering|reads)"
 
 _MOST = 1000
 """Rows that `best_of` keeps at most: each better one takes a place in a list."""
-_COMPARED = (bool, int, float, str, bytes, date, timedelta)
-"""Types of which any two values can be compared."""
 
 
 def bounded(order: Optional[Followed], count: int) -> bool:
     """Whether the first *count* in this order are found by `best_of`: they are few, and any two compare."""
     if order is None or not 0 < count <= _MOST:
         return False
+    from datetime import date, timedelta  # late: `import zlmdb` needs neither, and it is a twenty-fifth of its time
+
     known = order.node.known
-    return (known.cls in _COMPARED or is_uuid(known.cls)) and not known.optional
+    compared = (bool, int, float, str, bytes, date, timedelta)  # any two values of one of these can be
+    return (known.cls in compared or is_uuid(known.cls)) and not known.optional
 
 
 def best_of(
