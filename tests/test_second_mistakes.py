@@ -44,6 +44,9 @@ def db() -> Iterator[Any]:
         yield database
 
 
+ByText = zlmdb.Table[str, Task]
+
+
 def _with(index: Any, model: Any = Task) -> Any:
     """A schema whose table has the *index*."""
     table = new_class("Indexed", (zlmdb.Table[int, model],), {}, lambda body: body.update({"by_it": index}))
@@ -91,6 +94,9 @@ def test_a_mismatch_names_the_class_of_a_table_only_if_it_has_one(tmp_path: Path
         zlmdb.open(tmp_path, new_class("S", (zlmdb.Schema,), {}, _annotated(Other)))
     with pytest.raises(zlmdb.SchemaMismatch, match=r"^table 'tasks' of the class Indexed: "):
         zlmdb.open(tmp_path, _with(zlmdb.Index[str]("title"), Other))
+    text_keys: Any = new_class("S", (zlmdb.Schema,), {}, lambda body: body.update(__annotations__={"tasks": ByText}))
+    with pytest.raises(zlmdb.SchemaMismatch, match=r"^table 'tasks' in the file has keys of type int, the program"):
+        zlmdb.open(tmp_path, text_keys)
 
 
 def _annotated(model: Any) -> Any:

@@ -28,8 +28,8 @@ def mismatch(store: Store, slot: Optional[Slot], declared: Declaration) -> Optio
     """The reason why *declared* cannot be the table *slot* of the file, naming both; None if it can."""
     if declared.feed is not None and not (store.traits.by_name or store.readonly):
         return (
-            f"{_shown(declared)} has a change feed, and in a file of the classic layout "
-            f" zlmdb 26 could change records without recording that: convert the file, or declare no feed"
+            f"{_shown(declared)} has a change feed, and in a file of the classic layout zlmdb 26 could change records "
+            f"without recording that: convert the file, or declare no feed"
         )
     if slot is None:
         return None
@@ -38,9 +38,10 @@ def mismatch(store: Store, slot: Optional[Slot], declared: Declaration) -> Optio
         ("values", slot.value, declared.value.name),
     ):
         if stored is not None and stored != wanted:
+            written = f" (written by class {slot.class_name})" if slot.class_name not in ("", slot.name) else ""
             return (
-                f"table {declared.name!r} in the file has {what} of type {stored} (written by class "
-                f"{slot.class_name}), {declared.class_name} declares {wanted}: {_remedy(declared)}"
+                f"table {declared.name!r} in the file has {what} of type {stored}{written}, {_declarer(declared)} "
+                f"declares {wanted}: {_remedy(declared)}"
             )
     if slot.fields == declared.described and slot.unsettled is None:  # as nearly always; this saves calls
         if slot.model == declared.value.model or slot.fields is not None or declared.vouched:
@@ -58,6 +59,11 @@ def _shown(declared: Declaration) -> str:
     return f"table {declared.name!r}{of_class}"
 
 
+def _declarer(declared: Declaration) -> str:
+    """Who declares the table: its class, if that has a name of its own."""
+    return "the program" if declared.class_name == declared.name else declared.class_name
+
+
 def _of_plain_types(slot: Slot, declared: Declaration) -> Optional[str]:
     """The reason why values without models cannot be read by the declared type; None if they can, or may."""
     from .evolution import may_read  # late: most programs have the types of their files
@@ -66,8 +72,8 @@ def _of_plain_types(slot: Slot, declared: Declaration) -> Optional[str]:
     if types is None or may_read(*types):
         return None
     return (
-        f"table {declared.name!r} in the file has values of the type {slot.model}, {declared.class_name} declares "
-        f"{declared.value.model}: {_remedy(declared)}"
+        f"table {declared.name!r} in the file has values of the type {slot.model}, {_declarer(declared)} "
+        f"declares {declared.value.model}: {_remedy(declared)}"
     )
 
 
