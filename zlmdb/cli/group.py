@@ -75,7 +75,7 @@ class RecordCommand(Command):
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(zlmdb.__version__, prog_name="zlmdb")
 def main() -> None:
-    """Typed persistent maps over LMDB.
+    """Read, check, copy and convert databases of zlmdb: typed tables in LMDB files.
 
     PATH is the directory of a database, or its data file. Exit codes: 0 success, 1 an error, 2 a wrong command line,
     3 a check found problems or a salvage was not complete, 4 there is no such record, 130 stopped by Ctrl-C.

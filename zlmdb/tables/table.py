@@ -1,4 +1,8 @@
-"""A typed, ordered map inside a transaction."""
+"""A typed, ordered map inside a transaction.
+
+These are the general forms. The class of a bound table, which `compiled.kinds` makes, has generated functions in place
+of the point reads and writes: see `compiled.points` and, for tables with indexes or links, `compiled.indexed`.
+"""
 
 from __future__ import annotations
 
