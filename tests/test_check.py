@@ -364,3 +364,11 @@ def test_a_table_that_a_flipped_bit_in_the_catalogue_renames_is_missed(
     with zlmdb.open(tmp_path / "db", readonly=True) as db:
         report = db.check()
         assert any("'t:rows' is of no known table" in problem.text for problem in report.problems), report.problems
+
+
+def test_a_file_whose_first_program_was_killed_before_it_stored_anything_is_sound(tmp_path: Path) -> None:
+    lmdb.open(str(tmp_path)).close()
+    with zlmdb.open(tmp_path, readonly=True) as db:
+        report = db.check()
+    assert report.ok
+    assert report.notes == ["nothing was ever stored in the file: the first program that opened it ended before that"]

@@ -804,6 +804,51 @@ def test_a_migration_may_break_links_meanwhile_but_not_at_its_end(tmp_path: Path
         assert new.check().ok
 
 
+def test_a_migration_of_the_keys_takes_along_what_refers_to_them(tmp_path: Path) -> None:
+    class Named(Table[str, Person], name="people"): ...
+
+    @dataclass
+    class Job:
+        owner: str
+
+    class Jobs(Table[int, Job], name="tasks"):
+        by_owner = ForeignKey[Named]("owner")
+
+    def rename(t: Any, old: Any) -> None:
+        for key, person in old.take("people").items():
+            t.people[f"p{key}"] = Person(person["name"])
+
+    def rename_both(t: Any, old: Any) -> None:
+        rename(t, old)
+        for key, task in old.take("tasks").items():
+            t.tasks[key] = Job(f"p{task['owner']}")
+
+    class Half(zlmdb.Schema):
+        people: Named
+        migrations = (zlmdb.Migration(1, "names", rename),)
+
+    class Whole(zlmdb.Schema):
+        people: Named
+        tasks: Jobs
+        migrations = (zlmdb.Migration(1, "names", rename_both),)
+
+    with zlmdb.open(tmp_path, Targets) as db, db.write() as t:
+        t.people.update({1: Person("ann"), 2: Person("bob")})
+        t.tasks.update({1: Task(1), 2: Task(2)})
+    with zlmdb.open(tmp_path, Half) as half:
+        assert half.check().ok
+        with pytest.raises(zlmdb.DanglingLink, match="leads to the record 1 of 'people', which does not exist"):
+            half.migrate()
+    with zlmdb.open(tmp_path, Whole) as whole:
+        assert whole.check().ok
+        whole.migrate()
+        with whole.write() as u:
+            assert list(u.tasks.by_owner["p2"].keys()) == [2]
+            with pytest.raises(zlmdb.StillLinked):
+                del u.people["p2"]
+        assert whole.check().ok
+
+
 def test_a_rewritten_table_has_its_links_again_and_a_dropped_one_binds_nobody(tmp_path: Path) -> None:
     @dataclass
     class Job:

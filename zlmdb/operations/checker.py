@@ -144,6 +144,9 @@ class _Check:
         """Every sub-database belongs to a table, and every table has its sub-database."""
         if not (self.store.traits.spaces and self.store.engine.names_in_main):
             return
+        if self.txn.id() == 0:
+            self.report._note("nothing was ever stored in the file: the first program that opened it ended before that")
+            return
         known = {layout.CATALOGUE, layout.SLOTS}
         known.update(
             keyspace.space
@@ -174,6 +177,8 @@ class _Check:
         keyspace = self.catalogue.keyspace(slot)
         report = self.report.tables[slot.name] = TableReport(slot.class_name if slot.uuid else slot.name)
         storage = self.declared.get(slot.name)
+        if storage is not None and storage.file_indexes.unreadable is not None:
+            storage = None  # it waits for a migration: until then the file has records of another type
         pmap, attached = maps.get((keyspace.space, keyspace.prefix), (None, None))
         if storage is not None or attached is not None:
             report.codecs = "declared"
