@@ -115,6 +115,7 @@ def waiting_storage(store: Store, declared: Declaration, reason: str) -> Storage
     storage = Storage(declared.name, _ABSENT, b"", stored_key(store, declared), stored_value(store, declared), size)
     storage.model = declared.model, declared.names
     todo = f"the schema has migrations to apply: call db.migrate(); one of them needs old.take({declared.name!r})"
-    reason = reason.removeprefix(f"table {declared.name!r}, ")  # the error will name it
+    named = f"table {declared.name!r}"  # the error will name it
+    reason = reason.removeprefix(f"{named}, ").removeprefix(f"{named}: ")
     storage.file_indexes = FileIndexes(unreadable=f"{reason}; {todo}")
     return storage
