@@ -9,7 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from keyword import iskeyword
+from types import MappingProxyType
 from typing import Any, Optional
+from uuid import UUID
 
 from ..codegen import parses
 from .following import Followed, Given, Node, walk
@@ -19,7 +21,9 @@ from .following.nested import Nested
 from .following.nodes import Argument, Called, Constant, Parameter, Variable, spelled
 from .following.operations import Attribute, Not
 from .nestedrows import Keys, is_of_key, outermost, reading
-from .remembered import links, remembering
+from .remembered import Looked, links
+
+_NONE: Mapping[str, str] = MappingProxyType({})
 
 _SHORT = 40
 """Characters up to which a constant is written into the source."""
@@ -47,7 +51,7 @@ class Asked:
         """The captured values that it needs."""
         self.keyed: bool = kept[1]
         """Whether it asks for the key of a record."""
-        self.links: list[tuple[Node, bool]] = kept[2]
+        self.links: list[Looked] = kept[2]
         """The tables in which it looks up records; see `remembered`."""
         self._nested: dict[Node, Nested] = kept[3]
 
@@ -70,15 +74,19 @@ class Asked:
         found += [f"asked{number}_link{one}" for one in range(len(self.links))]
         return found + [f"asked{number}_rows{one}" for one in range(len(self._nested))]
 
-    def source(self, number: int, names: dict[str, Any], fields: Optional[Mapping[str, str]] = None) -> str:
+    def source(
+        self, number: int, names: dict[str, Any], fields: Optional[Mapping[str, str]] = None,
+        stored: Mapping[str, str] = _NONE, vouched: bool = False,
+    ) -> str:  # fmt: skip
         """The expression, of ``value`` and ``key``. It adds to *names* what it needs.
 
-        *fields*: there is no ``value``, but variables with all that is taken of it.
+        *fields*: there is no ``value``, but variables with all that is taken of it; and *stored* ones with the bytes
+        of UUIDs. *vouched*: fields have the types that the model class says.
         """
         value = "value" if fields is None else "load(data)"
         records = ("load_key(key)", value) if self.followed.keyed else (value,)
-        holders = [holder for holder, _ in self.links]
-        source = _Writing(f"asked{number}", records, names, holders, self._nested, fields).spell(self.node)
+        writing = _Writing(f"asked{number}", records, names, self.links, self._nested, fields, stored, vouched)
+        source = writing.spell(self.node)
         if not parses(f"{'(' * _ROOM}{source}{')' * _ROOM}"):
             name = f"interpreted{len(names)}"
             names[name] = interpreted(self.node, self.numbers)
@@ -90,7 +98,7 @@ class Asked:
 
 
 def arguments(
-    followed: Followed, numbers: Sequence[int], tables: Sequence[tuple[Node, bool]], nested: Sequence[Nested],
+    followed: Followed, numbers: Sequence[int], tables: Sequence[Looked], nested: Sequence[Nested],
     keys: Optional[Keys] = None,
 ) -> list[Any]:  # fmt: skip
     """What a loop is given for a part of *followed*: the function, captured values, and what looks up in *tables*.
@@ -100,7 +108,7 @@ def arguments(
     parameters = followed.parameters
     found = [followed.function, *[parameters[number] for number in numbers]]
     if tables:
-        found += [remembering(holder, private, parameters) for holder, private in tables]
+        found += [one.remembering(parameters) for one in tables]
     if nested:
         keyed = followed.keyed
         found += [reading(one, parameters, of_key=is_of_key(one, keyed=keyed), keys=keys) for one in nested]
@@ -133,11 +141,12 @@ class _Writing:
     """Writes an expression as source."""
 
     def __init__(
-        self, function: str, records: tuple[str, ...], names: dict[str, Any], tables: Sequence[Node],
-        nested: Mapping[Node, Nested], fields: Optional[Mapping[str, str]] = None,
+        self, function: str, records: tuple[str, ...], names: dict[str, Any], tables: Sequence[Looked],
+        nested: Mapping[Node, Nested], fields: Optional[Mapping[str, str]] = None, stored: Mapping[str, str] = _NONE,
+        vouched: bool = False,
     ) -> None:  # fmt: skip
         self.function, self.records, self.names, self.tables = function, records, names, tables
-        self.nested, self.fields = nested, fields
+        self.nested, self.fields, self.stored, self.vouched = nested, fields, stored, vouched
 
     def spell(self, node: Node) -> str:
         """The source of *node*."""
@@ -152,7 +161,7 @@ class _Writing:
         if isinstance(node, Variable):
             return f"each{node.number}"
         if isinstance(node, Link):
-            return f"{self.function}_link{self.tables.index(node.holder)}({self.spell(node.key)})"
+            return self.linked(node)
         nested = self.nested.get(node)
         if nested is not None:
             given: Any = nested.rows
@@ -166,6 +175,20 @@ class _Writing:
         if isinstance(node, Attribute) and (not node.name.isidentifier() or iskeyword(node.name)):
             return f"getattr({self.spell(node.holder)}, {node.name!r})"
         return node.source(self.spell)
+
+    def linked(self, node: Link) -> str:
+        """The source of a linked record, which is looked up once."""
+        place = next(place for place, one in enumerate(self.tables) if one.holder == node.holder)
+        link, key = f"{self.function}_link{place}", self.spell(node.key)
+        if not self.tables[place].numbered:
+            return f"{link}({key})"
+        name = node.key.name if isinstance(node.key, Attribute) else ""
+        if self.fields is not None and name in self.stored:
+            return f"{link}[{self.stored[name]}]"
+        if self.vouched:
+            return f"{link}[{key}.int]"
+        self.names["UUID"] = UUID
+        return f"({link}[{key}.int] if type({key}) is UUID else {link}.look({key}))"
 
     def _is_value(self, node: Node) -> bool:
         return isinstance(node, Argument) and node.position == len(self.records) - 1

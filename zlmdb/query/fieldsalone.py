@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from keyword import iskeyword
 from typing import Optional
@@ -37,3 +38,8 @@ def _taken(node: Node, position: int) -> Iterator[Optional[str]]:
 
 def _is(node: Node, position: int) -> bool:
     return isinstance(node, Argument) and node.position == position
+
+
+def spelled_in(variable: str, source: Sequence[str]) -> bool:
+    """Whether lines of *source* name a *variable*."""
+    return any([re.search(rf"\b{variable}\b", line) for line in source])

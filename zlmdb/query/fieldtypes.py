@@ -167,3 +167,8 @@ def has_order(value: Any) -> bool:
         return (value < value) is not NotImplemented
     except TypeError:
         return False
+
+
+def vouches(serializer: str) -> bool:
+    """Whether what is read with it has the types that the model class says. A pickle may hold anything."""
+    return "pickle" not in serializer and any([one in serializer for one in ("msgpack", "json", "cbor", "flatbuffers")])

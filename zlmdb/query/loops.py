@@ -22,16 +22,15 @@ from ..namedtuples import NamedTuple
 from ..values.base import is_a, is_free
 from .expressions import Compare, Condition
 from .expressionsource import Asked, captured_source
-from .fieldsalone import fields_alone
+from .fieldsalone import fields_alone, spelled_in
 from .fieldtypes import without_none
-from .following import Node
 from .following.nested import Nested
 from .forms import BLOCK, ROWS, Form, expression_of
 from .loopruntime import among, take, take_if_any
 from .neededfields import named
 from .nestedrows import Again, is_of_key
 from .projection import Projection
-from .remembered import look_up, remembering
+from .remembered import Looked, Remembered, look_up
 from .scanned import Scanned
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ class Captured(NamedTuple):
 
     function: int
     numbers: tuple[int, ...]
-    links: tuple[tuple[Node, bool], ...]
+    links: tuple[Looked, ...]
     nested: tuple[Nested, ...]
     keyed: bool
 
@@ -155,13 +154,16 @@ class Writer:
             self.add(f"function = functions[{one.function}]", f"asked{number} = function.function")
             for value in one.numbers:
                 self.add(f"asked{number}_{value} = function.parameters[{value}]")
-            for place, (holder, private) in enumerate(one.links):
-                if many is None:
-                    self.names.update({"remembering": remembering, f"holder{number}_{place}": holder})
-                    found = f"remembering(holder{number}_{place}, {private}, function.parameters)"
+            for place, looked in enumerate(one.links):
+                self.names.update(look_up=look_up, Remembered=Remembered)
+                table = captured_source(looked.holder, number, self.names)
+                if looked.numbered:
+                    found = f"Remembered({table})"
+                elif many is not None:
+                    found = f"look_up({table}, {looked.private}, {many})"
                 else:
-                    self.names["look_up"] = look_up
-                    found = f"look_up({captured_source(holder, number, self.names)}, {private}, {many})"
+                    self.names[f"looked{number}_{place}"] = looked
+                    found = f"looked{number}_{place}.remembering(function.parameters)"
                 self.add(f"asked{number}_link{place} = {found}")
             for place, nested in enumerate(one.nested):
                 again = Again(nested, self.programs.keys, of_key=is_of_key(nested, keyed=one.keyed))
@@ -252,7 +254,8 @@ class Writer:
 
     def of_asked(self, asked: Asked) -> str:
         """The expression of *asked*, of ``value`` and ``key``."""
-        return asked.source(self.numbers[id(asked)], self.names, self.alone)
+        stored = self.columns.stored if self.alone is not None else {}
+        return asked.source(self.numbers[id(asked)], self.names, self.alone, stored, self.programs.vouched)
 
     # As a whole
 
@@ -444,25 +447,28 @@ class Writer:
 
     def fields(self, names: Sequence[str], taken: Sequence[str], fetched: set[str]) -> None:
         """Lines for what is asked and wanted of the fields *names*, which are unpacked."""
-        columns = self.columns
-        self.alone = {name: f"w{columns.fields[name].id}" for name in taken}
+        self.alone = {name: f"w{self.columns.fields[name].id}" for name in taken}
+        asked = [self.of_asked(one) for one in self.asked]
+        found = self.found(lambda path: self.columns.value(path[0]))
         first = fields_alone(self.asked, self.alone) or []
-        self.have(first, first, fetched)
-        self.ask()
-        self.have(sorted(set(names).difference(first)), [name for name in taken if name not in first], fetched)
-        self.add(*self.found(lambda path: columns.value(path[0])))
+        self.have(first, first, fetched, asked)
+        self.ask(asked)
+        later = [name for name in taken if name not in first or not spelled_in(self.alone[name], asked)]
+        self.have(sorted(set(names).difference(first)), later, fetched, found)
+        self.add(*found)
         self.alone = None
 
-    def have(self, names: Sequence[str], taken: Sequence[str], fetched: set[str]) -> None:
-        """Lines that fetch the fields *names*, and make the variables of those that are *taken*."""
+    def have(self, names: Sequence[str], taken: Sequence[str], fetched: set[str], source: Sequence[str]) -> None:
+        """Lines that fetch the fields *names*, and make variables of those *taken*, if *source* spells them."""
         columns = self.columns
         for name in names:
             if columns.referred(name) and name not in fetched:
                 self.add(*columns.fetched(name, self.views, known=self.short))
-        self.add(*[f"w{columns.fields[name].id} = {columns.value(name)}" for name in taken])
+        variables = [(f"w{columns.fields[name].id}", name) for name in taken]
+        self.add(*[f"{one} = {columns.value(name)}" for one, name in variables if spelled_in(one, source)])
 
-    def ask(self) -> None:
-        """Lines that go on to the next record unless all that is asked of it holds."""
-        for one in self.asked:
-            with self.block(f"if not {self.of_asked(one)}:"):
+    def ask(self, asked: Optional[Sequence[str]] = None) -> None:
+        """Lines that go on to the next record unless all that is *asked* of it holds."""
+        for one in [self.of_asked(each) for each in self.asked] if asked is None else asked:
+            with self.block(f"if not {one}:"):
                 self.add("continue")

@@ -9,7 +9,7 @@ from ..values.flatbuffers import FlatBuffersViewSerializer
 from ..values.narrow import Parts
 from .expressions import Compare, Condition
 from .expressionsource import Asked
-from .fieldtypes import Model
+from .fieldtypes import Model, vouches
 from .following import Following
 from .forms import Form
 from .loops import Captured, Writer
@@ -32,6 +32,7 @@ class Programs:
         self.name = storage.name
         self._value = storage.value
         self.columns = storage.value.columns()
+        self.vouched = vouches(storage.value.name)
         # A view of a dict has attributes.
         readable = Any if self.model._listed and hasattr(annotation, "__total__") else annotation
         self.following = Following(readable, storage.key_type, names)

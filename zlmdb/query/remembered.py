@@ -12,10 +12,14 @@ from typing import Any
 from uuid import UUID
 
 from ..handlers import let_through
+from ..keys.named import UuidKey
+from ..keys.uuids import uuid_from_bytes
+from ..namedtuples import NamedTuple
 from .following import Given, Node
 from .following.known import PLAIN
 from .following.linked import Link
 from .following.nested import Nested
+from .following.nodes import Argument
 from .following.operations import Attribute
 
 MOST = 10_000
@@ -25,15 +29,36 @@ _EXACT = (int, str, bytes, UUID, date)
 """Types of keys that are equal only if they are the same key."""
 
 
-def links(node: Node) -> list[tuple[Node, bool]]:
-    """The tables that *node* looks up records in: each as an expression, and whether only plain fields are taken.
+class Looked(NamedTuple):
+    """A table that a part of a function looks up records in: *holder* is the expression of it.
 
-    The objects of the records themselves must be new ones for each row, as they can be changed.
+    *private*: only plain fields are taken of the records. The objects of the records themselves must be new ones for
+    each row, as they can be changed. *numbered*: and all keys are fields of the record that are UUIDs.
     """
-    found: dict[Node, bool] = {}
+
+    holder: Node
+    private: bool
+    numbered: bool
+
+    def remembering(self, parameters: Sequence[Any]) -> Any:
+        """The function that looks up a key in it, of values that are captured; with *numbered* a `Remembered`."""
+        if self.numbered:
+            return Remembered(None, self.holder, parameters)
+        return remembering(self.holder, self.private, parameters)
+
+
+def links(node: Node) -> list[Looked]:
+    """The tables that *node* looks up records in."""
+    found: dict[Node, Looked] = {}
     for link, private in _uses(node):
-        found[link.holder] = found.get(link.holder, True) and private
-    return list(found.items())
+        key = link.key
+        numbered = isinstance(key, Attribute) and isinstance(key.holder, Argument) and key.known.cls is UUID
+        numbered = private and numbered and not key.known.optional
+        known = found.get(link.holder)
+        if known is not None:
+            private, numbered = private and known.private, numbered and known.numbered
+        found[link.holder] = Looked(link.holder, private, numbered)
+    return list(found.values())
 
 
 def _uses(node: Node) -> Iterator[tuple[Link, bool]]:
@@ -58,6 +83,53 @@ def remembering(holder: Node, private: bool, parameters: Sequence[Any]) -> Calla
         return tables[0]
 
     return _objects(table_of) if private else _bytes(table_of)
+
+
+class Remembered(dict[Any, Any]):
+    """The linked records by their keys, which are UUIDs, spelled as numbers or bytes: found without a call in Python.
+
+    What is missing is looked up in *table*; without one, in that which *holder* is of *parameters*. In a read
+    transaction it is read where the engine has it.
+    """
+
+    __slots__ = ("_get", "_handle", "_holder", "_load", "_parameters", "_prefix", "_table")
+
+    def __init__(self, table: Any, holder: Any = None, parameters: Sequence[Any] = ()) -> None:
+        self._table, self._holder, self._parameters = table, holder, parameters
+        self._get: Any = None
+
+    def __missing__(self, key: Any) -> Any:
+        encoded = key if type(key) is bytes else key.to_bytes(16, "big")
+        if self._get is None:
+            found = self.look(uuid_from_bytes(encoded))
+            if not self._begin(self._table):
+                return found
+        else:
+            try:
+                data = self._get(self._prefix + encoded, None, self._handle)
+                found = self.look(uuid_from_bytes(encoded)) if data is None else self._load(data)
+            except Exception as error:  # what it is, the table tells
+                let_through(error)
+                return self.look(uuid_from_bytes(encoded))
+        if len(self) >= MOST:
+            self.clear()
+        self[key] = found
+        return found
+
+    def _begin(self, table: Any) -> bool:
+        """Whether records of *table* may be remembered; from now on they are read without it, if they can be."""
+        if table._txn._write:
+            return False
+        storage = table._storage
+        if table._steady and storage.expiring is None and type(storage.key) is UuidKey:
+            self._get, self._handle, self._load, self._prefix = table._get, table._db, table._load, storage.prefix
+        return True
+
+    def look(self, key: Any) -> Any:
+        """The record with the *key*, which may be of any type."""
+        if self._table is None:  # not before a record asks, as above
+            self._table = self._holder.evaluate(Given((), self._parameters))
+        return self._table[key]
 
 
 _FEW = 4

@@ -11,6 +11,7 @@ from ..keys.choices import ChoiceKey
 from ..keys.descending import DescendingKey
 from ..keys.registry import DECIMAL, PLAIN
 from ..query.accesses import IndexFacts, Part
+from ..query.fieldtypes import vouches as vouches
 from ..query.following import Following
 from ..query.following.known import Known, is_bare_enum
 from ..query.terms import ELEMENT, KEY, Asking, conjuncts, is_present
@@ -115,8 +116,3 @@ def _kind(codec: Any) -> Any:
 def _is_bare(kind: Any) -> bool:
     """Whether members of the class *kind* are equal to themselves alone."""
     return issubclass(kind, Enum) and is_bare_enum(kind)
-
-
-def vouches(serializer: str) -> bool:
-    """Whether what is read with it has the types that the model class says. A pickle may hold anything."""
-    return "pickle" not in serializer and any([one in serializer for one in ("msgpack", "json", "cbor", "flatbuffers")])

@@ -66,6 +66,12 @@ class Columns:
         """Where the table begins."""
         simple = (Scalar, Struct, Text, Blob)
         self.fields = {field.name: field for field in schema.root.fields if isinstance(field.node, simple)}
+        self.stored = {
+            field.name: f"x{field.id}"
+            for field in self.fields.values()
+            if isinstance(field.node, Blob) and field.node.load == "make_uuid($)" and not field.optional
+        }
+        """The variables with the bytes of UUIDs."""
         self.entries = {entry.field.name: entry for entry in self.layout.entries if not entry.kind}
 
     def optional(self, name: str) -> bool:

@@ -1,0 +1,159 @@
+"""Links by UUIDs, which queries remember by their numbers and bytes: the same as calling the function gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Optional
+from uuid import UUID
+
+import pytest
+
+import zlmdb
+from zlmdb import Index, Table
+from zlmdb.query import remembered
+
+from .answers import CODECS, STORED
+
+
+@dataclass
+class Author:
+    name: str
+    born: int
+    tags: list[str]
+
+
+@dataclass
+class Book:
+    title: str
+    author: UUID
+    other: Optional[UUID] = None
+
+
+class Odd(UUID):
+    """A key of another type."""
+
+
+def schema(codec: Any) -> Any:
+    book, author = (codec[model] if codec else model for model in (Book, Author))
+
+    class Authors(Table[UUID, author]):  # type: ignore[valid-type]
+        """Authors by UUID."""
+
+    class Books(Table[int, book]):  # type: ignore[valid-type]
+        by_author = Index[UUID]("author")
+
+    class Library(zlmdb.Schema):
+        authors: Authors
+        books: Books
+
+    return Library
+
+
+def key(n: int) -> UUID:
+    return UUID(int=n * 7919 << 60 | n)
+
+
+@pytest.fixture(params=STORED)
+def db(request: Any) -> Iterator[Any]:
+    codec, layout = request.param
+    with zlmdb.open(None, schema(CODECS[codec]), layout=layout) as db:
+        with db.write() as t:
+            for n in range(9):
+                t.authors[key(n)] = Author(f"a{n}", 1900 + n, ["x"] * n)
+            for n in range(60):
+                t.books[n] = Book(f"b{n}", key(n * 5 % 8), key(n % 9) if n % 3 else None)
+        yield db
+
+
+GIVEN: dict[str, Callable[[Any], Callable[..., Any]]] = {
+    "name": lambda t: lambda b: (b.title, t.authors[b.author].name),
+    "twice": lambda t: lambda b: (t.authors[b.author].name, b.author, t.authors[b.author].born),
+    "record": lambda t: lambda b: (b.title, t.authors[b.author].name, t.authors[b.author].tags),
+    "optional": lambda t: lambda b: None if b.other is None else t.authors[b.other].born + t.authors[b.author].born,
+    "keyed": lambda t: lambda k, b: (k, t.authors[b.author].name),
+    "each": lambda t: lambda b: [t.authors[one].name for one in (b.author, b.author)],
+}
+
+
+@pytest.mark.parametrize("name", GIVEN)
+@pytest.mark.parametrize("most", [2, remembered.MOST])
+def test_rows_are_what_the_function_gives(
+    db: Any, name: str, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    monkeypatch.setattr(remembered, "MOST", most)
+    keyed = name == "keyed"
+    for how in (db.read, db.read, db.write):
+        with how() as t:
+            function = GIVEN[name](t)
+            rows = [function(k, b) if keyed else function(b) for k, b in t.books.items()]
+            assert t.books.fields(function).all() == list(t.books.fields(function)) == rows
+            assert t.books.fields(function).first() == rows[0]
+            wanted, old = key(3), 1905
+            few = t.books.where(lambda b: b.author == wanted).fields(function).all()  # noqa: B023
+            assert few == [row for row, b in zip(rows, t.books.values()) if b.author == wanted]
+            found = t.books.where(lambda b: b.title > "b3" and t.authors[b.author].born > old)  # noqa: B023
+            some = [row for row, b in zip(rows, t.books.values()) if b.title > "b3" and t.authors[b.author].born > old]
+            assert found.fields(function).all() == some
+            assert found.limit(3).fields(function).all() == some[:3]
+
+
+def test_what_is_wrong_is_raised_by_the_record_that_asks(db: Any) -> None:
+    with db.write() as t:
+        t.books[30] = Book("lost", key(100))
+        t.txn._engine_txn.put(t.authors._storage.encode_key(key(2)), b"\xc1", db=t.authors._db)
+    for _ in range(3):
+        with db.read() as t:
+            for read in (list, lambda rows: rows.all()):
+                with pytest.raises(KeyError) as lost:
+                    read(t.books.select(30, 31).fields(lambda b: (b.title, t.authors[b.author].name)))
+                assert lost.value.args == (key(100),)
+                with pytest.raises(zlmdb.DecodeError):
+                    read(t.books.fields(lambda b: (t.authors[b.author].name, b.title)))
+            fine = t.books.select(0, 2).fields(lambda b: t.authors[b.author].name)
+            assert fine.all() == ["a0", "a5"]
+
+
+def test_a_record_that_was_written_is_read_again(db: Any) -> None:
+    with db.write() as t:
+        names = []
+        for n, name in enumerate(t.books.fields(lambda b: t.authors[b.author].name)):
+            names.append(name)
+            t.authors[key(0)] = Author(f"new{n}", 1, [])
+        assert names[:16:8] == ["a0", "new7"]
+
+
+def test_a_pickled_key_of_another_type_is_looked_up_as_it_is() -> None:
+    with zlmdb.open(None, schema(zlmdb.Pickle)) as db:
+        with db.write() as t:
+            t.authors[key(1)] = Author("a", 1, [])
+            for n in range(20):
+                t.books[n] = Book("b", Odd(int=key(1).int) if n == 12 else key(1))
+        for _ in range(3):
+            with db.read() as t:
+                rows = t.books.fields(lambda b: (b.title, t.authors[b.author].name)).all()
+                assert rows == [("b", "a")] * 20
+
+
+@pytest.mark.parametrize("codec", ["plain", "msgpack", "cbor", "flat"])
+def test_a_linked_record_is_read_once_where_the_engine_has_it(codec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[Any] = []
+
+    def look(self: Any, found: Any) -> Any:
+        looked.append(found)
+        return original(self, found)
+
+    original = remembered.Remembered.look
+    monkeypatch.setattr(remembered.Remembered, "look", look)
+    with zlmdb.open(None, schema(CODECS[codec])) as db:
+        with db.write() as t:
+            for n in range(4):
+                t.authors[key(n)] = Author(f"a{n}", n, [])
+            for n in range(30):
+                t.books[n] = Book("b", key(n % 4))
+        with db.read() as t:
+            rows = t.books.fields(lambda b: (b.title, t.authors[b.author].name))
+            for _ in range(3):
+                looked.clear()
+                assert rows.all() == [("b", f"a{n % 4}") for n in range(30)]
+                assert looked == [key(0)]  # by the table, which tells how the others are read
