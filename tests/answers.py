@@ -9,8 +9,12 @@ import pytest
 from zlmdb import Cbor, FlatBuffers, Msgpack, Pickle
 
 CODECS: dict[str, Any] = {"plain": None, "msgpack": Msgpack, "cbor": Cbor, "flat": FlatBuffers, "pickle": Pickle}
-STORED = [("plain", "classic"), *[(codec, "tables") for codec in CODECS]]
-"""The names of a format and of a layout."""
+ONCE = [("plain", "classic"), ("pickle", "tables")]
+STORED = [
+    *[(codec, "tables") for codec in CODECS if codec != "pickle"],
+    *[pytest.param(stored, marks=pytest.mark.once) for stored in ONCE],
+]
+"""The names of a format and of a layout. A plan knows no layout, and pickles are read alike by each interpreter."""
 
 
 def answers(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> list[bool]:

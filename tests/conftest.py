@@ -5,8 +5,10 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, Callable, Optional
 from zlib import crc32
@@ -70,14 +72,24 @@ def _of_another_part(path: Path, config: pytest.Config) -> bool:
     return is_file and crc32(path.name.encode()) % parts != part - 1
 
 
+@cache
+def _collects(path: Path) -> bool:
+    return b"gc.collect" in path.read_bytes()
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> Optional[bool]:
     """Do not import the files of other parts."""
     return True if _of_another_part(collection_path, config) else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Nor run them if they were asked for by name."""
+    """Nor run them if they were asked for by name. Files whose tests collect garbage come first on PyPy.
+
+    A collection looks through all that the tests before have left: ten times as much at the end as at the beginning.
+    """
     items[:] = [item for item in items if not _of_another_part(item.path, config)]
+    if sys.implementation.name == "pypy":
+        items.sort(key=lambda item: not _collects(item.path))
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:

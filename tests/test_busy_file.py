@@ -99,6 +99,7 @@ def test_opening_what_is_there_does_not_wait(path: Path, layout: Any, busy: Busy
         assert len(plain.tables()) == 2
 
 
+@pytest.mark.twice
 @pytest.mark.parametrize("asked", ["stats", "tables", "check"])
 def test_what_is_asked_as_the_first_thing_after_the_writer_has_ended(
     path: Path, layout: Any, busy: Busy, asked: str
@@ -130,6 +131,7 @@ def test_opening_without_a_schema_does_not_wait(path: Path, busy: Busy) -> None:
             assert names[txn, 2] == "two"
 
 
+@pytest.mark.twice
 def test_drops_wait_as_long_as_the_database_waits(tmp_path: Path) -> None:
     class Fed(zlmdb.Table[str, int], feed=True):
         by_number = zlmdb.Index[int](lambda number: number, version=1)

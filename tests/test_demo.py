@@ -20,7 +20,7 @@ from zlmdb.demo.world import FORMATS, TABLES, World, formats
 LIMIT = 1200  # more than a batch
 
 # Older releases of matplotlib call pyparsing by names that newer ones of pyparsing deprecate.
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:matplotlib")
+pytestmark = [pytest.mark.twice, pytest.mark.filterwarnings("ignore::DeprecationWarning:matplotlib")]
 
 
 def demo(*arguments: object) -> Result:

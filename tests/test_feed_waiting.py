@@ -202,6 +202,7 @@ def start(program: str, *arguments: Any) -> Any:
     return process
 
 
+@pytest.mark.twice
 @pytest.mark.parametrize("readonly", [(), ("readonly",)], ids=["writer", "reader"])
 def test_another_process_is_woken_at_once(readonly: Any, tmp_path: Path) -> None:
     with zlmdb.open(tmp_path, Store, durability="none") as db:
@@ -254,6 +255,7 @@ IDLE = """if 1:
 """
 
 
+@pytest.mark.twice
 @pipes
 def test_who_waits_does_nothing_meanwhile(tmp_path: Path) -> None:
     """It sleeps in one system call: where it looked again and again, it would have slept a hundred times."""

@@ -192,6 +192,7 @@ def work(path: Path, plan: list[list[str]], told: int) -> None:
         thread.join()
 
 
+@pytest.mark.twice
 @pytest.mark.skipif(
     not hasattr(os, "fork"), reason="the system has no fork, with which the test makes a process to kill"
 )

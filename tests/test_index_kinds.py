@@ -200,7 +200,7 @@ def same_answers(t: Any, kind: Kind) -> None:
 # -- the life of an index ----------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(params=["tables", "classic"])
+@pytest.fixture(params=["tables", pytest.param("classic", marks=pytest.mark.once)])  # it changes no entry
 def make_db(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[Any], Any]]:
     """Opens a file of each layout, the same in every call."""
     opened: list[Any] = []

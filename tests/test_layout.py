@@ -265,6 +265,7 @@ def attach_map_and_write(db: Any, number: int) -> None:
         table[txn, 1] = "one"
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("file_layout", ["tables", "classic"])
 @pytest.mark.parametrize("one", [attach_map, make_table, attach_map_and_write])
 def test_attaching_one_table_after_another_takes_as_many_steps_for_each(

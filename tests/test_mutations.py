@@ -66,6 +66,7 @@ class Store(zlmdb.Schema):
     bare: zlmdb.Table[int, str]
 
 
+@pytest.mark.twice
 @pytest.mark.parametrize("version", ["0.9", "1.0"])
 def test_no_image_crashes_the_process_or_gives_a_wrong_checked_value(version: str, tmp_path: Path) -> None:
     zlmdb.Database(tmp_path / "db", lib_version=version).close()

@@ -17,6 +17,8 @@ from zlmdb.engines.lmdb import structure
 from zlmdb.engines.lmdb.pages import BRANCH, LEAF, PageFile, Tree
 from zlmdb.engines.lmdb.walk import Walk
 
+pytestmark = pytest.mark.twice  # what is in a file does not depend on the version of Python
+
 each_format = pytest.mark.parametrize("version", ["0.9", "1.0"])
 PAGE = 4096
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple, Optional
 
+import pytest
+
 
 class Process(NamedTuple):
     """Where a process is, what it believes, and what it has stored in `BUSY` but not shown yet."""
@@ -144,5 +146,6 @@ def check(count: int) -> int:
     return len(found)
 
 
+@pytest.mark.once
 def test_three_processes_never_write_at_the_same_time_and_never_wait_for_nobody() -> None:
     assert check(3) > 10_000

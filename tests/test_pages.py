@@ -18,6 +18,8 @@ from zlmdb.engines.lmdb.pages import PageFile
 from zlmdb.engines.lmdb.roots import copy_pages
 from zlmdb.engines.lmdb.walk import Walk
 
+pytestmark = pytest.mark.twice  # what is in a file does not depend on the version of Python
+
 IMAGES = int(os.environ.get("ZLMDB_TEST_IMAGES", "60"))
 FORMATS = (0, 1)  # py-lmdb's numbers of LMDB 0.9 and 1.0
 

@@ -30,6 +30,7 @@ def test_every_test_that_the_page_names_exists() -> None:
     assert missing == []
 
 
+@pytest.mark.twice
 @pytest.mark.parametrize("durability", ["full", "none"])
 def test_nothing_acknowledged_is_lost_by_kills(tmp_path: Path, durability: str) -> None:
     found = kill.kills(tmp_path, 5 * MANY, durability)
@@ -37,6 +38,7 @@ def test_nothing_acknowledged_is_lost_by_kills(tmp_path: Path, durability: str) 
     assert found["transactions"] >= 5 * MANY
 
 
+@pytest.mark.twice
 def test_nothing_acknowledged_is_lost_by_kills_of_groups(tmp_path: Path) -> None:
     jobs = 0
     for turn in range(5):  # in so few rounds perhaps no job is done before the kill
@@ -103,6 +105,7 @@ def test_after_any_failing_write_the_database_goes_on(tmp_path: Path) -> None:
     assert found["full, i/o error"]["DiskError"] > 1
 
 
+@pytest.mark.twice
 @pytest.mark.parametrize("lmdb_format", ["0.9", "1.0"])
 def test_damaged_files_are_refused_or_right(tmp_path: Path, lmdb_format: str) -> None:
     found: dict[str, Any] = mutate.mutations(tmp_path, 25 * MANY, lmdb_format)
@@ -111,6 +114,7 @@ def test_damaged_files_are_refused_or_right(tmp_path: Path, lmdb_format: str) ->
     assert found["verified"]["refused by verify"] > 0
 
 
+@pytest.mark.twice
 def test_writers_readers_a_killer_and_backups_together(tmp_path: Path) -> None:
     found = together.together(tmp_path, 2.0, 2, 2)
     assert found["failures"] == []

@@ -13,6 +13,8 @@ import pytest
 import zlmdb
 from zlmdb.engines.lmdb.mapsize import room_to_delete
 
+pytestmark = pytest.mark.twice  # what is in a file does not depend on the version of Python
+
 
 class Named(zlmdb.Schema):
     tags: Tags
