@@ -280,3 +280,23 @@ def test_a_queue_without_a_type_is_refused() -> None:
         zlmdb.open(None, Bare)
     with pytest.raises(TypeError, match=r"^table 'mails': Mails leaves the type ~T open"):
         zlmdb.open(None, Derived)
+
+
+def test_a_database_lists_what_it_has_only_and_says_of_its_own_tables_where_they_are(db: Any, tmp_path: Path) -> None:
+    class Others(zlmdb.Schema):
+        elsewhere: zlmdb.Table[str, int]
+
+    with zlmdb.open(tmp_path, Others) as other:
+        made = other.table("made", str, int)
+        for name in ("elsewhere", made.name):
+            with pytest.raises(
+                AttributeError, match=rf"no attribute '{name}': tables are in a transaction.*t\.{name}$"
+            ):
+                getattr(other, name)
+            with pytest.raises(AttributeError, match=rf"'Database' object has no attribute '{name}'$"):
+                getattr(db, name)
+        assert {"read", "auto"} <= set(dir(other))
+        assert {"elsewhere", "made", "get"}.isdisjoint(dir(other))
+        assert not hasattr(type(other), "elsewhere")
+    with pytest.raises(AttributeError, match=r"'Database' object has no attribute 'raed'$"):
+        getattr(db, "raed")  # noqa: B009

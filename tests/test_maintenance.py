@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import zlmdb
+from zlmdb.store.blocks import COUNTS_REFERENCES
 from zlmdb.store.gate import Gate
 
 
@@ -43,6 +44,18 @@ def is_quiet(db: Any) -> tuple[bool, bool]:
 
 def test_after_some_transactions_there_is_nothing_else_to_do(db: Any) -> None:
     assert is_quiet(db) == (True, True)
+
+
+@pytest.mark.skipif(not COUNTS_REFERENCES, reason="elsewhere each transaction has objects of its own")
+def test_a_read_through_a_gate_has_the_tables_of_the_one_before(tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path / "limited", Store, maxsize=1 << 22, durability="none") as db:
+        write(db, 1)
+        for _ in range(4):
+            read(db)
+        with db.read() as t:
+            assert db._open_store.gate is not None
+            assert [*t.txn._tables] == ["numbers"]
+            assert t.numbers["a"] == 1
 
 
 def test_a_gate_that_was_put_up_is_gone_through(db: Any) -> None:

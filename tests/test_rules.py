@@ -137,7 +137,7 @@ ROWS = [
     ["feed.changes"],
     ["schema.autowrites"],
     ["schema.auto"],
-    ["database.state"],
+    ["database.elsewhere", "database.state"],
     ["operations.statistics"],
     ["operations"],
     ["database.calls", "database.flushing", "database.settings", "database.tables"],

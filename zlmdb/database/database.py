@@ -23,6 +23,7 @@ from ..store.store import Store
 from ..store.transaction import Transaction
 from ..store.writing import SchemaWriter
 from .calls import Calls
+from .elsewhere import BLOCKS, OF_OTHERS, names_of, tell_where
 from .settings import Settings
 from .state import StrPath
 from .tables import Attaching
@@ -39,28 +40,6 @@ if TYPE_CHECKING:
 else:
     S_co = TypeVar("S_co", bound=Schema, covariant=True)
 _getframe = sys._getframe  # it has no other name
-_OF_OTHERS = frozenset(
-    (
-        "add",
-        "begin_transaction",
-        "commit",
-        "cursor",
-        "delete",
-        "execute",
-        "get",
-        "insert",
-        "items",
-        "keys",
-        "put",
-        "query",
-        "rollback",
-        "session",
-        "set",
-        "transaction",
-    )
-)
-"""Methods that others have: databases, connections and dicts."""
-_BLOCKS = "records are in the tables of its schema: write `with db.write() as t:`, or db.read(), and t.table[key]"
 
 
 class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
@@ -278,16 +257,11 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
 
     if not TYPE_CHECKING:  # checkers report the name
 
-        def __getattr__(self, name):
-            advice = ""
-            if name in self.__dict__.get("_storages", ()):
-                advice = f": tables are in a transaction, `with db.read() as t:`, as t.{name}"
-            elif name in _OF_OTHERS:
-                advice = f": {_BLOCKS}"
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{advice}")
+        def __dir__(self):
+            return names_of(self, super().__dir__())
 
         def _no_dict(self, *_):
-            raise TypeError(f"a database is no dict of records: {_BLOCKS}")
+            raise TypeError(f"a database is no dict of records: {BLOCKS}")
 
         __getitem__ = __setitem__ = __delitem__ = __iter__ = __contains__ = _no_dict
 
@@ -419,3 +393,6 @@ def _opened_again(opening: Opening, schema: type[Any]) -> Database[Any]:
     if not opening.engine.exists():
         raise FileNotFoundError(f"the database that was pickled is not at {opening.path!r} any more: check the path")
     return opened(opening, schema)
+
+
+tell_where(Database, OF_OTHERS)

@@ -14,6 +14,7 @@ from ..store.pool import Pool
 from ..store.slots import FIRST_SLOT
 from ..tables.storage import Storage
 from ..tables.table import Table
+from .elsewhere import tell_where
 from .state import DatabaseState
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class Attaching(DatabaseState):
             build=self._opening.build_indexes,
         )
         self._storages = {name: (cls, storage) for (name, (cls, _)), storage in zip(declared.items(), found)}
+        tell_where(type(self), declared)
         self.__dict__.pop("auto", None)
         for _, one in declared.values():
             if one.linked:
@@ -133,6 +135,7 @@ class Attaching(DatabaseState):
         for (part, (part_cls, one)), storage in reversed(list(zip(parts.items(), storages))):
             found = self._made.setdefault(part, Made(made, part_cls, one))
             self._storages.setdefault(part, (found.cls, storage))
+        tell_where(type(self), parts)
         return self._made[name].made
 
     def _is_made(self, name: str, declared: Declaration) -> bool:

@@ -137,7 +137,8 @@ class Transaction(TransactionEnd, RawRecords):
             else:
                 self._odd = True  # it goes through a gate, if there is one
                 sequence, self._raw = store.begin_read(self, self._buffers)
-                self._forget_handles(sequence)
+                if sequence != self._sequence:
+                    self._forget_handles(sequence)
         except BaseException as error:
             self._clear()
             if isinstance(error, Exception):
