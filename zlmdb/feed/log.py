@@ -18,7 +18,7 @@ from typing import Any, Optional
 
 from .. import errors
 from ..namedtuples import NamedTuple
-from ..store.ranges import pairs_from, prefixed, seek
+from ..store.ranges import pairs_between, prefixed
 from .policy import Feed
 
 PUT, DELETE, CLEAR = 1, 2, 3
@@ -116,9 +116,7 @@ def read(txn: Any, handle: Any, after: int, most: int, size: int) -> list[Entry]
     found: list[Entry] = []
     cursor = txn.cursor(handle)
     try:
-        lower, upper = key_of(after + 1), b"\x02"
-        rows: Iterator[Any] = pairs_from(cursor, lower, upper) if seek(cursor, lower, upper) else iter(())
-        for key, data in islice(rows, most):
+        for key, data in islice(pairs_between(cursor, key_of(after + 1), b"\x02"), most):
             found.append(decode(key, data))
             size -= len(data)
             if size <= 0:

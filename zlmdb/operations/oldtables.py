@@ -24,7 +24,7 @@ from ..schema.plaindata import Plain, plain_of, reader_of
 from ..schema.rewrite import blocks
 from ..schema.storages import storage_of
 from ..store.catalogue import Catalogue, catalogue_of
-from ..store.ranges import pairs_from, prefixed, seek
+from ..store.ranges import pairs_between, prefixed
 from ..store.slots import Keyspace, Slot
 from ..store.store import Store
 from ..tables.storage import Storage
@@ -397,7 +397,7 @@ def _settle(step: Step, slot: Slot, declared: Declaration) -> None:
     for index in storage.indexes:
         entries = step.handle(Keyspace(index.storage.space, index.storage.prefix))
         if entries is not None:
-            rows = _rows(step.txn, handle[0], storage)
+            rows = pairs_between(step.txn.cursor(handle[0]), storage.lower, storage.upper)
             step.t.txn._count(build(rows, storage, index, step.txn, entries[0]), 0)
     step.told(Progress(f"{step.name}: {slot.name} fits", 1, 1))
 
@@ -415,8 +415,8 @@ def _try_indexes(step: Step, slot: Slot, declared: Declaration) -> None:
     for index in storage.indexes:
         if handle is not None and index.name in lacking and step.handle(Keyspace(index.storage.space, b"")) is None:
             target: Any = _Unstored()
-            entries = build(_rows(step.txn, handle[0], storage), storage, index, target, None)
-            step.t.txn._count(entries, 0)
+            rows = pairs_between(step.txn.cursor(handle[0]), storage.lower, storage.upper)
+            step.t.txn._count(build(rows, storage, index, target, None), 0)
 
 
 def _fitting(storage: Storage[Any, Any], read: Callable[[Any], Any], key: bytes, data: bytes) -> bytes:
@@ -490,9 +490,3 @@ def _clear(step: Step, keyspace: Keyspace) -> int:
         if not keys:
             return count
         count += sum(int(step.txn.delete(key, db=handle[0])) for key in keys)
-
-
-def _rows(txn: Transaction, handle: Handle, storage: Storage[Any, Any]) -> Iterator[tuple[bytes, Any]]:
-    cursor = txn.cursor(handle)
-    found = seek(cursor, storage.lower, storage.upper)
-    return pairs_from(cursor, storage.lower, storage.upper) if found else iter(())

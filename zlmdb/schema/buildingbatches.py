@@ -21,7 +21,7 @@ from ..engines import Handle, Transaction
 from ..log import log
 from ..namedtuples import NamedTuple
 from ..store.catalogue import Catalogue, catalogue_of
-from ..store.ranges import pairs_from, seek
+from ..store.ranges import pairs_between
 from ..store.slots import Slot
 from ..store.store import OpenSpace, Store
 from ..tables.indexstorage import IndexStorage
@@ -140,7 +140,7 @@ class _Builder:
         lower = storage.prefix + reached["after"] + b"\0" if reached["records"] else storage.lower
         upper = storage.upper if met is None else storage.prefix + met["after"] + b"\0"
         try:
-            count, last = _read(parts, storage, _rows(txn, handle, lower, upper))
+            count, last = _read(parts, storage, pairs_between(txn.cursor(handle), lower, upper))
             for part in parts:
                 _write(part, storage, txn)
         except _Unfit as unfit:
@@ -187,11 +187,6 @@ class _Builder:
 
 def _position(reached: dict[str, Any]) -> tuple[int, bytes]:
     return min(1, reached["records"]), reached["after"]
-
-
-def _rows(txn: Transaction, handle: Handle, lower: bytes, upper: bytes) -> Iterator[tuple[bytes, Any]]:
-    cursor = txn.cursor(handle)
-    return pairs_from(cursor, lower, upper) if seek(cursor, lower, upper) else iter(())
 
 
 def _read(

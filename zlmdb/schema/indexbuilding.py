@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import islice
 from typing import Any, Optional
 
 from ..engines import Handle, Transaction
 from ..log import log
 from ..store.catalogue import Catalogue, catalogue_of
-from ..store.ranges import pairs_from, prefixed_keys, seek
+from ..store.ranges import pairs_between, prefixed_keys
 from ..store.slots import Slot
 from ..store.store import OpenSpace, Store
 from ..tables.storage import Storage
@@ -58,7 +57,7 @@ def build_index(
             return
     elif index.storage.any(txn.cursor(handle)):
         return  # written by zlmdb <= 26, and trusted
-    entries = build(_rows(txn, table_handle, storage), storage, index, txn, handle)
+    entries = build(pairs_between(txn.cursor(table_handle), storage.lower, storage.upper), storage, index, txn, handle)
     if entries:
         log.info("index %s built: %d entries", index.storage.name, entries)
 
@@ -68,12 +67,6 @@ def are_many(txn: Transaction, handle: Handle, storage: Storage[Any, Any]) -> bo
     if storage.alone:
         return bool(txn.stat(handle)["entries"] > BATCH)
     return len(list(islice(prefixed_keys(txn.cursor(handle), storage.prefix), BATCH + 1))) > BATCH
-
-
-def _rows(txn: Transaction, handle: Handle, storage: Storage[Any, Any]) -> Iterator[tuple[bytes, Any]]:
-    cursor = txn.cursor(handle)
-    found = seek(cursor, storage.lower, storage.upper)
-    return pairs_from(cursor, storage.lower, storage.upper) if found else iter(())
 
 
 def drop_undeclared(

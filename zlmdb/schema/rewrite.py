@@ -9,7 +9,7 @@ from typing import Any
 from .. import errors
 from ..engines import Handle, Transaction
 from ..log import log
-from ..store.ranges import pairs_from, seek
+from ..store.ranges import pairs_between
 from ..tables.storage import Storage
 from ..values.base import Serializer
 
@@ -43,8 +43,7 @@ def blocks(txn: Transaction, handle: Handle, storage: Storage[Any, Any]) -> Iter
     """The keys and values of *storage*, in blocks, each read by a cursor of its own."""
     lower = storage.lower
     while True:
-        cursor = txn.cursor(handle)
-        rows = pairs_from(cursor, lower, storage.upper) if seek(cursor, lower, storage.upper) else iter(())
+        rows = pairs_between(txn.cursor(handle), lower, storage.upper)
         block = [(bytes(key), bytes(data)) for key, data in islice(rows, _BLOCK)]
         if not block:
             return

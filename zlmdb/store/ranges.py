@@ -76,10 +76,14 @@ def values_from(cursor: Any, lower: bytes, upper: bytes, reverse: bool = False, 
     return map(memoryview, rows) if views else rows
 
 
+def pairs_between(cursor: Any, lower: bytes, upper: bytes, views: bool = False) -> Iterator[tuple[bytes, Any]]:
+    """The pairs with ``lower <= key < upper``. Keys are copied from *views*."""
+    return pairs_from(cursor, lower, upper, views=views) if seek(cursor, lower, upper) else iter(())
+
+
 def prefixed(cursor: Any, prefix: bytes) -> Iterator[tuple[Any, Any]]:
     """The pairs of key and value whose key begins with *prefix*."""
-    upper = after(prefix)
-    return pairs_from(cursor, prefix, upper) if seek(cursor, prefix, upper) else iter(())
+    return pairs_between(cursor, prefix, after(prefix))
 
 
 def prefixed_keys(cursor: Any, prefix: bytes) -> Iterator[Any]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Optional
 
 from .. import errors
 from ..shown import shortened
-from ..store.ranges import pairs_from, seek
+from ..store.ranges import pairs_between
 from ..values.base import is_a
 from .indexstorage import BoundIndex, IndexStorage
 from .storage import Storage
@@ -195,7 +195,7 @@ def broken(
     lower, upper = index.lower, index.upper
     while True:
         cursor = txn.cursor(handle)
-        rows = pairs_from(cursor, lower, upper, views=True) if seek(cursor, lower, upper) else iter(())
+        rows = pairs_between(cursor, lower, upper, views=True)
         first = next(iter(rows), None)
         cursor.close()
         if first is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator as operators
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Callable, ClassVar, Optional
 
 from .known import BOOL, SOMETHING, Known
@@ -72,10 +72,31 @@ def _contained(member: Any, container: Any) -> Any:
     return member in container
 
 
-class Compare(Node):
-    """A comparison: ``==``, ``!=``, ``<``, ``<=``, ``>``, ``>=``, or ``in``."""
+class _OfTwo(Node):
+    """An operator between two values."""
 
     __slots__ = ("left", "operator", "raises", "right")
+
+    functions: ClassVar[Mapping[str, Callable[[Any, Any], Any]]]
+
+    def __init__(self, operator: str, left: Node, right: Node, raises: bool, known: Known) -> None:
+        self.operator, self.left, self.right, self.raises = operator, left, right, raises
+        super().__init__(known)
+
+    def parts(self) -> Sequence[Node]:
+        return self.left, self.right
+
+    def evaluate(self, given: Given) -> Any:
+        return self.functions[self.operator](self.left.evaluate(given), self.right.evaluate(given))
+
+    def source(self, spell: Spell) -> str:
+        return f"({spell(self.left)} {self.operator} {spell(self.right)})"
+
+
+class Compare(_OfTwo):
+    """A comparison: ``==``, ``!=``, ``<``, ``<=``, ``>``, ``>=``, or ``in``."""
+
+    __slots__ = ()
 
     functions: ClassVar[dict[str, Callable[[Any, Any], Any]]] = {
         "==": operators.eq,
@@ -87,10 +108,6 @@ class Compare(Node):
         "in": _contained,
     }
 
-    def __init__(self, operator: str, left: Node, right: Node, raises: bool, known: Known) -> None:
-        self.operator, self.left, self.right, self.raises = operator, left, right, raises
-        super().__init__(known)
-
     @property
     def denies(self) -> bool:
         """Whether this is ``x != y`` and surely the contrary of ``x == y``: objects of a class may say anything."""
@@ -98,15 +115,6 @@ class Compare(Node):
             return False
         left, right = self.left.known, self.right.known
         return (left.plain or right.plain) and left is not SOMETHING and right is not SOMETHING
-
-    def parts(self) -> Sequence[Node]:
-        return self.left, self.right
-
-    def evaluate(self, given: Given) -> Any:
-        return self.functions[self.operator](self.left.evaluate(given), self.right.evaluate(given))
-
-    def source(self, spell: Spell) -> str:
-        return f"({spell(self.left)} {self.operator} {spell(self.right)})"
 
 
 class IsNone(Node):
@@ -128,10 +136,10 @@ class IsNone(Node):
         return f"({spell(self.inner)} is None)"
 
 
-class Binary(Node):
+class Binary(_OfTwo):
     """Arithmetic of two values."""
 
-    __slots__ = ("left", "operator", "raises", "right")
+    __slots__ = ()
 
     functions: ClassVar[dict[str, Any]] = {
         sign: getattr(operators, name)
@@ -154,19 +162,6 @@ class Binary(Node):
             ],
         )
     }
-
-    def __init__(self, operator: str, left: Node, right: Node, raises: bool, known: Known) -> None:
-        self.operator, self.left, self.right, self.raises = operator, left, right, raises
-        super().__init__(known)
-
-    def parts(self) -> Sequence[Node]:
-        return self.left, self.right
-
-    def evaluate(self, given: Given) -> Any:
-        return self.functions[self.operator](self.left.evaluate(given), self.right.evaluate(given))
-
-    def source(self, spell: Spell) -> str:
-        return f"({spell(self.left)} {self.operator} {spell(self.right)})"
 
 
 class Unary(Node):
