@@ -275,6 +275,16 @@ def test_a_commit_whose_process_was_killed_before_it_rang_is_found_later(
         assert [one.key for one in db.changes(Users, timeout=5).take()] == [1]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows replaces no file that is open")
+def test_who_waits_learns_that_the_file_was_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(changes_module, "PATIENCE", 0.02)
+    with zlmdb.open(tmp_path, Store, durability="none") as db:
+        db.backup(tmp_path / "copy")
+        (tmp_path / "copy").replace(tmp_path / "data.mdb")
+        with pytest.raises(zlmdb.InvalidDatabase, match="replaced"):
+            db.changes(Users, timeout=20).take()
+
+
 @pipes
 def test_only_those_who_wait_for_the_table_are_woken(tmp_path: Path) -> None:
     rung: Optional[bool] = None

@@ -169,9 +169,16 @@ class Changes(Generic[K, V]):
         return True
 
     def _pauses(self) -> Iterator[float]:
-        """How long to wait before each further look; the last look is after *timeout*."""
+        """How long to wait before each further look; the last look is after *timeout*.
+
+        Raises `InvalidDatabase` if the file was replaced meanwhile, to which no change would come any more.
+        """
         end = None if self._timeout is None else time.monotonic() + self._timeout
+        looked = time.monotonic()
         while True:
+            if time.monotonic() - looked >= PATIENCE:
+                looked = time.monotonic()
+                self._db._open_store.engine.check_file()
             left = PATIENCE if end is None else min(end - time.monotonic(), PATIENCE)
             yield max(left, 0.0)
             if left <= 0:
