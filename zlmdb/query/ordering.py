@@ -52,13 +52,12 @@ def desc(value: Ordered, /) -> Descending:
 _first = itemgetter(0)
 
 
-def checked(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+def checked(rows: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
     """*rows*, which begin with what they are sorted by. Raises ValueError for what has no order: NaN."""
     for row in rows:
-        if not _has_order(row[0]):
-            raise ValueError(
-                f"order_by: {row[0]!r} has no order: leave such records out by where(), or give another key"
-            )
+        key = row[0]
+        if not (key == key if type(key) is float else _has_order(key)):  # most are floats, and need no call
+            raise ValueError(f"order_by: {key!r} has no order: leave such records out by where(), or give another key")
         yield row
 
 
@@ -70,20 +69,32 @@ def _has_order(key: Any) -> bool:
     return bool(key == key)
 
 
-def first_of(rows: Iterable[tuple[Any, ...]], count: Optional[int], *, backwards: bool) -> Iterator[tuple[Any, ...]]:
-    """The first *count* of *rows*, all for None, sorted by what they begin with; what is equal stays as it comes.
+def first_of(pairs: Iterable[tuple[Any, Any]], count: Optional[int], *, backwards: bool) -> Iterator[tuple[Any, Any]]:
+    """The first *count* of *pairs*, all for None, sorted by their first parts; what is equal stays as it comes.
 
-    *backwards*: the greatest first. A count keeps no more than so many rows in memory.
+    *backwards*: the greatest first. A count keeps no more than so many pairs in memory.
     """
     try:
         if count is None:
-            return iter(sorted(rows, key=_first, reverse=backwards))
+            return _all_sorted(pairs, backwards)
         import heapq  # late: most programs sort by an index, or not at all
 
-        return iter((heapq.nlargest if backwards else heapq.nsmallest)(count, rows, key=_first))
+        return iter((heapq.nlargest if backwards else heapq.nsmallest)(count, pairs, key=_first))
     except TypeError as error:
         refuse_unordered(error, "order_by")
         raise
+
+
+def _all_sorted(pairs: Iterable[tuple[Any, Any]], backwards: bool) -> Iterator[tuple[Any, Any]]:
+    """All of *pairs*, sorted. None is kept: the garbage collector would look at each of so many again and again."""
+    keys: list[Any] = []
+    rows: list[Any] = []
+    add_key, add_row = keys.append, rows.append
+    for key, row in pairs:
+        add_key(key)
+        add_row(row)
+    places = sorted(range(len(keys)), key=keys.__getitem__, reverse=backwards)
+    return ((keys[place], rows[place]) for place in places)
 
 
 def refuse_unordered(error: TypeError, method: str) -> None:

@@ -102,11 +102,12 @@ def _summed(
         gives.extend(followed for followed in (*one.where, one.give) if followed is not None)
     sums: dict[Any, list[_Running]] = {}
     wanted: list[Any] = gives or [HITS]
+    kinds = [_columns(one, gives) for one in asked]
     for chunks in selection._running_all().groups(by, wanted):
         for name, chunk in chunks.items():
             kept = sums.get(name)
             if kept is None:
-                kept = sums[name] = [_Running(one, gives) for one in asked]
+                kept = sums[name] = [_Running(*kind) for kind in kinds]
             columns = [(), chunk] if len(wanted) == 1 else list(zip(*chunk))
             for running in kept:
                 running.add(columns, len(chunk))
@@ -115,17 +116,14 @@ def _summed(
 
 
 class _Running:
-    """An aggregate of one group, of the rows so far."""
+    """An aggregate of one group, of the rows so far: *kind* of a column, of the rows for which other ones are true."""
 
     __slots__ = ("_best", "_count", "_kind", "_sum", "_value", "_where")
 
-    def __init__(self, aggregate: _Aggregate, gives: list[Followed]) -> None:
-        numbers = {id(followed): number for number, followed in enumerate(gives, 1)}
-        self._kind = aggregate.kind
-        self._where = [numbers[id(followed)] for followed in aggregate.where]
-        self._value = None if aggregate.give is None else numbers[id(aggregate.give)]
+    def __init__(self, kind: str, where: list[int], value: Optional[int]) -> None:
+        self._kind, self._where, self._value = kind, where, value
         self._count = 0
-        self._sum = Sum()
+        self._sum = Sum() if kind in ("sum", "mean") else None
         self._best: Any = None
 
     def add(self, columns: list[Any], count: int) -> None:
@@ -135,22 +133,30 @@ class _Running:
             matches = [all(row) for row in zip(*[columns[number] for number in self._where])]
             values = [value for value, match in zip(values, matches) if match]
             count = sum(matches)
-        if self._kind in ("sum", "mean"):
+        if self._sum is not None:
             self._sum.add(values)
-        elif self._kind in ("min", "max") and values:
+        elif self._kind != "count" and values:
             best = min if self._kind == "min" else max
-            self._best = best(values) if not self._count else best((self._best, *values))
+            found = values[0] if len(values) == 1 else best(values)
+            self._best = best((self._best, found)) if self._count else found
         self._count += count
 
     def found(self) -> Any:
         """What it comes to."""
         if self._kind == "count":
             return self._count
+        if self._sum is None:
+            return self._best
         if self._kind == "sum":
             return self._sum.total()
-        if self._kind == "mean":
-            return self._sum.total() / self._count if self._count else None
-        return self._best
+        return self._sum.total() / self._count if self._count else None
+
+
+def _columns(aggregate: _Aggregate, gives: list[Followed]) -> tuple[str, list[int], Optional[int]]:
+    """The arguments of `_Running` for *aggregate*: the numbers of its functions among *gives*, from 1 on."""
+    numbers = {id(followed): number for number, followed in enumerate(gives, 1)}
+    where = [numbers[id(followed)] for followed in aggregate.where]
+    return aggregate.kind, where, None if aggregate.give is None else numbers[id(aggregate.give)]
 
 
 class _Asking:
