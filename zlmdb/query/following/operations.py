@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator as operators
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Callable, ClassVar, Optional
 
 from .known import BOOL, SOMETHING, Known
@@ -77,7 +77,7 @@ class _OfTwo(Node):
 
     __slots__ = ("left", "operator", "raises", "right")
 
-    functions: ClassVar[Mapping[str, Callable[[Any, Any], Any]]]
+    functions: ClassVar[dict[str, Any]]
 
     def __init__(self, operator: str, left: Node, right: Node, raises: bool, known: Known) -> None:
         self.operator, self.left, self.right, self.raises = operator, left, right, raises
@@ -98,7 +98,7 @@ class Compare(_OfTwo):
 
     __slots__ = ()
 
-    functions: ClassVar[dict[str, Callable[[Any, Any], Any]]] = {
+    functions: ClassVar[dict[str, Any]] = {
         "==": operators.eq,
         "!=": operators.ne,
         "<": operators.lt,
