@@ -8,7 +8,7 @@ import weakref
 from contextlib import suppress
 from functools import cached_property, partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union
 
 from .. import errors
 from ..operations.methods import Operations
@@ -125,7 +125,10 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
         try:
             # First: a program that is too old must not change the file.
             migrating = hasattr(self._schema, "migrations") and self._check_migrations()
-            self._attach_swept(migrating=migrating)
+            try:
+                self._attach_tables(create=self._opening.create, migrating=migrating)
+            except (errors.SchemaMismatch, errors.DuplicateKey) as error:
+                self._attach_swept(error, migrating=migrating)
             for pmap in list(self._maps):  # attached before the database was closed, and opened again now
                 pmap._adopt(store, self._classic_storage(pmap))
             if self._flush_every is not None:
@@ -136,24 +139,23 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
             self._close()
             raise
 
-    def _attach_swept(self, *, migrating: bool) -> None:
-        """`_attach_tables`; where a record is in the way of an index or a link, again without what has expired."""
-        create = self._opening.create
-        try:
-            self._attach_tables(create=create, migrating=migrating)
-        except (errors.SchemaMismatch, errors.DuplicateKey) as error:
-            if error.index is None:
-                raise
-            from ..operations.sweeping import sweep  # late: hardly any program needs it here
+    def _attach_swept(self, error: Union[errors.SchemaMismatch, errors.DuplicateKey], *, migrating: bool) -> None:
+        """`_attach_tables` again without what has expired, where a record was in the way of an index or a link.
 
-            swept = 0
-            with suppress(errors.Error):  # the first one says what is wrong
-                self._attach_tables(create=False, migrating=migrating)
-                swept = sweep(self, self._storages, None)
-                self._readers, self._writers = Pool(), Pool()
-            if not swept:
-                raise
-            self._attach_tables(create=create, migrating=migrating)
+        *error* says so; it is raised if nothing has expired.
+        """
+        if error.index is None:
+            raise error
+        from ..operations.sweeping import sweep  # late: hardly any program needs it here
+
+        swept = 0
+        with suppress(errors.Error):  # the first one says what is wrong
+            self._attach_tables(create=False, migrating=migrating)
+            swept = sweep(self, self._storages, None)
+            self._readers, self._writers = Pool(), Pool()
+        if not swept:
+            raise error
+        self._attach_tables(create=self._opening.create, migrating=migrating)
 
     def _opening_now(self) -> Opening:
         """How to open it, as things are: to the constructor a directory that is there is one to make the file in."""
