@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import logging
 import random
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -993,6 +994,23 @@ def test_an_older_class_never_drops_a_newer_index(make_db: Callable[..., Any], c
     with make_db(newer) as db, db.write() as t:
         t.users[9] = User("nine", "nine@x", 9)
         check_indexes(t.users)
+
+
+@on_disk
+def test_the_error_tells_how_a_table_without_a_class_of_its_own_gets_rid_of_an_index(
+    make_db: Callable[..., Any], combo: str
+) -> None:
+    class Plain(zlmdb.Schema):
+        users: zlmdb.Table[int, User]
+
+    with make_db(schema_with(by_age=zlmdb.Index[int]("age"))) as db, db.write() as t:
+        t.users.update(PEOPLE)
+    with make_db(Plain, drop_indexes=True) as db:
+        with db.write() as t, pytest.raises(zlmdb.IndexNotAttached) as told:
+            t.users[9] = User("nine", "nine@x", 9)
+        eval(re.findall(r"db\.drop_index\(.*\)", str(told.value))[0], {"db": db})
+        with db.write() as t:
+            t.users[9] = User("nine", "nine@x", 9)
 
 
 @on_disk

@@ -66,7 +66,8 @@ class RecordWrites(TableState[K, V]):
             return "the file is newer than this program, use a newer one, which declares them"
         return (
             "use the class that declares them; or, where this program is the newer one and they are not wanted any "
-            "more, drop them: zlmdb.open(..., drop_indexes=True)"
+            f"more, drop them: zlmdb.open(..., drop_indexes=True), or, of a table without a class of its own, "
+            f"db.drop_index({self._name!r}, {self._index_state.missing[0]!r})"
         )
 
     def _check_dropped(self) -> None:
