@@ -72,7 +72,9 @@ def _is_index_class(given: Any) -> bool:
 def _written(given: Any) -> str:
     """A type, or a class of indexes with its type, as it is written."""
     if not _is_index_class(given):
-        return given.__name__ if isinstance(given, type) else str(given).replace("typing.", "")
+        from .modelfields import shown_type  # late, as below
+
+        return shown_type(given)
     arguments = ", ".join([_written(one) for one in get_args(given)])
     return f"zlmdb.{(get_origin(given) or given).__name__}" + (f"[{arguments}]" if arguments else "")
 
