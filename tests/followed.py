@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
@@ -171,3 +171,28 @@ def written(followed: Followed) -> Callable[[Any], Any]:
 def following(value: Any = User, key: Any = Any) -> Following:
     """A new reader of functions."""
     return Following(value, key)
+
+
+def all_agree(functions: Iterable[Callable[..., Any]], *, condition: bool, times: int = 1) -> None:
+    """What is read of each of *functions*, so many *times*, gives what calling it gives, or was right to be refused."""
+    reader, refused = following(), list[Any]()
+    read = reader.condition if condition else reader.value
+    for function in functions:
+        for _ in range(times):
+            try:
+                followed = read(function)
+            except TypeError as error:
+                refused.append((function, error))
+                continue
+            agree(followed, function, users(), condition=condition)
+            assert repr(followed)
+    for function, error in refused:  # it was right to refuse it: it fails for some record, or is never true
+        outcomes = {_outcome_class(function, record) for record in users()}
+        assert outcomes & {"AttributeError", "TypeError"} or outcomes == {"False"}, (function, error)
+
+
+def _outcome_class(function: Callable[..., Any], record: User) -> str:
+    try:
+        return str(bool(function(record)))
+    except Exception as error:
+        return type(error).__name__

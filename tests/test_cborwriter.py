@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import enum
 from dataclasses import dataclass, field
-from datetime import date, datetime, time, timedelta, timezone
-from decimal import Decimal
-from typing import Any, Literal, NamedTuple, Optional, Union
-from uuid import UUID
+from datetime import timezone
+from typing import Any, Optional
 
 import cbor2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.wide_model import Color, Inner, Pair, Wide
 from zlmdb.errors import EncodeError
 from zlmdb.values import Cbor, serializer
 from zlmdb.values.cborwriter import head, writer
@@ -27,52 +25,9 @@ FLOATS = st.floats() | st.sampled_from([0.0, -0.0, 1e308, float("inf"), float("n
 TEXTS = st.text(max_size=30) | st.integers(0, 300).map("x".__mul__)
 
 
-class Color(enum.Enum):
-    RED = "red"
-    BLUE = "blue"
-
-
-class Pair(NamedTuple):
-    left: int
-    right: str = "r"
-
-
 @dataclass
-class Inner:
-    a: int
-    b: Optional[str] = None
-
-
-@dataclass
-class Outer:
-    number: int
-    real: float
-    text: str
-    yes: bool
-    data: bytes
-    id: UUID
-    born: date
-    when: datetime
-    wakes: time
-    lasting: timedelta
-    price: Decimal
-    color: Color
-    role: Literal["a", 1]
-    pair: Pair
-    inner: Inner
-    perhaps: Optional[Inner]
-    either: Union[int, str, None]
-    maybe: Optional[UUID]
-    numbers: list[int]
-    reals: list[float]
-    texts: list[str]
-    inners: list[Inner]
-    groups: set[str]
-    path: tuple[int, ...]
-    scores: dict[str, float]
+class Outer(Wide):
     counts: dict[str, int]
-    by_number: dict[int, str]
-    by_name: dict[str, Inner]
     size: tuple[int, int] = (0, 0)
     tags: list[bool] = field(default_factory=list)
 
@@ -87,8 +42,8 @@ OUTERS = st.builds(
     INTS | TEXTS | st.none(), st.none() | st.uuids(), st.lists(INTS, max_size=10), st.lists(FLOATS, max_size=5),
     st.lists(TEXTS, max_size=5), st.lists(INNERS, max_size=3), st.sets(TEXTS, max_size=3),
     st.lists(INTS, max_size=3).map(tuple), st.dictionaries(TEXTS, FLOATS | st.integers(-5, 5), max_size=5),
-    st.dictionaries(TEXTS, INTS, max_size=3), st.dictionaries(INTS, TEXTS, max_size=3),
-    st.dictionaries(TEXTS, INNERS, max_size=3),
+    st.dictionaries(INTS, TEXTS, max_size=3), st.dictionaries(TEXTS, INNERS, max_size=3),
+    st.dictionaries(TEXTS, INTS, max_size=3),
 )  # fmt: skip
 
 

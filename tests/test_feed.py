@@ -26,6 +26,7 @@ from zlmdb.feed import log
 from zlmdb.operations.salvage import salvage
 from zlmdb.testing import kill_points
 
+from .waiters import first_group_fails
 from .workers import kill
 
 U = UUID("6c4ea3a1-6b5d-4d3c-9a55-000000000001")
@@ -382,20 +383,10 @@ def test_changes_that_were_taken_in_a_transaction_that_is_undone_are_given_again
 def test_changes_that_were_taken_in_a_group_that_is_not_stored_are_given_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    commit = zlmdb.Transaction.commit
-    failed: list[Any] = []
-
-    def fails_once(self: Any) -> None:
-        if self._told is not None and not failed:
-            failed.append(self)
-            self.abort()
-            raise zlmdb.DiskError("the disk is broken")
-        commit(self)
-
     with zlmdb.open(tmp_path / "db", Store) as db:
         fill(db, 4)
         changes = db.changes(Users, consumer="copies")
-        monkeypatch.setattr(zlmdb.Transaction, "commit", fails_once)
+        failed = first_group_fails(monkeypatch)
         for future in [db.submit(lambda t: copied(changes, t)) for _ in range(2)]:
             future.result(60)
         assert failed

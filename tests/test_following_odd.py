@@ -26,7 +26,7 @@ from unittest import mock
 from uuid import UUID
 
 import pytest
-from followed import UTC, Address, Kind, Level, User, agree, following, users
+from followed import UTC, Address, Kind, Level, User, all_agree
 
 from zlmdb.query.following import code
 
@@ -980,26 +980,7 @@ def name(function: Function) -> str:
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # ~ of a bool
 def test_every_odd_function_gives_what_it_gives_when_called(condition: bool) -> None:
     assert len(ALL) > 450
-    reader, refused = following(), []
-    for function in ALL:
-        try:
-            read = reader.condition if condition else reader.value
-            followed = read(function)
-        except TypeError as error:
-            refused.append((function, error))
-            continue
-        agree(followed, function, users(), condition=condition)
-        assert repr(followed)
-    for function, error in refused:  # it was right to refuse it: it fails for some record, or is never true
-        outcomes = {outcome_class(function, record) for record in users()}
-        assert outcomes & {"AttributeError", "TypeError"} or outcomes == {"False"}, error
-
-
-def outcome_class(function: Function, record: User) -> str:
-    try:
-        return str(bool(function(record)))
-    except Exception as error:
-        return type(error).__name__
+    all_agree(ALL, condition=condition)
 
 
 @traces_instructions

@@ -13,7 +13,7 @@ from typing import Any
 import followed
 import odd_functions
 import pytest
-from followed import User, agree, following, users
+from followed import User, agree, all_agree, following, users
 
 from . import test_following_odd
 
@@ -73,20 +73,7 @@ def test_there_are_more_than_a_thousand_different_functions() -> None:
 @pytest.mark.parametrize("group", odd_functions.GROUPS)
 @pytest.mark.filterwarnings("ignore")
 def test_every_function_of_a_group_gives_what_it_gives_when_called(group: str, condition: bool) -> None:
-    reader = following()
-    read, refused = reader.condition if condition else reader.value, list[Any]()
-    for function in odd_functions.GROUPS[group]:
-        for _ in range(2):  # the second time it is known
-            try:
-                followed = read(function)
-            except TypeError as error:
-                refused.append((function, error))
-                continue
-            agree(followed, function, users(), condition=condition)
-            assert repr(followed)
-    for function, error in refused:  # it was right to refuse it: it fails for some record, or is never true
-        outcomes = {test_following_odd.outcome_class(function, record) for record in users()}
-        assert outcomes & {"AttributeError", "TypeError"} or outcomes == {"False"}, (function, error)
+    all_agree(odd_functions.GROUPS[group], condition=condition, times=2)  # the second time it is known
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -24,7 +24,7 @@ import zlmdb
 from zlmdb.store import asyncfutures, groups
 
 from .interrupts import INTERRUPTS, Interrupt, interrupting, traces_instructions
-from .waiters import Caller, last, put, wait_until, waiting_together
+from .waiters import Caller, first_group_fails, last, put, wait_until, waiting_together
 from .workers import kill
 
 
@@ -217,17 +217,7 @@ def test_a_group_that_cannot_be_stored_is_dissolved_and_each_runs_alone(
     disk: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing of it was stored: no function has its effect twice."""
-    commit = zlmdb.Transaction.commit
-    failed = []
-
-    def fails_once(self: Any) -> None:
-        if self._told is not None and not failed:
-            failed.append(self)
-            self.abort()
-            raise zlmdb.DiskError("the disk is broken")
-        commit(self)
-
-    monkeypatch.setattr(zlmdb.Transaction, "commit", fails_once)
+    failed = first_group_fails(monkeypatch)
     with together(disk, [put(n) for n in range(4)]) as callers:
         pass
     assert failed

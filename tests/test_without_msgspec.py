@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import enum
 import json
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
-from typing import Any, Literal, NamedTuple, Optional, Union
+from typing import Any, Optional
 from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.wide_model import Color, Inner, Pair, Wide
 from zlmdb.values.jsonwriter import writer
 from zlmdb.values.loading import by_cattrs, generated, loader, uuid_of_text
 from zlmdb.values.models import Model
@@ -27,51 +27,8 @@ FLOATS = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-5, 5)
 TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=20) | st.sampled_from(['"', "\\", "\x1f", "\x7f"])
 
 
-class Color(enum.Enum):
-    RED = "red"
-    BLUE = "blue"
-
-
-class Pair(NamedTuple):
-    left: int
-    right: str = "r"
-
-
 @dataclass
-class Inner:
-    a: int
-    b: Optional[str] = None
-
-
-@dataclass
-class Outer:
-    number: int
-    real: float
-    text: str
-    yes: bool
-    data: bytes
-    id: UUID
-    born: date
-    when: datetime
-    wakes: time
-    lasting: timedelta
-    price: Decimal
-    color: Color
-    role: Literal["a", 1]
-    pair: Pair
-    inner: Inner
-    perhaps: Optional[Inner]
-    either: Union[int, str, None]
-    maybe: Optional[UUID]
-    numbers: list[int]
-    reals: list[float]
-    texts: list[str]
-    inners: list[Inner]
-    groups: set[str]
-    path: tuple[int, ...]
-    scores: dict[str, float]
-    by_number: dict[int, str]
-    by_name: dict[str, Inner]
+class Outer(Wide):
     some: Optional[list[int]]
     anything: Any
     size: tuple[int, int] = (0, 0)

@@ -8,6 +8,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Callable, Optional, TypeVar
 
+import pytest
+
+import zlmdb
+
 C = TypeVar("C", bound="Caller")
 
 unseen: dict[Caller, BaseException] = {}
@@ -86,3 +90,19 @@ def put(key: int) -> Callable[[Any], int]:
         return key
 
     return fn
+
+
+def first_group_fails(monkeypatch: pytest.MonkeyPatch) -> list[zlmdb.Transaction]:
+    """The first commit of a group, which is in the list then, finds the disk broken."""
+    commit = zlmdb.Transaction.commit
+    failed: list[zlmdb.Transaction] = []
+
+    def fails_once(self: Any) -> None:
+        if self._told is not None and not failed:
+            failed.append(self)
+            self.abort()
+            raise zlmdb.DiskError("the disk is broken")
+        commit(self)
+
+    monkeypatch.setattr(zlmdb.Transaction, "commit", fails_once)
+    return failed

@@ -17,7 +17,7 @@ from typing import BinaryIO, Optional
 
 from ... import errors
 from .access import require_regular
-from .nodes import Damage, Node, Nodes
+from .nodes import Damage, Node
 from .pages import (
     BEYOND,
     BIG,
@@ -35,13 +35,13 @@ from .pages import (
     PageFile,
     Tree,
 )  # fmt: skip
+from .passes import Pass
 from .roots import contradiction
 
 Told = Callable[[int, int], object]
 """Is told how many pages were looked at, and how many there are."""
 
 _EVERY = 2048  # pages between two reports
-_KEEP = 200  # problems kept in words; the others are counted
 _DEEPEST = 32  # levels that a cursor of LMDB can go down
 _BATCH = 50_000  # leaf pages that are read in the order of the file
 _RUN = 256  # pages that are read at once, where they follow each other
@@ -71,16 +71,11 @@ _Page = tuple[int, int, bytes, Optional[bytes]]
 """A page to look at: its number and level, the least key that it may have, and the one before which its keys end."""
 
 
-class _Check:
-    """One pass over the trees of one committed state. *live* and *free* mark the pages in use, and not in use."""
+class _Check(Pass):
+    """A pass over every page. *live* and *free* mark the pages in use, and not in use."""
 
     def __init__(self, file: PageFile, meta: Meta, told: Optional[Told]) -> None:
-        self.file = file
-        self.meta = meta
-        self.nodes = Nodes(file)
-        self.problems: list[str] = []
-        self.count = 0
-        self.live = bytearray(meta.last + 1)
+        super().__init__(file, meta)
         self.free = bytearray(meta.last + 1)
         self._told = told
         self._seen = 0
@@ -97,19 +92,11 @@ class _Check:
         if self._told is not None:
             self._told(len(self.live), len(self.live))
 
-    def problem(self, text: str) -> None:
-        """Note what is wrong."""
-        self.count += 1
-        if self.count <= _KEEP:
-            self.problems.append(text)
-
     def claim(self, number: int, count: int = 1) -> Optional[str]:
-        """Mark pages as reached; what is wrong when they are out of range or were reached before."""
-        if number < FIRST_PAGE or number + count > len(self.live):
-            return f"refers to page {number}, the pages are {FIRST_PAGE} to {len(self.live) - 1}"
-        if self.live.find(1, number, number + count) >= 0:
-            return f"page {number} is in use twice"
-        self.live[number : number + count] = b"\1" * count
+        """As `reach`, and tell how many there were by now."""
+        wrong = self.reach(number, count)
+        if wrong is not None:
+            return wrong
         self._seen += 1
         if self._told is not None and self._seen % _EVERY == 0:
             self._told(self.live.count(1), len(self.live))

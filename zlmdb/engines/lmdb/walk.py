@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from typing import Optional
 
 from ...namedtuples import NamedTuple
-from .nodes import Damage, Node, Nodes
-from .pages import BEYOND, BIG, BRANCH, FIRST_PAGE, LEAF, NO_PAGE, OVERFLOW, SUBTREE, TREE, U64, Meta, PageFile, Tree
+from .nodes import Damage, Node
+from .pages import BEYOND, BIG, BRANCH, FIRST_PAGE, LEAF, NO_PAGE, OVERFLOW, SUBTREE, TREE, U64, Tree
+from .passes import Pass
 
-_KEEP = 200  # problems kept in words; the others are counted
 _DEEPEST = 32
 
 
@@ -25,25 +25,8 @@ class Record(NamedTuple):
     tree: Optional[Tree]
 
 
-class Walk:
-    """One pass over the trees of one committed state: the records that can be reached, and what is wrong on the way.
-
-    *problems* are in words, at most 200 of them; *count* is how many there were. *live* marks the pages reached.
-    """
-
-    def __init__(self, file: PageFile, meta: Meta) -> None:
-        self.file = file
-        self.meta = meta
-        self.nodes = Nodes(file)
-        self.problems: list[str] = []
-        self.count = 0
-        self.live = bytearray(meta.last + 1)
-
-    def problem(self, text: str) -> None:
-        """Note what is wrong."""
-        self.count += 1
-        if self.count <= _KEEP:
-            self.problems.append(text)
+class Walk(Pass):
+    """The records that can be reached, and what is wrong on the way."""
 
     def records(self, name: str, tree: Tree) -> Iterator[Record]:
         """The records of *tree*, in order, past what cannot be read."""
@@ -59,14 +42,10 @@ class Walk:
 
     def claim(self, name: str, number: int, count: int = 1) -> bool:
         """Mark pages as reached; False when they are out of range or were reached before."""
-        if number < FIRST_PAGE or number + count > len(self.live):
-            self.problem(f"{name}: refers to page {number}, the pages are {FIRST_PAGE} to {len(self.live) - 1}")
-            return False
-        if self.live.find(1, number, number + count) >= 0:
-            self.problem(f"{name}: page {number} is in use twice")
-            return False
-        self.live[number : number + count] = b"\1" * count
-        return True
+        wrong = self.reach(number, count)
+        if wrong is not None:
+            self.problem(f"{name}: {wrong}")
+        return wrong is None
 
 
 class _TreeWalk:

@@ -117,8 +117,8 @@ class Compare(_OfTwo):
         return (left.plain or right.plain) and left is not SOMETHING and right is not SOMETHING
 
 
-class IsNone(Node):
-    """Whether something is None."""
+class _Test(Node):
+    """What asks one thing of *inner*."""
 
     __slots__ = ("inner",)
 
@@ -128,6 +128,12 @@ class IsNone(Node):
 
     def parts(self) -> Sequence[Node]:
         return (self.inner,)
+
+
+class IsNone(_Test):
+    """Whether something is None."""
+
+    __slots__ = ()
 
     def evaluate(self, given: Given) -> bool:
         return self.inner.evaluate(given) is None
@@ -288,17 +294,10 @@ class Each(Node):
         return f"({spell(self.value)} for {spell(self.variable)} in {spell(self.iterable)}{test})"
 
 
-class Not(Node):
+class Not(_Test):
     """What is true where *inner* is not."""
 
-    __slots__ = ("inner",)
-
-    def __init__(self, inner: Node, known: Known = BOOL) -> None:
-        self.inner = inner
-        super().__init__(known)
-
-    def parts(self) -> Sequence[Node]:
-        return (self.inner,)
+    __slots__ = ()
 
     def evaluate(self, given: Given) -> bool:
         return not self.inner.evaluate(given)
