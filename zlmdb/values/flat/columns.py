@@ -242,7 +242,7 @@ def _day_time(value: Any) -> int:
 
 
 _NUMBERED: dict[str, tuple[type[Any], Convert]] = {
-    "instant($)": (datetime, _instant),
+    runtime.INSTANT: (datetime, _instant),
     "day_time($)": (time, _day_time),
     "timedelta(microseconds=$)": (timedelta, runtime.micros),
 }
@@ -250,7 +250,7 @@ _NUMBERED: dict[str, tuple[type[Any], Convert]] = {
 
 _UTC = timezone.utc
 _RANGES = {
-    "instant($)": (_instant(datetime.min.replace(tzinfo=_UTC)), _instant(datetime.max.replace(tzinfo=_UTC))),
+    runtime.INSTANT: (_instant(datetime.min.replace(tzinfo=_UTC)), _instant(datetime.max.replace(tzinfo=_UTC))),
     "day_time($)": (0, 24 * 3600 * 1_000_000 - 1),
 }
 """The numbers that can be loaded so; others raise."""

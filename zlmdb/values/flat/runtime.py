@@ -49,9 +49,8 @@ def micros(value: timedelta) -> int:
     return (value.days * 86400 + value.seconds) * 1000000 + value.microseconds
 
 
-def instant(number: int) -> datetime:
-    """The time *number* microseconds after 1970."""
-    return EPOCH + timedelta(0, 0, number)
+INSTANT = "(EPOCH + timedelta(0, 0, $))"
+"""The expression of the time a number of microseconds after 1970."""
 
 
 def day_micros(value: time) -> int:
@@ -396,7 +395,7 @@ VECTORS = [(width, end) for width in (*INTEGERS, *FLOATS, BOOL) for end in ("", 
 """The numbers that vectors are of, and what the names of their functions end in."""
 
 NAMES: Mapping[str, Any] = {
-    **{function.__name__: function for function in (exact, is_aware, micros, instant, day_micros, day_time, make_uuid)},
+    **{function.__name__: function for function in (exact, is_aware, micros, day_micros, day_time, make_uuid)},
     **{cls.__name__: cls for cls in (UUID, date, datetime, time, timedelta, Decimal)},
     **{function.__name__: function for function in (put_texts, put_strs, put_tables, put_structs, deeper)},
     **{function.__name__: function for function in (follow, get_text, get_texts, get_offsets, get_structs)},
