@@ -296,3 +296,26 @@ def test_expired_records_are_in_no_range() -> None:
             assert list(t.notes.by_tag.select(reverse=True).keys()) == [4, 2, 1, 0]
             assert t.notes.by_tag.select().delete() == 4
         assert db.check().ok
+
+
+def test_a_record_with_several_elements_in_what_is_read_comes_once(db: Any) -> None:
+    conditions: list[Callable[[Book], bool]] = [
+        lambda b: any("b" <= tag < "o" for tag in b.tags),
+        lambda b: any(tag in {"b", "n", "m"} for tag in b.tags),
+        lambda b: any(tag == "m" for tag in b.tags),
+        lambda b: any(tag == "m" or tag == "n" for tag in b.tags),
+    ]
+    with db.write() as t:
+        for number in range(200):  # so that an index is read at all
+            t.books[f"other{number}"] = Book("other", ["q"])
+    for condition in conditions:
+        expected = [key for key, book in BOOKS.items() if condition(book)]
+        with db.read() as t:
+            for _ in range(3):  # planned, and from a cached plan
+                query = t.books.where(condition)
+                assert query.explain().indexes == ("by_tag",)
+                assert list(query.keys()) == query.keys().all() == expected
+                assert [key for key, _ in query] == expected
+                assert query.limit(5).fields(lambda k, b: k).all() == expected
+                assert t.books.select(reverse=True).where(condition).keys().all() == expected[::-1]
+                assert t.books.select("k3", "k5").where(condition).keys().all() == [k for k in expected if k > "k2"]

@@ -104,7 +104,9 @@ class AccessReads:
         lower, upper, storage = selection._lower, selection._upper, self._storage
         known = [self._known_entries.get(id(one), (one, None))[1] for one in accesses]
         if not self._table._txn._write and sum([KEYS if one is None else len(one) for one in known]) < KEYS:
-            keys = list(dict.fromkeys(chain.from_iterable(self._blocks(accesses))))
+            keys = list(chain.from_iterable(self._key_lists(accesses)))
+            if not self._finds_once(accesses):
+                keys = list(dict.fromkeys(keys))
             if lower != storage.lower or upper != storage.upper:
                 keys = [key for key in keys if lower <= key < upper]
             keys.sort(reverse=reverse)
@@ -113,8 +115,20 @@ class AccessReads:
         first = next(sorted_blocks)
         return first if len(first) < KEYS else chain(first, chain.from_iterable(sorted_blocks))
 
+    def _finds_once(self, accesses: Sequence[Access]) -> bool:
+        """Whether no record is found twice: there is one range, of one key, or of an index with an entry a record."""
+        first = accesses[0]
+        if len(accesses) > 1 or len(self.ranges(first)) > 1:
+            return False
+        of_members = first.members is not None and len(first.equal) + 1 == len(first.facts.parts)
+        return not first.facts.several or first.exact or of_members
+
     def _blocks(self, accesses: Sequence[Access]) -> Iterator[dict[bytes, None]]:
         """The engine's keys of the records that *accesses* find, some at a time."""
+        return map(dict.fromkeys, self._key_lists(accesses))
+
+    def _key_lists(self, accesses: Sequence[Access]) -> Iterator[list[bytes]]:
+        """As `_blocks`, in lists."""
         prefix = self._storage.prefix
         for access in accesses:
             bound = self.bound(access)
@@ -123,10 +137,10 @@ class AccessReads:
                 if bound is None:
                     keys = block
                 elif tail:
-                    keys = [prefix + entry[tail:] for entry in block]
+                    keys = [prefix + entry[tail:] for entry in block] if prefix else [entry[tail:] for entry in block]
                 else:
                     keys = [prefix + bytes(owner) for _, owner in block]
-                yield dict.fromkeys(keys)
+                yield keys
 
     def _one_picked(self, access: Access, selection: Selection[Any, Any]) -> list[bytes]:
         """As `picked`, of one whole key of a unique index or of the table."""
