@@ -97,6 +97,35 @@ def test_on_a_full_disk_a_cache_reads_and_can_be_closed(tmp_path: Path) -> None:
         assert len(again) == 999
 
 
+@pytest.mark.parametrize("order", ["disk_full", "full"])
+def test_a_memoized_function_does_without_the_disk_where_that_is_full(tmp_path: Path, order: str) -> None:
+    calls: list[int] = []
+    with zlmdb.Cache[str, Any](tmp_path) as cache:
+
+        @cache.memoize()
+        def half(number: int) -> float:
+            calls.append(number)
+            if number == 13:
+                raise LookupError(number)
+            return number / 2
+
+        @cache.memoize()
+        async def third(number: int) -> float:
+            return number / 3
+
+        assert half(2) == 1
+        with inject(cache._db) as faults:
+            for after in (0, 1):  # the second time its beginning is stored, and its end is not
+                getattr(faults, order)(after)
+                assert (half(2), half(4 + after), asyncio.run(third(6))) == (1, 2 + after / 2, 2)
+                getattr(faults, order)(after)
+                with pytest.raises(LookupError):
+                    half(13)
+            faults.clear()
+        assert (half(4), half(4)) == (2, 2)
+        assert calls.count(4) == 2
+
+
 def test_a_full_database_evicts_nothing_by_halves(cache: zlmdb.Cache[str, Any]) -> None:
     with cache.transact():
         for number in range(300):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Optional, TypeVar
 
+from . import DatabaseFull, DiskError, Error
 from .cacheentry import HEAD
 from .cachestate import MISSING
 from .cacheuse import CacheUse
@@ -14,6 +16,9 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 _clock = time.time
+
+NO_ROOM = (DatabaseFull, DiskError)
+"""What a write may raise that is no reason for a memoized function to fail."""
 
 
 class CachePending(CacheUse[K, V]):
@@ -50,7 +55,9 @@ class CachePending(CacheUse[K, V]):
             t.pending[key] = now + lock
             return False, None
 
-        return self._do(work)
+        with suppress(*NO_ROOM):  # then nobody is told that it is computed
+            return self._do(work)
+        return False, None
 
     def _end(self, key: Any, value: Any, expire: Optional[float], tag: Optional[str]) -> None:
         data = self._data(value, expire, tag)
@@ -59,7 +66,12 @@ class CachePending(CacheUse[K, V]):
             self._put(t, key, data, t.entries.get(key))
             t.pending.pop(key, None)
 
-        self._do(work)
+        if self._inside():
+            self._do(work)
+        else:
+            with suppress(*NO_ROOM):  # the value is there, even if nothing can keep it
+                self._do(work)
 
     def _give_up(self, key: Any) -> None:
-        self._do(lambda t: t.pending.pop(key, None))
+        with suppress(Error):  # the exception of the function goes on
+            self._do(lambda t: t.pending.pop(key, None))
