@@ -156,4 +156,4 @@ def test_a_linked_record_is_read_once_where_the_engine_has_it(codec: str, monkey
             for _ in range(3):
                 looked.clear()
                 assert rows.all() == [("b", f"a{n % 4}") for n in range(30)]
-                assert looked == [key(0)]  # by the table, which tells how the others are read
+                assert not looked  # by the table, each of which takes several calls

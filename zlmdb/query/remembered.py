@@ -100,36 +100,40 @@ class Remembered(dict[Any, Any]):
 
     def __missing__(self, key: Any) -> Any:
         encoded = key if type(key) is bytes else key.to_bytes(16, "big")
-        if self._get is None:
-            found = self.look(uuid_from_bytes(encoded))
-            if not self._begin(self._table):
-                return found
-        else:
+        if self._get is not None or self._begins():
             try:
                 data = self._get(self._prefix + encoded, None, self._handle)
                 found = self.look(uuid_from_bytes(encoded)) if data is None else self._load(data)
             except Exception as error:  # what it is, the table tells
                 let_through(error)
                 return self.look(uuid_from_bytes(encoded))
+        else:
+            found = self.look(uuid_from_bytes(encoded))
+            if self._table._txn._write:
+                return found
         if len(self) >= MOST:
             self.clear()
         self[key] = found
         return found
 
-    def _begin(self, table: Any) -> bool:
-        """Whether records of *table* may be remembered; from now on they are read without it, if they can be."""
-        if table._txn._write:
-            return False
+    def _begins(self) -> bool:
+        """Whether records are read without their table from now on."""
+        table = self._found()
         storage = table._storage
-        if table._steady and storage.expiring is None and type(storage.key) is UuidKey:
-            self._get, self._handle, self._load, self._prefix = table._get, table._db, table._load, storage.prefix
+        if table._txn._write or not table._steady or storage.expiring is not None or type(storage.key) is not UuidKey:
+            return False
+        self._get, self._handle, self._load, self._prefix = table._get, table._db, table._load, storage.prefix
         return True
 
     def look(self, key: Any) -> Any:
         """The record with the *key*, which may be of any type."""
+        return self._found()[key]
+
+    def _found(self) -> Any:
+        """The table."""
         if self._table is None:  # not before a record asks, as above
             self._table = self._holder.evaluate(Given((), self._parameters))
-        return self._table[key]
+        return self._table
 
 
 _FEW = 4
