@@ -14,7 +14,7 @@ _BIAS = 1 << 71
 
 
 class TimeKey(KeyCodec[dt.time]):
-    """A naive `datetime.time` as the microseconds since midnight, 40 bits, most significant byte first."""
+    """A naive `datetime.time` as the microseconds since midnight: 40 bits, big-endian."""
 
     name = "time"
     width = 5
@@ -43,7 +43,7 @@ class TimeKey(KeyCodec[dt.time]):
 
 
 class TimedeltaKey(KeyCodec[dt.timedelta]):
-    """A `datetime.timedelta` as its microseconds, signed, 72 bits, the sign bit flipped."""
+    """A `datetime.timedelta` as its microseconds: 72 bits, big-endian, the sign bit flipped."""
 
     name = "timedelta"
     width = 9

@@ -116,7 +116,7 @@ class UintKey(KeyCodec[int]):
 
 
 class Uint128Key(KeyCodec[int]):
-    """A whole number from 0 to 2**128 - 1 in 16 bytes, most significant byte first.
+    """A whole number from 0 to 2**128 - 1 in 16 bytes, big-endian.
 
     Anything with ``__index__`` is taken, numpy's integers included, except bool.
     """
