@@ -28,7 +28,7 @@ from . import multicheck
 from .linked import broken_links
 from .progress import Progress, Told, silent
 from .report import CheckReport, Kind, Problem, TableReport
-from .undeclared import NotComputable, index_storage
+from .undeclaredindexes import NotComputable, index_storage
 
 _EVERY = 10_000  # records between two reports of progress
 _OURS = (b"f:", b"i:", b"t:")  # what names of sub-databases of tables, their indexes and feeds begin with

@@ -17,7 +17,7 @@ from ..store.store import Store
 from ..tables.links import broken
 from ..tables.storage import Storage
 from ..values.bare import BYTES
-from .undeclared import index_storage
+from .undeclaredindexes import index_storage
 
 
 class BrokenLink(NamedTuple):

@@ -31,7 +31,7 @@ from .filling import Filler, Writer
 from .keytext import from_plain
 from .progress import Progress, Told, silent
 from .stream import EVERY, MAX_LINE, VERSION, Section, Streamed, numbers
-from .undeclared import index_storage
+from .undeclaredindexes import index_storage
 
 Filling = Union[Filler, Writer]
 

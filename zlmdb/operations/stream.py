@@ -39,8 +39,8 @@ from ..values.bare import BYTES
 from ..values.base import is_a
 from .keytext import to_plain
 from .progress import Progress, Told, silent
-from .undeclared import entries as read_entries
-from .undeclared import index_storage
+from .undeclaredindexes import entries as read_entries
+from .undeclaredindexes import index_storage
 
 VERSION = 1
 MAX_LINE = 512 << 20

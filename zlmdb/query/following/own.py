@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Callable
 
-from .each import each
+from .generators import each
 from .known import BOOL, CONTAINERS, FLOAT, INT, LIST, NUMBERS, PLAIN, SOMETHING, STR, UNKNOWN, Known
 from .nodes import Node
 from .operations import Apply, Each
