@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Callable, ClassVar, Generic, NoReturn, Op
 from .. import errors
 from ..handlers import let_through
 from ..query.projection import KEYS, PAIRS, VALUES
-from ..query.scanned import Scanned
 from ..store.blocks import COUNTS_REFERENCES
 from ..store.ranges import TOP, keys_from, pairs_from, seek
 from .scan import Scan
 from .storage import Storage
 
 if TYPE_CHECKING:
+    from ..query.scanned import Scanned
     from ..query.translated import Give
     from .table import Table
 
