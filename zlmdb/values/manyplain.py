@@ -52,14 +52,13 @@ def all_plain(values: Sequence[Any], scalars: frozenset[type]) -> bool:
         inside = get_referents(*held)
         if len(inside) != count:
             return False
-        width = len(held[0]) if held else 0
+        width, begin, alike = len(held[0]) if held else 0, list[type](), False
         if width * len(held) == count:  # documents of one kind have values of the same types at the same places
             types = [*map(type, inside)]
             begin = types[:width]
             alike = types == begin * len(held)
             kinds = {*(begin if alike else types)}
         else:
-            alike = False
             kinds = {*map(type, inside)}
         if kinds <= scalars:
             return True
