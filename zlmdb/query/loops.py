@@ -254,7 +254,7 @@ class Writer:
 
     def of_asked(self, asked: Asked) -> str:
         """The expression of *asked*, of ``value`` and ``key``."""
-        stored = self.columns.stored if self.alone is not None else {}
+        stored: Mapping[str, str] = self.columns.stored if self.alone is not None else {}
         return asked.source(self.numbers[id(asked)], self.names, self.alone, stored, self.programs.vouched)
 
     # As a whole

@@ -94,13 +94,16 @@ class Remembered(dict[Any, Any]):
 
     __slots__ = ("_get", "_handle", "_holder", "_load", "_parameters", "_prefix", "_table")
 
+    _get: Any
+
     def __init__(self, table: Any, holder: Any = None, parameters: Sequence[Any] = ()) -> None:
         self._table, self._holder, self._parameters = table, holder, parameters
-        self._get: Any = None
+        self._get = None
 
     def __missing__(self, key: Any) -> Any:
         encoded = key if type(key) is bytes else key.to_bytes(16, "big")
-        if self._get is not None or self._begins():
+        begun = self._get is not None or self._begins()
+        if begun:
             try:
                 data = self._get(self._prefix + encoded, None, self._handle)
                 found = self.look(uuid_from_bytes(encoded)) if data is None else self._load(data)
