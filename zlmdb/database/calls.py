@@ -87,7 +87,8 @@ class Calls(DatabaseState, Generic[S_co]):
         store = self._open_store
         if store.readonly:
             store.refuse_write()
-        future: Future[R] = self._group_commit().submit(self, fn)
+        groups = self._groups
+        future: Future[R] = (self._group_commit() if groups is None else groups).submit(self, fn)
         return future
 
     async def arun(self, fn: Callable[[S_co], R], /) -> R:
@@ -104,7 +105,8 @@ class Calls(DatabaseState, Generic[S_co]):
                 "the thread of this event loop has a write transaction open, and the event loop would wait for its end "
                 "forever: end the block before you await, and await nothing inside"
             )
-        return await self._group_commit().awaited(self, fn)
+        groups = self._groups
+        return await (self._group_commit() if groups is None else groups).awaited(self, fn)
 
     def _group_commit(self) -> Groups:
         """The group commit of this database, created when there are several writers for the first time."""

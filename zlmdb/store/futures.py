@@ -61,12 +61,13 @@ _FINISHING: Any = _Done()
 class Submitted(Future[R]):
     """The future of a function that was submitted. Only the thread that runs such functions finishes it."""
 
-    def __init__(self) -> None:
-        self._state = PENDING
-        self._result: Any = None
-        self._exception: Optional[BaseException] = None
-        self._waiters: list[Any] = []
-        self._done_callbacks: list[Any] = []
+    # What a future of the library makes for itself, most of these never need.
+    __init__ = object.__init__
+    _state: str = PENDING
+    _result: Any = None
+    _exception: Optional[BaseException] = None
+    _waiters: Any = property(lambda self: self.__dict__.setdefault("waiters", []))
+    _done_callbacks: Any = property(lambda self: self.__dict__.setdefault("callbacks", []))
 
     def _take_condition(self) -> Condition:
         space = self.__dict__

@@ -68,20 +68,20 @@ class Runs(Protocol):
 class _Member:
     """A function that waits to be run, and what came of it."""
 
-    __slots__ = ("begun", "context", "error", "fn", "future", "hooks", "result", "since", "told", "woken")
+    since, begun = 0.0, False  # of the class, as those below: to give each function its own takes longer
+    told: Sequence[object] = ()
+    """Of its group: filled when that is stored."""
+    result: Any = None
+    error: Optional[BaseException] = None
+    hooks: Sequence[Callable[[bool], object]] = ()
 
     def __init__(self, fn: Callable[[Any], Any], woken: Any, future: Optional[Told] = None) -> None:
         self.fn = fn
         self.context: Context = copy_context()
         self.future = future
         self.woken = woken
-        self.since = _clock() if future is None else 0.0
-        self.begun = False
-        self.told: Sequence[object] = ()
-        """Of its group: filled when that is stored."""
-        self.result: Any = None
-        self.error: Optional[BaseException] = None
-        self.hooks: Sequence[Callable[[bool], object]] = ()
+        if future is None:
+            self.since = _clock()
 
     def run(self, tables: Any) -> None:
         """Call the function, and keep the result."""
@@ -130,6 +130,7 @@ class Groups:
         self._work = _woken()
         self._outbox: deque[Any] = deque()  # what tasks of asyncio are to be told by the worker: see `awaited`
         self._closing = False
+        self._writer = self._store.writer  # a forked child has another one
 
     @property
     def _joins(self) -> bool:
@@ -146,7 +147,7 @@ class Groups:
         if self.is_alone() or self._store.writer.owner == _get_ident():
             result = db._run_alone(fn, True)
             return result
-        if self._process != os.getpid():
+        if self._writer is not self._store.writer:
             self._reset()
         member = _Member(fn, _woken())
         self._queue.append(member)
@@ -166,7 +167,7 @@ class Groups:
 
     def submit(self, db: Runs, fn: Callable[[Any], R]) -> Future[R]:
         """*fn* is run and stored soon, by a thread of its own; the future tells when it is."""
-        if self._process != os.getpid():
+        if self._writer is not self._store.writer:
             self._reset()
         future: Future[R] = Submitted()
         self._submit(db, _Member(fn, self._work, future))
@@ -174,7 +175,7 @@ class Groups:
 
     def awaited(self, db: Runs, fn: Callable[[Any], R]) -> Awaitable[R]:
         """As `submit`, for a task of asyncio."""
-        if self._process != os.getpid():
+        if self._writer is not self._store.writer:
             self._reset()
         awaited = (self._awaited or self._import_awaited())(self._outbox)
         self._submit(db, _Member(fn, self._work, awaited))
@@ -196,7 +197,7 @@ class Groups:
                 if self._withdraw(member):
                     self._submitted.pop(member, None)
                 raise
-        elif self._lead.owner is None:
+        elif not self._lead.is_taken():
             member.wake()
 
     def finish(self) -> None:
@@ -270,7 +271,7 @@ class Groups:
             time.sleep(_PAUSE)
 
     def _take(self, members: list[_Member]) -> None:
-        # In one call, so that no interrupt comes between the queue and the list.
+        # In one call, so that no interrupt comes between the two.
         members.extend(islice(iter(self._queue.popleft, None), 1))
 
     def _starts(self, member: _Member) -> bool:
@@ -294,24 +295,27 @@ class Groups:
         txn, queue = tables.txn, self._queue
         taken = iter(queue.popleft, None)
         hooks = txn._hooks
-        ends: list[int] = []  # of the hooks of each
-        first = len(hooks)
+        first = count = len(hooks)
+        ends: list[tuple[_Member, int]] = []  # of the hooks of those that have some
         try:
             with txn.savepoint():
                 while queue and (not members or _clock() <= until):
                     members.extend(islice(taken, 1))  # as `_take`, `_starts` and `_Member.run`, without the calls
                     member = members[-1]
-                    if member.begun or member.future is None:
+                    future = member.future
+                    if future is None or member.begun:
                         starts = member.fn is not _cancelled
                     else:
                         member.begun = True
-                        starts = member.future.set_running_or_notify_cancel() or self._cancel(member)
+                        starts = future.set_running_or_notify_cancel() or self._cancel(member)
                     if starts:
                         result = member.context.run(member.fn, tables)
                         if type(result) in BODIES:
                             refuse_body(result)
                         member.result = result
-                    ends.append(len(hooks))
+                        if len(hooks) != count:
+                            count = len(hooks)
+                            ends.append((member, count))
         except own:
             if txn._error is not None:
                 raise
@@ -323,10 +327,10 @@ class Groups:
             raise txn._error
         added, start = hooks[first:], first
         del hooks[first:]
-        for member, end in zip(members, ends):
-            if end != start:
-                member.hooks = added[start - first : end - first]
-                start = end
+        for member, end in ends:
+            member.hooks = added[start - first : end - first]
+            start = end
+        for member in members:
             member.told = told
 
     def _run_member(self, tables: Any, member: _Member, told: list[object], own: type[BaseException]) -> None:
@@ -365,8 +369,7 @@ class Groups:
                 if member.error is not None or member.hooks:
                     self._deliver(member, _STORED)
                 elif submitted.pop(member, None) is not None:  # as `_deliver`, without the call
-                    result, member.result = member.result, None
-                    future.set_result(result)
+                    future.set_result(member.result)
         if works:
             if here:
                 self._post()
@@ -376,11 +379,10 @@ class Groups:
 
     def _withdraw(self, member: _Member) -> bool:
         """Take *member* out of the queue; False when a leader has done so."""
-        try:
+        with suppress(ValueError):
             self._queue.remove(member)
-        except ValueError:
-            return False
-        return True
+            return True
+        return False
 
     def _give_up(self, member: _Member, timeout: Optional[float]) -> None:
         if timeout is not None and _clock() - member.since > timeout and self._withdraw(member):
@@ -473,8 +475,7 @@ class Groups:
             return
         if outcome is _STORED:
             if member.error is None and not member.hooks:  # as below, with less around it
-                result, member.result = member.result, None
-                future.set_result(result)
+                future.set_result(member.result)
                 return
             outcome = member.outcome
         try:

@@ -96,6 +96,10 @@ class WriterLock:
             return None
         return self._in_fact(hold).thread
 
+    def is_taken(self) -> bool:
+        """Whether any thread holds the lock."""
+        return 0 in self._claims
+
     def _in_fact(self, hold: Hold) -> Hold:
         """The one to whom *hold* has lent the lock, or itself."""
         if self._lent:
