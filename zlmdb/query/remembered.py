@@ -102,10 +102,12 @@ class Remembered(dict[Any, Any]):
 
     def __missing__(self, key: Any) -> Any:
         encoded = key if type(key) is bytes else key.to_bytes(16, "big")
-        begun = self._get is not None or self._begins()
-        if begun:
+        get = self._get
+        if get is None:
+            get = self._begins()
+        if get is not None:
             try:
-                data = self._get(self._prefix + encoded, None, self._handle)
+                data = get(self._prefix + encoded, None, self._handle)
                 found = self.look(uuid_from_bytes(encoded)) if data is None else self._load(data)
             except Exception as error:  # what it is, the table tells
                 let_through(error)
@@ -119,14 +121,14 @@ class Remembered(dict[Any, Any]):
         self[key] = found
         return found
 
-    def _begins(self) -> bool:
-        """Whether records are read without their table from now on."""
+    def _begins(self) -> Any:
+        """The function by which records are read without their table from now on; None if they are not."""
         table = self._found()
         storage = table._storage
         if table._txn._write or not table._steady or storage.expiring is not None or type(storage.key) is not UuidKey:
-            return False
+            return None
         self._get, self._handle, self._load, self._prefix = table._get, table._db, table._load, storage.prefix
-        return True
+        return self._get
 
     def look(self, key: Any) -> Any:
         """The record with the *key*, which may be of any type."""
