@@ -9,6 +9,8 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextvars import copy_context
 from functools import partial
 from itertools import islice
+from sys import _getframe
+from types import FrameType
 from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, overload
 
 from .. import errors
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
     from ..query import Reads
     from ..store.groups import Groups
+    from ..store.store import Store
 
     S_co = DefaultTypeVar("S_co", bound=Schema, default=Schema, covariant=True)
 else:
@@ -33,6 +36,7 @@ R = TypeVar("R")
 K = TypeVar("K")
 V = TypeVar("V")
 
+_CO_AWAITS = 0x280  # a coroutine or an asynchronous generator, as `inspect` has it, which takes long to import
 _THREADS = 8
 """Threads that read for asyncio at the same time: more would wait for the interpreter."""
 
@@ -95,15 +99,15 @@ class Calls(DatabaseState, Generic[S_co]):
         """Run *fn* like `run` in an asyncio program; the event loop continues meanwhile.
 
         If the task is cancelled before *fn* starts, nothing is written. If it is cancelled later, the changes are
-        stored all the same. Raises `NestedTransaction` inside a write block, whose end it would wait for, forever.
+        stored all the same. Raises `NestedTransaction` if the task awaits it inside its own write block.
         """
         store = self._open_store
         if store.readonly:
             store.refuse_write()
-        if store.writer.owner == threading.get_ident():
+        if store.writer.owner == threading.get_ident() and _awaits_in_block(store):
             raise errors.NestedTransaction(
-                "the thread of this event loop has a write transaction open, and the event loop would wait for its end "
-                "forever: end the block before you await, and await nothing inside"
+                "this task has a write transaction open, and would wait for its end forever: end the block before you "
+                "await, and await nothing inside"
             )
         groups = self._groups
         return await (self._group_commit() if groups is None else groups).awaited(self, fn)
@@ -247,6 +251,20 @@ class Calls(DatabaseState, Generic[S_co]):
         known = self.__dict__.pop("_threads", None)
         if known is not None and known[0] == os.getpid():
             known[1].shutdown(wait=not threading.current_thread().name.startswith("zlmdb-read"))
+
+
+def _awaits_in_block(store: Store) -> bool:
+    """Whether the caller, or a coroutine that awaits it, has the tables of the write transaction in a variable.
+
+    If another task has them, the caller only waits until the block of that task ends.
+    """
+    views = [one._unit.view for one in store.live.alive() if one._write and one.active and one._unit is not None]
+    frame: Optional[FrameType] = _getframe(1)
+    while frame is not None and frame.f_code.co_flags & _CO_AWAITS:
+        if any([value is view for value in frame.f_locals.values() for view in views]):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _rows(chosen: Any) -> Reads[Any]:
