@@ -50,7 +50,8 @@ class Attaching(DatabaseState):
             build=self._opening.build_indexes,
         )
         self._storages = {name: (cls, storage) for (name, (cls, _)), storage in zip(declared.items(), found)}
-        tell_where(type(self), declared)
+        if not declared.keys() <= vars(type(self)).keys():  # else that has been done
+            tell_where(type(self), declared)
         self.__dict__.pop("auto", None)
         for _, one in declared.values():
             if one.linked:
