@@ -1,4 +1,4 @@
-"""Small transactions: one operation each, by one thread, ten threads, 64 in flight from one thread, 100 asyncio tasks.
+"""Small transactions: one operation each, by one, ten and 150 threads, 64 in flight from one thread, 100 asyncio tasks.
 
 Small records with integer keys. What is written replaces a record that is there. "zlmdb" uses ``db.auto``, for writes
 in flight ``db.submit``, and in tasks ``db.arun``. A store whose calls return when they are done has one in flight,
@@ -17,7 +17,7 @@ from ..records import ACCOUNTS, Person
 from .base import PYPY, Outcome, Pair, Step, Workload, fill
 from .crowd import in_tasks, in_threads, shared_out
 
-THREADS, IN_FLIGHT, TASKS = 10, 64, 100
+THREADS, MANY_THREADS, IN_FLIGHT, TASKS = 10, 150, 64, 100
 WRITTEN = 20
 """Per cent of the operations that write, where reads and writes are mixed."""
 
@@ -78,8 +78,8 @@ def write(store: Store, data: Data, clock: Clock) -> Outcome:
     return written(store, data, len(native))
 
 
-def threads(store: Store, data: Data, clock: Clock, mixed: bool) -> Outcome:
-    """By ten threads: writes, or *mixed* with reads."""
+def threads(store: Store, data: Data, clock: Clock, mixed: bool, count: int = THREADS) -> Outcome:
+    """By *count* threads: writes, or *mixed* with reads."""
     writes = [not mixed or write for write in data.written]
     native = iter(store.native(data.changed(key for key, write in zip(data.keys, writes) if write)))
     operations = [next(native) if write else (key, None) for key, write in zip(data.keys, writes)]
@@ -92,7 +92,7 @@ def threads(store: Store, data: Data, clock: Clock, mixed: bool) -> Outcome:
             elif get(key) is None:
                 raise AssertionError(f"the record {key} is not there")
 
-    in_threads(shared_out(operations, THREADS), clock, partial(get, data.keys[0]), work)
+    in_threads(shared_out(operations, count), clock, partial(get, data.keys[0]), work)
     return written(store, data, len(operations))
 
 
@@ -117,6 +117,8 @@ def tasks(store: Store, data: Data, clock: Clock) -> Outcome:
 BY_THREADS = (
     Step("write, ten threads", partial(threads, mixed=False), "write"),
     Step("80/20 mixed, ten threads", partial(threads, mixed=True), "op"),
+    Step(f"write, {MANY_THREADS} threads", partial(threads, mixed=False, count=MANY_THREADS), "write"),
+    Step(f"80/20 mixed, {MANY_THREADS} threads", partial(threads, mixed=True, count=MANY_THREADS), "op"),
 )
 BESIDE = (
     "LevelDB + msgspec", "RocksDB + msgspec", "sqlite3, typed columns", "diskcache", "ObjectBox", "raw lmdb + pickle",
