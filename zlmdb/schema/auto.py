@@ -208,7 +208,14 @@ class AutoTable:
                     return
             except RUN_AGAIN:
                 pass
-        db.run(partial(self._apply, "__setitem__", (key, value), {}))
+        self._share(key, value)
+
+    def _share(self, key: Any, value: Any) -> None:
+        """As `__setitem__`, where others write, too, whose commit may store this."""
+        self._db.run(partial(self._put, key, value))
+
+    def _put(self, key: Any, value: Any, tables: Any) -> None:
+        self._of(tables)[key] = value
 
     def _write(self, method: str, *args: Any, **more: Any) -> Any:
         """The result of a *method* of the table, stored."""

@@ -159,7 +159,7 @@ def compiled(storage: Storage[Any, Any], store: Store, general: Callable[..., No
             "store": store, "storage": storage, "indexes": storage.indexes, "clock": time.monotonic,
             "recover": _recover, "thread": threading.get_ident, "busy": BUSY, "others": OTHERS,
         },
-        alone="pass" if never_waits else "if not self._db._writes_alone(): return general(self, key, value)",
+        alone="pass" if never_waits else "if not self._db._writes_alone(): return self._share(key, value)",
         taken=f"{taken} or writer.acquire(self._db._timeout, hold) is None" if never_waits else taken,
     )  # fmt: skip
     subject = f"{storage.key.name} at {storage.prefix.hex() or 'no prefix'}"

@@ -115,6 +115,8 @@ class Groups:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        # Whether a commit waits for the disk, and there are savepoints.
+        self._joins = store.can_nest and store.engine.options.durability != "none"
         self._reset()
 
     def _reset(self) -> None:
@@ -132,19 +134,14 @@ class Groups:
         self._closing = False
         self._writer = self._store.writer  # a forked child has another one
 
-    @property
-    def _joins(self) -> bool:
-        """Whether a commit waits for the disk, and there are savepoints."""
-        return self._store.can_nest and self._store.engine.options.durability != "none"
-
     def is_alone(self) -> bool:
         """Whether who comes now has no group to join."""
-        return not self._joins or (self._recent <= 1 and not self._queue and self._store.writer.owner is None)
+        return not self._joins or (self._recent <= 1 and not self._queue and not self._store.writer.is_taken())
 
     def run(self, db: Runs, fn: Callable[[Any], R], timeout: Optional[float]) -> R:
         """The result of *fn*, stored. Raises `WriterTimeout` after *timeout* seconds without a turn."""
         result: R
-        if self.is_alone() or self._store.writer.owner == _get_ident():
+        if not self._joins or self._store.writer.owner == _get_ident():
             result = db._run_alone(fn, True)
             return result
         if self._writer is not self._store.writer:
@@ -153,7 +150,7 @@ class Groups:
         self._queue.append(member)
         try:
             while not member.told:
-                if self._lead.owner is None:
+                if not self._lead.is_taken():
                     if self._advance(db, member, timeout):
                         result = member.outcome() if member.told else db._run_alone(fn, True)
                         return result
