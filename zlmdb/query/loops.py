@@ -120,17 +120,17 @@ class Writer:
         made = _LOOPS.functions(self.programs.name, str(self.source), self.names)["loop"]
         return made
 
-    def listing(self, captured: Sequence[Captured], sparse: bool) -> Callable[..., list[Any]]:
+    def listing(self, captured: Sequence[Captured], sparse: bool, dense: bool) -> Callable[..., list[Any]]:
         """The function that `Programs.listing` gives."""
         self.picking = False  # an index has found them
         numbers = range(len(self.stored))
         constants = "".join([*(f", given{number}" for number in numbers), *(f", c{number}" for number in numbers)])
         self.names.update(load=self.programs.load, load_key=self.programs.load_key)
-        keyed = self.want.keyed or any([one.keyed for one in self.asked])
-        with self.block(f"def listing(keys, records, functions{constants}):"):
+        with self.block(f"def listing(keys, get, handle, functions{constants}):"):
             self.unpack(captured, many="len(keys)")
             self.add("rows = []", "add = rows.append")
-            with self.block("for key, data in zip(keys, records):" if keyed else "for data in records:"):
+            with self.block("for key in keys:"):
+                self.add("data = get(key)" if dense else "data = get(key, None, handle)")
                 self.add(f"if data is None: {'continue' if sparse else 'raise LookupError'}")
                 if self.columns is None or not self.by_columns():
                     self.as_whole()

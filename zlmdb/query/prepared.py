@@ -70,7 +70,7 @@ class Prepared:
         self.needs: Optional[frozenset[str]] = None
         """The fields that are enough for it; None if they are not known, or the whole record is needed."""
         self._late: Optional[bool] = None
-        self._listings: dict[bool, Callable[..., list[Any]]] = {}
+        self._listings: dict[tuple[bool, bool], Callable[..., list[Any]]] = {}
         self._scannings: dict[bool, Callable[..., list[Any]]] = {}
         self._loops: dict[tuple[bool, bool, Form], Loop] = {}
 
@@ -117,12 +117,12 @@ class Prepared:
             self._loops[keyed, views, form] = found
         return found
 
-    def listing(self, *, sparse: bool) -> Callable[..., list[Any]]:
+    def listing(self, *, sparse: bool, dense: bool = False) -> Callable[..., list[Any]]:
         """The function that lists what is wanted of some records: see `Programs.listing`."""
-        found = self._listings.get(sparse)
+        found = self._listings.get((sparse, dense))
         if found is None:
-            found = self._listings[sparse] = self._programs.listing(
-                self._condition, self._stored, self._asked, self._want, self._sources, sparse=sparse
+            found = self._listings[sparse, dense] = self._programs.listing(
+                self._condition, self._stored, self._asked, self._want, self._sources, sparse=sparse, dense=dense
             )
         return found
 

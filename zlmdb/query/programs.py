@@ -109,21 +109,23 @@ class Programs:
 
     def listing(
         self, condition: Optional[Condition], stored: tuple[bool, ...], asked: Sequence[Asked], want: Projection,
-        captured: Sequence[Captured], *, sparse: bool,
+        captured: Sequence[Captured], *, sparse: bool, dense: bool,
     ) -> Callable[..., list[Any]]:  # fmt: skip
-        """The function ``(keys, records, functions, *given, *constants)``, which lists what is wanted of records.
+        """The function ``(keys, get, handle, functions, *given, *constants)``, which lists what is wanted of records.
 
-        *records* are the stored bytes of those with the engine's *keys*. *captured* says where in *functions* the
-        values are that the asked ones captured. *sparse*: there may be None instead; otherwise that raises LookupError.
-        Whatever it raises, the `loop` says what it means.
+        They are those with the engine's *keys*, which ``get(key, None, handle)`` reads; with *dense* it is the ``get``
+        of a cursor. *captured* says where in *functions* the values are that the asked ones captured. *sparse*: there
+        may be none of a key; otherwise that raises LookupError. Whatever it raises, the `loop` says what it means.
         """
         shape = None if condition is None else condition._shape()
-        key = shape, stored, tuple([one.shape() for one in asked]), want.shape(), tuple(captured), sparse
+        key = shape, stored, tuple([one.shape() for one in asked]), want.shape(), tuple(captured), sparse, dense
         made = self._made.get(key)
         if made is None:
             if len(self._made) >= KEPT:
                 self._made.clear()
-            made = self._made[key] = Writer(self, condition, stored, asked, want, False).listing(captured, sparse)
+            made = self._made[key] = Writer(self, condition, stored, asked, want, False).listing(
+                captured, sparse, dense
+            )
         return made
 
     def scanning(

@@ -26,7 +26,7 @@ from ..store.ranges import pairs_from
 from .accessranges import captured, ends_otherwise
 from .indexfacts import vouches
 from .indexstorage import BoundIndex, IndexStorage
-from .keylookups import stored
+from .keylookups import by_cursor
 from .linkednodes import Making, link_of, nothing
 from .linkscans import EXACT_KEYS, LEAST, can_be_read_once
 
@@ -78,7 +78,7 @@ def _begins_with_key(index: IndexStorage, key: Any) -> bool:
 class LinkScanReady:
     """A query by what one field refers to, of which all is known but the captured values."""
 
-    __slots__ = ("_bound", "_fits", "_holder", "_key", "_known", "_list", "_prepared")
+    __slots__ = ("_bound", "_fits", "_holder", "_key", "_known", "_listed", "_prepared")
 
     def __init__(
         self, followed: Followed, link: Link, prepared: Prepared, fits: Followed, known: Known, bound: BoundIndex,
@@ -89,7 +89,7 @@ class LinkScanReady:
         self._prepared, self._fits, self._bound = prepared, fits.reading, bound.storage
         functions = [give] if isinstance(give, Followed) else []
         want = want_of((give,), running.programs, one=True)
-        self._list = Prepared(functions, None, (), want, running.programs).listing(sparse=False)
+        self._listed = Prepared(functions, None, (), want, running.programs)
 
     def all(
         self, selection: Selection[Any, Any], give: Give, limit: Optional[int]
@@ -103,7 +103,9 @@ class LinkScanReady:
             if keys is None:
                 return None
             keys.sort(reverse=bool(selection._reverse))
-            return self._list(keys, stored(table, keys), (give,))
+            get = by_cursor(table, keys)
+            listing = self._listed.listing(sparse=False, dense=get is not None)
+            return listing(keys, table._get if get is None else get, table._db, (give,))
         except Exception as error:  # the general form tells what it is
             let_through(error)
             return None

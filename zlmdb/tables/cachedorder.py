@@ -18,7 +18,6 @@ from ..store.blocks import COUNTS_REFERENCES
 from ..store.ranges import keys_from, seek, values_from
 from .covered import EXACT
 from .indexstorage import BoundIndex
-from .keylookups import stored_anywhere
 from .scan import while_open
 
 if TYPE_CHECKING:
@@ -117,4 +116,4 @@ class Ordered:
 
     def _rows(self, selection: Selection[Any, Any], give: Give, keys: list[bytes]) -> list[Any]:
         table = selection._table
-        return self._list(keys, stored_anywhere(table, keys), (give,))
+        return self._list(keys, table._get, table._db, (give,))

@@ -32,7 +32,6 @@ from .cachedpartial import ReadyPartial
 from .cachedscans import ScanReady, scanned
 from .covered import Cover, cover_of
 from .indexstorage import BoundIndex
-from .keylookups import stored
 from .scan import while_open
 
 if TYPE_CHECKING:
@@ -243,7 +242,7 @@ class Ready:
                 key = only.key(table, query.where)
                 if key is None or not selection._lower <= key < selection._upper:
                     return []
-                return self._list((key,), (table._get(key, None, table._db),), (*query.where, give))
+                return self._list([key], table._get, table._db, (*query.where, give))
             if self._in_order and limit is not None and query.skip + limit <= FEW and not selection._reverse:
                 few = self._first(selection, give, query.skip + limit)
                 if few is not None:
@@ -252,11 +251,11 @@ class Ready:
             if not keys:
                 return keys
             if (limit is None and not query.skip) or len(keys) < 2:
-                return self._list(keys, stored(table, keys), functions)[query.skip : limit]
+                return self._list(keys, table._get, table._db, functions)[query.skip : limit]
             stop = None if limit is None else query.skip + limit
             rows: list[Any] = []
             for block in _blocks(keys, stop):
-                rows += self._list(block, stored(table, block), functions)
+                rows += self._list(block, table._get, table._db, functions)
                 if stop is not None and len(rows) >= stop:
                     break
             return rows[query.skip : stop]
@@ -271,8 +270,7 @@ class Ready:
             keys = self._ways[0].keys(table, selection._query.where, most)
             if keys is None:
                 return None
-            inside = self._in_range(selection, keys)
-            rows = self._list(inside, stored(table, inside), functions)
+            rows = self._list(self._in_range(selection, keys), table._get, table._db, functions)
             if len(rows) >= stop or len(keys) < most:
                 return rows[:stop]
         return None
@@ -353,7 +351,7 @@ class Ready:
                 block = next(blocks, None)
                 if block is None:
                     return
-                found = self._list(block, stored(table, block), functions)
+                found = self._list(block, table._get, table._db, functions)
             except Exception as error:
                 let_through(error)
                 break

@@ -15,7 +15,6 @@ from ..query.prepared import Prepared
 from ..query.translated import Give
 from .accesspaths import AccessPath
 from .cachedplans import Ready, most_of
-from .keylookups import stored_anywhere
 from .scan import while_open
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ class SortedReady(Ready):
                 return keys
             if len(keys) > 1:  # the greatest ones first: equal ones, too, come the other way round
                 keys.sort(reverse=bool(selection._reverse) is not query.backwards)
-            pairs = self._list(keys, stored_anywhere(table, keys), (*query.where, order, give))
+            pairs = self._list(keys, table._get, table._db, (*query.where, order, give))
             stop = None if limit is None else query.skip + limit
             found = first_of(checked(pairs), stop, backwards=query.backwards)
             return list(map(_row, islice(found, query.skip, stop)))

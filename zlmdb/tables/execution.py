@@ -34,7 +34,7 @@ from .cachedplans import ready_of
 from .covered import Cover, Covered, Uncolumned, cover_of
 from .indexfacts import index_facts, key_facts
 from .indexstorage import BoundIndex, IndexStorage
-from .keylookups import PickedScan, stored_anywhere
+from .keylookups import PickedScan
 from .queryfailures import failed
 from .scan import IndexScan, while_open
 from .storage import Storage
@@ -147,7 +147,7 @@ class Running:
             programs.keep(key, prepared)
         table = self.table
         try:
-            return prepared.listing(sparse=False)(keys, stored_anywhere(table, keys), functions)
+            return prepared.listing(sparse=False)(keys, table._get, table._db, functions)
         except Exception as error:  # the general form tells what it is
             let_through(error)
             return map(_second, self._rows(gives, one, None, choice))

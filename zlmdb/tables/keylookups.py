@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Optional
 
@@ -16,25 +16,21 @@ if TYPE_CHECKING:
     from .table import Table
 
 
-_MANY = 8 if COUNTS_REFERENCES else sys.maxsize  # without counts a cursor would have to be closed
-"""Records that take as long by a cursor as without one."""
+_MANY = 64 if COUNTS_REFERENCES else sys.maxsize  # without counts a cursor would have to be closed
+_PAGE = 16
+"""Records that a page has, about."""
 
 
-def stored(table: Table[Any, Any], keys: Sequence[bytes]) -> Iterable[Any]:
-    """The stored bytes of the records of *table* with the engine's *keys*, or None; in a read transaction.
+def by_cursor(table: Table[Any, Any], keys: Sequence[bytes]) -> Optional[Callable[[bytes], Any]]:
+    """The ``get`` of a cursor over *table*, where that finds the records of *keys*, in order, faster than without one.
 
-    The keys are in order: then the next record is often on the page on which a cursor is, and it need not search the
-    tree. Of keys in any other order, a cursor takes longer than `stored_anywhere`.
+    If they are many, the next record is often on the page on which the cursor is, and it need not search the tree.
+    Otherwise a cursor takes longer. In a read transaction.
     """
-    if len(keys) > _MANY:
-        return map(table._raw.cursor(table._db).get, keys)
-    return stored_anywhere(table, keys)
-
-
-def stored_anywhere(table: Table[Any, Any], keys: Sequence[bytes]) -> list[Any]:
-    """As `stored`, of keys in any order."""
-    get, handle = table._get, table._db
-    return [get(key, None, handle) for key in keys]
+    if len(keys) > _MANY and len(keys) * _PAGE > table._entries():
+        found: Callable[[bytes], Any] = table._raw.cursor(table._db).get
+        return found
+    return None
 
 
 class PickedScan:

@@ -20,7 +20,7 @@ from ..query.terms import conjuncts
 from ..query.translated import Give, want_of
 from .covered import EXACT
 from .indexfacts import vouches
-from .keylookups import PickedScan, stored
+from .keylookups import PickedScan, by_cursor
 from .linkednodes import Among, AnyAmong
 
 if TYPE_CHECKING:
@@ -82,10 +82,11 @@ def _blocks(
     running: Running, keys: Iterable[bytes], prepared: Prepared, functions: Sequence[Followed], gives: Sequence[Give]
 ) -> Iterator[list[Any]]:  # fmt: skip
     table, selection = running.table, running.selection
-    listing = prepared.listing(sparse=False)
     for block in blocks_of(keys):
         try:
-            rows = listing(block, stored(table, block), functions)
+            get = by_cursor(table, block)
+            listing = prepared.listing(sparse=False, dense=get is not None)
+            rows = listing(block, table._get if get is None else get, table._db, functions)
         except Exception as error:  # the general form tells what it is
             let_through(error)
             scan_of = partial(
