@@ -114,6 +114,10 @@ class Runs(Protocol):
         """The result of a function, in a write transaction."""
         ...
 
+    def _group_commit(self) -> Any:
+        """What runs functions of several threads together."""
+        ...
+
 
 class AutoTables:
     """The tables of a database, by name: attributes, or items. Each operation is a transaction of its own."""
@@ -208,11 +212,12 @@ class AutoTable:
                     return
             except RUN_AGAIN:
                 pass
-        self._share(key, value)
+        db.run(partial(self._put, key, value))
 
     def _share(self, key: Any, value: Any) -> None:
         """As `__setitem__`, where others write, too, whose commit may store this."""
-        self._db.run(partial(self._put, key, value))
+        db = self._db
+        db._group_commit().run(db, partial(self._put, key, value), db._timeout)
 
     def _put(self, key: Any, value: Any, tables: Any) -> None:
         self._of(tables)[key] = value

@@ -102,7 +102,8 @@ class _Member:
         try:
             if error is not None:
                 raise error
-            committed(hooks)
+            if hooks:
+                committed(hooks)
             return result
         finally:
             del error  # which has this frame in its traceback
@@ -391,8 +392,9 @@ class Groups:
 
     def _leave(self, member: _Member) -> None:
         """The caller goes, perhaps by an interrupt: whoever is next is not to wait for it."""
-        self._withdraw(member)
-        if self._queue and self._lead.owner is None:
+        if not member.told:  # else a leader has taken it out
+            self._withdraw(member)
+        if self._queue and not self._lead.is_taken():
             with suppress(IndexError):
                 self._queue[0].wake()
 
