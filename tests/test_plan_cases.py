@@ -165,3 +165,95 @@ def test_an_order_by_the_value_and_then_the_key_is_not_that_of_the_keys(game: An
         assert t.words.order_by(lambda k, v: (v, k)).all() == rows
         assert t.words.order_by(lambda k, v: (v, k)).limit(7).all() == rows[:7]
         assert not t.words.order_by(lambda k, v: (v, k)).explain().ordered
+
+
+class Many(zlmdb.Table[int, Person]):
+    by_team = zlmdb.Index[tuple[str, int]]("team", "age")
+    by_town = zlmdb.Index[tuple[str, int]]("town", zlmdb.desc("age"))
+    by_age = zlmdb.Index[int]("age")
+
+
+class Texts(zlmdb.Table[str, zlmdb.FlatBuffers[Person]]):
+    by_team = zlmdb.Index[tuple[str, int]]("team", "age")
+    by_town = zlmdb.Index[tuple[str, int]]("town", zlmdb.desc("age"))
+    by_age = zlmdb.Index[int]("age")
+
+
+class Tied(zlmdb.Schema):
+    numbers: Many
+    texts: Texts
+
+
+@pytest.fixture(scope="module", params=["tables", "classic"])
+def tied(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    with zlmdb.open(tmp_path_factory.mktemp("tied") / "db", Tied, layout=request.param) as opened:
+        rows = [(n, Person(f"team{n % 4}", n * 7 % 9 - 4, f"town{n % 3}", n % 2 == 0)) for n in range(300)]
+        with opened.write() as t:
+            t.numbers.put_many(rows)
+            t.texts.put_many([(f"key {n}", one) for n, one in rows])
+        yield opened
+
+
+ORDERS: dict[str, tuple[Callable[..., Any], Callable[..., Any], str]] = {
+    "a number backwards": (lambda p: zlmdb.desc(p.age), lambda k, p: -p.age, "by_age"),
+    "its negative": (lambda p: -p.age, lambda k, p: -p.age, "by_age"),
+    "the first part": (lambda p: p.team, lambda k, p: p.team, "by_team"),
+    "the first part backwards": (lambda p: zlmdb.desc(p.team), lambda k, p: -int(p.team[4:]), "by_team"),
+    "both backwards": (
+        lambda p: (zlmdb.desc(p.town), p.age), lambda k, p: (-int(p.town[4:]), p.age), "by_town",
+    ),
+    "the key backwards": (lambda k, p: zlmdb.desc(k), lambda k, p: zlmdb.desc(k), "(key)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ORDERS)
+@pytest.mark.parametrize("of", ["numbers", "texts"])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_an_index_gives_the_first_of_an_order_though_equal_ones_have_to_be_sorted(
+    tied: Any, name: str, of: str, reverse: bool
+) -> None:  # fmt: skip
+    order, plain, index = ORDERS[name]
+    with tied.read() as t:
+        table = getattr(t, of)
+        rows = sorted(table.items(), key=lambda pair: plain(*pair))
+        if reverse:
+            rows.reverse()
+        ordered = table.order_by(order, reverse=reverse)
+        plan = ordered.limit(10).explain()
+        assert (plan.indexes, plan.ordered) == ((index,), True)
+        for _ in range(3):
+            assert ordered.limit(40).all() == rows[:40]
+            assert ordered.limit(20, 90).fields(lambda p: p.team).all() == [one.team for _, one in rows[90:110]]
+            assert (ordered.first(), ordered.last()) == (rows[0], rows[-1])
+            assert ordered.all() == rows
+        kept = table.where(lambda p: p.active).order_by(order, reverse=reverse)
+        assert kept.limit(25).all() == [pair for pair in rows if pair[1].active][:25]
+        pages: list[Any] = []
+        cursor = None
+        while cursor is not None or not pages:
+            page = ordered.page(70, cursor)
+            pages += page.rows
+            cursor = page.next
+        assert pages == rows
+
+
+def test_the_rest_of_an_index_behind_equal_parts_is_read_backwards_for_an_order(tied: Any) -> None:
+    with tied.read() as t:
+        rows = list(t.numbers.items())
+        team = "team1"
+        found = t.numbers.where(lambda p: p.team == team).order_by(lambda p: -p.age)
+        expected = sorted([pair for pair in rows if pair[1].team == team], key=lambda pair: -pair[1].age)
+        assert found.limit(9).all() == expected[:9]
+        assert found.limit(9).explain().indexes == ("by_team",)
+        assert found.all() == expected
+        few = t.numbers.where(lambda p: p.active).order_by(lambda p: -p.age).limit(9)
+        assert not few.explain().ordered  # perhaps nothing matches, and all would be looked up
+
+
+def test_a_write_transaction_sorts_in_memory_what_an_index_has_the_other_way_round(tied: Any) -> None:
+    with tied.write() as t:
+        found = t.numbers.order_by(lambda p: -p.age).limit(9)
+        expected = sorted(t.numbers.items(), key=lambda pair: -pair[1].age)[:9]
+        assert found.all() == expected
+        assert not found.explain().ordered
+        t.txn.abort()

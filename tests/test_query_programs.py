@@ -12,9 +12,9 @@ PROGRAMS = Path(__file__).resolve().parent / "programs" / "queries"
 SAID = {
     "api": "has no field 'vots', it has title, status, assignee, opened, votes; name one of its fields",
     "cities": """\
-read   all records of cities
+read   index by_population: (c.country == 'JP')
 keep   (c.country == 'JP')
-order  desc(c.population): the first 5 kept in memory
+order  desc(c.population): from the index
 take   5
 """,
     "documents": "has no item 'stok', it has name, stock; name one of its items",

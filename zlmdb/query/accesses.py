@@ -46,6 +46,11 @@ class Part(NamedTuple):
         """As a part of a sort key, in the direction of the index."""
         return (DESCENDING, *self.subject) if self.descending else self.subject
 
+    @property
+    def opposite(self) -> Subject:
+        """As a part of a sort key, in the direction in which the index is not."""
+        return self.subject if self.descending else (DESCENDING, *self.subject)
+
 
 class IndexFacts(NamedTuple):
     """What the planner has to know of an index, or of the primary key, whose name is `KEY`.
@@ -93,6 +98,11 @@ class Access(NamedTuple):
     """Those that it serves, in the order of its parts."""
     signs: tuple[int, ...] = ()
     """Of an order: -1 for each part of the sort key that is the negative of the part of the index, else 1."""
+    flipped: bool = False
+    """Of an order: whether the index has it the other way round."""
+    ties: int = 0
+    """Of an order: so many parts are equal in entries that are equal in it, which are not in the order of their keys;
+    0 if they are."""
 
     def renewed(self, askings: Sequence[Capturing]) -> Optional[Access]:
         """The same for other captured values; None where these do not fit in its place."""
@@ -291,8 +301,13 @@ def sort_values(key: Any) -> tuple[Any, ...]:
     return tuple([one.value if type(one) is Descending else one for one in parts])
 
 
-def order_access(index: IndexFacts, subjects: tuple[Subject, ...], askings: Sequence[Asking]) -> Optional[Access]:
-    """The range of *index* that has all records that *askings* want, in the order of *subjects*."""
+def order_access(
+    index: IndexFacts, subjects: tuple[Subject, ...], askings: Sequence[Asking], *, tied: bool = False
+) -> Optional[Access]:  # fmt: skip
+    """The range of *index* that has all records that *askings* want, in the order of *subjects*.
+
+    *tied*: what is equal in that order may come in another one, and the index may be read backwards for it.
+    """
     usable = index.complete and not index.several and all([part.present for part in index.parts])
     if not usable or () in subjects or (index.where and not has_all(index, askings)):
         return None
@@ -303,18 +318,32 @@ def order_access(index: IndexFacts, subjects: tuple[Subject, ...], askings: Sequ
             same.setdefault(term.subject, term)
     equal: list[Any] = []
     nodes: list[Node] = []
-    for part in index.parts[: len(index.parts) - len(subjects)]:
+    signs = tuple([-1 if one[0] == NEGATIVE else 1 for one in subjects])
+    subjects = tuple([one if sign > 0 else (DESCENDING, *one[1:]) for sign, one in zip(signs, subjects)])
+    rest = len(index.parts) - len(subjects)
+    for number, part in enumerate(index.parts):
+        if number == rest or (tied and number < rest):
+            flipped = _direction(index.parts[number : number + len(subjects)], subjects, signs)
+            if flipped is False and number == rest:
+                return Access(index, tuple(equal), rank=3, nodes=tuple(nodes), signs=signs)
+            if tied and flipped is not None and (index.name != KEY or number == rest):
+                ties = 0 if index.name == KEY else number + len(subjects)
+                return Access(
+                    index, tuple(equal), rank=3, nodes=tuple(nodes), signs=signs, flipped=flipped, ties=ties
+                )  # fmt: skip
         term = same.get(part.subject)
         if term is None or not _is_of(term.value, part):
             return None
         equal.append(term.value)
         nodes.append(term.node)
-    rest = index.parts[len(equal) :]
-    signs = tuple([-1 if one[0] == NEGATIVE else 1 for one in subjects])
-    if -1 in signs:  # of integers and floats alone this is the same order, and nothing is rounded
-        if not all([sign > 0 or part.kind in _NUMBERS for sign, part in zip(signs, rest)]):
+    return None
+
+
+def _direction(parts: Sequence[Part], subjects: tuple[Subject, ...], signs: tuple[int, ...]) -> Optional[bool]:
+    """Whether *parts* are *subjects* the other way round; None if they are neither so nor as they stand."""
+    for part, sign in zip(parts, signs):  # of integers and floats alone the negative is the same order, not rounded
+        if not part.sorts or (sign < 0 and part.kind not in _NUMBERS):
             return None
-        subjects = tuple([one if sign > 0 else (DESCENDING, *one[1:]) for sign, one in zip(signs, subjects)])
-    if tuple([part.ordered for part in rest]) != subjects or not all([part.sorts for part in rest]):
-        return None
-    return Access(index, tuple(equal), rank=3, nodes=tuple(nodes), signs=signs)
+    if tuple([part.ordered for part in parts]) == subjects:
+        return False
+    return True if tuple([part.opposite for part in parts]) == subjects else None

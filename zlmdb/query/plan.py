@@ -43,17 +43,19 @@ Measure = Callable[[Access, int], Optional[int]]
 class Question:
     """What is planned: conditions, indexes, how many records there are, the order wanted and the limit.
 
-    *rejected* are the indexes that will not be used, and why not. *kept*, if given, has the accesses that these indexes
-    offer to conditions which came before, and gets those of new ones.
+    *tied*: few rows are wanted, and nothing changes meanwhile: an index gives an order, too, if what is equal in it has
+    to be sorted. *rejected* are the indexes that will not be used, and why not. *kept*, if given, has the accesses that
+    these indexes offer to conditions which came before, and gets those of new ones.
     """
 
-    __slots__ = ("askings", "indexes", "kept", "limit", "order", "rejected", "total")
+    __slots__ = ("askings", "indexes", "kept", "limit", "order", "rejected", "tied", "total")
 
     def __init__(
         self, askings: Sequence[Asking], indexes: Sequence[IndexFacts], total: int,
-        order: Optional[tuple[Subject, ...]] = None, limit: Optional[int] = None, kept: Optional[Kept] = None,
+        order: Optional[tuple[Subject, ...]] = None, limit: Optional[int] = None, kept: Optional[Kept] = None, *,
+        tied: bool = False,
     ) -> None:  # fmt: skip
-        self.kept = kept
+        self.kept, self.tied = kept, tied
         self.askings, self.indexes, self.total, self.order, self.limit = askings, indexes, total, order, limit
         self.rejected: list[tuple[Access, str]] = []
 
@@ -103,14 +105,16 @@ def _order(question: Question, found: tuple[Access, ...], measure: Measure) -> O
         return None
     parts = question.parts()
     for index in question.indexes:
-        access = order_access(index, question.order, parts)
+        access = order_access(index, question.order, parts, tied=question.tied)
         if access is None or measure(access, 0) is None:
+            continue
+        if (access.flipped or access.ties) and len(access.equal) < len(parts):  # few may match, and all be looked up
             continue
         alike = len(found) == 1 and found[0].facts.name == index.name and found[0].equal == access.equal
         if not found:
             return access
         if alike and found[0].members is None:
-            return found[0]._replace(signs=access.signs)  # with its bounds
+            return found[0]._replace(signs=access.signs, flipped=access.flipped, ties=access.ties)  # with its bounds
         many = question.limit is not None and all([one.rank > 0 for one in found])
         if many and sum([measure(one, CAP) or 0 for one in found]) >= CAP:
             return access

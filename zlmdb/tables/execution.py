@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from functools import partial
 from itertools import islice
 from operator import itemgetter
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Optional
 
 from .. import errors
 from ..handlers import let_through
-from ..keys import TupleKey
 from ..namedtuples import NamedTuple
 from ..query.accesses import Access, IndexFacts, ordered_by
 from ..query.cursors import Position
@@ -28,15 +26,15 @@ from ..query.programs import Programs
 from ..query.projection import ENGINE_KEYS, Projection
 from ..query.terms import CAP, Asking, Subject
 from ..query.translated import Give, translated, want_of
-from .accessranges import Range
-from .accessreads import UNFIT, AccessReads
+from .accessreads import AccessReads
 from .cachedplans import ready_of
 from .covered import Cover, Covered, Uncolumned, cover_of
 from .indexfacts import index_facts, key_facts
-from .indexstorage import BoundIndex, IndexStorage
+from .indexstorage import IndexStorage
 from .keylookups import PickedScan
+from .orderscans import order_scan
 from .queryfailures import failed
-from .scan import IndexScan, while_open
+from .scan import while_open
 from .storage import Storage
 
 if TYPE_CHECKING:
@@ -206,7 +204,7 @@ class Running:
         if covered is not None:
             rows = self._entry_loop(covered, functions, gives, one, form)
         else:
-            scan_of = self._scan_of(choice) if choice.order is None else self._order_scan(choice.order)
+            scan_of = self._scan_of(choice) if choice.order is None else order_scan(self, choice.order, self._begin)
             if limit is not None and not ordered and behind is None and bounded(self.order, skip + limit):
                 return self._best(prepared, functions, scan_of, skip, skip + limit)
             rows = self._loop(prepared, functions, scan_of, form)
@@ -277,7 +275,7 @@ class Running:
             return None
         access = choice.order or (choice.accesses[0] if len(choice.accesses) == 1 else None)
         bound = None if access is None else self.reads.bound(access)
-        if access is None or bound is None:
+        if access is None or bound is None or access.ties:
             return None
         if fields is None and bound.storage.carries:  # the values are of a format that is read by single fields
             fields = needed(functions, gives)
@@ -392,7 +390,9 @@ class Running:
         joins = self._semi_joins()
         limit = None if selection._limit is None else selection._limit + query.skip
         kept = known.accesses if joins is None else None  # what is linked may be another one each time
-        choice = choose(Question(self._askings(), indexes, self._total(), order, limit, kept), self.reads.measure)
+        tied = limit is not None and not self.table._txn._write
+        question = Question(self._askings(), indexes, self._total(), order, limit, kept, tied=tied)
+        choice = choose(question, self.reads.measure)
         used = choice.accesses or choice.order
         every = (self.every or self.order is not None) and not self.explaining
         if joins is not None and joins.pending and every and not used and self.is_whole():
@@ -473,27 +473,6 @@ class Running:
         reverse = self._direction()
         keys = self.reads.picked(accesses, selection, reverse=reverse)
         return PickedScan(self.table, keys, selection._lower, selection._upper, reverse=reverse)
-
-    def _order_scan(self, access: Access) -> Any:
-        bound = self.reads.bound(access)
-        lower, upper = self.reads.ranges(access)[0]
-        if self._begin is not None:
-            with suppress(*UNFIT):  # of a cursor that nobody gave out
-                lower, upper = self._behind(access, bound, self._begin)
-        if bound is None:
-            return self.selection._with(lower=lower, upper=upper, reverse=self.query.backwards)._scan
-        return partial(IndexScan, self.table, lower, upper, self.query.backwards, bound)
-
-    def _behind(self, access: Access, bound: Optional[BoundIndex], begin: Position) -> Range:
-        """The range of *access* from *begin* on."""
-        backwards = self.query.backwards
-        lower, upper = self.reads.ranges(access.from_key(begin.key, backwards=backwards))[0]
-        key = access.whole_key(begin.key)
-        if key is None or bound is None or not bound.storage.tail:
-            return lower, upper
-        whole = isinstance(bound.storage.storage.key, TupleKey)
-        entry = bound.storage.exactly(key if whole else key[0])[0] + begin.entry[len(self.storage.prefix) :]
-        return (lower, min(upper, entry)) if backwards else (max(lower, entry), upper)
 
 
 _TOTAL = {one for one in SETTLED if one.__name__ not in ("float", "Decimal", "complex", "time", "datetime")}
