@@ -472,7 +472,7 @@ with zlmdb.open(Path(sys.argv[1]), shapes.new(shapes.first, shapes.second)) as d
 
 @pytest.mark.parametrize(
     ("moment", "layout"),
-    [("before", "tables"), *(pytest.param(*one, marks=pytest.mark.once) for one in
+    [pytest.param("before", "tables", marks=pytest.mark.twice), *(pytest.param(*one, marks=pytest.mark.once) for one in
      (("before", "classic"), ("after", "tables"), ("after", "classic")))],
 )  # fmt: skip
 def test_a_migration_killed_at_any_commit_goes_on_where_it_was(path: Path, layout: Any, moment: str) -> None:
