@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any, Optional, TypeVar
 
@@ -25,7 +26,8 @@ def behind_skipped(selection: Selection[K, V]) -> Optional[Selection[K, V]]:
     if table._storage.expiring is not None:
         return None
     rows: Any = selection._engine_rows(keys_from)
-    entry: Optional[bytes] = next(islice(rows, query.skip, None), None)
+    behind: Iterator[bytes] = islice(rows, query.skip, None)
+    entry = next(behind, None)
     rows.close()
     if entry is None:
         return selection._with(query=ALL, limit=0)
