@@ -23,9 +23,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import zlmdb
-from zlmdb import cache as module
-from zlmdb import cacheentry, cachefile, cachepending, cachestate, cacheuse
-from zlmdb.memoized import text_of
+from zlmdb.cache import cache as module
+from zlmdb.cache import entry as cacheentry
+from zlmdb.cache import file as cachefile
+from zlmdb.cache import pending as cachepending
+from zlmdb.cache import state as cachestate
+from zlmdb.cache import use as cacheuse
+from zlmdb.cache.memoized import text_of
 
 from . import workers
 

@@ -17,8 +17,10 @@ from typing import Any
 import pytest
 
 import zlmdb
-from zlmdb import cache as module
-from zlmdb import cacheentry, cachestate, cacheuse
+from zlmdb.cache import cache as module
+from zlmdb.cache import entry as cacheentry
+from zlmdb.cache import state as cachestate
+from zlmdb.cache import use as cacheuse
 from zlmdb.testing.faults import inject
 
 
@@ -200,7 +202,7 @@ def test_whoever_waits_for_an_interrupted_caller_goes_on(cache: zlmdb.Cache[str,
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("zlmdb.memoized._Flight.land", interrupted)  # no time left to tell the others
+        patch.setattr("zlmdb.cache.memoized._Flight.land", interrupted)  # no time left to tell the others
         with pytest.raises(KeyboardInterrupt):
             function()
     gc.collect()

@@ -12,7 +12,7 @@ import pytest
 import zlmdb
 from tests.answers import CODECS, STORED, answers
 from zlmdb import ForeignKey, Index, Table
-from zlmdb.tables.cachedlinkscans import LinkScanReady
+from zlmdb.tables.executor.cachedlinkscans import LinkScanReady
 
 
 @dataclass

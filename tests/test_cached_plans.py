@@ -13,10 +13,10 @@ import pytest
 
 import zlmdb
 from zlmdb.query.projection import VALUES
-from zlmdb.tables import cachedplans
-from zlmdb.tables.accesspaths import AccessPath
-from zlmdb.tables.cachedplans import FEW
-from zlmdb.tables.execution import Running
+from zlmdb.tables.executor import cachedplans
+from zlmdb.tables.executor.accesspaths import AccessPath
+from zlmdb.tables.executor.cachedplans import FEW
+from zlmdb.tables.executor.execution import Running
 
 
 @dataclass

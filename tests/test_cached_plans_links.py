@@ -12,8 +12,8 @@ import pytest
 
 import zlmdb
 from zlmdb import ForeignKey, Index, Table, UniqueIndex
-from zlmdb.tables.execution import Running
-from zlmdb.tables.linkedpaths import LinkedReady
+from zlmdb.tables.executor.execution import Running
+from zlmdb.tables.executor.linkedpaths import LinkedReady
 
 
 @dataclass

@@ -11,8 +11,8 @@ import pytest
 import zlmdb
 from tests.answers import CODECS, STORED, answers
 from zlmdb import Index, Table
-from zlmdb.tables import execution
-from zlmdb.tables.cachedscans import ScanReady
+from zlmdb.tables.executor import execution
+from zlmdb.tables.executor.cachedscans import ScanReady
 
 
 @dataclass

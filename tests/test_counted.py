@@ -12,8 +12,8 @@ import pytest
 
 import zlmdb
 from zlmdb import desc
-from zlmdb.tables.counted import Counting
-from zlmdb.tables.execution import Running
+from zlmdb.tables.executor.counted import Counting
+from zlmdb.tables.executor.execution import Running
 
 FIRST = datetime(2026, 1, 1, tzinfo=timezone.utc)
 

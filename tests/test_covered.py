@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import zlmdb
 from zlmdb import desc
-from zlmdb.tables.execution import Running
+from zlmdb.tables.executor.execution import Running
 from zlmdb.values import F32
 
 

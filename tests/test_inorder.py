@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import zlmdb
 from zlmdb.query import inorder, loops, plan
-from zlmdb.tables import accessreads, cachedplans
+from zlmdb.tables.executor import accessreads, cachedplans
 
 KEYS = 7
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import zlmdb
 from zlmdb import ForeignKey, Index, Table, UniqueIndex, desc
-from zlmdb.tables import linkscans
+from zlmdb.tables.executor import linkscans
 
 
 @dataclass
@@ -225,7 +225,7 @@ def test_in_a_write_transaction_each_record_is_judged_when_its_turn_comes(db: An
 
 
 def test_statements_in_a_write_transaction_go_through_the_index_of_the_link(monkeypatch: pytest.MonkeyPatch) -> None:
-    from zlmdb.tables.execution import Running
+    from zlmdb.tables.executor.execution import Running
 
     used: list[Any] = []
     choice = Running.choice

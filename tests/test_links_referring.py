@@ -15,7 +15,7 @@ import pytest
 
 import zlmdb
 from zlmdb import ForeignKey, Index, Table
-from zlmdb.tables import linkscans, referring, semijoins
+from zlmdb.tables.executor import linkscans, referring, semijoins
 
 
 @dataclass

@@ -12,8 +12,8 @@ import pytest
 import zlmdb
 from zlmdb import ForeignKey, Table, desc
 from zlmdb.query.following import Followed
-from zlmdb.tables import linkscans, semijoins
-from zlmdb.tables.cachedlinkscans import LinkScanReady
+from zlmdb.tables.executor import linkscans, semijoins
+from zlmdb.tables.executor.cachedlinkscans import LinkScanReady
 
 
 @dataclass

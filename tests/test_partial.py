@@ -18,7 +18,7 @@ from zlmdb.query.canonical import said
 from zlmdb.query.following import Following
 from zlmdb.query.implied import implied
 from zlmdb.query.terms import Asking, conjuncts
-from zlmdb.tables.execution import Running
+from zlmdb.tables.executor.execution import Running
 
 
 class State(enum.Enum):

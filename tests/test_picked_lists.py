@@ -11,7 +11,7 @@ import pytest
 import zlmdb
 from tests.answers import CODECS, STORED, answers
 from zlmdb import ForeignKey, Index, Table
-from zlmdb.tables import pickedlists
+from zlmdb.tables.executor import pickedlists
 
 
 @dataclass

@@ -9,7 +9,7 @@ from typing import Any, Callable
 import pytest
 
 import zlmdb
-from zlmdb.tables.execution import Running
+from zlmdb.tables.executor.execution import Running
 
 
 @dataclass

@@ -12,8 +12,8 @@ from .late import on_first_use
 if TYPE_CHECKING:
     from . import _flatbuffers_vendor as _flatbuffers_vendor
     from . import flatbuffers as flatbuffers
-    from .cache import Cache as Cache
-    from .cache import CacheDetails as CacheDetails
+    from .cache.cache import Cache as Cache
+    from .cache.cache import CacheDetails as CacheDetails
     from .classic.maps import *  # noqa: F403
     from .classic.pmap import PersistentMap as PersistentMap
     from .classic.registered import TABLES_BY_UUID as TABLES_BY_UUID
@@ -59,7 +59,7 @@ else:
         {
             "._flatbuffers_vendor": "",
             ".flatbuffers": "",  # which takes longer to import than all of zlmdb
-            ".cache": "Cache CacheDetails",
+            ".cache.cache": "Cache CacheDetails",
             ".classic.pmap": "PersistentMap",
             ".classic.registered": "TABLES_BY_UUID table",
             ".feed.change": "Change",

@@ -4,7 +4,7 @@ The law: compiling and indexes change the time, never the result or its order. `
 `translated` tells what single fields decide, and `asked` writes the rest out; `loops` makes of both the source of one
 flat loop over records, which `prepared` keeps for functions of the same code. `plan` chooses indexes, `explained` says
 which. `reads` is what can be asked of rows, with `ordering`, `pages`, `cursors` and `sums`, and `nolists` what cannot.
-The tables are not known here: `tables.execution` puts it together.
+The tables are not known here: `tables.executor.execution` puts it together.
 """
 
 from .nolists import SOME, NoList, no_length, shown_position

@@ -191,7 +191,7 @@ class Schema:
         cls, storage = (_storages_of(self) or {}).get(name, (None, None))
         if cls is None or cls._part or self._unit.txn.buffers or _reads_otherwise(cls):
             return None
-        from ..tables.execution import types_of  # late: few programs follow links
+        from ..tables.executor.execution import types_of  # late: few programs follow links
 
         return types_of(storage)
 

@@ -175,7 +175,7 @@ class IndexView(_View[I, K, V]):
         *keys*: in place of the key it takes an engine's key of that form, and what decodes it. *keep* is handed what
         makes it.
         """
-        from .nestedreads import reader  # late: few programs ask for it
+        from .executor.nestedreads import reader  # late: few programs ask for it
 
         return reader(self, node, parameters, question, keys, keep)
 

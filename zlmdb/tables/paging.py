@@ -11,7 +11,7 @@ from ..query.following import Followed, spelled
 from ..query.following.nodes import shown as show
 from ..query.pages import Page
 from ..query.projection import ENGINE_KEYS, VALUES
-from .cachedorder import Ordered
+from .executor.cachedorder import Ordered
 from .indexview import IndexSelection
 
 if TYPE_CHECKING:

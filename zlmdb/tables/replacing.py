@@ -22,8 +22,8 @@ from ..query.following.nodes import Argument
 from ..query.following.operations import Apply, Choice
 from ..values.flat.members import is_bare
 from .compiled.selected import Rows, Setting, setting_of
-from .execution import programs_of
-from .indexfacts import vouches
+from .executor.execution import programs_of
+from .executor.indexfacts import vouches
 
 if TYPE_CHECKING:
     from .selection import Selection

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from ..query.following import Followed, Following
     from ..query.pages import Page
     from ..query.translated import Give
-    from .cachedplans import AnyReady
-    from .execution import Running
+    from .executor.cachedplans import AnyReady
+    from .executor.execution import Running
     from .table import Table
 
 K = TypeVar("K")
@@ -182,7 +182,7 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
         storage = self._table._storage
         programs = storage.generated.programs
         if programs is None:
-            from .execution import programs_of  # late: what reads functions and compiles is longer than all else
+            from .executor.execution import programs_of  # late: it is longer than all else
 
             programs = programs_of(storage)
         return programs.following
@@ -402,7 +402,7 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
         """
         query = self._query
         if query.where:
-            from .counted import counted  # late, as what compiles
+            from .executor.counted import counted  # late, as what compiles
 
             if self._limit is None and (entries := counted(self)) is not None:
                 return max(entries - query.skip, 0)
@@ -413,7 +413,7 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
 
     def _extreme_of(self, give: Give, which: Callable[..., Any]) -> Optional[tuple[Any]]:
         """The least or the greatest of what *give* says; None if no index tells it."""
-        from .counted import extreme  # late, as above
+        from .executor.counted import extreme  # late, as above
 
         return extreme(self, give, which)
 
@@ -460,7 +460,7 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
         return self._explained(PAIRS, "")
 
     def _explained(self, give: Give, shown: str) -> Plan:
-        from .explaining import plan_of  # late, as above
+        from .executor.explaining import plan_of  # late, as above
 
         return plan_of(self._running(), give, shown)
 

@@ -455,7 +455,7 @@ class Table(EngineReads[K, V], RecordWrites[K, V], MutableMapping[K, V], Generic
             or type(self).__contains__ is not Table.__contains__
         ):
             return None
-        from .execution import types_of  # late, as above
+        from .executor.execution import types_of  # late, as above
 
         return types_of(self._storage)
 

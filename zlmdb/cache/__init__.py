@@ -1,0 +1,1 @@
+"""`zlmdb.Cache`: values for a time, in a file of its own."""

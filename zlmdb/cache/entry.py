@@ -1,0 +1,86 @@
+"""An entry of a cache: what its bytes say before the value, until when it is kept and its tag; and its details."""
+
+from __future__ import annotations
+
+import time
+from struct import Struct
+from typing import Any, Optional
+
+from ..namedtuples import NamedTuple
+from ..shown import shortened
+
+HEAD = Struct("<dII")
+"""Until, the round in which it was stored (with `MOVED`), the bytes before the value: of the tag, and of a `TIME`."""
+
+SIZE = HEAD.size
+"""Bytes of the head."""
+
+MOVED = 1 << 31
+"""The list by time has the entry under an earlier time, which `TIME` tells, and not under its own: see `Cache._put`."""
+
+TIME = Struct("<d")
+
+NEVER = float("inf")
+"""The time of entries that do not expire."""
+
+_clock = time.time
+
+
+class CacheDetails(NamedTuple):
+    """An entry of a cache: its value, when it expires in seconds since 1970, or None, and its tag, or None."""
+
+    value: Any
+    expire_time: Optional[float]
+    tag: Optional[str]
+
+
+def until_of(expire: Optional[float]) -> float:
+    """The time when what is stored now for *expire* seconds has expired."""
+    if expire is None:
+        return NEVER
+    try:
+        until = _clock() + expire
+    except TypeError:
+        raise TypeError(f"expire={expire!r}: expected seconds, or None for ever") from None
+    if until != until:
+        raise ValueError(f"expire={expire!r}: expected seconds, or None for ever")
+    return until
+
+
+def tag_bytes_of(data: bytes) -> bytes:
+    """The tag of an entry, as it is stored."""
+    _, round, size = HEAD.unpack_from(data)
+    return data[SIZE : SIZE + size - TIME.size] if round & MOVED else data[SIZE : SIZE + size]
+
+
+def tag_of(data: bytes) -> str:
+    """The tag of an entry; an empty text if it has none."""
+    return tag_bytes_of(data).decode()
+
+
+def listed_of(data: bytes) -> float:
+    """The time under which the list by time has an entry."""
+    until, round, size = HEAD.unpack_from(data)
+    found: float = TIME.unpack_from(data, SIZE + size - TIME.size)[0] if round & MOVED else until
+    return found
+
+
+def listed_at(data: bytes, listed: float) -> bytes:
+    """The entry *data*, which the list by time has under the time *listed*."""
+    until, round, size = HEAD.unpack_from(data)
+    tag = tag_bytes_of(data)
+    if listed == until:
+        return HEAD.pack(until, round & ~MOVED, len(tag)) + tag + data[SIZE + size :]
+    time = TIME.pack(listed)
+    return HEAD.pack(until, round | MOVED, len(tag) + TIME.size) + tag + time + data[SIZE + size :]
+
+
+def added(key: Any, number: Any, delta: Any) -> Any:
+    """The sum of *number*, the value of *key*, and *delta*. Raises TypeError."""
+    try:
+        return number + delta
+    except TypeError as error:
+        raise TypeError(
+            f"incr({key!r}, {delta!r}): the value is {shortened(number)} ({type(number).__name__}), to which "
+            f"{delta!r} cannot be added"
+        ) from error

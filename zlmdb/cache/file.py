@@ -1,0 +1,152 @@
+"""The directory of a cache: whether its file survived, and who uses it.
+
+The file is written without syncs. While the machine runs, the page cache of the system keeps what was written, whatever
+happens to processes. If the machine stops without writing it out, the file may be damaged in any way, so it must not be
+opened then. The directory tells: a mark names the boot during which the file was last in use, and the last user who
+closes it syncs the file and marks it clean.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from typing import IO, Any, Optional
+
+from .. import Database, Error
+
+_CLEAN = "clean"
+_SAME_BOOT = 120  # seconds by which the time of one boot may seem to move, where the system does not name boots
+
+_fcntl: Any
+try:
+    import fcntl as _fcntl
+except ImportError:  # Windows: nobody knows who is the last user, so a cache is never marked clean
+    _fcntl = None
+
+
+def boot() -> str:
+    """A text that names the current boot of the machine."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            return file.read().strip()
+    except OSError:
+        return str(int(time.time() - time.monotonic()))
+
+
+def is_same_boot(one: str, other: str) -> bool:
+    """Whether two texts name one boot."""
+    if one.isdigit() and other.isdigit():
+        return abs(int(one) - int(other)) <= _SAME_BOOT
+    return one == other
+
+
+class CacheFile:
+    """The directory *path* of a cache, in use until `close`. With *keep*, it is never emptied."""
+
+    def __init__(self, path: str, *, keep: bool) -> None:
+        os.makedirs(path, exist_ok=True)
+        self.database = os.path.join(path, "data")
+        self._mark = os.path.join(path, "boot")
+        self._guard = os.path.join(path, "guard")
+        self._path = path
+        users = self._open_users()
+        self._users: Optional[IO[bytes]] = users
+        try:
+            with self._alone():
+                if _fcntl is None or self._is_only_user():  # who uses it now has left the mark of this boot
+                    mark = self._read_mark()
+                    if not keep and mark != _CLEAN and not is_same_boot(mark, boot()):
+                        Database.scratch(self.database)
+                    self._write_mark(boot())
+                self._lock(users, exclusive=False)
+        except BaseException:
+            users.close()
+            raise
+
+    def _open_users(self) -> IO[bytes]:
+        return open(os.path.join(self._path, "users"), "ab")  # held while in use
+
+    def after_fork(self) -> None:
+        """In the child: use the file in its own name. What it inherited ends with its parent."""
+        inherited = self._users
+        if inherited is None or _fcntl is None:
+            return
+        inherited.close()  # first: the parent may have an exclusive lock by it, which would stay
+        self._users = users = self._open_users()
+        with self._alone():
+            self._lock(users, exclusive=False)
+            if self._read_mark() == _CLEAN:  # the parent has closed it meanwhile
+                self._write_mark(boot())
+
+    def close(self, db: Optional[Database[Any]]) -> None:
+        """Close *db*, which has the file open; the last user syncs it first. None: it could not be opened."""
+        users = self._users
+        if users is None:
+            return
+        if db is not None:
+            with self._alone():
+                clean = self._is_only_user()
+                try:
+                    if clean:
+                        try:
+                            db.sync(force=True)
+                        except Error:  # the disk refuses: if the machine stops, the cache is empty afterwards
+                            clean = False
+                    db.close()
+                except BaseException:  # it is still in use
+                    self._lock(users, exclusive=False)
+                    raise
+                if clean:
+                    with suppress(OSError):
+                        self._write_mark(_CLEAN)
+        self._users = None
+        users.close()
+
+    @contextmanager
+    def _alone(self) -> Generator[None, None, None]:
+        """A block that one user at a time is in."""
+        with open(self._guard, "ab") as guard:
+            self._lock(guard, exclusive=True)
+            try:
+                yield
+            finally:
+                if _fcntl is not None:  # a process that was forked meanwhile has the file, too, and would keep the lock
+                    _fcntl.flock(guard, _fcntl.LOCK_UN)
+
+    @staticmethod
+    def _lock(file: IO[bytes], *, exclusive: bool) -> None:
+        if _fcntl is not None:
+            _fcntl.flock(file, _fcntl.LOCK_EX if exclusive else _fcntl.LOCK_SH)
+
+    def _is_only_user(self) -> bool:
+        if _fcntl is None or self._users is None:
+            return False
+        with suppress(OSError):
+            _fcntl.flock(self._users, _fcntl.LOCK_EX | _fcntl.LOCK_NB)
+            return True
+        return False
+
+    def _read_mark(self) -> str:
+        """The mark; empty if there is none, or none that can be read."""
+        try:
+            with open(self._mark, encoding="ascii") as file:
+                return file.read()
+        except (OSError, UnicodeDecodeError):
+            return ""
+
+    def _write_mark(self, text: str) -> None:
+        """Replace the mark, on the disk as well: it must not be older than the file."""
+        new = self._mark + ".new"
+        with open(new, "w", encoding="ascii") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(new, self._mark)
+        if _fcntl is not None:
+            directory = os.open(self._path, os.O_RDONLY)
+            try:
+                os.fsync(directory)
+            finally:
+                os.close(directory)

@@ -1,0 +1,235 @@
+"""Functions whose results a cache keeps: each result is computed once, however many callers wait for it."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import inspect
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
+from enum import Enum
+from functools import wraps
+from hashlib import blake2b
+from typing import Any, Optional, Protocol, Union
+from uuid import UUID
+from weakref import ReferenceType, ref
+
+from ..shown import nearest
+from ..values.base import is_a
+
+_LONGEST = 200  # characters of a key; the arguments of a longer one are hashed
+_ATOMS = (bool, int, float, str, bytes, UUID, dt.datetime, dt.date, dt.time, dt.timedelta, type(None))
+_FIRST_LOOK, _LAST_LOOK = 0.002, 0.05  # seconds between looks for what another process computes
+AGAIN: Any = object()
+"""In place of a result: whoever computed it was interrupted."""
+
+_OWN: Future[Any] = Future()
+"""In place of a future: the caller itself computes it."""
+
+
+class Computing(Protocol):
+    """A cache, as far as the computing of its values is concerned."""
+
+    def _inside(self) -> bool:
+        """Whether this thread is in a block of the cache, and so keeps others from storing what it might wait for."""
+        ...
+
+    def _known(self, key: str) -> Any:
+        """The value, or `AGAIN`."""
+        ...
+
+    def _begin(self, key: str, lock: float) -> tuple[bool, Any]:
+        """Whether there is a value, and the value; without one None if this caller computes it, else why to wait."""
+        ...
+
+    def _end(self, key: str, value: Any, expire: Optional[float], tag: Optional[str]) -> None:
+        """Store a computed value."""
+        ...
+
+    def _give_up(self, key: str) -> None:
+        """Nothing was computed: another caller may."""
+        ...
+
+    @property
+    def _flights(self) -> dict[str, ReferenceType[_Flight]]:
+        """What this process computes now, by key."""
+        ...
+
+
+class _Flight:
+    """A value that a thread or a task computes, and for which others wait.
+
+    It lives as long as the call that computes it, which alone refers to it: however that call ends, the others go on.
+    """
+
+    __slots__ = ("__weakref__", "future", "me", "owner")
+
+    def __init__(self) -> None:
+        self.future: Future[Any] = Future()
+        self.owner = _me()
+        self.me: ReferenceType[_Flight] = ref(self)
+
+    def __del__(self) -> None:
+        if not self.future.done():  # an interrupt came where nothing could be done about it
+            self.future.set_result(AGAIN)
+
+    def take_off(self, flights: dict[str, ReferenceType[_Flight]], key: str) -> Optional[Future[Any]]:
+        """Compute the value of *key*, which returns None, unless another does so: then what to wait for.
+
+        That is `_OWN` if it is this caller itself who computes it, further up.
+        """
+        while True:
+            first = flights.setdefault(key, self.me)
+            if first is self.me:
+                return None
+            other = first()
+            if other is not None:
+                return _OWN if other.owner == self.owner else other.future
+            _forget(flights, key, first)
+
+    def land(self, flights: dict[str, ReferenceType[_Flight]], key: str, result: Any) -> None:
+        """It is computed."""
+        _forget(flights, key, self.me)
+        self.future.set_result(result)
+
+
+def _forget(flights: dict[str, ReferenceType[_Flight]], key: str, flight: ReferenceType[_Flight]) -> None:
+    if flights.get(key) is flight:
+        flights.pop(key, None)
+
+
+def _me() -> object:
+    """The task that runs now, or else the thread."""
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:
+        task = None
+    return threading.get_ident() if task is None else task
+
+
+def text_of(value: Any) -> str:
+    """A text that equal arguments have in common, and others not. Raises TypeError for objects that have none."""
+    if isinstance(value, Enum):
+        return f"{type(value).__qualname__}.{value.name}"
+    if isinstance(value, _ATOMS):
+        return repr(value)
+    if is_a(value, (list, tuple)):
+        return f"{type(value).__name__}({','.join(map(text_of, value))})"
+    if is_a(value, (set, frozenset)):
+        return f"set({','.join(sorted(map(text_of, value)))})"
+    if is_a(value, Mapping):
+        return f"dict({','.join(sorted(f'{text_of(key)}:{text_of(one)}' for key, one in value.items()))})"
+    raise TypeError(
+        f"an argument of a memoized function is {value!r} ({type(value).__name__}), of which no key can be made: give "
+        f"numbers, texts, bytes, UUIDs, times, enums, or lists and dicts of them; or name it in ignore=; or give key=, "
+        f"a function of the arguments that returns the key"
+    )
+
+
+def memoized(
+    cache: Computing, function: Callable[..., Any], name: Optional[str], expire: Optional[float], tag: Optional[str],
+    ignore: Union[str, Iterable[str]], key: Optional[Callable[..., str]], lock: float,
+) -> Any:  # fmt: skip
+    """*function*, with a `Cache` for its results."""
+    name = f"{function.__module__}.{function.__qualname__}" if name is None else name
+    signature = inspect.signature(function)
+    ignored = (ignore,) if isinstance(ignore, str) else tuple(ignore)
+    for one in ignored:
+        if one not in signature.parameters:
+            raise ValueError(f"ignore: {name}() has no parameter {one!r}; {nearest(one, signature.parameters)}")
+
+    def key_of(*args: Any, **kwargs: Any) -> str:
+        """The key of the result for these arguments."""
+        if key is not None:
+            return key(*args, **kwargs)
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        text = ",".join(f"{one}={text_of(value)}" for one, value in bound.arguments.items() if one not in ignored)
+        found = f"{name}({text})"
+        if len(found.encode()) <= _LONGEST:
+            return found
+        return f"{name}#{blake2b(text.encode(), digest_size=16).hexdigest()}"
+
+    def compute(*args: Any, **kwargs: Any) -> Any:
+        found = key_of(*args, **kwargs)
+        if cache._inside():
+            value = cache._known(found)
+            if value is AGAIN:
+                value = function(*args, **kwargs)
+                cache._end(found, value, expire, tag)
+            return value
+        flight, flights = _Flight(), cache._flights
+        while (first := flight.take_off(flights, found)) is not None:
+            if first is _OWN:
+                return function(*args, **kwargs)
+            result = first.result()
+            if result is not AGAIN:
+                return result
+        result = AGAIN
+        try:
+            pause = _FIRST_LOOK
+            while True:
+                there, value = cache._begin(found, lock)
+                if there:
+                    result = value
+                    return value
+                if value is None:
+                    break
+                time.sleep(pause)
+                pause = min(2 * pause, _LAST_LOOK)
+            try:
+                value = function(*args, **kwargs)
+                cache._end(found, value, expire, tag)
+            except BaseException:
+                cache._give_up(found)
+                raise
+            result = value
+            return value
+        finally:
+            flight.land(flights, found, result)
+
+    # As above, step by step: what waits differs in each of them, and a function cannot be of both kinds.
+    async def acompute(*args: Any, **kwargs: Any) -> Any:
+        found = key_of(*args, **kwargs)
+        if cache._inside():
+            value = cache._known(found)
+            if value is AGAIN:
+                value = await function(*args, **kwargs)
+                cache._end(found, value, expire, tag)
+            return value
+        flight, flights = _Flight(), cache._flights
+        while (first := flight.take_off(flights, found)) is not None:
+            if first is _OWN:
+                return await function(*args, **kwargs)
+            # Shielded: whoever stops to wait does not stop the others.
+            result = await asyncio.shield(asyncio.wrap_future(first))
+            if result is not AGAIN:
+                return result
+        result = AGAIN
+        try:
+            pause = _FIRST_LOOK
+            while True:
+                there, value = cache._begin(found, lock)
+                if there:
+                    result = value
+                    return value
+                if value is None:
+                    break
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, _LAST_LOOK)
+            try:
+                value = await function(*args, **kwargs)
+                cache._end(found, value, expire, tag)
+            except BaseException:
+                cache._give_up(found)
+                raise
+            result = value
+            return value
+        finally:
+            flight.land(flights, found, result)
+
+    made: Any = wraps(function)(acompute if inspect.iscoroutinefunction(function) else compute)
+    made.__cache_key__ = key_of
+    return made

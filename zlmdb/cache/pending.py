@@ -1,0 +1,77 @@
+"""What callers of memoized functions tell each other by the file of a cache: who computes a value, and until when."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Optional, TypeVar
+
+from .. import DatabaseFull, DiskError, Error
+from .entry import HEAD
+from .memoized import AGAIN
+from .state import MISSING
+from .use import CacheUse
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+_clock = time.time
+
+NO_ROOM = (DatabaseFull, DiskError)
+"""What a write may raise that is no reason for a memoized function to fail."""
+
+
+class CachePending(CacheUse[K, V]):
+    """The part of a `Cache` that `memoized` uses: see `memoized.Computing`.
+
+    *_flights* are the values that this process computes now, by key.
+    """
+
+    _flights: dict[str, Any]
+
+    if TYPE_CHECKING:
+
+        def get(self, key: K, default: Any = None) -> Any:
+            """The value of *key*, or *default*."""
+            ...
+
+    def _known(self, key: Any) -> Any:
+        return self.get(key, AGAIN)
+
+    def _begin(self, key: Any, lock: float) -> tuple[bool, Any]:
+        value = self.get(key, MISSING)
+        if value is not MISSING:
+            return True, value
+
+        def work(t: Any) -> tuple[bool, Any]:
+            data = self._living(t, key)
+            if data is not None:
+                value = self._value(data, HEAD.unpack_from(data)[2])
+                if value is not MISSING:
+                    return True, value
+            now = _clock()
+            if now < t.pending.get(key, 0.0) <= now + lock:  # one that is later is of a clock that was set back
+                return False, "another process computes it"
+            t.pending[key] = now + lock
+            return False, None
+
+        with suppress(*NO_ROOM):  # then nobody is told that it is computed
+            return self._do(work)
+        return False, None
+
+    def _end(self, key: Any, value: Any, expire: Optional[float], tag: Optional[str]) -> None:
+        data = self._data(value, expire, tag)
+
+        def work(t: Any) -> None:
+            self._put(t, key, data, t.entries.get(key))
+            t.pending.pop(key, None)
+
+        if self._inside():
+            self._do(work)
+        else:
+            with suppress(*NO_ROOM):  # the value is there, even if nothing can keep it
+                self._do(work)
+
+    def _give_up(self, key: Any) -> None:
+        with suppress(Error):  # the exception of the function goes on
+            self._do(lambda t: t.pending.pop(key, None))

@@ -1,0 +1,23 @@
+"""The tables of the file of a cache."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import Schema, Table
+
+
+def tables_for(key: Any) -> type[Schema]:
+    """The tables of a cache with keys of the type *key*."""
+    table: Any = Table
+    parts = {
+        "entries": table[key, bytes],
+        "until": table[tuple[float, key], bytes],
+        "tags": table[tuple[str, key], bytes],
+        "used": table[key, int],
+        "hand": table[int, key],
+        "rounds": table[str, int],
+        "pending": table[key, float],
+        "types": table[str, str],
+    }
+    return type("CacheTables", (Schema,), {"__annotations__": parts, "__module__": __name__})

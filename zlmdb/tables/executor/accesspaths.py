@@ -1,0 +1,151 @@
+"""The access paths of cached plans: from captured values to ranges of entries of an index, and to keys of records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice, takewhile
+from typing import TYPE_CHECKING, Any, Optional
+
+from ...query.accesses import Access
+from ...query.following import Followed
+from ...store.blocks import COUNTS_REFERENCES
+from ...store.ranges import keys_from, seek
+from ..indexstorage import BoundIndex
+from .accessranges import Find, Range, finder
+
+if TYPE_CHECKING:
+    from ..table import Table
+    from .execution import Running
+
+
+def way_of(access: Access, running: Running, where: Sequence[Followed]) -> AccessPath:
+    """What *access* reads, for the conditions *where*."""
+    bound = running.reads.bound(access)
+    find = finder(running.storage if bound is None else bound.storage, access, where)
+    return AccessPath(access, bound, running.table, find)
+
+
+class AccessPath:
+    """One index, and what is read of it."""
+
+    __slots__ = (
+        "find",
+        "handle",
+        "in_order",
+        "is_range_of_keys",
+        "of_keys",
+        "only",
+        "prefix",
+        "several",
+        "sparse",
+        "tail",
+    )
+
+    def __init__(self, access: Access, bound: Optional[BoundIndex], table: Table[Any, Any], find: Find) -> None:
+        """*find* gives the ranges of entries, of the conditions of a query."""
+        storage = table._storage
+        self.of_keys, self.find = bound is None, find
+        self.handle: Any = None if bound is None else bound.handle
+        self.prefix = storage.prefix
+        self.tail = 0 if bound is None else bound.storage.tail
+        self.several = access.facts.several
+        self.only = access.rank == 0
+        self.in_order = access.in_order
+        self.is_range_of_keys = bound is None and not (
+            access.exact or (access.members is not None and len(access.equal) + 1 == len(access.facts.parts))
+        )
+        self.sparse = self.of_keys and not self.is_range_of_keys  # there may be no record
+
+    def keys(self, table: Table[Any, Any], where: Sequence[Followed], most: int) -> Optional[list[bytes]]:
+        """The engine's keys of the records that it finds, each once, at most *most*; None if it cannot tell."""
+        ranges = self.find(where)
+        return None if not ranges else self._within(table, ranges, most)
+
+    def key(self, table: Table[Any, Any], where: Sequence[Followed]) -> Optional[bytes]:
+        """The engine's key of the one record that a key of a unique index may have; None without one.
+
+        Raises TypeError for a captured value of another type, for which there are no ranges.
+        """
+        ranges: Any = self.find(where)
+        owner: Optional[bytes] = table._get(ranges[0][0], None, self.handle)
+        return owner if owner is None or not self.prefix else self.prefix + owner
+
+    def _within(self, table: Table[Any, Any], ranges: Sequence[Range], most: int) -> list[bytes]:
+        """The engine's keys of the records in *ranges*."""
+        if self.sparse:
+            return list({one[0] for one in ranges}) if len(ranges) > 1 else [one[0] for one in ranges]
+        if self.only:
+            owner = table._get(ranges[0][0], None, self.handle)
+            return [] if owner is None else [self.prefix + owner]
+        found = self._entries(table, ranges, most)
+        if self.prefix and not self.of_keys:
+            prefix = self.prefix
+            found = [prefix + one for one in found]
+        return list(set(found)) if self.several and len(found) < most else found  # else not all entries were read
+
+    def _entries(self, table: Table[Any, Any], ranges: Sequence[Range], most: int) -> list[bytes]:
+        """The encoded primary keys of the records."""
+        tail = self.tail
+        found: list[bytes] = []
+        cursor = table._raw.cursor(table._db if self.of_keys else self.handle)
+        if tail and len(ranges) > 1:
+            ranges = self._short_ranges(cursor, ranges, most, found)
+        for lower, upper in ranges:
+            if tail:  # a loop in Python: for few entries that takes less time than to set up another one
+                if lower < upper and (cursor.set_range(lower) if lower else cursor.first()):
+                    for entry in islice(cursor.iternext(True, False), most - len(found)):
+                        if entry >= upper:
+                            break
+                        found.append(entry[tail:])
+            elif not seek(cursor, lower, upper):
+                continue
+            elif self.of_keys:
+                found += islice(keys_from(cursor, lower, upper), most - len(found))
+            else:
+                pairs = takewhile((upper,).__gt__, cursor.iternext(True, True))
+                found += [owner for _, owner in islice(pairs, most - len(found))]
+        if not COUNTS_REFERENCES:
+            cursor.close()
+        return found
+
+    def _short_ranges(
+        self, cursor: Any, ranges: Sequence[Range], most: int, found: list[bytes]
+    ) -> Sequence[Range]:  # fmt: skip
+        """Put into *found* what is in *ranges*, of which most are short, and may follow each other; none are left."""
+        tail, add = self.tail, found.append
+        entry: Optional[bytes] = b""
+        rows: Iterator[bytes] = iter(())
+        for lower, upper in sorted(ranges):
+            if entry is None or entry < lower:
+                if not cursor.set_range(lower):
+                    break
+                rows = cursor.iternext(True, False)
+                entry = next(rows, None)
+            while entry is not None and entry < upper:
+                if len(found) >= most:
+                    return ()
+                add(entry[tail:])
+                entry = next(rows, None)
+        return ()
+
+
+class EitherPath(AccessPath):
+    """Several ways, each of which finds some of the records. All or none of them are `sparse`."""
+
+    __slots__ = ("_ways",)
+
+    def __init__(self, ways: Sequence[AccessPath]) -> None:
+        self._ways, first, self.only, self.in_order = ways, ways[0], False, False
+        self.of_keys = self.sparse = first.sparse
+        self.is_range_of_keys = False
+
+    def keys(self, table: Table[Any, Any], where: Sequence[Followed], most: int) -> Optional[list[bytes]]:
+        found: set[bytes] = set()
+        for way in self._ways:
+            keys = way.keys(table, where, most)
+            if keys is None:
+                return None
+            found.update(keys)
+            if len(keys) >= most:  # more than that may be there
+                return list(found) if len(found) >= most else None
+        return list(found)

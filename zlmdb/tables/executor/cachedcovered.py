@@ -1,0 +1,68 @@
+"""Cached plans of queries that the entries of an index answer: no record is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Optional
+
+from ...handlers import let_through
+from ...query.ordering import sliced
+from ...query.prepared import Prepared
+from ...query.translated import Give
+from ..indexstorage import BoundIndex
+from ..scan import while_open
+from .accesspaths import AccessPath
+from .cachedplans import Ready
+from .covered import Cover, Covered
+
+if TYPE_CHECKING:
+    from ..selection import Selection
+
+
+class CoveredReady(Ready):
+    """As `Ready`, of one index whose entries have all that is asked for."""
+
+    __slots__ = ("_bound", "_cover", "_functions", "_prepared")
+
+    def __init__(self, way: AccessPath, prepared: Prepared, bound: BoundIndex, cover: Cover, gives: bool) -> None:
+        """*prepared* serves objects with the fields of entries. *gives*: what is given is a function, too."""
+        self._ways: Sequence[AccessPath] = (way,)
+        self._prepared, self._bound, self._cover, self._functions = prepared, bound, cover, gives
+
+    def all(
+        self, selection: Selection[Any, Any], give: Give, limit: Optional[int]
+    ) -> Optional[list[Any]]:  # fmt: skip
+        """At most *limit* of the rows of *selection*; None where somebody else has to find out."""
+        table, query = selection._table, selection._query
+        way, where = self._ways[0], query.where
+        if table._txn.buffers:
+            return None
+        try:
+            functions: list[Any] = [*where, give] if self._functions else [*where]
+            prepared, ranges = self._prepared.renewed(functions), way.find(where)
+            if prepared is None or not ranges:
+                return None
+            lower, upper, storage = selection._lower, selection._upper, table._storage
+            # Then the order of the index is that of the keys, and no more is read than is wanted.
+            ordered = limit is not None and way.in_order and lower == storage.lower and upper == storage.upper
+            if not ordered and not way.only and self._found(table, where) is None:
+                return None
+            covered = Covered(
+                table, self._cover, self._bound, ranges, ordered, selection._reverse, lower, upper
+            )  # fmt: skip
+            loop = prepared.loop(prepared.keyed, False)
+            failed = partial(covered.failed, functions)
+            rows = loop(covered.scan, _itself, storage.load_key, failed, *prepared.arguments(functions))
+            return list(sliced(rows, query.skip, limit))
+        except Exception as error:  # the general form tells what it is
+            let_through(error)
+            return None
+
+    def rows(self, selection: Selection[Any, Any], give: Give) -> Iterator[Any]:
+        """The rows of *selection*. All entries are read before the first one comes."""
+        return while_open(selection._table, partial(self._all_or, selection, give))
+
+
+def _itself(value: Any) -> Any:
+    return value

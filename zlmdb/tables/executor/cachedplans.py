@@ -1,0 +1,404 @@
+"""Cached plans of queries by an index: from captured values to rows, without planning.
+
+To choose a plan takes longer than to read a record. For functions that were read before, by the same indexes, most of
+it comes out alike, so it is kept: which index, how its ranges follow from the captured values, and one function that
+lists what is wanted of the records. That serves read transactions, in which nothing changes while it runs. Whatever is
+unusual (values that an index cannot hold, much of the table, a record that does not decode) is left to `Running`, which
+handles all cases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, Optional, Union
+
+from ...handlers import let_through
+from ...query.accesses import ONE_SIDED, Access, IndexFacts, accesses, order_access, ordered_by
+from ...query.expressionsource import Asked
+from ...query.following import Followed
+from ...query.inorder import KEYS
+from ...query.neededfields import needed
+from ...query.plan import DEEP, SHARE, split
+from ...query.plan import most_of as most_of_all
+from ...query.prepared import Prepared
+from ...query.projection import Projection
+from ...query.terms import CAP, Asking, conjuncts
+from ...query.translated import Give, want_of
+from ..indexstorage import BoundIndex
+from ..scan import while_open
+from .accesspaths import AccessPath, EitherPath, way_of
+from .cachedorder import BLOCK, Ordered
+from .cachedpartial import ReadyPartial
+from .cachedscans import ScanReady, scanned
+from .covered import Cover, cover_of
+
+if TYPE_CHECKING:
+    from ..selection import Selection
+    from ..table import Table
+    from .cachedlinkscans import LinkScanReady
+    from .execution import Known, Running
+
+KEPT = 256
+"""Cached plans of a table that are kept at most."""
+FEW = 64
+"""Entries that an index gives about as fast as a scan does, of any table."""
+
+_FIRST_BLOCK = 8
+
+
+def ready_of(selection: Selection[Any, Any], give: Give) -> Optional[AnyReady]:
+    """What is known of the query of *selection*, for what *give* says of each record; None if that is not enough."""
+    table, query = selection._table, selection._query
+    if table._txn._write or not table._steady or not selection._plain:
+        return None
+    where, order = query.where, query.order
+    programs = table._storage.generated.programs
+    if programs is None:
+        return None
+    known: Optional[Known] = programs.known
+    state = table._index_state
+    if known is None or (known.state is not state and known.state != state):
+        if where or order is not None:
+            return None
+        running: Running = programs.running(selection)
+        known = running.known()
+    given = give.reading if isinstance(give, Followed) else give
+    key: tuple[Any, ...]
+    if order is None:
+        key = (given, where[0].reading) if len(where) == 1 else (given, *[one.reading for one in where])
+    elif where:
+        key = (given, *[one.reading for one in where], None, order.reading)
+    else:
+        key = (given, None, order.reading, query.backwards)
+    found: Any = known.ready.get(key)
+    if found is None:
+        found = _made(selection, give, known)
+        if found is None:  # not yet
+            return None
+        if len(known.ready) >= KEPT:
+            known.ready.clear()
+        known.ready[key] = found
+    if type(found) is ReadyPartial:
+        found = found.of(where, partial(_planned, selection, give, known))
+    return found or None
+
+
+def _made(selection: Selection[Any, Any], give: Give, known: Known) -> Any:
+    """The `Ready` of a query; False if there is none, None if that cannot be told yet."""
+    query, table = selection._query, selection._table
+    functions = [*query.where, *([give] if isinstance(give, Followed) else [])]
+    readings = [one.reading for one in (*functions, *([] if query.order is None else [query.order]))]
+    if any([one.to_check > 0 for one in readings]):
+        return None
+    if table._storage.expiring is not None or not all([one.trusted and not one.calls for one in readings]):
+        return False
+    if query.order is not None and not query.where:
+        return _ordered(selection, query.order, functions, give, known)
+    if not query.where:
+        return scanned(table._storage.generated.loops.running(selection), give)
+    if any([index.where for index in known.facts]):
+        return ReadyPartial(known.facts, parts_of(query.where))
+    return _planned(selection, give, known, known.facts)
+
+
+def parts_of(where: Sequence[Followed]) -> list[Asking]:
+    """Conditions that all have to hold."""
+    askings = [Asking(one.node, one.parameters, one.keyed, number=n) for n, one in enumerate(where)]
+    return [asking.of(node) for asking in askings for node in conjuncts(asking.node)]
+
+
+def _planned(selection: Selection[Any, Any], give: Give, known: Known, facts: Sequence[IndexFacts]) -> Any:
+    """As `_made`, by the indexes with these *facts*."""
+    query = selection._query
+    functions = [*query.where, *([give] if isinstance(give, Followed) else [])]
+    programs, parts = selection._table._storage.generated.loops, parts_of(query.where)
+    found = accesses(parts, facts)
+    running: Running = programs.running(selection)
+    ways: list[AccessPath] = []
+    if found and found[0].rank == 0:
+        del found[1:]
+    elif any([one.reading.links for one in functions]):
+        from .linkedpaths import linked_ways, ready_by_link  # late: few programs follow links
+
+        ways += linked_ways(parts, facts, running, query.where)
+        if len(ways) == 1 and not found and query.order is None:
+            ready = ready_by_link(ways[0], functions, query.where, give, programs)
+            if ready is not None:
+                return ready
+    ways += [way_of(one, running, query.where) for one in found]
+    if not ways:
+        ways = _either(parts, [one for one in facts if not one.where], running, query.where)
+    if not ways:
+        if query.order is not None:
+            return False
+        if not any([one.reading.links for one in query.where]):
+            return scanned(running, give)
+        from .cachedlinkscans import ready_by_scan  # late, as above
+
+        return ready_by_scan(facts, running, query.where, give) or False
+    # A range of keys alone is read as any range, and a record that is not there means two things.
+    if all([way.is_range_of_keys for way in ways]) or len({way.sparse for way in ways}) > 1:
+        return False
+    asking = functions if query.order is None else [*functions, query.order]
+    covered = _covered(asking, give, found, running)
+    if covered is not None:
+        if query.order is not None or len(ways) != 1:
+            return False
+        from .cachedcovered import CoveredReady  # late: it is one of these
+
+        prepared = running.prepared(functions, (give,), True, running.uncolumned())
+        return CoveredReady(ways[0], prepared, *covered, isinstance(give, Followed)) if prepared.renewable else False
+    # An index has found the records, most of which match: single fields are not looked at before, as in a scan.
+    asked = [Asked(one, node) for one in query.where for node in conjuncts(one.node)]
+    want = want_of((give,), programs, one=True)
+    if query.order is not None:
+        from .cachedsorted import SortedReady  # late: it is one of these
+
+        sort_key = want_of((query.order,), programs, one=True)
+        want = Projection((sort_key.parts[0] if sort_key.one else sort_key, want), one=False)
+        sorting = [*query.where, query.order, *([give] if isinstance(give, Followed) else [])]
+        most = FEW if _has_order(query.order, parts, known) else CAP
+        return SortedReady(ways, Prepared(sorting, None, asked, want, programs), most)
+    return Ready(ways, Prepared(functions, None, asked, want, programs))
+
+
+def _either(
+    parts: Sequence[Asking], facts: Sequence[IndexFacts], running: Running, where: Sequence[Followed]
+) -> list[AccessPath]:  # fmt: skip
+    """Ways to find what one of *parts* wants that is true in several cases."""
+    found = _cases(parts, facts, DEEP)
+    ways = [] if found is None else [way_of(one, running, where) for one in found]
+    return [EitherPath(ways)] if ways and len({way.sparse for way in ways}) == 1 else []
+
+
+def _cases(parts: Sequence[Asking], facts: Sequence[IndexFacts], deep: int) -> Optional[list[Access]]:
+    """An access for each case of one of *parts*. Within a case, a range with one end only is the last resort."""
+    one = next(iter(accesses(parts, facts)), None) if deep < DEEP else None
+    if one is not None and one.rank < ONE_SIDED:
+        return [one]
+    for each in split(parts, deep):
+        found = [_cases(case, facts, deep - 1) for case in each]
+        if None not in found:
+            return [access for few in found if few is not None for access in few]
+    return None if one is None else [one]
+
+
+def _ordered(
+    selection: Selection[Any, Any], order: Followed, functions: Sequence[Followed], give: Give, known: Known
+) -> Any:
+    """As `_made`, of an index that has the order of all records."""
+    table = selection._table
+    subjects = ordered_by(order.node, order.keyed)
+    found = [] if subjects is None else [order_access(index, subjects, ()) for index in known.facts]
+    access = next((one for one in found if one is not None), None)
+    programs = table._storage.generated.loops
+    running: Running = programs.running(selection)
+    bound = None if access is None else running.reads.bound(access)
+    if access is None or bound is None or _covered(functions, give, [access], running) is not None:
+        return False
+    prepared = Prepared(functions, None, (), want_of((give,), programs, one=True), programs)
+    return Ordered(access, bound, prepared)
+
+
+def _has_order(order: Followed, parts: Sequence[Asking], known: Known) -> bool:
+    """Whether an index may have the records for *parts* in *order*: with a limit, few of many are read then."""
+    subjects = ordered_by(order.node, order.keyed)
+    return subjects is not None and any([order_access(one, subjects, parts) is not None for one in known.facts])
+
+
+def _covered(
+    functions: Sequence[Followed], give: Give, found: Sequence[Access], running: Running
+) -> Optional[tuple[BoundIndex, Cover]]:  # fmt: skip
+    """The index whose entries are enough, and how they stand in for records."""
+    fields = needed(functions, (give,))
+    bound = running.reads.bound(found[0]) if len(found) == 1 and fields is not None else None
+    if bound is None or (running.programs.columns is not None and not bound.storage.carries):
+        return None
+    cover = cover_of(bound.storage, found[0].facts, running.storage, running.programs.following)
+    return (bound, cover) if cover is not None and fields is not None and fields <= cover.fields else None
+
+
+class Ready:
+    """A query of which all is known but the captured values."""
+
+    __slots__ = ("_in_order", "_list", "_only", "_ways")
+
+    def __init__(self, ways: Sequence[AccessPath], prepared: Prepared) -> None:
+        self._ways = ways
+        self._in_order = len(ways) == 1 and ways[0].in_order
+        self._only = ways[0] if len(ways) == 1 and ways[0].only and not ways[0].sparse else None
+        self._list = prepared.listing(sparse=ways[0].sparse)
+
+    def all(
+        self, selection: Selection[Any, Any], give: Give, limit: Optional[int]
+    ) -> Optional[list[Any]]:  # fmt: skip
+        """At most *limit* of the rows of *selection*; None where somebody else has to find out."""
+        table, query = selection._table, selection._query
+        only = self._only
+        try:
+            if only is not None and not query.skip and limit != 0:  # one record, or none: without all that follows
+                key = only.key(table, query.where)
+                if key is None or not selection._lower <= key < selection._upper:
+                    return []
+                return self._list([key], table._get, table._db, (*query.where, give))
+            if self._in_order and limit is not None and query.skip + limit <= FEW and not selection._reverse:
+                few = self._first(selection, give, query.skip + limit)
+                if few is not None:
+                    return few[query.skip :]
+            keys, functions = self._keys(selection, give)
+            if not keys:
+                return keys
+            if (limit is None and not query.skip) or len(keys) < 2:
+                return self._list(keys, table._get, table._db, functions)[query.skip : limit]
+            stop = None if limit is None else query.skip + limit
+            rows: list[Any] = []
+            for block in _blocks(keys, stop):
+                rows += self._list(block, table._get, table._db, functions)
+                if stop is not None and len(rows) >= stop:
+                    break
+            return rows[query.skip : stop]
+        except Exception as error:  # the general form tells what it is
+            let_through(error)
+            return None
+
+    def _first(self, selection: Selection[Any, Any], give: Give, stop: int) -> Optional[list[Any]]:
+        """At most *stop* rows, if these are known of few entries: then it does not matter how many there are."""
+        table, functions = selection._table, (*selection._query.where, give)
+        for most in (stop, FEW):
+            keys = self._ways[0].keys(table, selection._query.where, most)
+            if keys is None:
+                return None
+            rows = self._list(self._in_range(selection, keys), table._get, table._db, functions)
+            if len(rows) >= stop or len(keys) < most:
+                return rows[:stop]
+        return None
+
+    def _keys(
+        self, selection: Selection[Any, Any], give: Give
+    ) -> tuple[Optional[list[bytes]], tuple[Any, ...]]:  # fmt: skip
+        """The engine's keys of the records that may fit, in order, and the functions that they are listed for."""
+        table, where = selection._table, selection._query.where
+        ways = self._ways
+        found = self._found(table, where) if len(ways) == 1 else self._fewest(table, where)
+        return self._in_key_order(selection, found), (*where, give)
+
+    def _in_key_order(self, selection: Selection[Any, Any], found: Optional[list[bytes]]) -> Optional[list[bytes]]:
+        """Those of the keys *found* that are in the range of *selection*, in its order."""
+        if not found:
+            return found
+        found = self._in_range(selection, found)
+        if len(found) > 1:
+            found.sort(reverse=selection._reverse)
+        return found
+
+    @staticmethod
+    def _in_range(selection: Selection[Any, Any], found: list[bytes]) -> list[bytes]:
+        """Those of the keys *found* that are in the range of *selection*."""
+        lower, upper, storage = selection._lower, selection._upper, selection._table._storage
+        if lower == storage.lower and upper == storage.upper:
+            return found
+        return [key for key in found if lower <= key < upper]
+
+    def _found(self, table: Table[Any, Any], where: Sequence[Followed]) -> Optional[list[bytes]]:
+        way = self._ways[0]
+        if way.of_keys:
+            return way.keys(table, where, CAP)
+        found = way.keys(table, where, FEW)
+        if found is None or len(found) < FEW:
+            return found
+        most = most_of(table)
+        found = way.keys(table, where, most)
+        return None if found is None or len(found) >= most else found
+
+    def _fewest(self, table: Table[Any, Any], where: Sequence[Followed]) -> Optional[list[bytes]]:
+        """As the planner has it: of several indexes the one with the fewest entries."""
+        most = min(most_of(table), CAP)
+        best: Optional[list[bytes]] = None
+        for way in self._ways:
+            found = way.keys(table, where, most)
+            if found is None:
+                return None
+            if len(found) < most and (best is None or len(found) < len(best)):
+                best = found
+        return best
+
+    def rows(self, selection: Selection[Any, Any], give: Give) -> Iterator[Any]:
+        """The rows of *selection*, read in blocks: few at first, because the caller may stop."""
+        table, query = selection._table, selection._query
+        raw = table._raw
+        functions: tuple[Any, ...] = ()
+        left, skip = selection._limit, query.skip
+        given = 0
+        if self._in_order and left is not None and skip + left <= FEW:
+            yield from while_open(table, partial(self._all_or, selection, give))
+            return
+        try:
+            few = self._few_keys(selection) if self._in_order else None
+            if few is None:
+                keys, functions = self._keys(selection, give)
+            else:
+                keys, functions = few, (*query.where, give)
+            blocks = None if keys is None else _blocks(keys, 1 if left is None else skip + left)
+            if few is not None and blocks is not None and len(few) == FEW:
+                blocks = chain(blocks, self._others(selection, give))
+        except Exception as error:
+            let_through(error)
+            blocks = None
+        while blocks is not None:
+            try:
+                block = next(blocks, None)
+                if block is None:
+                    return
+                found = self._list(block, table._get, table._db, functions)
+            except Exception as error:
+                let_through(error)
+                break
+            if skip:
+                skipped = min(skip, len(found))
+                skip -= skipped
+                del found[:skipped]
+            for row in found:
+                if left is not None and given >= left:
+                    return
+                given += 1
+                yield row
+                if table._raw is not raw:
+                    table._cursor()  # raises: the transaction has ended
+        yield from islice(selection._running().rows(give), given, None)
+
+    def _few_keys(self, selection: Selection[Any, Any]) -> Optional[list[bytes]]:
+        """The first `FEW` keys, for a caller who may not want them all; None where that is not how these come."""
+        table, storage = selection._table, selection._table._storage
+        if selection._reverse or selection._lower != storage.lower or selection._upper != storage.upper:
+            return None
+        return self._ways[0].keys(table, selection._query.where, FEW)
+
+    def _others(self, selection: Selection[Any, Any], give: Give) -> Iterator[list[bytes]]:
+        """Blocks of the keys behind those of `_few_keys`. Raises where somebody else has to find out."""
+        keys, _ = self._keys(selection, give)
+        if keys is None:
+            raise LookupError("so many are read faster in the order of the table")
+        yield from _blocks(keys[FEW:], BLOCK)
+
+    def _all_or(self, selection: Selection[Any, Any], give: Give) -> Iterable[Any]:
+        found = self.all(selection, give, selection._limit)
+        return selection._running().rows(give) if found is None else found
+
+
+AnyReady = Union[Ready, Ordered, ScanReady, "LinkScanReady"]
+
+
+def most_of(table: Table[Any, Any]) -> int:
+    """Entries from which on all records are read faster, see `plan`, or the keys would take much memory."""
+    return min(most_of_all(table._entries() if table._storage.alone else SHARE * CAP), KEYS)
+
+
+def _blocks(keys: list[bytes], first: Optional[int]) -> Iterator[list[bytes]]:
+    """*keys* in blocks, of which the first is small."""
+    at, size = 0, min(max(first or 1, 1), BLOCK)
+    while at < len(keys):
+        yield keys[at : at + size]
+        at += size
+        size = min(max(2 * size, _FIRST_BLOCK), BLOCK)

@@ -1,0 +1,68 @@
+"""Cached plans of queries by an index whose rows, few of them, are sorted in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import islice
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Optional
+
+from ...handlers import let_through
+from ...query.following import Followed
+from ...query.ordering import checked, first_of
+from ...query.prepared import Prepared
+from ...query.translated import Give
+from ..scan import while_open
+from .accesspaths import AccessPath
+from .cachedplans import Ready, most_of
+
+if TYPE_CHECKING:
+    from ..selection import Selection
+    from ..table import Table
+
+_row = itemgetter(1)
+
+
+class SortedReady(Ready):
+    """As `Ready`, of a query with an order. The function that lists its records gives pairs of sort key and row."""
+
+    __slots__ = ("_most",)
+
+    def __init__(self, ways: Sequence[AccessPath], prepared: Prepared, most: int) -> None:
+        """*most*: records from which on there may be a better way to find the first few in the order."""
+        super().__init__(ways, prepared)
+        self._only, self._in_order, self._most = None, False, most
+
+    def all(
+        self, selection: Selection[Any, Any], give: Give, limit: Optional[int]
+    ) -> Optional[list[Any]]:  # fmt: skip
+        """At most *limit* of the rows of *selection*; None where somebody else has to find out."""
+        table, query = selection._table, selection._query
+        order: Optional[Followed] = query.order
+        try:
+            keys, _ = self._keys(selection, give)
+            if not keys:
+                return keys
+            if len(keys) > 1:  # the greatest ones first: equal ones, too, come the other way round
+                keys.sort(reverse=bool(selection._reverse) is not query.backwards)
+            pairs = self._list(keys, table._get, table._db, (*query.where, order, give))
+            stop = None if limit is None else query.skip + limit
+            found = first_of(checked(pairs), stop, backwards=query.backwards)
+            return list(map(_row, islice(found, query.skip, stop)))
+        except Exception as error:  # the general form tells what it is
+            let_through(error)
+            return None
+
+    def _found(self, table: Table[Any, Any], where: Sequence[Followed]) -> Optional[list[bytes]]:
+        most = min(self._most, most_of(table))
+        found = self._ways[0].keys(table, where, most)
+        return None if found is None or len(found) >= most else found
+
+    def _fewest(self, table: Table[Any, Any], where: Sequence[Followed]) -> Optional[list[bytes]]:
+        found = super()._fewest(table, where)
+        return None if found is None or len(found) >= self._most else found
+
+    def rows(self, selection: Selection[Any, Any], give: Give) -> Iterator[Any]:
+        """The rows of *selection*. All are read before the first one comes."""
+        return while_open(selection._table, partial(self._all_or, selection, give))

@@ -1,0 +1,198 @@
+"""What an index alone tells of the records that a query finds: their number, the least and the greatest of a field.
+
+Entries are counted, and nothing is decoded or compared, if the whole condition is what one index is asked for, of types
+of which an entry says exactly what the record does. Then it does not matter how much of the table it is. The least
+value of a field that an index sorts is in the record of the first entry.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from datetime import date, datetime, timedelta
+from enum import Enum
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Optional
+from uuid import UUID
+
+from ...handlers import let_through
+from ...query.accesses import Access, accesses, order_access
+from ...query.following import Followed
+from ...query.following.operations import IsNone, Not
+from ...query.terms import DESCENDING, KEY, Asking, subject_of
+from ...store.ranges import TOP, keys_from, seek
+from ..keyrange import CHUNK
+from .accesspaths import way_of
+from .accessranges import Find
+from .accessreads import AccessReads
+from .cachedplans import KEPT, parts_of
+from .covered import EXACT
+from .indexfacts import vouches
+
+if TYPE_CHECKING:
+    from ...query.translated import Give
+    from ..selection import Selection
+    from ..table import Table
+    from .execution import Known
+
+
+class Counting:
+    """How the entries of one index are counted for the conditions of a query: *find* gives their ranges.
+
+    *times* gives the captured times that these depend on, which need a time zone.
+    """
+
+    __slots__ = ("_find", "_handle", "_times")
+
+    def __init__(self, find: Find, handle: Any, times: Sequence[Any]) -> None:
+        self._find, self._handle, self._times = find, handle, times
+
+    def count(self, table: Table[Any, Any], where: Sequence[Followed]) -> Optional[int]:
+        """How many entries there are; None where somebody else has to find out."""
+        try:
+            for origin in self._times:
+                if origin.value(where).tzinfo is None:
+                    return None
+            ranges = self._find(where)
+            if not ranges:
+                return None
+            cursor, found = table._raw.cursor(self._handle), 0
+            try:
+                for lower, upper in set(ranges):
+                    found += _entries(cursor, lower, upper)
+            finally:
+                cursor.close()
+            return found
+        except Exception as error:  # the general form tells what it is
+            let_through(error)
+            return None
+
+
+def _entries(cursor: Any, lower: bytes, upper: bytes) -> int:
+    """How many entries are in a range, counted in blocks that grow."""
+    found, rows = 0, keys_from(cursor, b"", TOP)
+    if not seek(cursor, lower, upper):
+        return 0
+    while block := list(islice(rows, min(CHUNK, 8 + found // 2))):
+        if block[-1] >= upper:
+            return found + bisect_left(block, upper)
+        found += len(block)
+    return found
+
+
+def counted(selection: Selection[Any, Any]) -> Optional[int]:
+    """How many records fit the conditions of *selection*; None if an index does not tell it by itself."""
+    known, where = _known(selection), selection._query.where
+    if known is None:
+        return None
+    key = ("count", *[one.reading for one in where])
+    found: Any = known.ready.get(key)
+    if found is None:
+        found = _made(selection, where, known)
+        if found is None:  # not yet
+            return None
+        if len(known.ready) >= KEPT:
+            known.ready.clear()
+        known.ready[key] = found
+    return None if found is False else found.count(selection._table, where)
+
+
+def _known(selection: Selection[Any, Any], *, ask: bool = False) -> Optional[Known]:
+    """What is known of the indexes; None if that is nothing yet, or entries are not enough for *selection*.
+
+    *ask*: find it out if it is nothing yet.
+    """
+    table, storage = selection._table, selection._table._storage
+    if table._txn._write or not table._steady or table._txn.buffers or storage.expiring is not None:
+        return None
+    if not selection._plain or selection._lower != storage.lower or selection._upper != storage.upper:
+        return None
+    if ask:
+        return selection._running().known()
+    programs, state = storage.generated.programs, table._index_state
+    known: Optional[Known] = None if programs is None else programs.known
+    return None if known is None or (known.state is not state and known.state != state) else known
+
+
+def extreme(selection: Selection[Any, Any], give: Give, which: Callable[..., Any]) -> Optional[tuple[Any]]:
+    """The least or the greatest of what *give* says of the records of *selection*; None if no index tells it."""
+    subject = subject_of(give.node, give.keyed) if isinstance(give, Followed) else None
+    where = selection._query.where
+    known = _known(selection, ask=not where) if subject else None
+    if known is None or not subject or not isinstance(give, Followed) or selection._limit is not None:
+        return None
+    readings = [one.reading for one in (*where, give)]
+    if selection._query.skip or any([one.to_check > 0 or not one.trusted or one.calls for one in readings]):
+        return None
+    parts = parts_of(where)
+    for facts in known.facts:
+        for way in (subject, (DESCENDING, *subject)):
+            access = None if facts.where or facts.name == KEY else order_access(facts, (way,), parts)
+            told = access is not None and access.facts.parts[-1].kind in _SORTED
+            if access is not None and told and len(parts) == len(access.equal):
+                try:
+                    return _at_end(selection, access, give, last=(which is max) is (way == subject))
+                except Exception as error:  # the general form tells what it is
+                    let_through(error)
+                    return None
+    return None
+
+
+def _at_end(selection: Selection[Any, Any], access: Access, give: Followed, *, last: bool) -> tuple[Any]:
+    """What *give* says of the record of the first or the last entry of *access*; None if there is no entry."""
+    table, storage = selection._table, selection._table._storage
+    reads = AccessReads(table)
+    bound = reads.bound(access)
+    lower, upper = reads.ranges(access)[0]
+    cursor = table._raw.cursor(None if bound is None else bound.handle)
+    try:
+        entry = cursor.key() if seek(cursor, lower, upper, last) else b""
+        if bound is None or not lower <= entry < upper:
+            return (None,)
+        tail = bound.storage.tail
+        key = storage.prefix + (entry[tail:] if tail else cursor.value())
+    finally:
+        cursor.close()
+    data = table._get(key, None, table._db)
+    value = storage.load(data)
+    return (give.evaluated(*((storage.load_key(key), value) if give.keyed else (value,))),)
+
+
+_SORTED = (int, str, bytes, UUID, date, timedelta, datetime)
+"""Types of which equal values are the same, and all have an order: not floats, because of 0.0 and NaN."""
+
+
+def _made(selection: Selection[Any, Any], where: Sequence[Followed], known: Known) -> Any:
+    """The `Counting` of a query; False if there is none, None if that cannot be told yet."""
+    readings = [one.reading for one in where]
+    if any([one.to_check > 0 for one in readings]):
+        return None
+    vouched = vouches(selection._table._storage.value.name)
+    if not vouched or not all([one.trusted and not one.calls and not one.links for one in readings]):
+        return False
+    parts = parts_of(where)
+    facts = [one for one in known.facts if not one.where and not one.several and one.name != KEY]
+    access = next((one for one in accesses(parts, facts) if _tells(one, parts)), None)
+    if access is None:
+        return False
+    way = way_of(access, selection._running(ordered=False), where)
+    times = [term.origin for part, term in access.terms if part.kind is datetime and term.origin is not None]
+    return Counting(way.find, way.handle, times)
+
+
+def _tells(access: Access, parts: Sequence[Asking]) -> bool:
+    """Whether the records that *access* finds are those that fit all of *parts*."""
+    named = [part.subject for part in access.facts.parts]  # of none of which an index has entries for None
+    parts = [one for one in parts if not _is_there(one, named)]
+    if len(parts) != len(access.terms) or {one.node for one in parts} != {term.node for _, term in access.terms}:
+        return False
+    return all([
+        part.kind in EXACT or issubclass(part.kind, Enum) or (part.kind is datetime and term.origin is not None)
+        for part, term in access.terms
+    ])  # fmt: skip
+
+
+def _is_there(asking: Asking, subjects: Sequence[Any]) -> bool:
+    """Whether *asking* says of one of *subjects* only that it is not None."""
+    node = asking.node
+    return isinstance(node, Not) and isinstance(node.inner, IsNone) and asking.subject(node.inner.inner) in subjects

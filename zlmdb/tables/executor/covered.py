@@ -1,0 +1,209 @@
+"""Queries that the entries of an index answer: no record is read.
+
+They need nothing but the key and fields that an entry has: those of the index, and those that it carries. Only fields
+whose key encoding gives back exactly the value of the record count, so no floats, of which 0.0 and -0.0 are one key.
+In write transactions, in which records change while they are read, records are read.
+"""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import date, timedelta
+from itertools import chain
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Optional
+from uuid import UUID
+
+from ...keys import TupleKey
+from ...namedtuples import NamedTuple
+from ...query.accesses import IndexFacts
+from ...query.following import Followed, Following
+from ...query.inorder import blocks_of, in_order
+from ...query.programs import Programs
+from ...store.ranges import pairs_from, seek
+from ..indexstorage import BoundIndex, IndexStorage
+from ..storage import Storage
+from .indexfacts import vouches
+from .zones import lacks_zone, tell_zones
+
+if TYPE_CHECKING:
+    from ..table import Table
+
+_NAMEDTUPLE: Any = collections.namedtuple  # of names that are known to the program only
+EXACT = (int, str, bytes, bool, UUID, date, timedelta)
+"""Types whose key encoding gives back exactly the value."""
+
+Range = tuple[bytes, bytes]
+
+
+class Cover:
+    """What the entries of *index* have of a record: *fields*, each as a part of the index key or carried.
+
+    *as_dicts*: records are dicts.
+    """
+
+    def __init__(self, index: IndexStorage, facts: IndexFacts, *, as_dicts: bool) -> None:
+        parts = {
+            part.subject[0]: number
+            for number, part in enumerate(facts.parts)
+            if len(part.subject) == 1 and part.kind in EXACT and part.subject[0] not in index.carries
+        }
+        names = [*map(str, parts), *index.carries]
+        self.fields = frozenset(names)
+        self._positions = list(parts.values())
+        self._tuples = isinstance(index.storage.key, TupleKey)
+        self._index = index
+        self._make: Callable[..., Any] = _dicts_of(names) if as_dicts else _NAMEDTUPLE("Entry", names)
+
+    def row(self, entry: bytes, data: bytes) -> Any:
+        """An object with the fields of an entry as attributes or items."""
+        index = self._index
+        key = index.load_key(entry) if self._tuples else (index.load_key(entry),)
+        return self._make(*[key[number] for number in self._positions], *index.carried(data))
+
+
+def cover_of(
+    index: IndexStorage, facts: IndexFacts, storage: Storage[Any, Any], following: Following
+) -> Optional[Cover]:  # fmt: skip
+    """How entries of *index* stand in for records of the table of *storage*; None if they cannot."""
+    value = following.value_type
+    known = value.fields()
+    if not known or value.cls is None or index.several or not vouches(storage.value.name):
+        return None
+    as_dicts = issubclass(value.cls, Mapping)
+    if not as_dicts and any([name.startswith("_") for name in known]):
+        return None
+    return Cover(index, facts, as_dicts=as_dicts)
+
+
+def _dicts_of(names: Sequence[str]) -> Callable[..., Any]:
+    def made(*values: Any) -> dict[str, Any]:
+        return dict(zip(names, values))
+
+    return made
+
+
+class Uncolumned(Programs):
+    """The *programs* of a table, for objects with fields in place of stored bytes that are read at offsets."""
+
+    def __init__(self, programs: Programs) -> None:
+        self.__dict__.update(programs.__dict__)
+        self.columns = None
+        self._made = {}
+        self.prepared = {}
+
+    def narrow(self, fields: frozenset[str]) -> None:
+        """None: the objects have no more than what is needed."""
+
+    def parts(self) -> None:
+        """None: they are there already."""
+
+
+def _values_of(found: dict[bytes, Any]) -> Iterable[Any]:
+    return found.values()
+
+
+class Covered(NamedTuple):
+    """The entries to read in place of records: those of *ranges* of the index *bound*.
+
+    They come in the order of the index if *ordered*, else in that of the primary keys with ``lower <= key < upper``;
+    backwards with *reverse*.
+    """
+
+    table: Table[Any, Any]
+    cover: Cover
+    bound: BoundIndex
+    ranges: Sequence[Range]
+    ordered: bool
+    reverse: bool
+    lower: bytes
+    upper: bytes
+
+    def scan(self) -> CoveredScan:
+        """One iteration."""
+        return CoveredScan(self)
+
+    def failed(self, functions: Sequence[Followed], error: Exception, key: Any, data: Any, scan: Any) -> None:
+        """Raise what *error* means, which came when *functions* were asked."""
+        if lacks_zone(error):
+            table = self.table
+            for encoded, _ in self.scan().pairs():
+                tell_zones(table._storage, functions, error, encoded, table._get(encoded, None, table._db))
+        self.table._txn._fail(error, table=self.table._name, index=self.bound.storage.name)
+
+
+class CoveredScan:
+    """One iteration over entries, as a loop uses it: with objects that have their fields in place of stored bytes."""
+
+    any = True
+
+    def __init__(self, covered: Covered) -> None:
+        self._covered = covered
+        self._raw = covered.table._raw
+
+    def values(self) -> Iterator[Any]:
+        """What stands in for the records."""
+        return map(itemgetter(1), self.pairs())
+
+    def pairs(self) -> Iterator[tuple[bytes, Any]]:
+        """The engine's keys of the records, with what stands in for each."""
+        row, raw, table = self._covered.cover.row, self._raw, self._covered.table
+        for key, entry, data in self._entries():
+            yield key, row(entry, data)
+            if table._raw is not raw:
+                self._check()
+
+    def _check(self) -> None:
+        """Raise if the transaction, which is one of reading, has ended."""
+        if self._covered.table._raw is not self._raw:
+            self._covered.table._cursor()
+
+    def _entries(self) -> Iterator[tuple[bytes, bytes, bytes]]:
+        """The engine's key of the record, the entry, and its value."""
+        covered = self._covered
+        if covered.ordered:
+            return self._rows()
+        blocks = in_order(self._blocks, covered.lower, covered.upper, reverse=covered.reverse)
+        return chain.from_iterable(map(_values_of, blocks))
+
+    def _rows(self) -> Iterator[tuple[bytes, bytes, bytes]]:
+        """As `_entries`, in the order of the index."""
+        covered = self._covered
+        prefix, tail = covered.table._storage.prefix, covered.bound.storage.tail
+        return (
+            (prefix + (entry[tail:] if tail else bytes(data)), entry, data)
+            for lower, upper in covered.ranges
+            for entry, data in self._range(lower, upper)
+        )
+
+    def _blocks(self) -> Iterator[dict[bytes, tuple[bytes, bytes, bytes]]]:
+        """As `_rows`, by the key of the record, some at a time."""
+        for block in blocks_of(self._rows()):
+            yield {row[0]: row for row in block}
+
+    def _range(self, lower: bytes, upper: bytes) -> Iterator[tuple[bytes, bytes]]:
+        covered = self._covered
+        reverse = covered.ordered and covered.reverse
+        cursor = covered.table._cursor(covered.bound.handle)
+        try:
+            if seek(cursor, lower, upper, reverse):
+                yield from pairs_from(cursor, lower, upper, reverse)
+        finally:
+            cursor.close()
+
+    def current(self) -> tuple[Optional[bytes], Any]:
+        """Nothing: there is no record that could be broken."""
+        return None, None
+
+    def is_paused(self, error: Exception) -> bool:
+        """False: nothing is written meanwhile. Raises when the transaction has ended."""
+        self._check()
+        return False
+
+    def rest(self) -> Iterator[tuple[bytes, Any]]:
+        """Nothing is left."""
+        return iter(())
+
+    def close(self) -> None:
+        """Nothing more is asked of it."""

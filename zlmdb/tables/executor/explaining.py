@@ -1,0 +1,122 @@
+"""What `Selection.explain` tells: how a query would run, in words and as an object."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Optional, get_origin
+
+from ...query.accesses import Access
+from ...query.explained import Plan
+from ...query.following import Node, spelled, walk
+from ...query.following.linked import Holds, Link, Referred
+from ...query.following.nested import Nested
+from ...query.plan import Choice, reasons
+from ...query.translated import Give
+from ..storage import Storage
+from .cachedplans import FEW
+
+if TYPE_CHECKING:
+    from .execution import Running
+
+
+def plan_of(running: Running, give: Give, shown: str) -> Plan:
+    """What `Selection.explain` gives."""
+    selection, query = running.selection, running.query
+    running.explaining = True
+    choice = running.choice()
+    gives = (give,)
+    functions = running.asked(gives)
+    nodes, joins = [one.node for one in functions], running.joins
+    if joins is not None and joins.pending and not choice.accesses and running.is_whole():
+        joins.conditions(running, tell=True)
+    used = choice.accesses if choice.order is None else (choice.order,)
+    read = tuple([_shown(running, one) for one in used])
+    covered = running.covered(choice, running.prepared(functions, gives, True), functions, gives)
+    told = None if used else _by_scan_of_links(running, give)
+    return Plan(
+        read=read or (selection._described() if told is None else told[1],),
+        keep=tuple([spelled(one.node) for one in query.where]),
+        order=_order_text(running, choice),
+        take=_take(query.skip, selection._limit),
+        give=shown or None,
+        called=(*reasons(nodes), *([] if covered is not None else _validating(running.storage))),
+        rejected=tuple(
+            [f"{_shown(running, access)}: {why}{_tried(running, access)}" for access, why in choice.rejected]
+        ),
+        indexes=tuple([one.facts.name for one in used]) if told is None else (told[0],),
+        ordered=choice.order is not None,
+        covered=covered is not None,
+        links=_links(nodes, {} if joins is None else joins.texts),
+        scanned=() if joins is None else tuple(joins.scanned),
+    )
+
+
+def _by_scan_of_links(running: Running, give: Give) -> Optional[tuple[str, str]]:
+    """The index of a link that is read behind a scan of the other table, and how, once the functions are known well."""
+    selection = running.selection
+    if running.order is not None or not selection._follows_links() or len(running.query.where) > 1:
+        return None
+    from .cachedlinkscans import LinkScanReady  # late: few programs follow links
+
+    ready = selection._ready(give)
+    return ready.told(selection) if isinstance(ready, LinkScanReady) else None
+
+
+def _tried(running: Running, access: Access) -> str:
+    """What is read of an index that is not used otherwise: if few rows are wanted, its first entries may have them."""
+    limit = running.selection._limit
+    few = limit is not None and running.query.skip + limit <= FEW
+    alone = running.order is None and not running.selection._reverse and not running.table._txn._write
+    return f"; its first {FEW} entries are tried before" if few and alone and access.in_order else ""
+
+
+def _shown(running: Running, access: Access) -> str:
+    """*access* in words, of the conditions as they are in the functions."""
+    origins = {} if running.joins is None else running.joins.origins
+    return str(access._replace(nodes=tuple([origins.get(one, one) for one in access.nodes])))
+
+
+def _order_text(running: Running, choice: Choice) -> Optional[str]:
+    if running.order is None:
+        return None
+    how = "sorted in memory"
+    if choice.order is not None:
+        how = "from the index"
+    elif running.selection._limit is not None:
+        how = f"the first {running.query.skip + running.selection._limit:,} kept in memory"
+    return f"{spelled(running.order.node)}{', reversed' if running.query.backwards else ''}: {how}"
+
+
+def _links(nodes: Sequence[Node], joined: Mapping[Any, str]) -> tuple[str, ...]:
+    """Which linked records are looked up, and how."""
+    found = {spelled(one.holder): None for node in nodes for one in walk(node) if isinstance(one, Link)}
+    texts = [f"{table}: each record is looked up once" for table in found]
+    told = {one for part in joined for one in walk(part.origin)}
+    asked = {
+        f"{spelled(one.right if isinstance(one, Holds) else one.holder)}: {_how_asked(one in read)}": None
+        for node in nodes
+        for read in [{one.rows for one in walk(node) if isinstance(one, Nested)}]
+        for one in walk(node)
+        if isinstance(one, (Referred, Holds)) and one not in told
+    }
+    texts += asked
+    return (*texts, *joined.values())
+
+
+def _how_asked(read: bool) -> str:
+    """What is done with an index for each record."""
+    return "the records of a key are read for each record" if read else "asked for each record"
+
+
+def _validating(storage: Storage[Any, Any]) -> list[str]:
+    """That records of a Pydantic model are made and validated, whatever is asked of them, for `explain`."""
+    model: Any = None if storage.model is None else storage.model[0]
+    if not hasattr(get_origin(model) or model, "__pydantic_validator__"):
+        return []
+    return [f"Pydantic, which makes and validates each record of {storage.name} that is read"]
+
+
+def _take(skip: int, limit: Optional[int]) -> Optional[str]:
+    if limit is None:
+        return f"all after {skip:,}" if skip else None
+    return f"{limit:,} after {skip:,}" if skip else f"{limit:,}"

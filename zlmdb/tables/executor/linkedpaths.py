@@ -1,0 +1,170 @@
+"""Conditions on linked records in cached plans: what `semijoins` does, from captured values to keys of records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Optional
+
+from ...query.accesses import Access, IndexFacts, accesses
+from ...query.expressionsource import Asked
+from ...query.following import Followed, Given, Node
+from ...query.following.linked import Link
+from ...query.prepared import Prepared
+from ...query.programs import Programs
+from ...query.terms import CAP, Asking, conjuncts
+from ...query.translated import Give, want_of
+from .accesspaths import AccessPath, way_of
+from .accessranges import captured, finder_of
+from .cachedplans import FEW, Ready, most_of
+from .covered import EXACT, cover_of
+from .linkednodes import Making, link_of, nothing
+from .linkscans import EXACT_KEYS
+
+if TYPE_CHECKING:
+    from ..selection import Selection
+    from ..table import Table
+    from .execution import Known, Running
+
+
+def linked_ways(
+    parts: Sequence[Asking], facts: Sequence[IndexFacts], running: Running, where: Sequence[Followed]
+) -> list[AccessPath]:  # fmt: skip
+    """How indexes of linked tables, and of the fields that refer to them, find what *parts* want."""
+    found = [_linked_way(part, facts, running, where) for part in parts]
+    return [way for way in found if way is not None]
+
+
+def _linked_way(
+    asking: Asking, facts: Sequence[IndexFacts], running: Running, where: Sequence[Followed]
+) -> Optional[AccessPath]:  # fmt: skip
+    link = link_of(asking.node)
+    subject = None if link is None else asking.subject(link.key)
+    if link is None or not subject:
+        return None
+    index = next(
+        (one for one in facts if len(one.parts) == 1 and one.parts[0].subject == subject and not one.several), None
+    )
+    linked: Any = link.holder.evaluate(Given((), asking.parameters))
+    if index is None or linked._txn is not running.table._txn or linked._storage.expiring is not None:
+        return None
+    other = type(running)(linked.select())
+    other_facts = other._facts()
+    if any([one.where for one in other_facts]):
+        return None
+    inner = accesses([asking._replace(elements={link: ()}, linked=None)], other_facts)
+    if not inner or inner[0].is_range_of_keys:
+        return None
+    access = Access(index, members=(), nodes=(asking.node,), rank=2)
+    way = way_of(inner[0], other, where)
+    told = link.key.known.cls in EXACT_KEYS and _tells_all(inner[0], asking.node, other)
+    return LinkedPath(access, running, where[asking.number], asking, link, way, other.known(), told)
+
+
+def _tells_all(access: Access, node: Node, other: Running) -> bool:
+    """Whether the entries of *access* are of exactly those records of which *node*, a condition, is true."""
+    bound = other.reads.bound(access)
+    if bound is None or [term.node for _, term in access.terms] != [node]:
+        return False
+    part, term = access.terms[0]
+    if term.operator not in ("==", "in") or part.kind not in EXACT or len(part.subject) != 1:
+        return False
+    cover = cover_of(bound.storage, access.facts, other.storage, other.programs.following)
+    return cover is not None and part.subject[0] in cover.fields
+
+
+def ready_by_link(
+    way: AccessPath, functions: Sequence[Followed], where: Sequence[Followed], give: Give, programs: Programs
+) -> Optional[Ready]:  # fmt: skip
+    """The cached plan that finds its records by *way* alone, if the entries of the other index tell all of it."""
+    if not isinstance(way, LinkedPath) or way.told is None or way.only:
+        return None
+    node, link = way.told
+    making = Making(where[way.number])
+    found = Followed(making.reading(making.among(link.key, 0), where[way.number].keyed), nothing, ())
+    asked = [Asked(one, part) for one in where for part in conjuncts(one.node) if part is not node]
+    asked.append(Asked(found, found.node))
+    prepared = Prepared([found, *functions], None, asked, want_of((give,), programs, one=True), programs)
+    return LinkedReady(way, found, prepared)
+
+
+def _nothing(functions: Sequence[Followed]) -> None:
+    """In the place of what finds ranges by captured values alone."""
+
+
+class LinkedPath(AccessPath):
+    """The index of a field that refers to the records of another table, which *inner* finds."""
+
+    __slots__ = ("_holder", "_inner", "_known", "_of_values", "number", "told")
+
+    def __init__(
+        self, access: Access, running: Running, followed: Followed, asking: Asking, link: Link, inner: AccessPath,
+        known: Known, told: bool,
+    ) -> None:  # fmt: skip
+        bound = running.reads.bound(access)
+        super().__init__(access, bound, running.table, _nothing)
+        self.in_order = False  # several records may be referred to
+        self._of_values = finder_of(running.storage if bound is None else bound.storage, access)
+        self._holder, self.number, self._inner, self._known = (
+            captured(followed, link.holder),
+            asking.number,
+            inner,
+            known,
+        )
+        self.told = (asking.node, link) if told else None
+        """The condition, and what it is about, if no record of the other table has to be read for it."""
+
+    def keys(self, table: Table[Any, Any], where: Sequence[Followed], most: int) -> Optional[list[bytes]]:
+        values = self.values(table, where)
+        return None if values is None else self.of_values(table, values, most)
+
+    def values(self, table: Table[Any, Any], where: Sequence[Followed]) -> Optional[list[Any]]:
+        """The keys of the records of the other table; None if it cannot tell, or they are many."""
+        linked: Any = self._holder(where[self.number])
+        known, state = self._known, linked._index_state
+        if linked._txn is not table._txn or not linked._steady:
+            return None
+        storage = linked._storage
+        if storage.generated.loops.known is not known or (known.state is not state and known.state != state):
+            return None
+        inner = self._inner
+        if inner.only:  # what `AccessPath.key` comes to, without the call
+            ranges: Any = inner.find(where)
+            owner = linked._get(ranges[0][0], None, inner.handle)
+            return [] if owner is None else [storage.load_key(inner.prefix + owner if inner.prefix else owner)]
+        found = inner.keys(linked, where, CAP)
+        if found is None or len(found) >= CAP:
+            return None
+        decode = storage.load_key
+        return [decode(key) for key in found]
+
+    def of_values(self, table: Table[Any, Any], values: list[Any], most: int) -> list[bytes]:
+        """The engine's keys of the records that refer to those with the keys *values*, at most *most*."""
+        return self._within(table, self._of_values(values), most) if values else []
+
+
+class LinkedReady(Ready):
+    """A cached plan of a query by one link: no record of the other table is read, only entries of its index."""
+
+    __slots__ = ("_among", "_way")
+
+    def __init__(self, way: LinkedPath, found: Followed, prepared: Prepared) -> None:
+        super().__init__([way], prepared)
+        self._way, self._among = way, found.reading
+
+    def _keys(
+        self, selection: Selection[Any, Any], give: Give
+    ) -> tuple[Optional[list[bytes]], tuple[Any, ...]]:  # fmt: skip
+        table, where, way = selection._table, selection._query.where, self._way
+        values = way.values(table, where)
+        if not values:
+            return values, ()
+        keys = way.of_values(table, values, CAP)
+        if not keys:
+            return keys, ()
+        if len(keys) >= FEW:
+            most = most_of(table)
+            if len(keys) >= CAP:
+                keys = way.of_values(table, values, most)
+            if len(keys) >= most:
+                return None, ()
+        return self._in_key_order(selection, keys), (Followed(self._among, nothing, (values,)), *where, give)

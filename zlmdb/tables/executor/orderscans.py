@@ -1,0 +1,94 @@
+"""Reading the records of a query in the order that an index gives.
+
+What is equal in that order comes in the order of the keys. Where entries do not, because the index is read backwards or
+has more parts, the keys of those that are equal are sorted; then no more than these are in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Optional
+
+from ...keys import TupleKey
+from ...query.accesses import Access
+from ...query.cursors import Position
+from ...store.ranges import pairs_from, seek
+from ..indexstorage import BoundIndex, IndexStorage
+from ..scan import IndexScan
+from .accessranges import Range
+from .accessreads import UNFIT
+from .keylookups import PickedScan
+
+if TYPE_CHECKING:
+    from ..table import Table
+    from .execution import Running
+
+
+def order_scan(running: Running, access: Access, begin: Optional[Position]) -> Any:
+    """The function that begins to read the records of *access* in its order, about from *begin* on, if it is given."""
+    reads, selection, table = running.reads, running.selection, running.table
+    bound, last = reads.bound(access), running.query.backwards
+    lower, upper = reads.ranges(access)[0]
+    if begin is not None:
+        with suppress(*UNFIT):  # of a cursor that nobody gave out
+            lower, upper = _behind(running, access, bound, begin)
+    backwards = last is not access.flipped
+    if bound is None:
+        return selection._with(lower=lower, upper=upper, reverse=backwards)._scan
+    if access.ties:
+        return partial(_tied_scan, table, bound, (lower, upper), access.ties, backwards, last)
+    return partial(IndexScan, table, lower, upper, backwards, bound)
+
+
+def _behind(running: Running, access: Access, bound: Optional[BoundIndex], begin: Position) -> Range:
+    """The range of *access* from *begin* on."""
+    backwards = running.query.backwards is not access.flipped
+    lower, upper = running.reads.ranges(access.from_key(begin.key, backwards=backwards))[0]
+    key = None if access.ties else access.whole_key(begin.key)
+    if key is None or bound is None or not bound.storage.tail:
+        return lower, upper
+    whole = isinstance(bound.storage.storage.key, TupleKey)
+    entry = bound.storage.exactly(key if whole else key[0])[0] + begin.entry[len(running.storage.prefix) :]
+    return (lower, min(upper, entry)) if backwards else (max(lower, entry), upper)
+
+
+def _tied_scan(
+    table: Table[Any, Any], bound: BoundIndex, within: Range, ties: int, backwards: bool, last: bool
+) -> PickedScan:  # fmt: skip
+    """The records of the entries *within* a range of *bound*, in a read transaction.
+
+    The entries are read *backwards* or not. Those that are equal in their first *ties* parts come in the order of their
+    keys, with *last* the last one first.
+    """
+    keys = _keys(table, bound, within, ties, backwards, last)
+    return PickedScan(table, keys, table._storage.lower, table._storage.upper, reverse=False)
+
+
+def _keys(
+    table: Table[Any, Any], bound: BoundIndex, within: Range, ties: int, backwards: bool, last: bool
+) -> Iterator[bytes]:  # fmt: skip
+    prefix, tail = table._storage.prefix, bound.storage.tail
+    cursor = table._cursor(bound.handle)
+    try:
+        if not seek(cursor, *within, backwards):
+            return
+        pairs = pairs_from(cursor, *within, backwards, table._txn.buffers)
+        for _, entries in groupby(pairs, _common(bound.storage, ties)):
+            keys = [prefix + (entry[tail:] if tail else bytes(owner)) for entry, owner in entries]
+            if len(keys) > 1:
+                keys.sort(reverse=last)
+            yield from keys
+    finally:
+        cursor.close()
+
+
+def _common(index: IndexStorage, ties: int) -> Callable[[tuple[bytes, Any]], Any]:
+    """What entries have in common that are equal in their first *ties* parts."""
+    tail, load_key = index.tail, index.load_key
+    whole = ties == len(index.definition["fields"])
+    if whole and tail:
+        return lambda pair: pair[0][:tail]
+    return lambda pair: load_key(pair[0]) if whole else load_key(pair[0])[:ties]

@@ -1,0 +1,191 @@
+"""Conditions on the records that refer, ``any(o.total > 5 for o in t.orders.by_user[k].values())``: what they come to.
+
+The other table is read once, or by its indexes, for the keys that records which fit refer to. Then the condition is
+``k in found``. How many records refer to each key is counted in the same way: ``t.orders.by_user[k].count() > 3``.
+
+The answers are those of Python where a key of its type is always in the index's reach; see `Back.is_safe`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
+from operator import attrgetter
+from typing import Any, Optional
+from uuid import UUID
+
+from ...namedtuples import NamedTuple
+from ...query.following import Followed, Given, Node, walk
+from ...query.following.following import Reading
+from ...query.following.known import INT, Known
+from ...query.following.linked import Holds, Referred
+from ...query.following.nodes import Argument, Called, Parameter, Spell, Variable
+from ...query.following.operations import Apply, Attribute, Each, Joined, Method, Not
+from ...query.terms import ELEMENT
+from .indexfacts import vouches
+from .linkednodes import Making, nothing
+from .linkscans import EXACT_KEYS, MOST
+
+_BLOCK = 10_000
+"""Rows after which it is looked how many keys there are."""
+
+CHEAPER = 8
+"""How many records of the other table are read in the time in which those of one key are looked up."""
+
+
+class Back(NamedTuple):
+    """What is asked of the records with *key* in an index: whether one fits, or how many there are.
+
+    *holder* is the index as an expression; *each* runs through the values of these records, and *denied* says that the
+    question is whether there is one of which its value is not true.
+    """
+
+    holder: Node
+    key: Node
+    each: Optional[Each] = None
+    denied: bool = False
+
+    def is_safe(self, running: Any, parameters: Sequence[Any], *, own: bool) -> bool:
+        """Whether asking the index for this key raises nothing; *own*: it is the key of the record."""
+        if self.by_number:
+            return True
+        view: Any = self.holder.evaluate(Given((), parameters)) if own else None
+        return own and view._storage.storage.key is running.storage.key
+
+    @property
+    def by_number(self) -> bool:
+        """Whether keys are found by their numbers."""
+        return self.key.known.cls is UUID and not self.key.known.optional
+
+    def fits(self, making: Making) -> Optional[Reading]:
+        """What is asked of a record that refers; None if nothing is."""
+        if self.each is None:
+            return None
+        each, denied = self.each, self.denied
+
+        def made() -> Reading:
+            value = Not(each.value) if denied else each.value
+            both = Joined("and", (each.condition, value), value.known)
+            return making.of_variable(both, each.variable)
+
+        return making.once(("refers", each, denied), made)
+
+
+def back_of(node: Node) -> Optional[Back]:
+    """What *node*, a condition, asks of the records that refer; None if it is something else."""
+    if isinstance(node, Referred):
+        return Back(node.holder, node.key)
+    if isinstance(node, Holds):
+        return Back(node.right, node.left)
+    if isinstance(node, Apply) and node.function.value in (any, all) and len(node.arguments) == 1:
+        each = node.arguments[0]
+        if isinstance(each, Each) and isinstance(each.iterable, Method) and isinstance(each.iterable.holder, Referred):
+            rows = each.iterable.holder
+            if each.iterable.name == "values" and _of_one_record(each):
+                return Back(rows.holder, rows.key, each, node.function.value is all)
+    return None
+
+
+def counted(node: Node) -> Optional[Back]:
+    """What *node* counts, if it is the number of the records that refer."""
+    if isinstance(node, Method) and node.name == "count" and isinstance(node.holder, Referred):
+        return Back(node.holder.holder, node.holder.key)
+    return None
+
+
+def _of_one_record(each: Each) -> bool:
+    """Whether what *each* asks depends on the record that refers alone."""
+    inside = [*walk(each.condition), *walk(each.value)]
+    own = {each.variable, *[one.variable for one in inside if isinstance(one, Each)]}
+    return not any([
+        isinstance(one, (Argument, Called)) or (isinstance(one, Variable) and one not in own) for one in inside
+    ])  # fmt: skip
+
+
+class Referrers(NamedTuple):
+    """The records of *table* with their keys in an index: *give* gives these of a record, several of them or one."""
+
+    table: Any
+    give: Followed
+    several: bool
+
+    @classmethod
+    def of(
+        cls, back: Back, making: Making, parameters: Sequence[Any], running: Any, *, own: bool
+    ) -> Optional[Referrers]:  # fmt: skip
+        """Those that *back* asks for; None if what they hold may not be the keys of the index. *own*: as `is_safe`."""
+        view: Any = back.holder.evaluate(Given((), parameters))
+        table, kind = view._table, back.key.known.required.cls
+        if kind not in EXACT_KEYS or not vouches(table._storage.value.name):
+            return None
+        if not own and not vouches(running.storage.value.name):
+            return None
+        other = type(running)(table.select())
+        facts = next((one for one in other._facts() if one.name == view._name), None)
+        if facts is None or len(facts.parts) != 1 or facts.where or facts.parts[0].kind is not kind:
+            return None
+        name, *rest = facts.parts[0].subject
+        if rest not in ([], [ELEMENT]) or type(name) is not str:
+            return None
+        value = table._storage.generated.loops.following.value_type
+        known = value.required.fields().get(name)
+        if known is None:
+            return None
+
+        def made() -> Reading:
+            record = Argument(0, "value", value.required)
+            return Reading.of(Attribute(record, name, False, known), keyed=False, condition=False)
+
+        give = Followed(making.once(("given", back.holder, name), made), nothing, ())
+        return cls(table, give, bool(rest))
+
+    def keys(self, rows: Iterator[Any]) -> Optional[frozenset[Any]]:
+        """The keys in *rows*, of what `give` gives; None if they are too many to keep."""
+        found = set[Any]()
+        if self.several:
+            rows = chain.from_iterable(filter(None, rows))
+        while block := set(islice(rows, _BLOCK)):
+            found |= block
+            if len(found) > MOST:
+                return None
+        found.discard(None)
+        return frozenset(found)
+
+    def counts(self, rows: Iterator[Any], *, by_number: bool) -> Optional[Mapping[Any, int]]:
+        """How often each key is in *rows*; None if they are too many to keep. *by_number*: of UUIDs their numbers."""
+        found = Counter[Any]()
+        if self.several:  # a record has one entry for each of its elements, however often it is there
+            rows = chain.from_iterable(set[Any](keys) for keys in rows if keys)
+        some: Iterable[Any] = filter(_is_there, rows)
+        keys = iter(map(attrgetter("int"), some) if by_number else some)
+        while block := list(islice(keys, _BLOCK)):
+            found.update(block)
+            if len(found) > MOST:
+                return None
+        return dict(found)
+
+
+def _is_there(key: Any) -> bool:
+    return key is not None
+
+
+class CountOf(Node):
+    """How many records refer to *key*: *found* is a captured dict, of UUIDs by their numbers."""
+
+    __slots__ = ("by_number", "found", "key")
+
+    def __init__(self, key: Node, found: Parameter, by_number: bool, known: Known = INT) -> None:
+        self.key, self.found, self.by_number = key, found, by_number
+        super().__init__(known)
+
+    def parts(self) -> Sequence[Node]:
+        return self.key, self.found
+
+    def evaluate(self, given: Given) -> int:
+        key = self.key.evaluate(given)
+        found: int = self.found.evaluate(given).get(key.int if self.by_number else key, 0)
+        return found
+
+    def source(self, spell: Spell) -> str:
+        return f"{spell(self.found)}.get({spell(self.key)}{'.int' if self.by_number else ''}, 0)"
