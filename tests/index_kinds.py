@@ -222,9 +222,8 @@ KINDS = [
             lambda r: r.price < 10**30,
             lambda r: r.price >= -(10**30),
         ),
-        orders=(lambda r: desc(r.price),),
+        orders=(lambda r: desc(r.price), lambda r: r.price),
         never=(lambda r: -r.price == 1,),
-        never_orders=(lambda r: r.price,),
     ),
     Kind(
         "descending text between others",
@@ -238,8 +237,8 @@ KINDS = [
             lambda r: r.state == "open" and r.name in ("a", ""),
             lambda r: r.state == "open" and r.name == "" and r.price >= 1,
         ),
-        orders=(lambda r: (r.state, desc(r.name), desc(r.price)),),
-        never_orders=(lambda r: (desc(r.state), r.name, r.price), lambda r: (r.state, desc(r.name), r.price)),
+        orders=(lambda r: (r.state, desc(r.name), desc(r.price)), lambda r: (desc(r.state), r.name, r.price)),
+        never_orders=(lambda r: (r.state, desc(r.name), r.price),),
     ),
     Kind(
         "members of an Enum, and a Literal",

@@ -293,7 +293,7 @@ def test_cursors_do_not_stay_open_while_a_transaction_writes(url: str, work: Any
     An interpreter that counts references closes cursors by itself, so zlmdb does so only where nothing is gained by
     leaving it out.
     """
-    for module in ("keyrange", "accesspaths", "scan"):
+    for module in ("keyrange", "executor.accesspaths", "scan"):
         monkeypatch.setattr(f"zlmdb.tables.{module}.COUNTS_REFERENCES", False)
     with zlmdb.open(url, Indexed) as db:
         with db.write() as t:
