@@ -275,7 +275,7 @@ class IndexSelection(Selection[K, V]):
             refuse_limit(limit)
         # What the base does, without its call: most of these are for a few records of one key.
         self._table, self._lower, self._upper, self._index = table, lower, upper, index
-        self._reverse, self._limit, self._query, self._begin = reverse, limit, ALL, None
+        self._reverse, self._limit, self._query = reverse, limit, ALL
 
     def _copy(self) -> Selection[K, V]:
         cls: Any = IndexSelection

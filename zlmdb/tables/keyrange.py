@@ -63,9 +63,8 @@ class KeyRange(Generic[K, V]):
     What makes one sets the slots itself, which saves a call for each selection.
     """
 
-    __slots__ = ("_begin", "_limit", "_lower", "_reverse", "_table", "_upper")
+    __slots__ = ("_limit", "_lower", "_reverse", "_table", "_upper")
 
-    _begin: Optional[tuple[Table[K, V], Storage[K, V], bytes, bytes]]  # and both ends, where `first` asks nothing else
     _table: Table[K, V]
     _lower: bytes
     _upper: bytes

@@ -73,11 +73,11 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
     def __init__(
         self, table: Table[K, V], lower: bytes, upper: bytes, reverse: bool = False, limit: Optional[int] = None
     ) -> None:  # fmt: skip
-        """What `Table._chosen` does without this call, but for `_begin`."""
+        """What `Table._chosen` does without this call."""
         if limit is not None and limit < 0:
             refuse_limit(limit)
         self._table, self._lower, self._upper = table, lower, upper
-        self._reverse, self._limit, self._query, self._begin = reverse, limit, ALL, None
+        self._reverse, self._limit, self._query = reverse, limit, ALL
 
     # -- asking -----------------------------------------------------------------------------------------------------
 
@@ -106,7 +106,7 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
         programs = self._table._storage.generated.programs
         following = self._following() if programs is None else programs.following
         # What `Following.condition` and `Query` come to, without the calls: most queries begin here.
-        self._begin, self._query = None, _AS_TUPLE(Query, ((following._followed(matches, True),), None, False, 0))
+        self._query = _AS_TUPLE(Query, ((following._followed(matches, True),), None, False, 0))
         return self
 
     @overload
@@ -128,7 +128,7 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
 
     def _sorted_by(self, by: Any, reverse: bool) -> Selection[K, V]:
         """As `order_by`, of a new selection of all, which itself is sorted then."""
-        self._begin, self._query = None, Query((), self._following().value(by), bool(reverse))
+        self._query = Query((), self._following().value(by), bool(reverse))
         return self
 
     def limit(self, count: int, skip: int = 0) -> Selection[K, V]:
@@ -198,7 +198,7 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
         made._upper = self._upper if upper is None else upper
         made._reverse = self._reverse if reverse is None else reverse
         made._limit = self._limit if limit is _KEPT else limit
-        made._begin, made._query = None, self._query if query is None else query
+        made._query = self._query if query is None else query
         return made
 
     def _copy(self) -> Selection[K, V]:
@@ -341,24 +341,24 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
 
     def first(self) -> Optional[tuple[K, V]]:
         """The first pair of key and value; None when the selection is empty."""
-        begin = self._begin
-        if begin is None:
+        if self._query is not ALL or self._reverse or self._limit == 0 or not self._plain:
             return cast("Optional[tuple[K, V]]", self._first_of(PAIRS))
         # What `_at_end` and what it calls come to, without the calls.
         key = data = None
         try:
-            table, storage, lower, upper = begin
+            table, lower = self._table, self._lower
             cursor = table._raw.cursor(table._db)
             if cursor.set_range(lower) if lower else cursor.first():
                 key = cursor.key()
                 if type(key) is not bytes:  # a memoryview
                     key = bytes(key)
-                if key < upper:
+                if key < self._upper:
                     data = cursor.value()
             if not COUNTS_REFERENCES:
                 cursor.close()
             if data is None:
                 return None
+            storage = table._storage
             return storage.load_key(key), storage.load(data)
         except Exception as error:
             self._failed(error, key, data)

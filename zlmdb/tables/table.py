@@ -372,7 +372,6 @@ class Table(EngineReads[K, V], RecordWrites[K, V], MutableMapping[K, V], Generic
             made = _new(Selection)
             made._table, made._lower, made._upper = self, lower, spans.upper
             made._reverse, made._limit, made._query = reverse, limit, ALL
-            made._begin = None if reverse or limit == 0 else (self, spans, lower, spans.upper)
             return made
 
         select.__doc__ = Ranged.select.__doc__
@@ -385,7 +384,6 @@ class Table(EngineReads[K, V], RecordWrites[K, V], MutableMapping[K, V], Generic
         made: Selection[K, V] = _new(Selection)
         made._table, made._lower, made._upper = self, lower, upper
         made._reverse, made._limit, made._query = reverse, limit, ALL
-        made._begin = None if reverse or limit == 0 else (self, spans, lower, upper)
         return made
 
     def __iter__(self) -> Iterator[K]:
