@@ -46,7 +46,10 @@ def test_after_some_transactions_there_is_nothing_else_to_do(db: Any) -> None:
     assert is_quiet(db) == (True, True)
 
 
-@pytest.mark.skipif(not COUNTS_REFERENCES, reason="elsewhere each transaction has objects of its own")
+@pytest.mark.skipif(
+    not COUNTS_REFERENCES,
+    reason="without counted references the tables of a read are made anew each time",
+)
 def test_a_read_through_a_gate_has_the_tables_of_the_one_before(tmp_path: Path) -> None:
     with zlmdb.open(tmp_path / "limited", Store, maxsize=1 << 22, durability="none") as db:
         write(db, 1)

@@ -77,12 +77,17 @@ def ready_of(selection: Selection[Any, Any], give: Give) -> Optional[AnyReady]:
         found = _made(selection, give, known)
         if found is None:  # not yet
             return None
-        if len(known.ready) >= KEPT:
-            known.ready.clear()
-        known.ready[key] = found
+        keep(known.ready, key, found)
     if type(found) is ReadyPartial:
         found = found.of(where, partial(_planned, selection, give, known))
     return found or None
+
+
+def keep(ready: dict[Any, Any], key: Any, found: Any) -> None:
+    """Keep what was *found* out for *key*, with fewer than `KEPT` others."""
+    if len(ready) >= KEPT:
+        ready.clear()
+    ready[key] = found
 
 
 def _made(selection: Selection[Any, Any], give: Give, known: Known) -> Any:

@@ -25,7 +25,7 @@ from ..keyrange import CHUNK
 from .accesspaths import way_of
 from .accessranges import Find
 from .accessreads import AccessReads
-from .cachedplans import KEPT, parts_of
+from .cachedplans import keep, parts_of
 from .covered import EXACT
 from .indexfacts import vouches
 
@@ -91,9 +91,7 @@ def counted(selection: Selection[Any, Any]) -> Optional[int]:
         found = _made(selection, where, known)
         if found is None:  # not yet
             return None
-        if len(known.ready) >= KEPT:
-            known.ready.clear()
-        known.ready[key] = found
+        keep(known.ready, key, found)
     return None if found is False else found.count(selection._table, where)
 
 
