@@ -123,7 +123,7 @@ class Operations(DatabaseState):
         process drops them meanwhile. Does nothing if all are complete.
         """
         from ..schema.schema import declarations
-        from .building import build_indexes  # late, as all operations
+        from .unfinishedindexes import build_indexes  # late, as all operations
 
         declared = [one for _, one in declarations(self._schema).values()]
         declared += [one.declared for one in self._made.values()]

@@ -83,8 +83,8 @@ def attach(
             work = partial(create_lacking, store, catalogue, fitting, drop_indexes=drop_indexes, again=True)
             contents, created = change_contents(store, work, timeout), True
     if created and build and any([slot.building for slot in contents.slots.values()]):
-        from .buildingbatches import build_in_batches  # late: a large table gets an index once
         from .creation import create_lacking
+        from .indexbatches import build_in_batches  # late: a large table gets an index once
 
         if build_in_batches(store, fitting, timeout):  # another process has dropped them; it may have met a record
             contents = change_contents(

@@ -21,7 +21,7 @@ from ..codegen import Recipe
 from ..engines import Transaction as EngineTransaction
 from ..handlers import let_through
 from ..store.blocks import COUNTS_REFERENCES
-from ..store.openers import BUSY, OTHERS
+from ..store.lockfile import BUSY, OTHERS
 from ..store.store import Store
 from ..store.transaction import Transaction
 from ..tables.compiled.points import writing

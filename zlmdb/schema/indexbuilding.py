@@ -31,7 +31,7 @@ def build_index(
 ) -> None:  # fmt: skip
     """Define the index *name* again and write its entries for the records of the table.
 
-    If there are many, this is only begun, and `buildingbatches` does it.
+    If there are many, this is only begun, and `indexbatches` does it.
     """
     slot = slots[declared.name]
     slot.building.pop(name, None)

@@ -2,7 +2,7 @@
 
 LMDB's own writer lock has neither. zlmdb's lock is taken before it: one within the process, and between processes an
 advisory lock on a small file beside the data file, in which the holder writes its process id. While there is only one
-process, it does without the latter: see `openers`.
+process, it does without the latter: see `lockfile`.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from weakref import ref
 
 from .. import errors
 from ..log import log
-from . import openers
+from . import lockfile
 from .blocks import BlockExit, Leave, is_over
 from .holds import Hold, Holder, Turn, is_alive, wake
-from .openers import BUSY, NAME_SIZE, OTHERS, WANTED, is_at
+from .lockfile import BUSY, NAME_SIZE, OTHERS, WANTED, is_at
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -141,7 +141,7 @@ class WriterLock:
                         return None
                 name = self._name
                 if name is not None and name[WANTED]:
-                    openers.give_way(name)
+                    lockfile.give_way(name)
                 try:
                     fcntl.flock(file, _TRY)
                 except BlockingIOError:
@@ -344,7 +344,7 @@ class WriterLock:
         file = self._file
         if file is None:
             file = self._opened(self.path or "")
-            here = openers.enter(file) if self.is_local else None
+            here = lockfile.enter(file) if self.is_local else None
             self._met = not here
             self._look_at = _NEVER if here is None else _clock() + _LOOK_AGAIN
             self._file = file  # last: an interrupt that comes before leaves nothing half done
@@ -359,8 +359,8 @@ class WriterLock:
         """If there is no other process, do without the lock on the file from now on."""
         if self._name is None:
             with suppress(OSError, ValueError):
-                self._name = openers.make_room(file)
-        if self._name is not None and openers.be_alone(file, self._name):
+                self._name = lockfile.make_room(file)
+        if self._name is not None and lockfile.be_alone(file, self._name):
             self._sign(file)
             self.alone = self._name
             self._is_still_alone()
@@ -376,14 +376,14 @@ class WriterLock:
         # In this order: after an interrupt it is at most less alone than others think.
         name[BUSY] = 0
         self.alone = None
-        openers.end_alone(file)
+        lockfile.end_alone(file)
         return False
 
     def _meet(self, file: int, start: Optional[float], timeout: Optional[float]) -> None:
         """Have a process that is alone lock the file, and wait for the write that it has begun without that."""
-        openers.interrupt(file)
-        if openers.is_busy(file):
-            self._wait_for_process(lambda: not openers.is_busy(file), start, timeout)
+        lockfile.interrupt(file)
+        if lockfile.is_busy(file):
+            self._wait_for_process(lambda: not lockfile.is_busy(file), start, timeout)
         self._met = True
 
     def _wait_for_process(self, is_over: Callable[[], bool], start: Optional[float], timeout: Optional[float]) -> None:
@@ -417,7 +417,7 @@ class WriterLock:
         with suppress(OSError, ValueError):  # on a full disk, others do not learn who holds it
             os.pwrite(file, self._signature, 0)
             if self._name is None:
-                self._name = openers.make_room(file)
+                self._name = lockfile.make_room(file)
 
     def _opened(self, path: str) -> int:
         mode = 0o666

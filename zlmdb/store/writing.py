@@ -10,7 +10,7 @@ from typing import Any, Optional
 from ..handlers import let_through
 from .blocks import COUNTS_REFERENCES
 from .ended import CLOSED, closed
-from .openers import BUSY, OTHERS
+from .lockfile import BUSY, OTHERS
 from .ownership import LOCKS, NOBODY, lock_of
 from .pool import HELD, IN_LOOP, is_free, references
 from .transaction import Transaction

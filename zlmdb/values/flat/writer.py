@@ -11,8 +11,7 @@ from . import keysets, runtime
 from .layout import ByMask, Layout, loops, reaches_eight
 from .nodes import Blob, Field, Node, Scalar, Struct, Table, Text, UnionOf, Vector, fill
 from .schema import Schema
-from .textlists import TextLists
-from .textpacks import FEW, SHORT, TOGETHER, TextPacks, pack_short
+from .texts import BRIEF, SHORT, TOGETHER, TextLists, TextPacks, pack_short
 
 _WRITING = Recipe("FlatBuffers writer")
 
@@ -398,12 +397,12 @@ class _Body:
         """The end of the body of a loop over tables with one text."""
         layout, node = self.layout, field.node
         packs = TextPacks(f"<i{layout.codes}", layout.align)
-        few = self.constant(f"PACK__{layout.table.fbs}", [packs[size] for size in range(FEW)])
+        few = self.constant(f"PACK__{layout.table.fbs}", [packs[size] for size in range(BRIEF)])
         many = self.constant(f"PACKS__{layout.table.fbs}", packs)
         self.inline[field.name] = [str(layout.fixed - layout.offsets[field.name])]
         dump = node.dump if isinstance(node, Text) else "$"
         self.add(f"s = {fill(dump, self.var[field.name])}", "n = len(s)")
-        self.add(f"pack, size = {few}[n] if n < {FEW} else {many}[n]")
+        self.add(f"pack, size = {few}[n] if n < {BRIEF} else {many}[n]")
         self.add(f"add(pack({', '.join(['so', *self.values(), 'n', 's'])}))")
         self.add("at -= 4", "add_offset(at + so)", "so += size")
 
@@ -451,7 +450,7 @@ class _Body:
             whole = f"{pack}({values}, {items.partition(', ')[2]})" if joint else whole
             parts[start : start + self.parts_of_texts(numbers)] = packed
         lengths = [f"n{number}" for _, numbers in self.texts for number in numbers]
-        with self.block(f"if {' and '.join(f'{length} < {FEW}' for length in lengths)}:"):
+        with self.block(f"if {' and '.join(f'{length} < {BRIEF}' for length in lengths)}:"):
             if len(parts) < 2:
                 self.add(f"return {' + '.join([whole, *parts])}")
             else:

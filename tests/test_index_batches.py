@@ -18,7 +18,7 @@ import pytest
 
 import zlmdb
 from zlmdb import desc
-from zlmdb.schema import buildingbatches, indexbuilding
+from zlmdb.schema import indexbatches, indexbuilding
 from zlmdb.testing import kill_points
 
 ROWS = 20
@@ -486,7 +486,7 @@ def test_an_opening_begins_again_if_another_process_drops_what_it_builds(
             with opened(path, Before) as db:
                 db.drop_index("rows", "by_name")
 
-    monkeypatch.setattr(buildingbatches.time, "sleep", drop)
+    monkeypatch.setattr(indexbatches.time, "sleep", drop)
     if fits:
         with opened(path, OneName) as db:
             assert indexes(db) == ("by_name",)
@@ -748,7 +748,7 @@ def test_the_memory_of_a_build_does_not_grow_with_the_table(tmp_path: Path, monk
 def test_a_batch_ends_with_many_entries_or_after_a_while(
     path: str, monkeypatch: pytest.MonkeyPatch, limit: str, most: float
 ) -> None:
-    monkeypatch.setattr(buildingbatches, limit, most)
+    monkeypatch.setattr(indexbatches, limit, most)
     seen: list[Any] = []
     with opened(path, build_indexes=False) as db:
         db.build_indexes(progress=seen.append)

@@ -1,4 +1,4 @@
-"""The steps of `store.openers` and `WriterLock`, in every order in which processes can take them.
+"""The steps of `store.lockfile` and `WriterLock`, in every order in which processes can take them.
 
 A processor shows what it has stored after a while; until then only it knows, and it may look at something else before.
 """

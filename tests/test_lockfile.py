@@ -17,12 +17,12 @@ from typing import Any
 import pytest
 
 from zlmdb import errors
-from zlmdb.store import openers, writerlock
+from zlmdb.store import lockfile, writerlock
 from zlmdb.store.holds import Hold
 from zlmdb.store.writerlock import WriterLock
 
-pytestmark = pytest.mark.skipif(not openers.HAS_LOCKS, reason="only Linux has the locks")
-fork: Any = multiprocessing.get_context("fork") if openers.HAS_LOCKS else None
+pytestmark = pytest.mark.skipif(not lockfile.HAS_LOCKS, reason="only Linux has the locks")
+fork: Any = multiprocessing.get_context("fork") if lockfile.HAS_LOCKS else None
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def test_the_only_process_takes_no_lock(path: str, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(writerlock, "_flock", None)
     for _ in range(3):
         write(lock)
-    assert Path(path).read_bytes()[: openers.NAME_SIZE] == b"%-20d" % os.getpid()
+    assert Path(path).read_bytes()[: lockfile.NAME_SIZE] == b"%-20d" % os.getpid()
 
 
 def test_one_that_comes_while_the_first_is_idle_does_not_wait_for_it(path: str, other: Other) -> None:
@@ -143,7 +143,7 @@ def test_who_writes_again_and_again_gives_way_to_a_process_that_waits(
     other.told.send("acquire")
     name: Any = lock._name
     until = time.monotonic() + 20
-    while not name[openers.WANTED]:
+    while not name[lockfile.WANTED]:
         assert time.monotonic() < until
     lock.release(hold)
 
@@ -152,13 +152,13 @@ def test_who_writes_again_and_again_gives_way_to_a_process_that_waits(
         other.wait("acquire")
 
     with monkeypatch.context() as patched:
-        patched.setattr(openers, "time", SimpleNamespace(sleep=pause))
+        patched.setattr(lockfile, "time", SimpleNamespace(sleep=pause))
         with pytest.raises(errors.WriterTimeout):
             write(lock, 0)
     assert len(pauses) == 1
     other.do("release")
     write(lock)
-    assert not name[openers.WANTED]
+    assert not name[lockfile.WANTED]
 
 
 def test_one_that_was_killed_while_it_wrote_alone_keeps_nobody_waiting(path: str, other: Other) -> None:
@@ -217,7 +217,7 @@ def test_a_lock_file_of_the_former_size_is_made_larger(path: str) -> None:
     lock = lock_of(path)
     write(lock)
     assert lock.alone is not None
-    assert os.path.getsize(path) == openers.FILE_SIZE
+    assert os.path.getsize(path) == lockfile.FILE_SIZE
 
 
 @pytest.mark.parametrize("missing", ["enter", "make_room", "be_alone"])
@@ -227,7 +227,7 @@ def test_without_the_means_the_file_is_locked(path: str, monkeypatch: pytest.Mon
             raise OSError(28, "no space")
         return None
 
-    monkeypatch.setattr(openers, missing, fail)
+    monkeypatch.setattr(lockfile, missing, fail)
     lock, other = lock_of(path), Other(path)
     try:
         for _ in range(2):

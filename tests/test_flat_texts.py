@@ -11,7 +11,7 @@ import pytest
 from zlmdb.errors import EncodeError
 from zlmdb.values import FlatBuffers, serializer
 from zlmdb.values.flat import runtime
-from zlmdb.values.flat.textlists import FEW, LONG, TextLists
+from zlmdb.values.flat.texts import FEW, LONG, TextLists
 from zlmdb.values.recurring import EVERY, MANY, OFTEN
 
 TURNS = (EVERY + 1) * OFTEN

@@ -1,15 +1,27 @@
-"""Functions that pack short texts, by their lengths."""
+"""Writes texts fast: what packs short ones, and the vectors of lists that come again and again, such as tags."""
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from typing import Any, Callable
 
-FEW = 64
+from ..recurring import Known
+from .runtime import put_strs
+
+BRIEF = 64
 """Texts of fewer bytes than these have what packs them at hand."""
 
 TOGETHER = 2
 """How many short texts are packed at once: there are 16 sizes of each."""
+
+FEW = 9
+"""Lists of fewer texts than these are looked at."""
+
+LONG = 512
+"""And of no more bytes than these."""
+
+_only_str = frozenset({str}).issuperset
 
 
 class TextPacks(dict[int, tuple[Callable[..., bytes], int]]):
@@ -34,7 +46,7 @@ def pack_short(codes: str, count: int) -> list[Any]:
     *codes* are of what comes before, and of the length of the first text.
     """
     # A text that is shorter than its room is filled up with NULs: its end, and the padding.
-    forms = [f"{codes}{4 * words + 4}s" for words in range(FEW // 4)]
+    forms = [f"{codes}{4 * words + 4}s" for words in range(BRIEF // 4)]
     if count > 1:
         return [pack_short(f"{form}I", count - 1) for form in forms]
     return [struct.Struct(form).pack for form in forms]
@@ -42,3 +54,25 @@ def pack_short(codes: str, count: int) -> list[Any]:
 
 SHORT = {count: pack_short("<I", count) for count in range(1, TOGETHER + 1)}
 """What packs short texts, by how many they are."""
+
+
+class TextLists(Known[tuple[Any, ...], bytes]):
+    """By the texts of a list, its vector: it has the same bytes at any position."""
+
+    def write(self, texts: Sequence[Any]) -> bytes:
+        """The vector of *texts*. Raises `Misfit` for what is no str."""
+        few = len(texts) < FEW
+        if self and few:
+            data = self.get(tuple(texts))
+            if data is not None and _only_str(map(type, texts)):  # what is equal need not be text
+                return data
+        data = put_strs(texts)
+        wait = self.wait
+        wait[0] -= 1
+        if wait[0] < 0 and few and len(data) <= LONG:
+            self._look(tuple(texts), data)
+        return data
+
+    def _look(self, key: tuple[Any, ...], data: bytes) -> None:
+        if self.often(key):
+            self.learn(key, lambda: data)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Optional
 
 from .. import errors
-from ..schema.buildingbatches import build_in_batches
 from ..schema.declaration import Declaration
+from ..schema.indexbatches import build_in_batches
 from ..store.store import Store
 from .progress import Progress, Told
 

@@ -1,4 +1,4 @@
-"""The processes that write to one database: whether this is the only one, so that it need not lock against others.
+"""The lock file of the writers: the bytes in it, and whether this process is the only one that has it open.
 
 Each process keeps a shared lock on one byte of the lock file, from its first write until it closes the file. A process
 that finds no other such lock, and has an exclusive one on a second byte, is *alone*. Its writers then take no lock
