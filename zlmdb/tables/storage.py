@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
     from ..engines import Transaction
     from ..query.programs import Programs
+    from .indexstorage import IndexStorage
     from .keyfield import KeyField
+    from .links import Link
+    from .upkeep import Follower
 else:
     Protocol = object  # only type checkers ask; a class of a Protocol takes several times as long to make
 
@@ -134,9 +137,9 @@ class Storage(Generic[K, V]):
         self.exact = key.exact if key.sorts else None
         self.load: Callable[[Any], V] = value.raw_decode
         self.dump: Callable[[V], bytes] = value.raw_encode
-        self.indexes: list[Any] = []
-        self.followers: Sequence[Any] = ()
-        self.referrers: Sequence[Any] = ()  # the links to its records, see `links`
+        self.indexes: list[IndexStorage] = []
+        self.followers: Sequence[Follower] = ()
+        self.referrers: Sequence[Link] = ()  # the links to its records
         self.file_indexes = FileIndexes()
         self.snapshot = -1  # in which *file_indexes* are what the file says, as `OpenEnvironment.opening` numbers them
         self.opening = 0
