@@ -161,6 +161,37 @@ class FunctionSerializer(Serializer[T]):
         raise NotImplementedError
 
 
+class InnerSerializer(FunctionSerializer[T]):
+    """What changes the bytes of another serializer, *inner*. A subclass says with `_around` how it is made again."""
+
+    def __init__(self, method: str, inner: Serializer[T], encode: Encode, decode: Decode) -> None:
+        super().__init__(f"{method}({inner.name})", encode, decode, model=inner.model, examples=inner.examples)
+        self.inner = inner
+        self.expects = inner.expects
+
+    @abstractmethod
+    def _around(self, inner: Serializer[Any]) -> Serializer[Any]:
+        """A copy whose inner serializer is *inner*."""
+
+    def configured(
+        self,
+        marshal: Optional[Callable[[Any], Any]] = None,
+        unmarshal: Optional[Callable[[Any], Any]] = None,
+        build: Optional[Callable[[Any, Any], int]] = None,
+        cast: Optional[Callable[[Any], Any]] = None,
+    ) -> Serializer[Any]:
+        """A copy whose inner serializer has these callables."""
+        return self._around(self.inner.configured(marshal, unmarshal, build, cast))
+
+    def unchecked(self) -> Serializer[T]:
+        """A copy whose inner serializer is unchecked."""
+        return self._around(self.inner.unchecked())
+
+    def classic(self) -> Serializer[T]:
+        """A copy whose inner serializer is the classic one."""
+        return self._around(self.inner.classic())
+
+
 class Wrapper(ABC):
     """Changes another serializer: ``Annotated[Json[User], X]`` applies X to the serializer of ``Json[User]``."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Optional, TypeVar
+from typing import Any, TypeVar
 from zlib import crc32
 
-from .base import Data, FunctionSerializer, Serializer, Wrapper
+from .base import Data, InnerSerializer, Serializer, Wrapper
 
 T = TypeVar("T")
 
@@ -13,7 +13,7 @@ WIDTH = 4
 """Bytes that the checksum takes."""
 
 
-class CheckedSerializer(FunctionSerializer[T], Wrapper):
+class CheckedSerializer(InnerSerializer[T], Wrapper):
     """The bytes of *inner*, followed by their CRC-32 (that of zlib and RFC 1952), 4 bytes, most significant first.
 
     LMDB 0.9 has no checksums: a bit that flips in a value on the disk is read as another value, or as none, if the
@@ -22,21 +22,13 @@ class CheckedSerializer(FunctionSerializer[T], Wrapper):
     """
 
     def __init__(self, inner: Serializer[T]) -> None:
-        self.inner = inner
         encode, decode = inner.raw_encode, inner.raw_decode
 
         def encode_checked(value: T) -> bytes:
             data = encode(value)
             return data + crc32(data).to_bytes(WIDTH, "big")
 
-        super().__init__(
-            f"checked({inner.name})",
-            encode_checked,
-            lambda data: decode(verified(data)),
-            model=inner.model,
-            examples=inner.examples,
-        )
-        self.expects = inner.expects
+        super().__init__("checked", inner, encode_checked, lambda data: decode(verified(data)))
 
     @classmethod
     def around(cls, inner: Serializer[Any]) -> Serializer[Any]:
@@ -48,19 +40,8 @@ class CheckedSerializer(FunctionSerializer[T], Wrapper):
         """Not by itself: say what is checked."""
         raise TypeError("CheckedSerializer adds a checksum to another serializer: write Checked[Json[T]], for example")
 
-    def configured(
-        self,
-        marshal: Optional[Callable[[Any], Any]] = None,
-        unmarshal: Optional[Callable[[Any], Any]] = None,
-        build: Optional[Callable[[Any, Any], int]] = None,
-        cast: Optional[Callable[[Any], Any]] = None,
-    ) -> Serializer[Any]:
-        """A copy whose inner serializer has these callables."""
-        return type(self)(self.inner.configured(marshal, unmarshal, build, cast))
-
-    def unchecked(self) -> Serializer[T]:
-        """A copy whose inner serializer trusts what it is given; the checksum stays."""
-        return type(self)(self.inner.unchecked())
+    def _around(self, inner: Serializer[Any]) -> Serializer[Any]:
+        return type(self)(inner)
 
 
 def verified(data: Data) -> Data:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import zlib
 from typing import Any, Callable, ClassVar, Literal, Optional, TypeVar
 
-from .base import Data, FunctionSerializer, Serializer, Wrapper, WrapperOptions, library
+from .base import Data, InnerSerializer, Serializer, Wrapper, WrapperOptions, library
 from .zstd import too_large, whole, zstd_functions
 
 Functions = tuple[Callable[[bytes], bytes], Callable[[Data, int], bytes]]
@@ -29,25 +29,22 @@ LIMIT = 256 << 20
 """The bytes that one compressed value may have before it is compressed, unless `DecompressionLimit` says otherwise."""
 
 
-class CompressedSerializer(FunctionSerializer[T], Wrapper):
+class CompressedSerializer(InnerSerializer[T], Wrapper):
     """The bytes of *inner*, compressed. A subclass names the method and returns the two functions."""
 
     method: ClassVar[str]
 
     def __init__(self, inner: Serializer[T], limit: int = LIMIT) -> None:
         """*limit*: the size of a value before compression, in bytes. Larger values are refused and not read."""
-        self.inner = inner
         self.limit = limit
         compress, decompress = self.functions()
         encode, decode = inner.raw_encode, inner.raw_decode
         super().__init__(
-            f"{self.method}({inner.name})",
+            self.method,
+            inner,
             lambda value: compress(at_most(limit, encode(value))),
             lambda data: decode(decompress(data, limit)),
-            model=inner.model,
-            examples=inner.examples,
         )
-        self.expects = inner.expects
 
     @classmethod
     def functions(cls) -> Functions:
@@ -64,23 +61,8 @@ class CompressedSerializer(FunctionSerializer[T], Wrapper):
         """Raises: a compression needs an inner format."""
         raise TypeError(f"{cls.__name__} compresses another serializer: write Zlib[Json[T]], for example")
 
-    def configured(
-        self,
-        marshal: Optional[Callable[[Any], Any]] = None,
-        unmarshal: Optional[Callable[[Any], Any]] = None,
-        build: Optional[Callable[[Any, Any], int]] = None,
-        cast: Optional[Callable[[Any], Any]] = None,
-    ) -> Serializer[Any]:
-        """A copy whose inner serializer has these callables."""
-        return type(self)(self.inner.configured(marshal, unmarshal, build, cast), self.limit)
-
-    def unchecked(self) -> Serializer[T]:
-        """A copy whose inner serializer is unchecked."""
-        return type(self)(self.inner.unchecked(), self.limit)
-
-    def classic(self) -> Serializer[T]:
-        """A copy whose inner serializer is the classic one."""
-        return type(self)(self.inner.classic(), self.limit)
+    def _around(self, inner: Serializer[Any]) -> Serializer[Any]:
+        return type(self)(inner, self.limit)
 
     def limited(self, limit: int) -> Serializer[T]:
         """A copy with this limit."""
@@ -219,39 +201,16 @@ class DecompressionLimit(WrapperOptions):
         return limited
 
 
-class MixedSerializer(FunctionSerializer[T]):
+class MixedSerializer(InnerSerializer[T]):
     """The bytes of *inner*, each value compressed or not as *options* say; see `Compression`."""
 
     def __init__(self, inner: Serializer[T], options: Compression) -> None:
         """Raises ImportError if the library of the method is not installed."""
-        self.inner = inner
         self.options = options
-        super().__init__(
-            f"compressed({inner.name})",
-            _mixed_encode(inner, options),
-            _mixed_decode(inner, options.limit),
-            model=inner.model,
-            examples=inner.examples,
-        )
-        self.expects = inner.expects
+        super().__init__("compressed", inner, _mixed_encode(inner, options), _mixed_decode(inner, options.limit))
 
-    def configured(
-        self,
-        marshal: Optional[Callable[[Any], Any]] = None,
-        unmarshal: Optional[Callable[[Any], Any]] = None,
-        build: Optional[Callable[[Any, Any], int]] = None,
-        cast: Optional[Callable[[Any], Any]] = None,
-    ) -> Serializer[Any]:
-        """A copy whose inner serializer has these callables."""
-        return MixedSerializer(self.inner.configured(marshal, unmarshal, build, cast), self.options)
-
-    def unchecked(self) -> Serializer[T]:
-        """A copy whose inner serializer is unchecked."""
-        return MixedSerializer(self.inner.unchecked(), self.options)
-
-    def classic(self) -> Serializer[T]:
-        """A copy whose inner serializer is the classic one."""
-        return MixedSerializer(self.inner.classic(), self.options)
+    def _around(self, inner: Serializer[Any]) -> Serializer[Any]:
+        return MixedSerializer(inner, self.options)
 
     def limited(self, limit: int) -> Serializer[T]:
         """A copy with this limit."""
