@@ -814,7 +814,7 @@ def test_numpy_integers_are_ints() -> None:
 
 
 def test_bools_of_numpy_1_are_no_numbers() -> None:
-    """They are of a class `bool_`, and have ``__index__``; those of numpy 2 have none."""
+    """They are of a class `bool_`, and have ``__index__``."""
     made = type(
         "bool_", (), {"__module__": "numpy", "__index__": lambda self: 1, "__repr__": lambda self: "True",
                       "__add__": lambda self, other: 1 + other, "__float__": lambda self: 1.0},

@@ -1050,3 +1050,65 @@ def test_flags_of_no_bit_and_of_several_are_members_too(name: str) -> None:
     codec: Any = serializer(getattr(values, name)[Allowed])
     for perm in (Perm.NONE, Perm.READ, Perm.RW):
         assert codec.decode(codec.encode(Allowed(perm))) == Allowed(perm)
+
+
+def held_by(alias: Any, annotation: Any, value: Any) -> Any:
+    """What comes back of *value*, which is stored by itself."""
+    codec = serializer(alias[annotation])
+    return codec.decode(codec.encode(value))
+
+
+@each_checked
+def test_a_whole_number_in_a_union_is_never_read_as_a_member_of_an_enum(alias: Any) -> None:
+    codec = serializer(alias[Union[float, Level]])
+    assert held_by(alias, Union[float, Level], Level.LOW) is Level.LOW
+    assert type(held_by(alias, Union[float, Level], 1.0)) is float
+    for whole in (1, 7):  # stored as Level.LOW and as no level at all
+        with pytest.raises(EncodeError, match="expected Union"):
+            codec.encode(whole)
+
+
+@each_checked
+def test_numbers_in_a_union_with_decimals_stay_numbers(alias: Any) -> None:
+    for value in (1.5, Decimal("1.5"), Decimal(1)):
+        found = held_by(alias, Union[Decimal, float], value)
+        assert (type(found), found) == (type(value), value)
+    assert type(held_by(alias, Union[Decimal, int], 1)) is int
+
+
+@each_checked
+def test_unions_within_unions_are_checked_too(alias: Any) -> None:
+    with pytest.raises(TypeError, match="cannot be told apart"):
+        serializer(alias[Union[Annotated[Union[int, str], "a name or a number"], UUID]])
+    assert held_by(alias, Union[Annotated[Union[int, str], "a name or a number"], float], "a") == "a"
+
+
+@each_checked
+def test_the_empty_tuple_is_a_type_of_its_own(alias: Any) -> None:
+    assert held_by(alias, tuple[()], ()) == ()
+    with pytest.raises(EncodeError, match="expected tuple"):
+        serializer(alias[tuple[()]]).encode((1,))
+    assert held_by(alias, typing.Tuple, (1,)) == held_by(alias, tuple, (1,)) == (1,)  # noqa: UP006
+
+
+@dataclass
+class Free:
+    items: dict  # type: ignore[type-arg]
+
+
+def test_keys_of_free_dicts_in_json_are_text() -> None:
+    codec = serializer(values.Json[Free])
+    assert codec.decode(codec.encode(Free({"a": 1}))) == Free({"a": 1})
+    for wrong in ({1: "a", "1": "b"}, {None: 1}, {True: 1}, {1.5: 1}):
+        with pytest.raises(EncodeError, match="a key of .*: expected str"):
+            codec.encode(Free(wrong))
+
+
+@pytest.mark.parametrize("alias", [values.Msgpack, values.FlatBuffers])
+def test_times_without_a_year_in_utc_are_refused(alias: Any) -> None:
+    codec = serializer(alias[datetime] if alias is values.FlatBuffers else alias)
+    for moment in (datetime.max.replace(tzinfo=timezone(-timedelta(hours=5))), datetime.min.replace(tzinfo=EAST)):
+        with pytest.raises(EncodeError):
+            codec.encode(moment)
+    edge = datetime.max.replace(tzinfo=timezone.utc)
+    assert codec.decode(codec.encode(edge)) == edge

@@ -10,6 +10,7 @@ import struct
 import threading
 import typing
 import uuid
+import warnings
 import zlib
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -22,7 +23,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import zlmdb
-from zlmdb import values
+from zlmdb import keys, values
 from zlmdb.errors import DecodeError, EncodeError
 from zlmdb.values import Serializer, aliases, from_name, serializer
 from zlmdb.values.depth import DEPTH
@@ -87,6 +88,18 @@ def test_a_float_takes_whole_numbers_that_it_holds_exactly() -> None:
     for other in 2**53 + 1, numpy.int64(2**53 + 1), True, numpy.bool_(True), numpy.float32(1), 10**400, "3":
         with pytest.raises(EncodeError):
             serializer(float).encode(other)
+
+
+def test_a_bool_of_numpy_is_no_number() -> None:
+    """It has ``__index__``, which warns in some versions of numpy."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for annotation in (int, float, values.Oid):
+            with pytest.raises(EncodeError):
+                serializer(annotation).encode(numpy.bool_(True))
+        for annotation in (int, float, keys.Oid):
+            with pytest.raises(EncodeError):
+                keys.key_codec(annotation).encode(numpy.bool_(True))
 
 
 def test_no_library_is_missing_on_cpython() -> None:

@@ -17,12 +17,12 @@ from .base import Data, Inline, KeyCodec
 _BIAS = 2**63  # added to a signed number it flips the sign bit, so that the negative ones come first
 _Q = struct.Struct(">Q")
 NO_BOOL = "(key.__class__ is int or key.__class__.__name__[:4] != 'bool')"
-"""Of all that `struct` packs as a number, what is certainly a key: no bool, and none of numpy 1, which is a `bool_`."""
+"""Of all that `struct` packs as a number, what is certainly a key: no bool, and no `bool_` of numpy."""
 
 
 def is_bool(key: object) -> bool:
-    """Whether *key* is a bool, or one of numpy 1, which has ``__index__``, too."""
-    return isinstance(key, bool) or (type(key).__name__ == "bool_" and type(key).__module__ == "numpy")
+    """Whether *key* is a bool, or one of numpy, which has ``__index__``, too."""
+    return isinstance(key, bool) or (type(key).__name__ in ("bool", "bool_") and type(key).__module__ == "numpy")
 
 
 def random_int(width: int) -> int:

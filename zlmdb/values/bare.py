@@ -79,9 +79,15 @@ def encode_bytes(value: Any) -> bytes:
 # int, float, bool
 
 
+def is_bool(value: Any) -> bool:
+    """Whether *value* is a bool, or one of numpy, which has ``__index__``, too."""
+    cls: Any = type(value)
+    return cls is bool or (cls.__name__ in ("bool", "bool_") and cls.__module__ == "numpy")
+
+
 def encode_int(value: Any) -> bytes:
     """A signed 64 bit integer, two's complement. A bool is not an integer here."""
-    if isinstance(value, bool):
+    if type(value) is not int and is_bool(value):
         raise TypeError("got bool")
     return _int64.pack(index(value))
 
@@ -95,7 +101,7 @@ def encode_float(value: Any) -> bytes:
     """A float, or an int that a float holds exactly, as IEEE 754 binary64."""
     if isinstance(value, float):
         return _float64.pack(value)
-    if hasattr(value, "__index__") and type(value) is not bool:  # also one of numpy
+    if hasattr(value, "__index__") and not is_bool(value):  # also one of numpy
         whole = index(value)
         if float(whole) == whole:
             return _float64.pack(float(whole))

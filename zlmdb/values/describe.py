@@ -16,7 +16,7 @@ from typing import Annotated, Any, Callable, Literal, Optional, TypeVar, Union
 from ..typeargs import nested_types, own_names
 from .base import is_a, is_free, typename
 from .pydantics import PydanticRecord, hints_of, is_pydantic, names_of
-from .scalars import Form, Leaf, PlainData, Shape, enum_choice, literal_choice, scalars
+from .scalars import Choice, Float, Form, Leaf, PlainData, Shape, enum_choice, literal_choice, scalars
 from .shapes import (
     DictOf,
     Field,
@@ -115,7 +115,7 @@ class Reader:
             cls: type[Any] = frozenset if origin is frozenset else set
             return SetOf(label, self.shape(items[0], f"{where}[]"), cls, self.pack)
         if origin is tuple:
-            if args and args[-1] is not Ellipsis:
+            if annotation not in (tuple, typing.Tuple) and (not args or args[-1] is not Ellipsis):  # noqa: UP006
                 return TupleOf(label, [self.shape(part, f"{where}[]") for part in args if part != ()])
             return ListOf(label, self.shape(items[0], f"{where}[]"), tuple)
         if origin in DICTS:
@@ -125,6 +125,8 @@ class Reader:
     def key(self, annotation: Any, where: str) -> Shape:
         """The shape of the keys of a dict."""
         shape = self.shape(annotation, where)
+        if self.form == "json" and shape.loose and not shape.recheck:
+            return self.scalars[str]  # what all keys come back as
         if self.form == "json" and not shape.loose:
             if shape.kind not in ("text", "int"):
                 raise TypeError(f"{where}: JSON has text keys; {shape.label} cannot be one")
@@ -139,8 +141,14 @@ class Reader:
 
     def union(self, annotation: Any, args: Sequence[Any], where: str) -> Shape:
         """The shape of a Union."""
-        members = [self.shape(member, where) for member in args]
+        members: list[Shape] = []
+        for member in args:
+            shape = self.shape(member, where)
+            # A Union with a name, or in an Annotated, is a member of its own: typing does not look inside.
+            members += shape.members if isinstance(shape, UnionOf) else [shape]
         check_union(typename(annotation), members, where)
+        if any(isinstance(member, Choice) or member.kind == "int" for member in members):
+            members = [Float(one.form, whole=False) if isinstance(one, Float) else one for one in members]
         return UnionOf(typename(annotation), members)
 
     # Model classes

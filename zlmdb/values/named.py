@@ -24,6 +24,7 @@ from .bare import (
     decode_text,
     encode_bytes,
     encode_int,
+    is_bool,
 )
 from .base import Data, is_a, typename
 
@@ -42,7 +43,7 @@ _uint64 = struct.Struct(">Q")
 def encode_oid(value: Any) -> bytes:
     """An object id: 8 bytes, 0 to 2**53. A bool is not one."""
     number = index(value)
-    if isinstance(value, bool) or not 0 <= number <= OID_MAX:
+    if is_bool(value) or not 0 <= number <= OID_MAX:
         raise ValueError("out of range")
     return _uint64.pack(number)
 

@@ -154,14 +154,17 @@ class Float(Shape):
     label = "float"
     kind: Kind = "float"
 
-    def __init__(self, form: Form) -> None:
+    def __init__(self, form: Form, *, whole: bool = True) -> None:
+        """*whole*: whether it takes ints. Not in a Union with another type that is stored as an int."""
+        self.form: Form = form
         self._any = form != "json"
+        self._whole = whole
         self.sure = frozenset({float} if self._any else ())
 
     def fits(self, value: Any) -> bool:
         if type(value) is float:
             return self._any or isfinite(value)
-        return type(value) is int and float(value) == value
+        return self._whole and type(value) is int and float(value) == value
 
     def load(self, data: Any) -> Any:
         if type(data) not in (float, int):
@@ -327,7 +330,7 @@ def plain_data(scalars: frozenset[type], keys: frozenset[type], other: Callable[
 
 
 def _is_aware(value: Any) -> bool:
-    return type(value) is datetime and value.utcoffset() is not None
+    return type(value) is datetime and value.utcoffset() is not None and in_range(value)
 
 
 def _is_finite(value: Any) -> bool:

@@ -14,7 +14,7 @@ from ..namedtuples import NamedTuple
 from .base import is_a, show, typename
 from .checks import DEEPEST, Check
 from .depth import too_deep
-from .scalars import Kind, Leaf, PlainData, Shape
+from .scalars import DecimalLeaf, Kind, Leaf, PlainData, Shape
 
 Load = Callable[[Any], Any]
 
@@ -225,8 +225,8 @@ class UnionOf(Shape):
     def __init__(self, label: str, members: Sequence[Shape]) -> None:
         self.label = label
         self.sure = frozenset[type]().union(*[member.sure for member in members])
-        # A float also reads ints, so it comes after them.
-        self.members = sorted(members, key=lambda member: member.kind == "float")
+        # A float also reads ints, so it comes after them; a Decimal reads both.
+        self.members = sorted(members, key=lambda member: (isinstance(member, DecimalLeaf), member.kind == "float"))
         self.loose = any(member.kind == "any" for member in members)
 
     def fits(self, value: Any) -> bool:

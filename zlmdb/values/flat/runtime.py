@@ -40,8 +40,8 @@ def exact(value: Any) -> bool:
 
 
 def is_aware(value: datetime) -> bool:
-    """Whether *value* says what its offset from UTC is."""
-    return value.utcoffset() is not None
+    """Whether *value* says what its offset from UTC is, and has a year from 1 to 9999 there."""
+    return value.utcoffset() is not None and (1 < value.year < 9999 or bool(value.astimezone(timezone.utc)))
 
 
 def micros(value: timedelta) -> int:
