@@ -19,6 +19,7 @@ import pytest
 import zlmdb
 from zlmdb.cache import cache as module
 from zlmdb.cache import entry as cacheentry
+from zlmdb.cache import memoized as cachememoized
 from zlmdb.cache import state as cachestate
 from zlmdb.cache import use as cacheuse
 from zlmdb.testing.faults import inject
@@ -126,6 +127,36 @@ def test_a_memoized_function_does_without_the_disk_where_that_is_full(tmp_path: 
             faults.clear()
         assert (half(4), half(4)) == (2, 2)
         assert calls.count(4) == 2
+
+
+@pytest.mark.parametrize("order", ["disk_full", "full"])
+def test_nobody_waits_for_a_result_that_a_full_disk_did_not_keep(tmp_path: Path, order: str) -> None:
+    """Its beginning was stored, which tells others to wait for its end."""
+
+    def wait(seconds: float) -> None:
+        raise AssertionError(f"it waits for {seconds} seconds")
+
+    with zlmdb.Cache[str, Any](tmp_path) as cache:
+
+        @cache.memoize()
+        def half(number: int) -> float:
+            if number == 13:
+                raise LookupError(number)
+            return number / 2
+
+        with inject(cache._db) as faults, pytest.MonkeyPatch.context() as patch:
+            patch.setattr(cachememoized, "time", SimpleNamespace(sleep=wait))
+            for number in (4, 13, 6):
+                getattr(faults, order)(1)
+                for _ in range(2):
+                    if number == 13:
+                        with pytest.raises(LookupError):
+                            half(number)
+                    else:
+                        assert half(number) == number / 2
+                faults.clear()
+                half(number - number % 2)
+        assert len(cache) == 3
 
 
 def test_a_full_database_evicts_nothing_by_halves(cache: zlmdb.Cache[str, Any]) -> None:

@@ -153,14 +153,51 @@ def test_a_lease_can_be_extended_and_a_job_given_back(db: zlmdb.Database[Store])
         NOW[0] += 29
         longer = t.mails.extend(job)
         assert longer.until == NOW[0] + 30
-        with pytest.raises(zlmdb.LeaseLost):
-            t.mails.done(job)
         NOW[0] += 29
         assert t.mails.claim() is None
         t.mails.release(longer)
         again = t.mails.claim()
         assert again is not None
         assert again.attempts == 1
+
+
+@pytest.mark.parametrize("end", ["done", "fail", "release"])
+def test_the_first_lease_stands_for_the_job_after_it_was_extended(db: zlmdb.Database[Store], end: str) -> None:
+    """Each time, and also where the transaction that extended it was undone."""
+    with db.write() as t:
+        t.words.put("a")
+        job = t.words.claim()
+        assert job is not None
+        t.words.extend(job, 70)
+    with pytest.raises(ZeroDivisionError), db.write() as t:
+        t.words.extend(job, 80)
+        t.words.extend(job, 90)
+        raise ZeroDivisionError
+    with db.write() as t:
+        longer = t.words.extend(t.words.extend(job, 100), 110)
+        getattr(t.words, end)(job)
+        for one in (job, longer):
+            with pytest.raises(zlmdb.LeaseLost):
+                t.words.done(one)
+
+
+def test_a_job_block_ends_whose_lease_was_extended(memory: zlmdb.Database[Store]) -> None:
+    worker = zlmdb.Worker(memory, lambda t: t.words)
+    worker.put("a")
+    with worker.job(0) as job:
+        for seconds in (100, 200):
+            worker.extend(job, seconds)
+        with memory.write() as t:
+            t.words.extend(job, 300)
+    worker.put("b")
+
+    async def work() -> None:
+        async with worker.ajob(0) as job:
+            worker.extend(job, 100)
+
+    asyncio.run(work())
+    with memory.read() as t:
+        assert len(t.words) == 0
 
 
 def test_a_job_that_was_given_back_is_not_the_first_workers_any_more(db: zlmdb.Database[Store]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Optional, TypeVar
 from uuid import UUID
 from weakref import WeakKeyDictionary
@@ -47,6 +47,8 @@ class Lease(Generic[T]):
 
     key: JobKey
     job: Job[T]
+    # Where the job is since it was extended, and for how many seconds, the last one last: a transaction may be undone.
+    _moved: list[tuple[JobKey, float]] = field(default_factory=list, repr=False, compare=False)
 
     @property
     def body(self) -> T:
@@ -180,7 +182,7 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
         del self[key]
 
     def extend(self, lease: Lease[T], /, seconds: Optional[float] = None) -> Lease[T]:
-        """The lease that replaces *lease* and ends in *seconds*, by default the time of the queue.
+        """A lease that ends in *seconds*, by default the time of the queue; *lease* still stands for the job, too.
 
         Raises `LeaseLost`.
         """
@@ -189,7 +191,8 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
         extended = self._leased(lease.id, job, self._now(), seconds)
         if extended.key != key:
             del self[key]
-        return extended
+        lease._moved.append((extended.key, seconds))
+        return Lease(extended.key, job, lease._moved)
 
     def revive(self, key: JobKey, /) -> None:
         """Make the dead letter *key*, one of the keys of `dead`, ready again, with all its attempts.
@@ -272,16 +275,17 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
     def _held(self, lease: Lease[T]) -> tuple[JobKey, Job[T]]:
         """The job of *lease* as stored, with its key. Raises `LeaseLost` if another worker has it, or had it."""
         try:
-            key = lease.key
+            found = [*reversed(lease._moved), (lease.key, lease.job.lease)]
         except AttributeError:
             raise TypeError(
                 f"{lease!r} is no lease: give what claim() has returned, which is None when no job is ready"
             ) from None
+        key, seconds = next((one for one in found if one[0] in self), found[0])
         job = self.get(key)
         if job is None:  # perhaps its lease was shortened, since the clock was set back
             key = next((one for one, _ in self.leased if one[2] == key[2] and one[1] < key[1]), key)
             job = self.get(key)
-        if job is None or (job.attempts, job.lease) != (lease.job.attempts, lease.job.lease):
+        if job is None or (job.attempts, job.lease) != (lease.job.attempts, seconds):
             raise errors.LeaseLost(
                 f"the lease of the job {lease.id} has ended, and the job is not this worker's any more: undo what was "
                 f"done for it, and use a longer lease, or extend(lease) while you work",

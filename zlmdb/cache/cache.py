@@ -104,6 +104,7 @@ class Cache(CachePending[K, V]):
         self._look_at = 0.0
         self._blocks = {}
         self._flights = {}
+        self._mine = {}
         try:
             where = None if self._file is None else self._file.database
             self._db = open_database(where, tables_for(key), durability="none")
@@ -132,6 +133,7 @@ class Cache(CachePending[K, V]):
         """In the child, which has none of the other threads: what these do will not end there."""
         me = threading.get_ident()
         self._flights = {}
+        self._mine = {}
         self._blocks = {thread: t for thread, t in self._blocks.items() if thread == me}
         if self._file is not None:
             with suppress(OSError):

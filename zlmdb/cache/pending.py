@@ -24,10 +24,12 @@ NO_ROOM = (DatabaseFull, DiskError)
 class CachePending(CacheUse[K, V]):
     """The part of a `Cache` that `memoized` uses: see `memoized.Computing`.
 
-    *_flights* are the values that this process computes now, by key.
+    *_flights* are the values that this process computes now, by key. *_mine*: until when the file says that this object
+    computes a value. That of a call which has ended is one that could not be taken back, and keeps nobody here waiting.
     """
 
     _flights: dict[str, Any]
+    _mine: dict[Any, float]
 
     if TYPE_CHECKING:
 
@@ -49,14 +51,20 @@ class CachePending(CacheUse[K, V]):
                 value = self._value(data, HEAD.unpack_from(data)[2])
                 if value is not MISSING:
                     return True, value
-            now = _clock()
-            if now < t.pending.get(key, 0.0) <= now + lock:  # one that is later is of a clock that was set back
+            now, until = _clock(), t.pending.get(key, 0.0)
+            # One that is later is of a clock that was set back.
+            if now < until <= now + lock and until != self._mine.get(key):
                 return False, "another process computes it"
-            t.pending[key] = now + lock
+            nonlocal mine
+            t.pending[key] = mine = now + lock
             return False, None
 
+        mine = 0.0
         with suppress(*NO_ROOM):  # then nobody is told that it is computed
-            return self._do(work)
+            found = self._do(work)
+            if mine:
+                self._mine[key] = mine
+            return found
         return False, None
 
     def _end(self, key: Any, value: Any, expire: Optional[float], tag: Optional[str]) -> None:
@@ -69,9 +77,13 @@ class CachePending(CacheUse[K, V]):
         if self._inside():
             self._do(work)
         else:
-            with suppress(*NO_ROOM):  # the value is there, even if nothing can keep it
+            try:
                 self._do(work)
+                self._mine.pop(key, None)
+            except NO_ROOM:  # the value is there, even if nothing can keep it
+                self._give_up(key)  # there may be room for that, and others need not wait
 
     def _give_up(self, key: Any) -> None:
         with suppress(Error):  # the exception of the function goes on
             self._do(lambda t: t.pending.pop(key, None))
+            self._mine.pop(key, None)
