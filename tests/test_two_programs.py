@@ -10,12 +10,14 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import new_class
 from typing import Any, Callable, Optional
 
 import pytest
 
 import zlmdb
 from zlmdb import desc
+from zlmdb.schema import attach as attaching
 from zlmdb.schema import indexbuilding
 
 ROOT = str(Path(__file__).parents[1])
@@ -203,3 +205,59 @@ def test_who_lacks_a_declaration_changes_nothing_that_it_would_break(
                 assert len(t.linked.where(lambda r: r.to is not None).keys().all()) == 0
     allowed = [f"target {how}" for how in STORES]
     assert said == [*allowed, *allowed, "done", ""]
+
+
+class Named(zlmdb.Schema):
+    rows: Unique
+
+
+def first() -> None:
+    """What another process does in turn: it opens the file first, and then changes it once."""
+    with zlmdb.open(sys.argv[1], Named, layout="classic" if "classic" in sys.argv else "tables") as db:
+        print("open", flush=True)
+        if sys.stdin.readline() == "drop\n":
+            db.drop_index("rows", "by")
+        else:
+            db.table("other", str, str)
+        print("done", flush=True)
+        sys.stdin.readline()
+
+
+@pytest.mark.twice
+@pytest.mark.parametrize("layout", ["tables", "classic"])
+@pytest.mark.parametrize("change", ["drop", "make"])
+def test_who_finds_a_file_made_meanwhile_does_not_take_the_next_change_for_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layout: Any, change: str
+) -> None:
+    """It wanted to make the tables, and stored nothing: the number of the snapshot went to the next transaction."""
+    path = str(tmp_path / "db")
+    zlmdb.open(path, new_class("Empty", (zlmdb.Schema,)), layout=layout).close()
+    program = PROGRAM.replace("other", "first")
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, path, ROOT, layout], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        output = process.stdout
+        with monkeypatch.context() as patch:
+            change_contents = attaching.change_contents
+
+            def after_the_other(*args: Any) -> Any:
+                assert output.readline() == "open\n"
+                return change_contents(*args)
+
+            patch.setattr(attaching, "change_contents", after_the_other)
+            db: Any = zlmdb.open(path, Named, layout=layout)
+        with db:
+            process.stdin.write(f"{change}\n")
+            process.stdin.flush()
+            assert output.readline() == "done\n"
+            if change == "drop":
+                with pytest.raises(zlmdb.IndexNotBuilt), db.read() as t:
+                    t.rows.by.get("a")
+            else:
+                with pytest.raises(zlmdb.SchemaMismatch, match="keys of type str"):
+                    db.table("other", int, int)
+        process.stdin.close()
+        assert process.wait(60) == 0

@@ -42,6 +42,8 @@ def create_lacking(
         if making.links:
             _check_links(making, declarations)
             record_links(catalogue, txn, making.slots)
+    if not any(made):  # another process was first: nothing is stored, and the snapshot *now* will be that of a later one
+        return before
     if again or making.links:  # other tables may have changed, too
         return Contents(now, catalogue.read(txn), spaces_of(catalogue, making.slots))
     changed = {slot.name: slot for slot in made if slot is not None}

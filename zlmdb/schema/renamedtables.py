@@ -55,15 +55,20 @@ def rename(
     """Give tables their new names."""
     slots = catalogue.read(txn)
     with catalogue.batch(txn):
-        _rename(catalogue, names, slots, txn, open_space)
+        renamed = _rename(catalogue, names, slots, txn, open_space)
     slots = catalogue.read(txn)
-    return Contents(txn.id(), slots, spaces_of(catalogue, slots))
+    now = txn.id() if renamed else txn.id() - 1  # if nothing is stored, the next snapshot is that of another process
+    return Contents(now, slots, spaces_of(catalogue, slots))
 
 
 def _rename(
     catalogue: Catalogue, names: Mapping[str, str], slots: dict[str, Slot], txn: Transaction, open_space: OpenSpace
-) -> None:
-    """Give the tables of *names*, from the old name to the new one, their new names, in the file and in *slots*."""
+) -> int:
+    """Give the tables of *names*, from the old name to the new one, their new names, in the file and in *slots*.
+
+    Returns the number of tables.
+    """
+    renamed = 0
     for old, new in names.items():
         if old not in slots or new in slots:  # another process has renamed it meanwhile
             continue
@@ -84,7 +89,9 @@ def _rename(
         if before.feed is not None and feeds[0] is not None and feeds[1] is not None:
             _moved(feeds[0], feeds[1], txn, open_space)
         _refer(catalogue, old, new, slots, txn)
+        renamed += 1
         log.info("table %s has the name %s now: %d records were stored again", old, new, count)
+    return renamed
 
 
 def _moved(before: Keyspace, after: Keyspace, txn: Transaction, open_space: OpenSpace) -> int:
