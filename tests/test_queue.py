@@ -169,10 +169,15 @@ def test_the_first_lease_stands_for_the_job_after_it_was_extended(db: zlmdb.Data
         job = t.words.claim()
         assert job is not None
         t.words.extend(job, 70)
-    with pytest.raises(ZeroDivisionError), db.write() as t:
-        t.words.extend(job, 80)
-        t.words.extend(job, 90)
-        raise ZeroDivisionError
+
+    def undone() -> None:
+        with db.write() as t:
+            for seconds in (80, 90):
+                t.words.extend(job, seconds)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        undone()
     with db.write() as t:
         longer = t.words.extend(t.words.extend(job, 100), 110)
         getattr(t.words, end)(job)

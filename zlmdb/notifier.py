@@ -7,7 +7,7 @@ import os
 import threading
 import weakref
 from collections.abc import AsyncGenerator, Awaitable, Generator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Callable, Optional
 
 
@@ -78,7 +78,7 @@ class Notifier:
 
         def wake() -> None:
             rung.append(True)
-            if not loop.is_closed():
+            with suppress(RuntimeError):  # the loop is closed, and whoever rings must not learn of that
                 loop.call_soon_threadsafe(woken.set)
 
         with self._registered(wake):

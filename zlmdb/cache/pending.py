@@ -55,15 +55,15 @@ class CachePending(CacheUse[K, V]):
             # One that is later is of a clock that was set back.
             if now < until <= now + lock and until != self._mine.get(key):
                 return False, "another process computes it"
-            nonlocal mine
-            t.pending[key] = mine = now + lock
+            t.pending[key] = now + lock
+            began.append(now + lock)
             return False, None
 
-        mine = 0.0
+        began: list[float] = []
         with suppress(*NO_ROOM):  # then nobody is told that it is computed
             found = self._do(work)
-            if mine:
-                self._mine[key] = mine
+            if began:
+                self._mine[key] = began[-1]
             return found
         return False, None
 

@@ -42,7 +42,7 @@ def create_lacking(
         if making.links:
             _check_links(making, declarations)
             record_links(catalogue, txn, making.slots)
-    if not any(made):  # another process was first: nothing is stored, and the snapshot *now* will be that of a later one
+    if not any(made):  # another process was first: nothing is stored, and *now* will be a snapshot of others
         return before
     if again or making.links:  # other tables may have changed, too
         return Contents(now, catalogue.read(txn), spaces_of(catalogue, making.slots))
