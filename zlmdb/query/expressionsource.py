@@ -14,6 +14,7 @@ from typing import Any, Optional
 from uuid import UUID
 
 from ..codegen import parses
+from ..values.paths import Path
 from .following import Followed, Given, Node, walk
 from .following.known import kind_of
 from .following.linked import Link
@@ -21,6 +22,7 @@ from .following.nested import Nested
 from .following.nodes import Argument, Called, Constant, Parameter, Variable, spelled
 from .following.operations import Attribute, Not
 from .nestedrows import Keys, is_of_key, outermost, reading
+from .recordpaths import path_of
 from .remembered import Looked, links
 
 _NONE: Mapping[str, str] = MappingProxyType({})
@@ -75,17 +77,17 @@ class Asked:
         return found + [f"asked{number}_rows{one}" for one in range(len(self._nested))]
 
     def source(
-        self, number: int, names: dict[str, Any], fields: Optional[Mapping[str, str]] = None,
+        self, number: int, names: dict[str, Any], alone: Optional[Mapping[Path, str]] = None,
         stored: Mapping[str, str] = _NONE, vouched: bool = False,
     ) -> str:  # fmt: skip
         """The expression, of ``value`` and ``key``. It adds to *names* what it needs.
 
-        *fields*: there is no ``value``, but variables with all that is taken of it; and *stored* ones with the bytes
-        of UUIDs. *vouched*: fields have the types that the model class says.
+        *alone*: there is no ``value``, but expressions of all that is taken of it, by path; and *stored* variables, by
+        field, with the bytes of UUIDs. *vouched*: fields have the types that the model class says.
         """
-        value = "value" if fields is None else "load(data)"
+        value = "value" if alone is None else "load(data)"
         records = ("load_key(key)", value) if self.followed.keyed else (value,)
-        writing = _Writing(f"asked{number}", records, names, self.links, self._nested, fields, stored, vouched)
+        writing = _Writing(f"asked{number}", records, names, self.links, self._nested, alone, stored, vouched)
         source = writing.spell(self.node)
         if not parses(f"{'(' * _ROOM}{source}{')' * _ROOM}"):
             name = f"interpreted{len(names)}"
@@ -142,11 +144,11 @@ class _Writing:
 
     def __init__(
         self, function: str, records: tuple[str, ...], names: dict[str, Any], tables: Sequence[Looked],
-        nested: Mapping[Node, Nested], fields: Optional[Mapping[str, str]] = None, stored: Mapping[str, str] = _NONE,
+        nested: Mapping[Node, Nested], alone: Optional[Mapping[Path, str]] = None, stored: Mapping[str, str] = _NONE,
         vouched: bool = False,
     ) -> None:  # fmt: skip
         self.function, self.records, self.names, self.tables = function, records, names, tables
-        self.nested, self.fields, self.stored, self.vouched = nested, fields, stored, vouched
+        self.nested, self.alone, self.stored, self.vouched = nested, alone, stored, vouched
 
     def spell(self, node: Node) -> str:
         """The source of *node*."""
@@ -170,8 +172,9 @@ class _Writing:
             return f"{self.function}_rows{list(self.nested).index(node)}({', '.join(texts)})"
         if isinstance(node, Not):
             return f"(not {self.spell(node.inner)})"
-        if self.fields is not None and isinstance(node, Attribute) and self._is_value(node.holder):
-            return self.fields[node.name]
+        path = None if self.alone is None else path_of(node, len(self.records) - 1)
+        if self.alone is not None and path is not None and path in self.alone:
+            return self.alone[path]
         if isinstance(node, Attribute) and (not node.name.isidentifier() or iskeyword(node.name)):
             return f"getattr({self.spell(node.holder)}, {node.name!r})"
         return node.source(self.spell)
@@ -182,16 +185,13 @@ class _Writing:
         link, key = f"{self.function}_link{place}", self.spell(node.key)
         if not self.tables[place].numbered:
             return f"{link}({key})"
-        name = node.key.name if isinstance(node.key, Attribute) else ""
-        if self.fields is not None and name in self.stored:
-            return f"{link}[{self.stored[name]}]"
+        path = path_of(node.key, len(self.records) - 1)
+        if self.alone is not None and path is not None and len(path) == 1 and path[0] in self.stored:
+            return f"{link}[{self.stored[path[0]]}]"
         if self.vouched:
             return f"{link}[{key}.int]"
         self.names["UUID"] = UUID
         return f"({link}[{key}.int] if type({key}) is UUID else {link}.look({key}))"
-
-    def _is_value(self, node: Node) -> bool:
-        return isinstance(node, Argument) and node.position == len(self.records) - 1
 
     def constant(self, value: Any) -> str:
         """A constant, spelled out where it is short: Python folds and caches such ones."""

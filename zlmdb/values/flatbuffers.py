@@ -42,6 +42,8 @@ class FlatBuffersSerializer(Serializer[T]):
     With *build* and without *cast*, or with neither and no model class, reading returns the bytes.
     """
 
+    _lazy = False
+
     def __init__(
         self,
         annotation: Any = Any,
@@ -58,7 +60,6 @@ class FlatBuffersSerializer(Serializer[T]):
         self.name = "flatbuffers"
         self.model = None if is_free(annotation) else typename(annotation)
         self._codec: Optional[Codec] = None
-        self._whole: Optional[Decode] = None
         vars(self).update(takes_type=is_free(annotation) and build is None and cast is None)
 
     @classmethod
@@ -114,7 +115,7 @@ class FlatBuffersSerializer(Serializer[T]):
             return None
         from .flat.columns import Columns
 
-        return Columns(codec, self._whole)
+        return Columns(codec, lazy=self._lazy)
 
     def encode(self, value: T) -> bytes:
         """The bytes of *value*. Raises `EncodeError` for a value that does not fit, with the path inside it."""
@@ -156,12 +157,13 @@ class FlatBuffersViewSerializer(FlatBuffersSerializer[T]):
     `zlmdb.values` makes the object. A missing or damaged field raises `DecodeError` when it is accessed.
     """
 
+    _lazy = True
+
     def _generated(self, codec: Codec) -> tuple[Encode, Decode]:
         from .flat.view import View
         from .flat.view import load as whole
 
         decode, view = codec.decoder(), codec.viewer()
-        self._whole = decode
         put = codec.encoder(decode, checked=self._given["checked"])
 
         def encode(value: Any) -> bytes:

@@ -25,6 +25,8 @@ class Codec:
         """Raises TypeError for a type that FlatBuffers cannot hold."""
         self.schema = Schema(annotation, localns)
         self.layouts = {table.fbs: Layout(table) for table in self.schema.tables}
+        self.space: dict[str, Any] = {}
+        """What the lines of the decoder have defined, once there is one."""
 
     def encoder(self, decode: Decode, *, checked: bool) -> Encode:
         """From values to bytes. *decode* is what reads them again, where only that tells whether they can be read."""
@@ -39,7 +41,8 @@ class Codec:
 
     def decoder(self) -> Decode:
         """From bytes to values."""
-        return make_decoder(self.schema, self.layouts)
+        decode, self.space = make_decoder(self.schema, self.layouts)
+        return decode
 
     def viewer(self) -> Decode:
         """From bytes to views."""

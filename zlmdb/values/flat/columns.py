@@ -13,10 +13,11 @@ from typing import Any, Callable, Optional
 from uuid import UUID
 
 from ...namedtuples import NamedTuple
-from ..base import Decode
+from ..paths import Path
 from . import runtime
 from .codec import Codec
 from .layout import Masks
+from .nestedcolumns import NestedColumns, reach
 from .nodes import Blob, Field, Scalar, Struct, Text, fill
 
 Convert = Callable[[Any], Any]
@@ -47,16 +48,18 @@ class Unpacked(NamedTuple):
 class Columns:
     """The fields of one model class that can be read without the others: numbers, texts, bytes, structs.
 
+    Of other fields it only unpacks the references; what these lead to, `NestedColumns` reads.
+
     Variables of the generated lines are called by the id of the field: ``f3`` what lies in the table, ``f3_0`` a number
     of a struct, ``x3`` the bytes of a text, ``n3`` and ``z3`` how many they are, ``y3`` the next one. ``data`` is the
     record, ``m`` says which optional fields are there; ``p``, ``e`` and ``z`` are used by one field after another. The
-    loop around them has names of its own: ``given3``, ``c3`` and words (see `query.loops`).
+    loop around them has names of its own: ``given3``, ``c3`` and words (see `query.recordlines`).
     """
 
-    def __init__(self, codec: Codec, whole: Optional[Decode]) -> None:
-        """*whole*: where reading gives views, what reads a record as an object."""
+    def __init__(self, codec: Codec, *, lazy: bool) -> None:
+        """*lazy*: reading gives views."""
         schema = codec.schema
-        self.whole = whole
+        self._codec, self._lazy = codec, lazy
         self.layout = codec.layouts[schema.root.fbs]
         self.names: dict[str, Any] = schema.names
         self.head = self.layout.head(self.layout.full)
@@ -72,7 +75,14 @@ class Columns:
             if isinstance(field.node, Blob) and field.node.load == "make_uuid($)" and not field.optional
         }
         """The variables with the bytes of UUIDs."""
-        self.entries = {entry.field.name: entry for entry in self.layout.entries if not entry.kind}
+
+    def reach(self, path: Path) -> Optional[Path]:
+        """The beginning of *path* that can be read without the rest of the record; None if there is none."""
+        return reach(self._codec.schema.root, path, lazy=self._lazy)
+
+    def nested(self, paths: Sequence[Path]) -> NestedColumns:
+        """What writes the lines that read the parts at *paths*."""
+        return NestedColumns(self._codec.layouts, self.layout, self.start, self._codec.space, paths)
 
     def optional(self, name: str) -> bool:
         """Whether the field may be absent, so that its expressions need ``m``."""
@@ -87,13 +97,16 @@ class Columns:
         layout = self.layout
         parts: list[tuple[int, str, int, list[str]]] = []  # offset in the table, format, bytes, variables
         elsewhere: list[str] = []
-        for name in names:
-            field, entry = self.fields[name], self.entries[name]
+        chosen = set(names)
+        for entry in layout.entries:
+            field, name = entry.field, entry.field.name
+            if name not in chosen:
+                continue
             number, node = field.id, field.node
             if isinstance(node, Struct):
                 parts.append((entry.offset, entry.code, entry.size, [f"f{number}_{n}" for n in range(len(node.gets))]))
                 continue
-            parts.append((entry.offset, entry.code, entry.size, [f"f{number}"]))
+            parts.append((entry.offset, entry.code, entry.size, [f"{'k' if entry.kind else 'f'}{number}"]))
             if isinstance(node, Blob) and name in layout.pinned:
                 at, length = layout.offsets[name] + layout.pinned[name], node.length or 0
                 parts.append((at, f"I{length}s", 4 + length, [f"n{number}", f"x{number}"]))

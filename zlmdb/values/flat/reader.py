@@ -29,13 +29,16 @@ _READING = Recipe("FlatBuffers reader", general=("any__",))
 _PLANS = Recipe("FlatBuffers reader of a layout", general=("any__",))
 
 
-def make_decoder(schema: Schema, layouts: dict[str, Layout]) -> Decode:
-    """The function from bytes to a value. It raises anything, but MemoryError, for bytes that do not fit."""
+def make_decoder(schema: Schema, layouts: dict[str, Layout]) -> tuple[Decode, dict[str, Any]]:
+    """The function from bytes to a value, and what its lines have defined.
+
+    It raises anything, but MemoryError, for bytes that do not fit.
+    """
     reader = Reader(schema, layouts)
     reader.functions()
     reader.space = _READING.functions(schema.label, str(reader.source), reader.names)
     decode: Callable[[Any], Any] = reader.space["decode"]
-    return (lambda data: decode(data)[0]) if schema.boxed else decode
+    return (lambda data: decode(data)[0]) if schema.boxed else decode, reader.space
 
 
 class Reader(References):

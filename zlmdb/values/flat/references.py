@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Union
 
 from ...codegen import Source
 from . import runtime
@@ -31,7 +31,7 @@ class References:
         self.names[name] = value
         return name
 
-    def reference(self, node: Node, number: int, position: str, left: str) -> None:
+    def reference(self, node: Node, number: Union[int, str], position: str, left: str) -> None:
         """Lines that read what the reference unpacked from *position* leads to."""
         self.add(f"p = f{number} + {position}")
         if isinstance(node, Text):
@@ -47,7 +47,7 @@ class References:
         else:
             self.add(f"x{number} = {self.value(node)}")
 
-    def few_texts(self, node: Vector, number: int) -> None:
+    def few_texts(self, node: Vector, number: Union[int, str]) -> None:
         """Lines that read a short vector of texts in place, if they follow one another as we write them."""
         self.add(f"x{number} = []", "z, = get_u32(data, p)", "q = p", "e = p + 4 + 4 * z")
         if runtime.BY_ARRAY:  # PyPy makes single loads of this
@@ -81,7 +81,7 @@ class References:
         with self.block(f"if {position} + 4 + {size} * z > len(data):"):
             self.add("raise Corrupt('a vector beyond the end')")
 
-    def few_scalars(self, node: Vector, item: Scalar, number: int) -> None:
+    def few_scalars(self, node: Vector, item: Scalar, number: Union[int, str]) -> None:
         """Lines that read a vector of scalars in place."""
         name, size = item.width.vector, item.width.size
         self.add("z, = get_u32(data, p)")
@@ -96,12 +96,12 @@ class References:
         few = self.made_of(node, f"few_{name}[z](data, p + 4)")
         self.add(f"x{number} = {few} if z < 33 else {self.value(node)}")
 
-    def text_at(self, node: Node, number: int, left: str) -> None:
+    def text_at(self, node: Node, number: Union[int, str], left: str) -> None:
         """Lines that read the text at ``p``."""
         self.add("z, = get_u32(data, p)", "p += 4", "e = p + z")
         self.text_between(node, number, left)
 
-    def text_between(self, node: Node, number: int, left: str) -> None:
+    def text_between(self, node: Node, number: Union[int, str], left: str) -> None:
         """Lines that read the text from ``p`` to ``e``."""
         with self.block("if data[e]:"):
             self.add("raise Corrupt('a string without its end')")
@@ -109,7 +109,7 @@ class References:
             self.add(f"{left} -= z")
         self.add(f"x{number} = {fill(node.load if isinstance(node, Text) else '$', self.text)}")
 
-    def blob(self, node: Blob, number: int, left: str) -> None:
+    def blob(self, node: Blob, number: Union[int, str], left: str) -> None:
         """Lines that read the vector of bytes at ``p``."""
         self.add("z, = get_u32(data, p)", "p += 4", "e = p + z")
         with self.block(f"if e > len(data){f' or z != {node.length}' if node.length is not None else ''}:"):
@@ -152,7 +152,7 @@ class References:
             numbers = f"list({numbers})"
         return fill(node.make, numbers)
 
-    def union(self, node: UnionOf, number: int) -> None:
+    def union(self, node: UnionOf, number: Union[int, str]) -> None:
         """Lines that read the member of a union at ``p``."""
         for kind, (_, table, boxed) in enumerate(node.members, 1):
             with self.block(f"{'if' if kind == 1 else 'elif'} k{number} == {kind}:"):

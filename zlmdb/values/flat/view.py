@@ -10,7 +10,7 @@ from ...handlers import let_through
 from ..base import Decode, show
 from . import runtime
 from .layout import Layout
-from .nodes import Field, Node, Scalar, Struct, Table, Text, UnionOf, Vector
+from .nodes import Field, Node, Scalar, Struct, Table, Text, UnionOf, Vector, as_table
 from .reader import Reader
 from .schema import Schema
 
@@ -197,13 +197,26 @@ class _Views:
 
     def lazy(self, node: Node) -> str:
         """The expression of the views at ``p``, where it is a model or a list of them."""
-        if isinstance(node, Table) and node.path == ".":
+        if not is_lazy(node):
+            return ""
+        if isinstance(node, Table):
             return f"View__{node.fbs}(data, p)"
-        if isinstance(node, Vector) and isinstance(node.item, Table) and node.item.path == "." and node.make in _MAKES:
-            item = f"View__{node.item.fbs}(data, p + 4 * at + offset)"
+        if isinstance(node, Vector):
+            item = f"View__{as_table(node.item).fbs}(data, p + 4 * at + offset)"
             listed = f"[{item} for at, offset in enumerate(get_offsets(data, p, room_of(data)), 1)]"
             return node.make.replace("$", listed)
         return ""
 
 
-_MAKES = ("$", "tuple($)")
+KEPT = ("$", "tuple($)")
+"""How containers are made that have every item of the vector."""
+
+
+def is_model(node: Node) -> bool:
+    """Whether values of *node* are objects of a model class."""
+    return isinstance(node, Table) and node.path == "."
+
+
+def is_lazy(node: Node) -> bool:
+    """Whether it is read as views: a model, or a list of them."""
+    return is_model(node) or (isinstance(node, Vector) and is_model(node.item) and node.make in KEPT)
