@@ -8,13 +8,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
+from contextlib import AsyncExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import zlmdb
+from zlmdb.store import asyncfutures
 
 try:
     import uvloop
@@ -218,3 +219,93 @@ def test_pages_take_no_limit(db: Any) -> None:
         assert len([row async for row in db.arows(lambda t: t.numbers.limit(3), snapshot=True)]) == 3
 
     asyncio.run(main())
+
+
+async def without_a_name(db: Any) -> Any:
+    with db.write():
+        return await db.arun(len)
+
+
+async def begun(db: Any) -> Any:
+    with db.begin(write=True):
+        return await db.arun(len)
+
+
+async def with_a_time(db: Any) -> Any:
+    with db.write() as t:
+        t.numbers[1] = 1
+        return await asyncio.wait_for(db.arun(len), 60)
+
+
+async def gathered(db: Any) -> Any:
+    with db.write():
+        return await asyncio.gather(db.arun(len), asyncio.sleep(0))
+
+
+async def shielded(db: Any) -> Any:
+    with db.write():
+        return await asyncio.shield(db.arun(len))
+
+
+async def in_a_task(db: Any) -> Any:
+    with db.write():
+        task = asyncio.ensure_future(db.arun(len))
+        await asyncio.sleep(0.01)
+        return await task
+
+
+async def in_an_exit_stack(db: Any) -> Any:
+    async with AsyncExitStack() as stack:
+        stack.enter_context(db.write())
+        return await db.arun(len)
+
+
+async def in_a_helper(db: Any) -> Any:
+    @contextmanager
+    def block() -> Any:
+        with db.write():
+            yield
+
+    with block():
+        return await asyncio.gather(db.arun(len))
+
+
+SHAPES = [
+    without_a_name, begun, with_a_time, gathered, shielded, in_a_task, in_an_exit_stack, in_a_helper,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("run", LOOPS)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_task_that_waits_for_itself_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Any, shape: Any
+) -> None:
+    monkeypatch.setattr(asyncfutures, "PATIENCE", 0.05)
+    with zlmdb.open(tmp_path / "db", Store) as db:
+        with pytest.raises(zlmdb.NestedTransaction, match="end the block before you await"):
+            run(shape(db))
+        assert asyncio.run(db.arun(lambda t: list(t.numbers))) == []
+
+
+def test_tasks_that_wait_for_the_block_of_another_are_left_alone(db: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever else they hold: the task with the block is in a list, and waits for a third one."""
+    monkeypatch.setattr(asyncfutures, "PATIENCE", 0.02)
+
+    async def writes() -> int:
+        with db.write() as t:
+            later = asyncio.ensure_future(db.arun(lambda t: 3))
+            t.numbers[1] = 1
+            await asyncio.gather(asyncio.sleep(0.2))
+        return await later
+
+    async def waits(tasks: list[Any]) -> int:
+        return await asyncio.wait_for(db.arun(lambda t: 2), 60)
+
+    async def main() -> Any:
+        tasks: list[Any] = [asyncio.ensure_future(writes())]
+        await asyncio.sleep(0.01)
+        tasks.append(asyncio.ensure_future(waits(tasks)))
+        tasks.append(asyncio.ensure_future(waits(tasks)))
+        return await asyncio.gather(*tasks)
+
+    assert asyncio.run(main()) == [3, 2, 2]

@@ -371,6 +371,28 @@ def test_compact_makes_the_file_smaller_and_keeps_everything(db: Any, tmp_path: 
     assert names(tmp_path / "db") == {"data.mdb", "lock.mdb", "writer.lock"}
 
 
+def test_what_takes_the_whole_file_waits_no_longer_than_the_timeout(tmp_path: Path) -> None:
+    class Numbers(zlmdb.Schema):
+        numbers: zlmdb.Table[int, int]
+
+    errors: list[BaseException] = []
+
+    def work(call: Any) -> None:
+        try:
+            call()
+        except BaseException as error:
+            errors.append(error)
+
+    with zlmdb.open(tmp_path / "db", Numbers, timeout=0.05) as db, open(tmp_path / "stream", "w+b") as stream:
+        db.dump(stream)
+        with db.write():
+            for call in (db.compact, lambda: db.load(stream)):
+                thread = threading.Thread(target=work, args=(call,))
+                thread.start()
+                thread.join(20)
+    assert [type(error) for error in errors] == [zlmdb.WriterTimeout] * 2
+
+
 def test_after_compact_the_path_still_leads_to_the_same_environment(db: Any, tmp_path: Path) -> None:
     with zlmdb.open(tmp_path / "db", Store, durability="none") as other:
         db.compact()

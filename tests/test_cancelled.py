@@ -15,7 +15,7 @@ import pytest
 
 import zlmdb
 
-WATCHED = ("groups.py", "awaited.py", "calls.py", "test_cancelled.py")
+WATCHED = ("groups.py", "members.py", "asyncfutures.py", "calls.py", "test_cancelled.py")
 STRIDE = 1 if platform.python_implementation() == "CPython" else 17
 THREADS = ("zlmdb-submit", "zlmdb-read")
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager, suppress
 from contextvars import ContextVar
+from functools import partial
 from pathlib import Path
 from typing import Any, Callable
 
@@ -511,7 +512,7 @@ def test_a_function_is_stored_once_wherever_its_thread_is_stopped_while_it_submi
         at, count = at + 1, 0
         sys.settrace(trace)
         try:
-            group._submit(db, groups._Member(put(at), group._work, Results(results)))
+            group._submit(db, groups.Member(put(at), group._work, Results(results)))
         finally:
             sys.settrace(before)
         wait_until(lambda: results[-1:] == [at])  # noqa: B023  # asked at once
@@ -520,6 +521,92 @@ def test_a_function_is_stored_once_wherever_its_thread_is_stopped_while_it_submi
     with db.read() as t:
         assert dict(t.numbers) == dict.fromkeys(range(1, at + 1), 1)
     assert at > 10
+
+
+# -- waits that would never end ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ask", [lambda future: future.result(), lambda future: future.exception(60)])
+@pytest.mark.parametrize("writer", ["block", "unused block", "begin", "run", "submit", "hook", "callback"])
+def test_who_keeps_a_function_from_being_stored_cannot_wait_for_it(disk: Any, writer: str, ask: Any) -> None:
+    left: list[Any] = []
+    raised: list[BaseException] = []
+
+    def wait(t: Any = None) -> None:
+        left.append(disk.submit(put(len(left))))
+        try:
+            ask(left[-1])
+        except zlmdb.NestedTransaction as error:
+            raised.append(error)
+
+    if writer == "unused block":
+        with disk.write():
+            wait()
+    elif writer == "block":
+        with disk.write() as t:
+            t.numbers[100] = 1
+            wait()
+    elif writer == "begin":
+        with disk.begin(write=True):
+            wait()
+    elif writer == "run":
+        disk.run(wait)
+    elif writer == "submit":
+        disk.submit(wait).result(20)
+    elif writer == "hook":
+        disk.submit(lambda t: t.txn.after_commit(wait)).result(20)
+    else:
+        goes_on = threading.Event()
+        future = disk.submit(lambda t: goes_on.wait(20))
+        future.add_done_callback(wait)
+        goes_on.set()
+        wait_until(lambda: len(raised) == 1)
+    assert len(raised) >= 1
+    assert [future.result(20) for future in left] == list(range(len(left)))
+
+
+def test_a_block_can_wait_for_what_was_stored_before(disk: Any) -> None:
+    """Its function runs in a transaction of its own, and what is called after the commit takes a while."""
+
+    def ends(t: Any) -> int:
+        t.numbers[1] = 1
+        t.txn.after_commit(lambda: stored.set() or time.sleep(0.2))
+        t.txn.commit()
+        return 1
+
+    stored = threading.Event()
+    future = disk.submit(ends)
+    assert stored.wait(20)
+    with disk.write() as t:
+        assert t.numbers[1] == 1
+        assert future.result() == 1
+
+
+def test_what_is_no_exception_of_the_leader_goes_to_its_own_caller(disk: Any) -> None:
+    """And a Ctrl-C that comes in the function of another one stops the thread that leads, as it always does."""
+
+    class Stop(BaseException):
+        pass
+
+    def stops(t: Any) -> None:
+        t.numbers[1] = 1
+        raise Stop
+
+    for function in (stops, partial(stops)):
+        mates: list[Caller] = []
+
+        def lead(t: Any, function: Any = function, mates: list[Caller] = mates) -> int:
+            if not mates:
+                mates.append(Caller(disk, function))
+                wait_until(lambda: len(disk._groups._queue) == 1)
+            return put(2)(t)
+
+        disk._group_commit()._recent = 2
+        assert disk.run(lead) == 2
+        mates[0].ended()
+        assert isinstance(mates[0].raised, Stop)
+    with disk.read() as t:
+        assert list(t.numbers) == [2]
 
 
 # -- asyncio -----------------------------------------------------------------------------------------------------------
@@ -561,8 +648,9 @@ def test_the_loop_is_woken_once_for_a_group(db: Any, monkeypatch: pytest.MonkeyP
 def test_a_signal_handler_that_raises_while_tasks_are_told_leaves_none_waiting(
     db: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At any instruction of what tells them, but the very first."""
+    """At any instruction of what tells them; what is lost with the first one is told when the loop looks again."""
     monkeypatch.setattr(groups, "_SHORTEST", 5.0)
+    monkeypatch.setattr(asyncfutures, "PATIENCE", 0.05)
     heard: list[Any] = []
 
     def inside(file: str) -> bool:
@@ -591,7 +679,7 @@ def test_a_signal_handler_that_raises_while_tasks_are_told_leaves_none_waiting(
         assert done == [0, 1, 2]
         return counts[0]
 
-    at, most = 4, 5
+    at, most = 1, 5
     while at < most:
         most = max(most, asyncio.run(main(at)))
         at += 1

@@ -96,6 +96,25 @@ def test_a_worker_does_not_wait_in_a_block_that_keeps_others_from_putting(db: zl
         t.timed.put("a")
 
 
+def test_a_task_does_not_wait_for_a_job_in_its_own_block(db: zlmdb.Database[Store]) -> None:
+    worker = zlmdb.Worker(db, lambda t: t.timed)
+
+    async def main() -> None:
+        with db.write() as t:
+            with pytest.raises(zlmdb.NestedTransaction, match="await nothing inside"):
+                await worker.aget()
+            with pytest.raises(TimeoutError):
+                await worker.aget(0)
+            t.timed.put("a")
+        with db.write() as t:
+            with pytest.raises(zlmdb.NestedTransaction, match="await nothing inside"):
+                await worker.aget()
+            t.jobs.put("b")
+        assert (await worker.aget(20)).body == "a"
+
+    asyncio.run(main())
+
+
 def test_the_text_of_an_error_is_stored_whatever_it_is(db: zlmdb.Database[Store]) -> None:
     with db.write() as t:
         t.jobs.put("a")

@@ -125,6 +125,7 @@ class Worker(Generic[T]):
         if found is not None:
             return found
         waits.next(pause)
+        self._db._refuse_to_await()
         async with self._bell().alisten() as wait:
             while True:
                 pause = self._pause()
@@ -157,6 +158,7 @@ class Worker(Generic[T]):
         await self.adone(lease)
 
     async def _aclaim(self) -> Optional[Lease[T]]:
+        self._db._refuse_to_await()
         future: Future[Optional[Lease[T]]] = self._db.submit(self._claim)
         try:
             return await wrap_future(future)

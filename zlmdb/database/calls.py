@@ -104,13 +104,18 @@ class Calls(DatabaseState, Generic[S_co]):
         store = self._open_store
         if store.readonly:
             store.refuse_write()
-        if store.writer.owner == threading.get_ident() and _awaits_in_block(store):
-            raise errors.NestedTransaction(
-                "this task has a write transaction open, and would wait for its end forever: end the block before you "
-                "await, and await nothing inside"
-            )
+        if store.writer.owner == threading.get_ident():
+            self._refuse_to_await()
         groups = self._groups
         return await (self._group_commit() if groups is None else groups).awaited(self, fn)
+
+    def _refuse_to_await(self) -> None:
+        """Raise `NestedTransaction` if the task that runs can be seen to have a write transaction open."""
+        store = self._open_store
+        if store.writer.owner == threading.get_ident() and _awaits_in_block(store):
+            from ..store.asyncfutures import NESTED  # late: it imports asyncio
+
+            raise errors.NestedTransaction(NESTED)
 
     def _group_commit(self) -> Groups:
         """The group commit of this database, created when there are several writers for the first time."""
@@ -259,7 +264,7 @@ def _awaits_in_block(store: Store) -> bool:
     If another task has them, the caller only waits until the block of that task ends.
     """
     views = [one._unit.view for one in store.live.alive() if one._write and one.active and one._unit is not None]
-    frame: Optional[FrameType] = _getframe(1)
+    frame: Optional[FrameType] = _getframe(2)
     while frame is not None and frame.f_code.co_flags & _CO_AWAITS:
         if any([value is view for value in frame.f_locals.values() for view in views]):
             return True

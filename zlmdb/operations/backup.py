@@ -92,13 +92,13 @@ def restore(backup: StrPath, target: StrPath, *, overwrite: bool = False, told: 
     return Backup(final, os.path.getsize(final))
 
 
-def compact(of: Store, told: Optional[Told] = None) -> Compaction:
-    """Replace the file of *of* by a copy without unused pages."""
+def compact(of: Store, told: Optional[Told] = None, timeout: Optional[float] = None) -> Compaction:
+    """Replace the file of *of* by a copy without unused pages. *timeout*: seconds to wait for another writer."""
     file = _followed(file_of(of.engine))
     if of.readonly:
         raise errors.ReadonlyDatabase(f"{file!r} is open read-only: open it writable to compact it", path=file)
     before = os.path.getsize(file)
-    with of.writing(None), of.lock:
+    with of.writing(timeout), of.lock:
         _refuse_transactions(of)
         with replacing(file, True, _size(of)) as temporary:
             _copy(of, temporary, True, told or silent)

@@ -53,16 +53,17 @@ def load(
     new: bool = False,
     max_line: int = MAX_LINE,
     check: bool = True,
+    timeout: Optional[float] = None,
 ) -> Streamed:
     """Store the tables of the stream *source* in *target*, which has none of them. The stream is checked first.
 
     With *check* each value is read as its type, and as the fields that the file records of it.
     All is stored in one transaction, except in a *new* file, which is thrown away as a whole when that fails.
-    No line may be longer than *max_line* bytes.
+    No line may be longer than *max_line* bytes. *timeout*: seconds to wait for another writer.
     """
     if target.readonly:
         raise errors.ReadonlyDatabase(f"{target.engine.path!r} is open read-only: open it writable to load into it")
-    with target.writing(None):
+    with target.writing(timeout):
         pass  # raises inside a transaction of this thread
     with tempfile.TemporaryFile() as copy:
         if not source.seekable():
@@ -85,7 +86,7 @@ def load(
                 _refuse_present(target, txn, checked)
                 work(Writer(target, txn, open_space, checked.slots))
 
-            target.change(at_once)
+            target.change(at_once, timeout=timeout)
     return checked.streamed
 
 

@@ -190,11 +190,12 @@ class Operations(DatabaseState):
 
         A file never becomes smaller by itself; its unused pages are reused. Writers wait meanwhile. Raises
         `DatabaseInUse` if this process has open transactions, or another process has the database open;
-        `ReadonlyDatabase`, `FileRequired`, and the errors of `backup`. After an error the database has not changed.
+        `ReadonlyDatabase`, `FileRequired`, `WriterTimeout`, and the errors of `backup`. After an error the database has
+        not changed.
         """
         from .backup import compact
 
-        return compact(self._open_store, progress)
+        return compact(self._open_store, progress, self._timeout)
 
     def check(self, *, progress: Optional[Told] = None) -> CheckReport:
         """Check everything that can be checked, while others write; `CheckReport.ok` is the result.
@@ -239,14 +240,15 @@ class Operations(DatabaseState):
         bytes, by default 512 MiB, which is enough for a value of 384 MiB. Raises `DecodeError` if a line is longer, if
         the stream was cut off or has changed, or if a value cannot be read; `ConstraintError` if a table or slot
         already exists; `SchemaMismatch` for a table without types from the other layout, and if stream and database
-        have different migrations; `ReadonlyDatabase`, `NestedTransaction`.
+        have different migrations; `ReadonlyDatabase`, `NestedTransaction`, `WriterTimeout`.
         """
         from .loading import load
         from .stream import MAX_LINE
 
         if not hasattr(file, "read"):
             raise TypeError(f"load({file!r}): give an open binary file, with open(path, 'rb') as file: db.load(file)")
-        return load(self._open_store, file, progress, max_line=MAX_LINE if max_line is None else max_line, check=check)
+        most = MAX_LINE if max_line is None else max_line
+        return load(self._open_store, file, progress, max_line=most, check=check, timeout=self._timeout)
 
     @staticmethod
     def convert(

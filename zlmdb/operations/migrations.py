@@ -195,7 +195,7 @@ def _prepare(running: _Running) -> None:
     ]
     missing = [name for name in names if name is not None and name not in store.spaces]
     if missing:
-        store.change(lambda _, open_space: [open_space(name) for name in missing])
+        store.change(lambda _, open_space: [open_space(name) for name in missing], timeout=running.db._timeout)
     open_all(store)
 
 

@@ -1,25 +1,46 @@
-"""The futures that tasks of asyncio wait for. The event loop is woken once for all results of a group of functions."""
+"""The futures that tasks of asyncio wait for. The event loop is woken once for all results of a group of functions.
+
+Where a function cannot run before its own task goes on, the task gets an error and does not wait for ever. Its block
+is open, and the block waits, perhaps by way of other futures, for the function. Once in a second the loop looks for
+that, see `knots`. Then it also tells what a lost call has left untold.
+"""
 
 from __future__ import annotations
 
 from asyncio import AbstractEventLoop, Future, get_running_loop
 from collections import deque
 from contextlib import suppress
-from typing import Any
+from typing import Any, Protocol
 
-Outbox = deque[tuple["Awaited", Any, bool]]
-"""Outcomes to be told, and whether they are errors."""
+from .. import errors
+from .writerlock import PATIENCE, WriterLock
+
+
+class Queues(Protocol):
+    """The functions that wait for the writer of a database."""
+
+    _writer: WriterLock
+    _submitted: dict[Any, Any]
+
+    def is_kept(self) -> bool:
+        """Whether what was submitted waits for this thread to end its write transaction."""
+        ...
+
+    def take_back(self, member: Any) -> bool:
+        """Do not run *member*; False if it runs or has run."""
+        ...
 
 
 class Awaited:
-    """A *future* of the running *loop*, which is told by another thread; with the methods that a group calls."""
+    """A *future* of the running loop, which is told by another thread; with the methods that a group calls."""
 
-    __slots__ = ("_outbox", "future", "loop")
+    __slots__ = ("_outbox", "desk", "future")
 
-    def __init__(self, outbox: Outbox) -> None:
-        self.loop = get_running_loop()
-        self.future: Future[Any] = self.loop.create_future()
-        self._outbox = outbox
+    def __init__(self, desks: Desks) -> None:
+        loop = get_running_loop()
+        self.desk = desks.by_loop.get(loop) or desks.add(loop)
+        self.future: Future[Any] = loop.create_future()
+        self._outbox = desks.outbox
 
     def set_running_or_notify_cancel(self) -> bool:
         """Whether the function is to run: nobody has cancelled its task."""
@@ -38,28 +59,92 @@ class Awaited:
         self._outbox.append((self, error, True))
 
 
-def post(outbox: Outbox) -> None:
-    """Tell the tasks what is in *outbox*."""
-    by_loop: dict[AbstractEventLoop, list[tuple[Awaited, Any, bool]]] = {}
-    with suppress(IndexError):  # another thread may take some, and tells those
-        while outbox:
-            outcome = outbox.popleft()
-            by_loop.setdefault(outcome[0].loop, []).append(outcome)
-    for loop, outcomes in by_loop.items():
-        with suppress(RuntimeError):  # the loop was closed, and nobody waits
-            loop.call_soon_threadsafe(_arrived, outcomes)
+class Desks:
+    """What the tasks of each event loop wait for, and what they are to be told."""
+
+    def __init__(self, queues: Queues) -> None:
+        self.queues = queues
+        self.by_loop: dict[AbstractEventLoop, Desk] = {}
+        self.outbox: deque[tuple[Awaited, Any, bool]] = deque()
+        """Outcomes to be told, and whether they are errors."""
+
+    def add(self, loop: AbstractEventLoop) -> Desk:
+        """The desk of the running *loop*, which has none."""
+        for one in list(self.by_loop):
+            if one.is_closed():
+                self.by_loop.pop(one, None)
+        desk = self.by_loop[loop] = Desk(self, loop)
+        desk.watch()
+        return desk
+
+    def awaited(self) -> Awaited:
+        """For a task of the running loop."""
+        return Awaited(self)
+
+    def post(self) -> None:
+        """Tell the tasks what is in the outbox."""
+        desks: dict[Desk, None] = {}
+        with suppress(IndexError):  # another thread may take some, and tells those
+            while self.outbox:
+                outcome = self.outbox.popleft()
+                desk = outcome[0].desk
+                desk.outcomes.append(outcome)
+                desks[desk] = None
+        for desk in desks:
+            try:
+                desk.loop.call_soon_threadsafe(_arrived, desk.outcomes)
+            except RuntimeError:  # the loop was closed, and nobody waits
+                desk.outcomes.clear()
 
 
-def _arrived(outcomes: list[tuple[Awaited, Any, bool]]) -> None:
+class Desk:
+    """What the tasks of one event *loop* are to be told."""
+
+    def __init__(self, desks: Desks, loop: AbstractEventLoop) -> None:
+        self._desks = desks
+        self.loop = loop
+        self.outcomes: deque[tuple[Awaited, Any, bool]] = deque()
+
+    def watch(self) -> None:
+        """Look from time to time, as long as anybody waits."""
+        self.loop.call_later(PATIENCE, self._look)
+
+    def _look(self) -> None:
+        queues = self._desks.queues
+        waiting = [one for one in list(queues._submitted) if getattr(one.future, "desk", None) is self]
+        if not waiting and not self.outcomes:
+            self._desks.by_loop.pop(self.loop, None)
+            return
+        self.watch()
+        _arrived(self.outcomes)
+        if waiting and queues.is_kept():
+            from .knots import waits_for_itself  # late: hardly any program has one
+
+            holder = queues._writer.holder_here()
+            for member in waiting:
+                if waits_for_itself(member.future.future, holder) and queues.take_back(member):
+                    member.future.future.set_exception(errors.NestedTransaction(NESTED))
+
+
+NESTED = (
+    "this task has a write transaction open, and would wait for its end forever: end the block before you await, and "
+    "await nothing inside"
+)
+
+
+def _arrived(outcomes: deque[tuple[Awaited, Any, bool]]) -> None:
+    """Tell what is in *outcomes*; the last thing done with each is to take it out."""
     try:
-        for awaited, outcome, failed in outcomes:
+        while outcomes:
+            awaited, outcome, failed = outcomes[0]
             future = awaited.future
-            if future.done():  # its task was cancelled, or is told
-                continue
-            if failed:
-                future.set_exception(outcome)
-            else:
-                future.set_result(outcome)
+            if not future.done():  # else its task was cancelled, or is told
+                if failed:
+                    future.set_exception(outcome)
+                else:
+                    future.set_result(outcome)
+            outcomes.popleft()
     except BaseException:  # of a signal handler: the others are told in the next turn of the loop
-        outcomes[0][0].loop.call_soon(_arrived, outcomes)
+        if outcomes:
+            outcomes[0][0].desk.loop.call_soon(_arrived, outcomes)
         raise

@@ -10,10 +10,14 @@ comes first. So it is decided, too, whether a function runs or is cancelled.
 from __future__ import annotations
 
 import time
+from concurrent import futures
 from concurrent.futures import Future
 from concurrent.futures._base import FINISHED, PENDING, RUNNING
+from contextlib import suppress
 from threading import Condition
 from typing import Any, Optional, Protocol, TypeVar
+
+from .. import errors
 
 R = TypeVar("R")
 _CANCELLED, _RUNS = "cancelled", "runs"
@@ -33,6 +37,26 @@ class Told(Protocol):
     def set_exception(self, exception: BaseException) -> None:
         """The function has failed."""
         ...
+
+
+class Queues(Protocol):
+    """Where the function waits, as far as its future knows."""
+
+    def may_be_kept(self) -> bool:
+        """Whether this thread has a write transaction open, or runs what was submitted."""
+        ...
+
+    def is_kept(self) -> bool:
+        """Whether what was submitted waits until this thread goes on."""
+        ...
+
+
+_LOOK_AGAIN = 0.05  # seconds after which a thread that has a write transaction open looks whether it waits for itself
+_NESTED = (
+    "this thread would wait for ever: what was submitted is run when the write transaction that it has open has ended, "
+    "or when the hook or the callback has returned that runs in the thread of the database. Ask for the result "
+    "afterwards, or write with the tables that are open"
+)
 
 
 class _Done:
@@ -66,6 +90,7 @@ class Submitted(Future[R]):
     _state: str = PENDING
     _result: Any = None
     _exception: Optional[BaseException] = None
+    _queues: Optional[Queues] = None
     _waiters: Any = property(lambda self: self.__dict__.setdefault("waiters", []))
     _done_callbacks: Any = property(lambda self: self.__dict__.setdefault("callbacks", []))
 
@@ -109,4 +134,27 @@ class Submitted(Future[R]):
         if self._state == FINISHED and self._exception is None:
             found: R = self._result
             return found
-        return super().result(timeout)
+        return super().result(self._wait(timeout))
+
+    def exception(self, timeout: Optional[float] = None) -> Optional[BaseException]:
+        """What the function has raised, or None. Raises `TimeoutError` after *timeout* seconds."""
+        return super().exception(self._wait(timeout))
+
+    def _wait(self, timeout: Optional[float]) -> Optional[float]:
+        """Wait, if this thread may be the one that keeps the function from being stored. The seconds that are left.
+
+        Raises `NestedTransaction` if it is.
+        """
+        queues = self._queues
+        if queues is None or not queues.may_be_kept():
+            return timeout
+        end = None if timeout is None else time.monotonic() + timeout
+        while not self.done():
+            if queues.is_kept() and not self.done():
+                raise errors.NestedTransaction(_NESTED)
+            left = _LOOK_AGAIN if end is None else end - time.monotonic()
+            if left <= 0:
+                return 0
+            with suppress(futures.TimeoutError):
+                super().exception(min(left, _LOOK_AGAIN))
+        return timeout

@@ -20,24 +20,23 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from contextlib import suppress
-from contextvars import Context, copy_context
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Optional, Protocol, TypeVar
 
 from .. import errors
-from .futures import Submitted, Told
+from .futures import Submitted
+from .members import Member, Own, any_of, cancelled, is_own, woken
 from .results import BODIES, refuse_body
 from .store import Store
-from .transaction import committed
 from .transactionstate import undone
 from .writerlock import Claim, WriterLock
 
 if TYPE_CHECKING:
-    from .asyncfutures import Awaited
+    from .asyncfutures import Desks
 
 R = TypeVar("R")
 _clock = time.monotonic
@@ -65,54 +64,10 @@ class Runs(Protocol):
         ...
 
 
-class _Member:
-    """A function that waits to be run, and what came of it."""
-
-    since, begun = 0.0, False  # of the class, as those below: to give each function its own takes longer
-    told: Sequence[object] = ()
-    """Of its group: filled when that is stored."""
-    result: Any = None
-    error: Optional[BaseException] = None
-    hooks: Sequence[Callable[[bool], object]] = ()
-
-    def __init__(self, fn: Callable[[Any], Any], woken: Any, future: Optional[Told] = None) -> None:
-        self.fn = fn
-        self.context: Context = copy_context()
-        self.future = future
-        self.woken = woken
-        if future is None:
-            self.since = _clock()
-
-    def run(self, tables: Any) -> None:
-        """Call the function, and keep the result."""
-        result = self.context.run(self.fn, tables)
-        if type(result) in BODIES:
-            refuse_body(result)
-        self.result = result
-
-    def wake(self) -> None:
-        if self.woken.locked():  # else it was woken already: to find that out by an error takes longer
-            with _AWAKE:
-                self.woken.release()
-
-    def outcome(self) -> Any:
-        """The result; raises what the function raised. What waits for the commit is called now."""
-        error, result, hooks = self.error, self.result, self.hooks
-        self.error = self.result = None
-        try:
-            if error is not None:
-                raise error
-            if hooks:
-                committed(hooks)
-            return result
-        finally:
-            del error  # which has this frame in its traceback
-
-
 class Groups:
     """The functions that wait for the writer of one database, and who leads them."""
 
-    _awaited: Optional[type[Awaited]] = None
+    _desks: Optional[Desks] = None  # where the worker tells tasks of asyncio
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -122,16 +77,16 @@ class Groups:
 
     def _reset(self) -> None:
         self._process = os.getpid()
-        self._queue: deque[_Member] = deque()
-        self._submitted: dict[_Member, _Member] = {}  # in order; until their futures know
+        self._queue: deque[Member] = deque()
+        self._submitted: dict[Member, Member] = {}  # in order; until their futures know
         self._lead = WriterLock(None)
         self._recent = 1  # members of the last group
         self._commit = 0.0  # seconds that its commit took
         self._wary = 0  # so many functions are to run in savepoints of their own
         self._worker: Optional[threading.Thread] = None
         self._workers: dict[threading.Thread, None] = {}  # that one, and earlier ones that have perhaps not yet ended
-        self._work = _woken()
-        self._outbox: deque[Any] = deque()  # what tasks of asyncio are to be told by the worker: see `awaited`
+        self._work = woken()
+        self.__dict__.pop("_desks", None)
         self._closing = False
         self._writer = self._store.writer  # a forked child has another one
 
@@ -147,7 +102,7 @@ class Groups:
             return result
         if self._writer is not self._store.writer:
             self._reset()
-        member = _Member(fn, _woken())
+        member = Member(fn, woken())
         self._queue.append(member)
         try:
             while not member.told:
@@ -167,25 +122,26 @@ class Groups:
         """*fn* is run and stored soon, by a thread of its own; the future tells when it is."""
         if self._writer is not self._store.writer:
             self._reset()
-        future: Future[R] = Submitted()
-        self._submit(db, _Member(fn, self._work, future))
+        future: Submitted[R] = Submitted()
+        future._queues = self
+        self._submit(db, Member(fn, self._work, future))
         return future
 
     def awaited(self, db: Runs, fn: Callable[[Any], R]) -> Awaitable[R]:
         """As `submit`, for a task of asyncio."""
         if self._writer is not self._store.writer:
             self._reset()
-        awaited = (self._awaited or self._import_awaited())(self._outbox)
-        self._submit(db, _Member(fn, self._work, awaited))
+        awaited = (self._desks or self._make_desks()).awaited()
+        self._submit(db, Member(fn, self._work, awaited))
         return awaited.future
 
-    def _import_awaited(self) -> type[Awaited]:
-        from .asyncfutures import Awaited  # late: not every program uses it
+    def _make_desks(self) -> Desks:
+        from .asyncfutures import Desks  # late: not every program uses it
 
-        self._awaited = Awaited  # a relative import takes as long as all the rest
-        return Awaited
+        desks: Desks = self.__dict__.setdefault("_desks", Desks(self))
+        return desks
 
-    def _submit(self, db: Runs, member: _Member) -> None:
+    def _submit(self, db: Runs, member: Member) -> None:
         # In one call. For who is among the submitted but not in the queue is taken for one that has lost its leader.
         self._queue.extend(map(self._submitted.setdefault, (member,), (member,)))
         if self._worker is None:
@@ -212,11 +168,35 @@ class Groups:
         finally:
             self._closing = False
 
+    def may_be_kept(self) -> bool:
+        """Whether this thread has a write transaction open, or is the worker."""
+        me, worker = _get_ident(), self._worker
+        return self._store.writer.owner == me or (worker is not None and worker.ident == me)
+
+    def is_kept(self) -> bool:
+        """Whether what was submitted waits until this thread goes on.
+
+        It is the worker, or it has a write transaction open, for whose end the one who leads waits.
+        """
+        me, worker, writer = _get_ident(), self._worker, self._store.writer
+        if worker is not None and worker.ident == me:
+            return True
+        if writer.owner != me:
+            return False
+        waits = {hold.thread for hold in list(writer._waiters)}
+        if self._store.turns is not None:
+            waits.update([turn.hold.thread for turn in list(self._store.turns.queue)])
+        return self._lead.owner in waits or (worker is not None and worker.ident in waits)
+
+    def take_back(self, member: Member) -> bool:
+        """Do not run *member*; False if it runs, or has run."""
+        return self._withdraw(member) and self._submitted.pop(member, None) is not None
+
     # -- to lead --------------------------------------------------------------------------------------------------
 
-    def _advance(self, db: Runs, member: _Member, timeout: Optional[float]) -> bool:
+    def _advance(self, db: Runs, member: Member, timeout: Optional[float]) -> bool:
         """Lead a group, if nobody does. Whether *member* need not wait: it is stored, or has lost its leader."""
-        members: list[_Member] = []
+        members: list[Member] = []
         leads = False
         try:
             with Claim(self._lead, 0):
@@ -238,11 +218,11 @@ class Groups:
             self._tell(members)
         return False
 
-    def _lead_group(self, db: Runs, members: list[_Member], timeout: Optional[float]) -> None:
+    def _lead_group(self, db: Runs, members: list[Member], timeout: Optional[float]) -> None:
         self._gather()
         told: list[object] = []
         # No signal interrupts a worker, so what comes in it is of the function.
-        own = BaseException if threading.current_thread() in self._workers else Exception
+        own = any_of if threading.current_thread() in self._workers else is_own
         block = db.write(timeout=timeout)
         hold = block.txn._hold
         join, hold.join = hold.join, None  # it leads a group of its own
@@ -268,41 +248,39 @@ class Groups:
         while len(self._queue) < self._recent and _clock() < until:
             time.sleep(_PAUSE)
 
-    def _take(self, members: list[_Member]) -> None:
+    def _take(self, members: list[Member]) -> None:
         # In one call, so that no interrupt comes between the two.
         members.extend(islice(iter(self._queue.popleft, None), 1))
 
-    def _starts(self, member: _Member) -> bool:
+    def _starts(self, member: Member) -> bool:
         """Whether *member* is to run: it was not cancelled."""
         future = member.future
         if future is not None and not member.begun:
             member.begun = True
             if not future.set_running_or_notify_cancel():
                 self._cancel(member)
-        return member.fn is not _cancelled
+        return member.fn is not cancelled
 
-    def _cancel(self, member: _Member) -> bool:
+    def _cancel(self, member: Member) -> bool:
         self._submitted.pop(member, None)
-        member.fn = _cancelled
+        member.fn = cancelled
         return False
 
-    def _run_together(
-        self, tables: Any, members: list[_Member], told: list[object], own: type[BaseException], until: float
-    ) -> None:
-        """Run those who wait in one savepoint, or, if one of them raises *own*, each in a savepoint of its own."""
+    def _run_together(self, tables: Any, members: list[Member], told: list[object], own: Own, until: float) -> None:
+        """Run those who wait in one savepoint, or, if one of them raises, each in a savepoint of its own."""
         txn, queue = tables.txn, self._queue
         taken = iter(queue.popleft, None)
         hooks = txn._hooks
         first = count = len(hooks)
-        ends: list[tuple[_Member, int]] = []  # of the hooks of those that have some
+        ends: list[tuple[Member, int]] = []  # of the hooks of those that have some
         try:
             with txn.savepoint():
                 while queue and (not members or _clock() <= until):
-                    members.extend(islice(taken, 1))  # as `_take`, `_starts` and `_Member.run`, without the calls
+                    members.extend(islice(taken, 1))  # as `_take`, `_starts` and `Member.run`, without the calls
                     member = members[-1]
                     future = member.future
                     if future is None or member.begun:
-                        starts = member.fn is not _cancelled
+                        starts = member.fn is not cancelled
                     else:
                         member.begun = True
                         starts = future.set_running_or_notify_cancel() or self._cancel(member)
@@ -314,8 +292,8 @@ class Groups:
                         if len(hooks) != count:
                             count = len(hooks)
                             ends.append((member, count))
-        except own:
-            if txn._error is not None:
+        except BaseException as error:
+            if txn._error is not None or not (isinstance(error, Exception) or (members and own(members[-1], error))):
                 raise
             self._wary = _WARY
             for member in members:
@@ -331,7 +309,7 @@ class Groups:
         for member in members:
             member.told = told
 
-    def _run_member(self, tables: Any, member: _Member, told: list[object], own: type[BaseException]) -> None:
+    def _run_member(self, tables: Any, member: Member, told: list[object], own: Own) -> None:
         txn = tables.txn
         hooks = len(txn._hooks)
         self._wary -= 1
@@ -342,7 +320,9 @@ class Groups:
                 member.run(tables)
         except errors.DatabaseInUse:  # perhaps it ends its transaction itself, and needs one of its own
             return
-        except own as error:
+        except BaseException as error:
+            if not isinstance(error, Exception) and not own(member, error):
+                raise
             member.error = error
         if txn._error is not None:
             raise txn._error  # nothing can be committed
@@ -350,7 +330,7 @@ class Groups:
         del txn._hooks[hooks:]
         member.told = told
 
-    def _tell(self, members: list[_Member]) -> None:
+    def _tell(self, members: list[Member]) -> None:
         """After the group, when nobody leads: its members look what came of it, and the next one leads."""
         works, submitted = False, self._submitted
         here = self._worker is threading.current_thread()
@@ -375,14 +355,14 @@ class Groups:
         with suppress(IndexError):
             self._queue[0].wake()
 
-    def _withdraw(self, member: _Member) -> bool:
+    def _withdraw(self, member: Member) -> bool:
         """Take *member* out of the queue; False when a leader has done so."""
         with suppress(ValueError):
             self._queue.remove(member)
             return True
         return False
 
-    def _give_up(self, member: _Member, timeout: Optional[float]) -> None:
+    def _give_up(self, member: Member, timeout: Optional[float]) -> None:
         if timeout is not None and _clock() - member.since > timeout and self._withdraw(member):
             raise errors.WriterTimeout(
                 f"other threads of this process have held the write transaction for more than the timeout of "
@@ -390,7 +370,7 @@ class Groups:
                 path=self._store.engine.path,
             )
 
-    def _leave(self, member: _Member) -> None:
+    def _leave(self, member: Member) -> None:
         """The caller goes, perhaps by an interrupt: whoever is next is not to wait for it."""
         if not member.told:  # else a leader has taken it out
             self._withdraw(member)
@@ -456,12 +436,11 @@ class Groups:
 
     def _post(self) -> None:
         """Tell the tasks of asyncio what became of their functions."""
-        if self._outbox:
-            from .asyncfutures import post  # late: what put something there has imported it
+        desks = self._desks
+        if desks is not None and desks.outbox:
+            desks.post()
 
-            post(self._outbox)
-
-    def _deliver(self, member: _Member, outcome: Any) -> None:
+    def _deliver(self, member: Member, outcome: Any) -> None:
         """Tell the future of *member* what *outcome*, an exception, a function, or `_STORED`, gives; once."""
         future = member.future
         try:
@@ -485,14 +464,3 @@ class Groups:
             future.set_exception(error)
         else:
             future.set_result(result)
-
-
-def _cancelled(_: Any) -> None:
-    """In place of the function of a future that was cancelled."""
-
-
-def _woken() -> Any:
-    """A lock that is taken: releasing it wakes the thread that waits for it."""
-    lock = threading.Lock()
-    lock.acquire()
-    return lock

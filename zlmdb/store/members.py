@@ -1,0 +1,89 @@
+"""A function that waits to be run in a group, and what came of it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from contextvars import Context, copy_context
+from typing import Any, Optional
+
+from .futures import Told
+from .results import BODIES, refuse_body
+from .transaction import committed
+
+_clock = time.monotonic
+_AWAKE = suppress(RuntimeError)  # it was woken already
+
+
+class Member:
+    """A function that waits to be run, and what came of it."""
+
+    since, begun = 0.0, False  # of the class, as those below: to give each function its own takes longer
+    told: Sequence[object] = ()
+    """Of its group: filled when that is stored."""
+    result: Any = None
+    error: Optional[BaseException] = None
+    hooks: Sequence[Callable[[bool], object]] = ()
+
+    def __init__(self, fn: Callable[[Any], Any], woken: Any, future: Optional[Told] = None) -> None:
+        self.fn = fn
+        self.context: Context = copy_context()
+        self.future = future
+        self.woken = woken
+        if future is None:
+            self.since = _clock()
+
+    def run(self, tables: Any) -> None:
+        """Call the function, and keep the result."""
+        result = self.context.run(self.fn, tables)
+        if type(result) in BODIES:
+            refuse_body(result)
+        self.result = result
+
+    def wake(self) -> None:
+        """Let it look what became of it, or lead."""
+        if self.woken.locked():  # else it was woken already: to find that out by an error takes longer
+            with _AWAKE:
+                self.woken.release()
+
+    def outcome(self) -> Any:
+        """The result; raises what the function raised. What waits for the commit is called now."""
+        error, result, hooks = self.error, self.result, self.hooks
+        self.error = self.result = None
+        try:
+            if error is not None:
+                raise error
+            if hooks:
+                committed(hooks)
+            return result
+        finally:
+            del error  # which has this frame in its traceback
+
+
+Own = Callable[[Member, BaseException], bool]
+"""Whether an exception that is no `Exception` is of the function of a member, and not for the thread that leads."""
+
+
+def any_of(member: Member, error: BaseException) -> bool:
+    """`Own` where no other exceptions come."""
+    return True
+
+
+def is_own(member: Member, error: BaseException) -> bool:
+    """`Own` where signal handlers run, or other threads send exceptions."""
+    from .raisers import has_raised  # late: hardly any function raises such a thing
+
+    return has_raised(member.fn, error)
+
+
+def cancelled(_: Any) -> None:
+    """In place of the function of a future that was cancelled."""
+
+
+def woken() -> Any:
+    """A lock that is taken: releasing it wakes the thread that waits for it."""
+    lock = threading.Lock()
+    lock.acquire()
+    return lock
