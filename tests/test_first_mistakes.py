@@ -300,3 +300,35 @@ def test_a_database_lists_what_it_has_only_and_says_of_its_own_tables_where_they
         assert not hasattr(type(other), "elsewhere")
     with pytest.raises(AttributeError, match=r"'Database' object has no attribute 'raed'$"):
         getattr(db, "raed")  # noqa: B009
+
+
+def test_what_takes_no_arguments_says_how_a_condition_or_a_key_is_asked_for(db: Any) -> None:
+    with db.write() as t:
+        for table in (t.notes, t.notes.by_stars):
+            for method in ("first", "last", "count", "delete"):
+                with pytest.raises(TypeError, match=rf"^{method}\(\) takes no arguments, .*\.{method}\(\) for those"):
+                    getattr(table, method)(lambda note: note.stars > 1)
+        with pytest.raises(TypeError, match=r"got 1: write .*, del table\[key\] for one record$"):
+            t.notes.delete(1)
+        assert len(t.notes) == 2
+        with pytest.raises(zlmdb.EncodeError, match=r"; a function is a condition: write \.where\(lambda record: "):
+            t.notes.select(lambda note: note.stars > 1)
+        with pytest.raises(TypeError, match=r"got 'stars'; write `lambda v: v\.stars`$"):
+            t.notes.order_by("stars")
+
+
+def test_a_table_that_the_schema_lacks_is_told_how_to_be_declared() -> None:
+    @dataclass
+    class Remark:
+        note: int
+
+    class Remarks(zlmdb.Table[int, Remark]):
+        by_note = zlmdb.ForeignKey[Notes]("note")
+
+    class Alone(zlmdb.Schema):
+        remarks: Remarks
+
+    with pytest.raises(TypeError, match="leads to Notes, .* but Remarks: declare it in the schema, too: others: Notes"):
+        zlmdb.open(None, Alone)
+    with pytest.raises(TypeError, match=r"got <class .*Notes'>: declare the tables as its attributes"):
+        zlmdb.open(None, Notes)  # type: ignore[type-var]

@@ -143,7 +143,10 @@ def open(
         raise ValueError("drop_indexes=True changes the file: it takes a schema, and neither readonly nor create=False")
     given = schema
     if schema is not None and not (isinstance(given, type) and issubclass(given, Schema)):
-        raise TypeError(f"expected a subclass of zlmdb.Schema, got {schema!r}: its attributes are the tables")
+        raise TypeError(
+            f"expected a subclass of zlmdb.Schema, got {schema!r}: declare the tables as its attributes, "
+            f"class Store(zlmdb.Schema): users: Users; and give Store itself, zlmdb.open(path, Store)"
+        )
     given = path
     if given is not None and not isinstance(given, (str, os.PathLike)):
         raise TypeError(f"expected a path, or None for a database in memory, got {path!r}: zlmdb.open(path, Schema)")

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
 from struct import Struct
+from types import FunctionType
 from typing import Any, Callable, Generic, NoReturn, Optional, TypeVar, Union
 
 from ..errors import DecodeError, EncodeError
@@ -208,6 +209,8 @@ class KeyCodec(ABC, Generic[T]):
         message = f"{shown} is not a key of type {self.name}{why}: expected {self.expects}"
         if isinstance(key, slice):
             message += "; [...] looks up one key: write .select(limit=10) for the first records"
+        elif isinstance(key, FunctionType):
+            message += "; a function is a condition: write .where(lambda record: ...)"
         raise EncodeError(message, key=key)
 
     def __eq__(self, other: object) -> bool:

@@ -60,8 +60,12 @@ def _target(where: str, name: str, link: ForeignKey[Any], found: Declared) -> De
         classes = ", ".join(dict.fromkeys(cls.__name__ for cls, _ in found.values()))
         raise TypeError(
             f"{where}: the link {name!r} leads to {shown}, and the schema has no table of that class, but {classes}: "
-            f"name the class of the table, not that of its records; a table that is linked has a class of its own, "
-            f"class Others(Table[KeyType, ValueType])"
+            + (
+                f"declare it in the schema, too: others: {shown}"
+                if isinstance(wanted, type) and issubclass(wanted, Table)
+                else "name the class of the table, not that of its records; a table that is linked has a class of its "
+                "own, class Others(Table[KeyType, ValueType])"
+            )
         )
     raise TypeError(
         f"{where}: the link {name!r} leads to {shown}, and the tables {', '.join(one for one, _ in fitting)} are of "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, Optional, Protocol, TypeVar, Union, overload
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, Protocol, TypeVar, Union, overload
 
 if TYPE_CHECKING:
     from ..query import Ordered, Reads
@@ -73,6 +73,12 @@ def limits(spans: Spans, bounds: Bounds) -> tuple[bytes, bytes]:
         first, end = spans.span(prefix, startswith)
         lower, upper = max(lower, first), min(upper, end)
     return lower, upper
+
+
+def _refuse(method: str, given: tuple[object, ...]) -> NoReturn:
+    from .unknown import refuse_given  # late: for this error only
+
+    refuse_given(method, given[0])
 
 
 class Ranged(Generic[I, K, V]):
@@ -242,20 +248,28 @@ class Ranged(Generic[I, K, V]):
         """
         return self._chosen(None, False, None).group_by(by, into)
 
-    def first(self) -> Optional[tuple[K, V]]:
+    def first(self, *given: NoReturn) -> Optional[tuple[K, V]]:
         """The first pair of key and value; None when there is none."""
+        if given:
+            _refuse("first", given)
         return self._chosen(None, False, None).first()
 
-    def last(self) -> Optional[tuple[K, V]]:
+    def last(self, *given: NoReturn) -> Optional[tuple[K, V]]:
         """The last pair of key and value; None when there is none."""
+        if given:
+            _refuse("last", given)
         return self._chosen(None, False, None).last()
 
-    def count(self) -> int:
+    def count(self, *given: NoReturn) -> int:
         """The number of records."""
+        if given:
+            _refuse("count", given)
         return self._chosen(None, False, None).count()
 
-    def delete(self) -> int:
+    def delete(self, *given: NoReturn) -> int:
         """Delete all these records, as ``select().delete()`` does; returns how many."""
+        if given:
+            _refuse("delete", given)
         return self._chosen(None, False, None).delete()
 
     def explain(self) -> Plan:

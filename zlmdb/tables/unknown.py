@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NoReturn, Optional
 
-from ..shown import nearest
+from ..shown import nearest, shortened
 
 _STORE = "table[key] = value stores a record, table.add(value) stores it under a new key"
 _FIND = "write .where(lambda record: ...)"
@@ -49,6 +49,13 @@ def refuse_fields(method: str, fields: Iterable[str]) -> NoReturn:
     """Raise TypeError for *fields* that are given by name to *method*, which takes a function."""
     asked = " and ".join([f"record.{name} == ..." for name in fields])
     raise TypeError(f"{method}() takes a function of a record: write {method}(lambda record: {asked})")
+
+
+def refuse_given(method: str, given: object) -> NoReturn:
+    """Raise TypeError for what is *given* to *method*, which takes nothing: a condition, perhaps, or a key."""
+    one = {"delete": "del table[key]", "count": "key in table"}.get(method, "table.get(key)")
+    advice = f"write .where(lambda record: ...).{method}() for those of a condition, {one} for one record"
+    raise TypeError(f"{method}() takes no arguments, and got {shortened(given)}: {advice}")
 
 
 def _of_selections(holder: Any, name: str) -> Optional[str]:

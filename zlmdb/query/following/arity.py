@@ -26,7 +26,9 @@ def _needs_names(function: types.FunctionType) -> bool:
 
 def _from_signature(function: Callable[..., Any]) -> bool:
     if not callable(function):
-        raise TypeError(f"expected a function of a record, got {function!r}; write `lambda v: ...`")
+        named = function if isinstance(function, str) and function.isidentifier() else None
+        example = "lambda v: ..." if named is None else f"lambda v: v.{named}"
+        raise TypeError(f"expected a function of a record, got {function!r}; write `{example}`")
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (ValueError, TypeError):  # some functions in C do not tell
