@@ -1045,6 +1045,7 @@ def test_an_index_is_dropped_by_name(make_db: Callable[..., Any], combo: str, ch
             db.drop_index("users", "by_name")
         db.drop_index("users", "by_email")
         assert db.tables()["users"].indexes == ("by_age",)
+        assert list(db.tables()) == ["users"]
         with db.write() as t:  # it was open before, and goes on without the index
             t.users[9] = User("twice", "ann@x", 31)
             with pytest.raises(zlmdb.IndexNotBuilt):

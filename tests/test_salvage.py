@@ -382,3 +382,21 @@ def test_what_fails_leaves_an_empty_directory_empty(tmp_path: Path, monkeypatch:
     with pytest.raises(zlmdb.CorruptDatabase, match="a page is gone"):
         salvage(tmp_path / "db", tmp_path / "empty")
     assert list((tmp_path / "empty").iterdir()) == []
+
+
+def test_what_a_renamed_table_leaves_behind_is_no_damage(tmp_path: Path) -> None:
+    class Old(zlmdb.Schema):
+        users: zlmdb.Table[int, str]
+
+    class People(zlmdb.Table[int, str], was="users"):
+        pass
+
+    class New(zlmdb.Schema):
+        people: People
+
+    with zlmdb.open(tmp_path / "db", Old) as db, db.write() as t:
+        t.users[1] = "Ann"
+    zlmdb.open(tmp_path / "db", New).close()
+    report = salvage(tmp_path / "db", tmp_path / "out")
+    assert report.complete, report
+    assert report.copied == {"people": 1, "slots": 0}

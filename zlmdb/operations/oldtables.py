@@ -234,7 +234,7 @@ class OldTables(Mapping[str, "OldTable"]):
         now = step.catalogue.slot(step.txn, table)
         if now is not None and index in now.indexes:
             _clear(step, step.catalogue.index_keyspace(now, index))
-            forget_index(now, index)
+            forget_index(step.catalogue, now, index, step.txn)
             step.catalogue.write(step.txn, now)
             step.t.txn._catalogue_changed()
             for bound in list(step.t.txn._tables.values()):
@@ -254,6 +254,7 @@ class OldTables(Mapping[str, "OldTable"]):
         for index in list(slot.indexes):
             if slot.indexes[index].get("table") is None:
                 _clear(step, step.catalogue.index_keyspace(slot, index))
+                step.catalogue.remove_index(step.txn, slot, index)
         step.t.txn._count(0, _clear(step, step.catalogue.keyspace(slot)))
         if slot.has_feed:
             _cut(step, slot)

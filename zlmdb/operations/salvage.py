@@ -156,6 +156,8 @@ class _Salvage:
             tree = trees.pop(b"t:" + table.encode(), None)
             self._table(slot, tree, empty=table in adopted)
         for name, tree in trees.items():
+            if name.startswith(b"t:") and not tree.entries:
+                continue  # what a table that was renamed or dropped leaves behind
             if name.startswith(b"t:"):
                 table = name[2:].decode(errors="replace")
                 self.report.damage.append(f"table {table}: its types are not found in the catalogue")

@@ -178,7 +178,7 @@ class _Builder:
                 names, slot = unfinished(slot, declared), slot.copy()
                 for name in names:
                     empty_index(self._catalogue, slot, name, txn, open_space)
-                    links = "link" in forget_index(slot, name) or links
+                    links = "link" in forget_index(self._catalogue, slot, name, txn) or links
                 with self._catalogue.batch(txn):
                     self._catalogue.write(txn, slot)
         if links:

@@ -44,6 +44,9 @@ def build_index(
             **{key: slot.indexes[name][key] for key in ("slot",) if key in slot.indexes[name]},
         }
     else:
+        if name in slot.indexes:  # it adopts a table now, or does so no more
+            empty_index(catalogue, slot, name, txn, open_space)
+            forget_index(catalogue, slot, name, txn)
         catalogue.add_index(txn, slots, slot, name, definition)
         # A program that knew an index of this name before may have written entries.
         empty_index(catalogue, slot, name, txn, open_space)
@@ -76,12 +79,13 @@ def drop_undeclared(
     for name in undeclared_indexes(slot, declared):
         log.warning("index %s.%s is no longer declared: dropped, as requested", slot.name, name)
         empty_index(catalogue, slot, name, txn, open_space)
-        forget_index(slot, name)
+        forget_index(catalogue, slot, name, txn)
 
 
-def forget_index(slot: Slot, name: str) -> dict[str, Any]:
+def forget_index(catalogue: Catalogue, slot: Slot, name: str, txn: Transaction) -> dict[str, Any]:
     """Take an index out of the definition of its table; returns its own."""
     slot.building.pop(name, None)
+    catalogue.remove_index(txn, slot, name)
     return slot.indexes.pop(name)
 
 
@@ -112,7 +116,7 @@ def drop_index(store: Store, table: str, index: str, timeout: Optional[float]) -
             there = "no such table" if slot is None else f"there are {', '.join(slot.indexes) or 'none'}"
             raise KeyError(f"no index {index!r} of table {table!r} in the file: {there}")
         empty_index(catalogue, slot, index, txn, open_space)
-        is_link = "link" in forget_index(slot, index)
+        is_link = "link" in forget_index(catalogue, slot, index, txn)
         with catalogue.batch(txn):
             catalogue.write(txn, slot)
         if is_link:

@@ -110,9 +110,9 @@ class ClassicCatalogue:
     def remove(self, txn: Transaction, slot: Slot) -> None:
         """Remove the record of the table *slot*."""
         self._define(txn, slot.name, None)
-        entries = [one["slot"] for one in slot.indexes.values() if "slot" in one and "table" not in one]
-        for number in (slot.number, *entries):
-            txn.delete(_OF_SLOT_0 + slot_prefix(number))
+        txn.delete(_OF_SLOT_0 + slot_prefix(slot.number))
+        for name in slot.indexes:
+            self.remove_index(txn, slot, name)
 
     def allocate(self, txn: Transaction, slots: dict[str, Slot], reserved: Collection[int] = ()) -> int:
         """A slot number after all that have a metadata record, which no map with a hand-given slot uses.
@@ -178,6 +178,12 @@ class ClassicCatalogue:
             number = self.allocate(txn, slots, reserved)
             self._write_index(txn, slot, name, number)
         slot.indexes[name] = {**definition, "slot": number}
+
+    def remove_index(self, txn: Transaction, slot: Slot, name: str) -> None:
+        """Remove the record of the number of an index of *slot*, which would be that of a table without it."""
+        entry = slot.indexes[name]
+        if "slot" in entry and "table" not in entry:
+            txn.delete(_OF_SLOT_0 + slot_prefix(entry["slot"]))
 
     def moved_index(self, txn: Transaction, slot: Slot, name: str) -> None:
         """Record the number of an index of *slot*, which has got another name."""

@@ -96,6 +96,9 @@ class TablesCatalogue:
             return Keyspace(b"t:" + adopted.encode(), b"")
         return Keyspace(f"i:{slot.name}:{name}".encode(), b"")
 
+    def remove_index(self, txn: Transaction, slot: Slot, name: str) -> None:
+        """Nothing: an index has no record but the definition of its table."""
+
     def moved_index(self, txn: Transaction, slot: Slot, name: str) -> None:
         """Nothing: an index has no record but the definition of its table."""
 
