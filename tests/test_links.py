@@ -967,6 +967,20 @@ def test_an_expired_record_stays_in_the_file_while_others_refer_to_it() -> None:
         assert db.check().ok
 
 
+def test_a_record_that_has_expired_when_it_is_stored_has_its_deferred_links_checked() -> None:
+    class Notes(zlmdb.Table[int, Visit], expires="until"):
+        by_guest = ForeignKey["Guests"]("guest", deferred=True)
+
+    class Noted(zlmdb.Schema):
+        guests: Guests
+        notes: Notes
+
+    with zlmdb.open(None, Noted) as db:
+        with pytest.raises(zlmdb.DanglingLink, match="guest of the record 1 is 7"), db.write() as t:
+            t.notes[1] = Visit(7, 5.0)
+        assert db.check().ok
+
+
 class FedTasks(Table[int, Task], name="tasks", feed=True):
     by_owner = ForeignKey["People"]("owner", on_delete="cascade")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, Optional, TypeVar
 
 from .. import errors
 from ..shown import shortened
@@ -21,6 +21,9 @@ from .upkeep import Change, Written
 if TYPE_CHECKING:
     from ..store.transaction import Transaction
     from .table import Table
+
+
+R = TypeVar("R")
 
 
 class Link:
@@ -124,10 +127,10 @@ class Link:
         return 0, 0
 
     def check_deferred(self, txn: Transaction, own: bytes) -> None:
-        """At the commit: raise `DanglingLink` if the record *own* is there and refers to none."""
+        """At the commit: raise `DanglingLink` if the record *own* is there, expired or not, and refers to none."""
         source = self.source_in(txn)
         key = source._storage.decode_key(own)
-        stored = source._stored(own, key)
+        stored = plainly(source, lambda: source._stored(own, key))
         if stored is not None:
             missing = self._missing(txn, self.keys(stored[0]), own)
             if missing is not None:
@@ -177,10 +180,15 @@ class Owners:
 
 def plain_cursor(table: Table[Any, Any], handle: Any) -> Any:
     """A cursor over an index of *table* that also sees the entries of expired records."""
+    return plainly(table, lambda: table._cursor(handle))
+
+
+def plainly(table: Table[Any, Any], work: Callable[[], R]) -> R:
+    """The result of *work*, for which no record of *table* has expired."""
     if table._storage.expiring is None:
-        return table._cursor(handle)
+        return work()
     hidden: Any = table
-    found: Any = hidden._plainly(lambda: table._cursor(handle))
+    found: R = hidden._plainly(work)
     return found
 
 

@@ -16,7 +16,7 @@ from .. import errors
 from ..query.projection import ENGINE_KEYS
 from ..shown import shortened
 from .compiled.selected import remove_all
-from .links import Link, Owners, plain_cursor
+from .links import Link, Owners, plain_cursor, plainly
 
 if TYPE_CHECKING:
     from .table import Table
@@ -178,11 +178,7 @@ class _Removal:
 
 def delete_alone(table: Table[Any, Any], encoded: bytes) -> int:
     """Delete the record with the engine's key *encoded*, expired or not, whoever refers to it; how many there were."""
-    if table._storage.expiring is None:
-        return table._remove_alone(encoded)
-    hidden: Any = table  # it may have expired
-    deleted: int = hidden._plainly(lambda: table._remove_alone(encoded))
-    return deleted
+    return plainly(table, lambda: table._remove_alone(encoded))
 
 
 def _set_none(source: Table[Any, Any], owner: bytes, links: dict[Link, set[Any]]) -> None:
