@@ -12,6 +12,7 @@ from .base import Data, Inline, KeyCodec
 _BIAS = 2**63  # flips the sign bit, so that the times before 1970 come first
 _Q = struct.Struct(">Q")
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
+_MICROSECOND = dt.timedelta(microseconds=1)
 _FIRST = -62_135_596_800_000_000  # year 1 to year 9999, in microseconds since 1970
 _LAST = 253_402_300_799_999_999
 
@@ -69,7 +70,7 @@ class DatetimeKey(KeyCodec[dt.datetime]):
 
 
 def _from_biased(number: int) -> dt.datetime:
-    return _EPOCH + dt.timedelta(0, 0, number - _BIAS)
+    return _EPOCH + (number - _BIAS) * _MICROSECOND  # the constructor takes thrice as long as to multiply
 
 
 class DateKey(KeyCodec[dt.date]):

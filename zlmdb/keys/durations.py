@@ -65,8 +65,7 @@ class TimedeltaKey(KeyCodec[dt.timedelta]):
         def decode(data: Data) -> dt.timedelta:
             if len(data) != 9:
                 raise ValueError("9 bytes expected")
-            days, micros = divmod(int.from_bytes(data, "big") - _BIAS, _DAY)
-            return dt.timedelta(days, 0, micros)
+            return (int.from_bytes(data, "big") - _BIAS) * _MICROSECOND
 
         return decode
 

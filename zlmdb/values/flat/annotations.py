@@ -23,7 +23,7 @@ from . import runtime
 from .markers import BOOL, F64, FLOATS, I32, I64, INTEGERS, U8, U16, Id, InStruct, Width
 from .members import Member, is_bare, members
 from .nodes import Blob, Field, Node, Scalar, Struct, Table, Text, UnionOf, Vector, as_table, fill
-from .runtime import INSTANT
+from .runtime import DURATION, INSTANT
 
 if TYPE_CHECKING:
     from .schema import Schema
@@ -491,7 +491,7 @@ _LEAVES: dict[Any, Any] = {
     bytes: lambda: Blob("bytes", "type($) is bytes"),
     UUID: lambda: Blob("UUID", "type($) is UUID", '$.int.to_bytes(16, "big")', "make_uuid($)", length=16),
     datetime: lambda: Scalar("datetime", I64, "type($) is datetime and is_aware($)", "micros($ - EPOCH)", INSTANT),
-    timedelta: lambda: Scalar("timedelta", I64, "type($) is timedelta", "micros($)", "timedelta(microseconds=$)"),
+    timedelta: lambda: Scalar("timedelta", I64, "type($) is timedelta", "micros($)", DURATION),
     time: lambda: Scalar("time", I64, "type($) is time and $.tzinfo is None", "day_micros($)", "day_time($)"),
     Decimal: lambda: Text("Decimal", "type($) is Decimal", "str($).encode()", "Decimal($)"),
 }

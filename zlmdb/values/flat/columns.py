@@ -257,7 +257,7 @@ def _day_time(value: Any) -> int:
 _NUMBERED: dict[str, tuple[type[Any], Convert]] = {
     runtime.INSTANT: (datetime, _instant),
     "day_time($)": (time, _day_time),
-    "timedelta(microseconds=$)": (timedelta, runtime.micros),
+    runtime.DURATION: (timedelta, runtime.micros),
 }
 """By the way of loading: what is stored as a number that sorts as it does, and the function to that number."""
 
