@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from enum import Enum
@@ -11,6 +10,7 @@ from typing import Any, Callable, Optional
 import pytest
 
 import zlmdb
+from tests.filled import filled_once, table_of
 from zlmdb import desc
 from zlmdb.tables.executor.counted import Counting
 from zlmdb.tables.executor.execution import Running
@@ -76,20 +76,8 @@ def person(n: int) -> Person:
     return Person(f"name{n % 7}", n % 20, n / 3, list(Kind)[n % 2], FIRST + timedelta(hours=n), place, nick, tags)
 
 
-@pytest.fixture(scope="module")
-def db() -> Iterator[Any]:
-    with zlmdb.open(None, Store) as opened:
-        with opened.write() as t:
-            rows = [(n, person(n)) for n in range(400)]
-            t.people.put_many(rows)
-            t.flat.put_many(rows)
-        yield opened
-
-
-@pytest.fixture(params=["people", "flat"])
-def table(db: Any, request: Any) -> Iterator[Any]:
-    with db.read() as t:
-        yield getattr(t, request.param)
+db = filled_once(Store, lambda: {name: [(n, person(n)) for n in range(400)] for name in ("people", "flat")})
+table = table_of("people", "flat")
 
 
 def asked(x: int) -> dict[str, Callable[[Person], bool]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Callable
 
@@ -12,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import zlmdb
+from tests.filled import filled_once
 from zlmdb.query import inorder, loops, plan
 from zlmdb.tables.executor import accessreads, cachedplans
 
@@ -51,13 +51,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plan, "most_entries", lambda total: total)
 
 
-@pytest.fixture(scope="module")
-def db() -> Iterator[Any]:
-    with zlmdb.open(None, Store) as db:
-        with db.write() as t:
-            t.rows.put_many((number, row(number)) for number in range(400))
-            t.carried.put_many((number, row(number)) for number in range(400))
-        yield db
+db = filled_once(Store, lambda: {name: [(n, row(n)) for n in range(400)] for name in ("rows", "carried")})
 
 
 @given(st.lists(st.binary(max_size=2)), st.binary(max_size=2), st.binary(max_size=2), st.booleans(), st.integers(1, 9))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Callable
 
 import pytest
 
 import zlmdb
+from tests.filled import filled_once, table_of
 from zlmdb.tables.executor.execution import Running
 
 
@@ -35,20 +35,9 @@ class Store(zlmdb.Schema):
     flat: Flat
 
 
-@pytest.fixture(scope="module")
-def db() -> Iterator[Any]:
-    with zlmdb.open(None, Store) as opened:
-        rows = [(n, Person(f"team{n % 40:02}", n % 30, f"town{n % 50:02}", n % 3 == 0)) for n in range(1200)]
-        with opened.write() as t:
-            t.people.put_many(rows)
-            t.flat.put_many(rows)
-        yield opened
-
-
-@pytest.fixture(params=["people", "flat"])
-def table(db: Any, request: Any) -> Iterator[Any]:
-    with db.read() as t:
-        yield getattr(t, request.param)
+PEOPLE = [(n, Person(f"team{n % 40:02}", n % 30, f"town{n % 50:02}", n % 3 == 0)) for n in range(1200)]
+db = filled_once(Store, lambda: {"people": PEOPLE, "flat": PEOPLE})
+table = table_of("people", "flat")
 
 
 def asked(n: int) -> dict[str, Callable[[Person], bool]]:
@@ -127,13 +116,13 @@ class Game(zlmdb.Schema):
     words: zlmdb.Table[str, int]
 
 
-@pytest.fixture(scope="module")
-def game() -> Iterator[Any]:
-    with zlmdb.open(None, Game) as opened:
-        with opened.write() as t:
-            t.scores.put_many([(n, Person("t", n * 7 % 30 - 10, f"town{n % 3}", False)) for n in range(200)])
-            t.words.update({f"w{n:02}": n * 7 % 5 for n in range(50)})
-        yield opened
+game = filled_once(
+    Game,
+    lambda: {
+        "scores": [(n, Person("t", n * 7 % 30 - 10, f"town{n % 3}", False)) for n in range(200)],
+        "words": [(f"w{n:02}", n * 7 % 5) for n in range(50)],
+    },
+)
 
 
 def test_an_index_gives_the_order_of_negative_numbers_and_their_pages(game: Any) -> None:
@@ -184,14 +173,10 @@ class Tied(zlmdb.Schema):
     texts: Texts
 
 
-@pytest.fixture(scope="module", params=["tables", "classic"])
-def tied(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    with zlmdb.open(tmp_path_factory.mktemp("tied") / "db", Tied, layout=request.param) as opened:
-        rows = [(n, Person(f"team{n % 4}", n * 7 % 9 - 4, f"town{n % 3}", n % 2 == 0)) for n in range(300)]
-        with opened.write() as t:
-            t.numbers.put_many(rows)
-            t.texts.put_many([(f"key {n}", one) for n, one in rows])
-        yield opened
+TIES = [(n, Person(f"team{n % 4}", n * 7 % 9 - 4, f"town{n % 3}", n % 2 == 0)) for n in range(300)]
+tied = filled_once(
+    Tied, lambda: {"numbers": TIES, "texts": [(f"key {n}", one) for n, one in TIES]}, ["tables", "classic"]
+)
 
 
 ORDERS: dict[str, tuple[Callable[..., Any], Callable[..., Any], str]] = {

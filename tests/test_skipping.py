@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
 import zlmdb
+from tests.filled import filled_once
 from zlmdb.tables.storage import Storage
 
 
@@ -34,14 +34,8 @@ class Store(zlmdb.Schema):
     named: Named
 
 
-@pytest.fixture(scope="module", params=["tables", "classic"])
-def db(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    with zlmdb.open(tmp_path_factory.mktemp("skip") / "db", Store, layout=request.param) as opened:
-        with opened.write() as t:
-            rows = [(n, Person(f"name{n:03}", n * 7 % 10, ["a", "b"][: n % 3])) for n in range(200)]
-            t.people.put_many(rows)
-            t.named.put_many([(f"key{n}", one) for n, one in rows])
-        yield opened
+ROWS = [(n, Person(f"name{n:03}", n * 7 % 10, ["a", "b"][: n % 3])) for n in range(200)]
+db = filled_once(Store, lambda: {"people": ROWS, "named": [(f"key{n}", one) for n, one in ROWS]}, ["tables", "classic"])
 
 
 def selections(t: Any) -> dict[str, Any]:
