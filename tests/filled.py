@@ -19,12 +19,16 @@ def filled_once(schema: type[zlmdb.Schema], rows: Rows, layouts: Optional[Sequen
     def db(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         path = None if layouts is None else tmp_path_factory.mktemp("filled") / "db"
         with zlmdb.open(path, schema, layout=getattr(request, "param", "tables")) as opened:
-            with opened.write() as t:
-                for name, pairs in rows().items():
-                    t[name].put_many(pairs)
+            _fill(opened, rows())
             yield opened
 
     return db
+
+
+def _fill(db: Any, rows: Mapping[str, Iterable[tuple[Any, Any]]]) -> None:  # its end lets go of the rows
+    with db.write() as t:
+        for name, pairs in rows.items():
+            t[name].put_many(pairs)
 
 
 def table_of(*names: str) -> Any:
