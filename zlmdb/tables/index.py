@@ -356,8 +356,8 @@ class DeclaredIndex(Declares, Generic[I]):
                 )
             if may_lack(model, field):
                 raise TypeError(
-                    f"index {self._name!r}: carries={field!r} is an item that records need not have; expected one that "
-                    f"all have, which may be Optional"
+                    f"index {self._name!r}: carries={field!r} is an item that records need not have, and entries do "
+                    f"not tell that from None: declare it without NotRequired and total=False, as Optional"
                 )
             if not is_carried(known):
                 raise TypeError(
