@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Optional
 
+from ..values.paths import Path, without_parts
 from .following import Followed, Node
 from .projection import Projection
 from .recordpaths import paths
@@ -15,10 +16,11 @@ def needed(functions: Iterable[Followed], gives: Sequence[Give]) -> Optional[fro
     """The fields that *functions* ask a record for; None if they or *gives* need the whole record."""
     if any([isinstance(give, Projection) and (give.whole or give.paths) for give in gives]):
         return None
-    return named([(followed.node, followed.keyed) for followed in functions])
+    found = taken([(followed.node, followed.keyed) for followed in functions])
+    return None if found is None else frozenset([path[0] for path in found])
 
 
-def named(nodes: Iterable[tuple[Node, bool]]) -> Optional[frozenset[str]]:
-    """The fields that expressions ask a record for, each said to take its key, too, or not; None as of `needed`."""
+def taken(nodes: Iterable[tuple[Node, bool]]) -> Optional[list[Path]]:
+    """The paths that expressions take of a record, each said to take its key, too, or not; None as of `needed`."""
     found = [path for node, keyed in nodes for path in paths(node, 1 if keyed else 0)]
-    return None if None in found else frozenset([path[0] for path in found if path is not None])
+    return None if None in found else without_parts([path for path in found if path is not None])

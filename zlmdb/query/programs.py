@@ -7,6 +7,7 @@ from typing import Any, Optional
 
 from ..values.flatbuffers import FlatBuffersViewSerializer
 from ..values.narrow import Parts
+from ..values.paths import Path
 from .expressions import Compare, Condition
 from .expressionsource import Asked
 from .fieldtypes import Model, vouches
@@ -50,13 +51,13 @@ class Programs:
                 self.prepared.clear()
             self.prepared[key] = prepared
 
-    def narrow(self, fields: frozenset[str]) -> Optional[Callable[[Any], Any]]:
-        """The function that decodes *fields* of a record only, if there is one that takes less time than all."""
+    def narrow(self, paths: Sequence[Path]) -> Optional[Callable[[Any], Any]]:
+        """The function that decodes *paths* of a record only, if there is one that takes less time than all."""
         if self.columns is not None:
             return None
-        key = "narrow", fields
+        key = "narrow", *paths
         if key not in self.kept:
-            self.kept[key] = self._value.narrow(fields)
+            self.kept[key] = self._value.narrow(paths)
         found: Optional[Callable[[Any], Any]] = self.kept[key]
         return found
 

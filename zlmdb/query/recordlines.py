@@ -26,7 +26,7 @@ from .fieldsalone import parts_alone, spelled_in
 from .fieldtypes import without_none
 from .forms import ROWS, Form
 from .loopruntime import among, take, take_if_any
-from .neededfields import named
+from .neededfields import taken
 from .projection import Projection
 
 if TYPE_CHECKING:
@@ -221,11 +221,11 @@ class RecordLines:
 
         *also*: one that decodes all fields will do, as it makes no object of the model class of them.
         """
-        fields = named([(one.node, one.followed.keyed) for one in asked])
-        found = self.programs.narrow(fields) if fields else None
-        if found is None and fields and also and not self.views:
+        paths = taken([(one.node, one.followed.keyed) for one in asked])
+        found = self.programs.narrow(paths) if paths else None
+        if found is None and paths and also and not self.views:
             parts = self.programs.parts()
-            found = parts.decode if parts is not None and fields.issubset(parts.names) else None
+            found = parts.decode if parts is not None and {path[0] for path in paths}.issubset(parts.names) else None
         if found is None:
             return None
         self.names["narrow"] = found

@@ -6,10 +6,13 @@ import importlib
 import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Callable, Generic, Optional, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Callable, Generic, Optional, TypeVar, Union
 
 from ..errors import DecodeError, EncodeError, Error
 from ..handlers import let_through
+
+if TYPE_CHECKING:
+    from .paths import Path
 
 T = TypeVar("T")
 
@@ -108,8 +111,8 @@ class Serializer(ABC, Generic[T]):
         """A reader of single fields of stored values (`flat.columns`), or None."""
         return None
 
-    def narrow(self, names: Collection[str]) -> Optional[Decode]:
-        """A function of stored bytes that decodes the fields *names* only, as an object that has them, or None.
+    def narrow(self, paths: Collection[Path]) -> Optional[Decode]:
+        """A function of stored bytes that decodes what *paths* name only, as an object that has these fields, or None.
 
         What else is in the record it may leave unread, also where that is broken.
         """

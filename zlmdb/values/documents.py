@@ -10,6 +10,7 @@ from .base import KEEP, Data, Decode, Encode, FunctionSerializer, Serializer, is
 from .models import Model, find_msgspec
 
 if TYPE_CHECKING:
+    from .paths import Path
     from .scalars import Form
 
 T = TypeVar("T")
@@ -91,14 +92,14 @@ class DocumentSerializer(FunctionSerializer[T]):
         """The decoder of `typed_codec`, without its encoder being made."""
         return self.typed_codec(model)[1]
 
-    def narrow(self, names: Collection[str]) -> Optional[Decode]:
+    def narrow(self, paths: Collection[Path]) -> Optional[Decode]:
         given = self._given
         annotation, msgspec = given["annotation"], find_msgspec()
         if msgspec is None or is_free(annotation) or given["marshal"] is not None or given["unmarshal"] is not None:
             return None
         from .narrow import narrowed  # late: few programs ask for it
 
-        made = narrowed(annotation, names, msgspec)
+        made = narrowed(annotation, paths, msgspec)
         if made is None:
             return None
         model = Model(made, self.form, self.codec()[0])

@@ -17,6 +17,8 @@ from .models import Model, find_msgspec
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from .paths import Path
+
 T = TypeVar("T")
 
 
@@ -54,13 +56,13 @@ class MsgpackSerializer(FunctionSerializer[T]):
         """MessagePack of values of type *annotation*."""
         return cls(Any if is_free(annotation) else annotation, localns=localns)
 
-    def narrow(self, names: Collection[str]) -> Optional[Decode]:
+    def narrow(self, paths: Collection[Path]) -> Optional[Decode]:
         msgspec = find_msgspec() if self._narrows else None
         if msgspec is None:
             return None
         from .narrow import narrowed  # late: few programs ask for it
 
-        made = narrowed(self._given[0], names, msgspec)
+        made = narrowed(self._given[0], paths, msgspec)
         if made is None:
             return None
         decode: Decode = msgspec.msgpack.Decoder(made).decode

@@ -1,6 +1,7 @@
 """Decoding fields of a record into an object that has these fields and nothing else of the model class.
 
-They are of the same types and have the same defaults as in the class. Of few fields this takes a third of the time of
+They are of the same types and have the same defaults as in the class; of an object inside the record, there may be some
+fields only. Of few fields this takes a third of the time of
 all of them, as msgspec passes over the others. Of all fields of a dataclass it takes less time, too: since Python 3.11
 such an object can be made from them in the loop that reads, faster than msgspec makes it. Classes that have a say in
 what their fields are (properties, ``__post_init__``) are left out.
@@ -17,21 +18,50 @@ from typing import TYPE_CHECKING, Any, Optional
 
 from ..handlers import let_through
 from ..namedtuples import NamedTuple
+from ..typeargs import UNIONS
 from .base import is_a
+from .paths import IS_NONE, Path
 
 if TYPE_CHECKING:
     from types import ModuleType
 
 
-def narrowed(annotation: Any, names: Collection[str], msgspec: ModuleType) -> Optional[type[Any]]:
-    """A class with the fields *names* of the model class *annotation*, for msgspec's decoders; None if there is none.
+def narrowed(annotation: Any, paths: Collection[Path], msgspec: ModuleType) -> Optional[type[Any]]:
+    """A class with what *paths* name of the model class *annotation*, for msgspec's decoders; None if there is none.
 
-    There is none either if it would have most of the fields.
+    There is none either if it would have most of the fields, all of them whole.
     """
-    found = _readable(annotation, msgspec)
-    if not found.keys() >= set(names) or 2 * len(names) > len(found) or any([_odd(annotation, one) for one in names]):
+    made = _narrowed(annotation, paths, msgspec)
+    if made is None:
         return None
-    return _defined(annotation, [found[name] for name in sorted(names)], msgspec)
+    cls, some = made
+    return cls if some or 2 * len(cls.__struct_fields__) <= len(_readable(annotation, msgspec)) else None
+
+
+def _narrowed(annotation: Any, paths: Collection[Path], msgspec: ModuleType) -> Optional[tuple[Any, bool]]:
+    """The class, and whether only some of the fields of an object inside it are there."""
+    parts: dict[str, list[Path]] = {}
+    for name, *more in paths:
+        parts.setdefault(name, []).append(tuple(more))
+    found = _readable(annotation, msgspec)
+    if not found or not found.keys() >= parts.keys() or any([_odd(annotation, one) for one in parts]):
+        return None
+    chosen = [_with_some(found[name], parts[name], msgspec) for name in sorted(parts)]
+    made = _defined(annotation, chosen, msgspec)
+    return None if made is None else (made, any([one is not found[name] for one, name in zip(chosen, sorted(parts))]))
+
+
+def _with_some(field: _Field, parts: Sequence[Path], msgspec: ModuleType) -> _Field:
+    """*field* with a type that has *parts* of an object only; itself if more is needed, or it is no such object."""
+    name, annotation, *default = field.definition
+    args = typing.get_args(annotation)
+    optional = typing.get_origin(annotation) in UNIONS and len(args) == 2 and type(None) in args
+    cls = next(arg for arg in args if arg is not type(None)) if optional else annotation
+    made = None if () in parts else _narrowed(cls, [part for part in parts if part != (IS_NONE,)], msgspec)
+    if made is None:
+        return field
+    some: Any = Optional
+    return field._replace(definition=(name, some[made[0]] if optional else made[0], *default))
 
 
 class Parts(NamedTuple):

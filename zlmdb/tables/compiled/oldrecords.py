@@ -33,7 +33,8 @@ class OldRecords:
         value = self.storage.value
         if self.left <= 0:
             fields = fields_of(self.indexes)
-            self.space["load_old"] = (value.narrow(fields) if fields else None) or value.bytes_decode
+            narrow = value.narrow([(name,) for name in fields]) if fields else None
+            self.space["load_old"] = narrow or value.bytes_decode
         return value.bytes_decode(data)
 
 

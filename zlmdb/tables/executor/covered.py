@@ -28,6 +28,7 @@ from .indexfacts import vouches
 from .zones import lacks_zone, tell_zones
 
 if TYPE_CHECKING:
+    from ...values.paths import Path
     from ..table import Table
 
 _NAMEDTUPLE: Any = collections.namedtuple  # of names that are known to the program only
@@ -93,7 +94,7 @@ class Uncolumned(Programs):
         self._made = {}
         self.prepared = {}
 
-    def narrow(self, fields: frozenset[str]) -> None:
+    def narrow(self, paths: Sequence[Path]) -> None:
         """None: the objects have no more than what is needed."""
 
     def parts(self) -> None:
