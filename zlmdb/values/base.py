@@ -250,6 +250,8 @@ def typename(annotation: Any) -> str:
     if isinstance(annotation, type) and not hasattr(annotation, "__origin__"):
         hidden = annotation.__module__ in ("builtins", "__main__")
         return annotation.__qualname__ if hidden else f"{annotation.__module__}.{annotation.__qualname__}"
+    if hasattr(annotation, "__supertype__"):  # a NewType, which was a function before Python 3.10
+        return str(annotation.__name__)
     return str(annotation).replace("typing.", "")
 
 

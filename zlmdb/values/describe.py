@@ -157,6 +157,11 @@ class Reader:
         """The shape of any other class: an Enum, or a model class."""
         if annotation in self.records:
             return self.records[annotation]
+        if is_a(cls, str):
+            raise TypeError(
+                f"{where}: Python before 3.11 does not look up a name inside of list[...] and the like: "
+                f"write the whole annotation in quotes, or {typename(cls)} without them"
+            )
         if not is_a(cls, type):
             raise TypeError(f"{where}: {typename(annotation)} is not a type that can be stored")
         if issubclass(cls, enum.Enum):

@@ -19,7 +19,7 @@ from .checks import Check
 from .describe import DICTS, SETS, Names, Reader, model_record
 from .pydantics import argument, fields_of, is_pydantic, pydantic_version
 from .scalars import Shape
-from .shapes import DictOf, ListOf, Record, TupleOf, TypedDictRecord, UnionOf, walk
+from .shapes import Container, DictOf, ListOf, Record, TupleOf, TypedDictRecord, UnionOf, walk
 
 _COMPANIONS: dict[Any, tuple[type[Any], ...]] = {
     datetime: (timezone, timedelta),
@@ -142,6 +142,8 @@ class PickleReader(Reader):
 
     def container(self, annotation: Any, origin: Any, args: tuple[Any, ...], where: str) -> Optional[Shape]:
         found: Optional[Shape] = super().container(annotation, origin, args, where)
+        if isinstance(found, Container):
+            found.subclasses = True
         if found is None or not hasattr(origin, "__abstractmethods__"):
             return found
         if origin not in (abc.Sequence, abc.MutableSequence) and origin not in SETS and origin not in DICTS:
@@ -164,7 +166,9 @@ class PickleReader(Reader):
         except TypeError:
             return InstanceOf(cls)
         record.annotation = annotation
-        if not isinstance(record, TypedDictRecord):
+        if isinstance(record, TypedDictRecord):
+            record.subclasses = True
+        else:
             record.is_one = "isinstance(value, cls)"
         return self._defined(cls, record, names, args, where)
 

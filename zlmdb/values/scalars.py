@@ -228,6 +228,8 @@ def enum_choice(cls: type[enum.Enum]) -> Choice:
 
 def literal_choice(label: str, values: tuple[Any, ...]) -> Choice:
     """The texts, integers and None of a Literal."""
+    if bool in map(type, values):
+        raise TypeError(f"{label}: True and False would be read back as 1 and 0; declare a bool")
     return Choice(label, {value: value for value in values})
 
 

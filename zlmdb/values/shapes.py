@@ -33,7 +33,19 @@ def _not_deep(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda value: fits(value) and not too_deep(value)
 
 
-class ListOf(Shape):
+class Container(Shape):
+    """A list, set, tuple or dict. One of a subclass does not fit: it would come back as its base."""
+
+    cls: type[Any]
+    subclasses: bool = False
+    """Whether those fit: in pickles, which keep their class."""
+
+    def is_of_class(self, value: Any) -> bool:
+        """Whether *value* is of the class."""
+        return isinstance(value, self.cls) if self.subclasses else type(value) is self.cls
+
+
+class ListOf(Container):
     """A list, or with *cls* tuple a tuple of any length."""
 
     kind: Kind = "list"
@@ -46,7 +58,7 @@ class ListOf(Shape):
 
     def fits(self, value: Any) -> bool:
         # issuperset(map(type)) runs in C, and settles it for a list of scalars.
-        return isinstance(value, self.cls) and (
+        return self.is_of_class(value) and (
             self.item.sure.issuperset(map(type, value)) or all(map(self.item.fits, value))
         )
 
@@ -89,7 +101,7 @@ class SetOf(ListOf):
         return sorted(map(self.item.dump, value), key=self._pack)
 
 
-class TupleOf(Shape):
+class TupleOf(Container):
     """A tuple with a type for each part."""
 
     kind: Kind = "list"
@@ -101,7 +113,7 @@ class TupleOf(Shape):
 
     def fits(self, value: Any) -> bool:
         return (
-            isinstance(value, self.cls)
+            self.is_of_class(value)
             and len(value) == len(self.parts)
             and all([part.fits(item) for part, item in zip(self.parts, value)])
         )
@@ -160,7 +172,7 @@ class KeyText(Shape):
         return (self.inner,)
 
 
-class DictOf(Shape):
+class DictOf(Container):
     """A dict. Its order is kept."""
 
     kind: Kind = "map"
@@ -174,7 +186,7 @@ class DictOf(Shape):
 
     def fits(self, value: Any) -> bool:
         return (
-            isinstance(value, self.cls)
+            self.is_of_class(value)
             and (self.key.sure.issuperset(map(type, value)) or all(map(self.key.fits, value)))
             and (self.value.sure.issuperset(map(type, value.values())) or all(map(self.value.fits, value.values())))
         )
@@ -390,6 +402,8 @@ class NamedTupleRecord(Record):
 class TypedDictRecord(Record):
     """A TypedDict: a dict with certain keys."""
 
+    subclasses = False  # as of a `Container`
+
     def __init__(self, cls: type[Any]) -> None:
         super().__init__(cls)
         self.cls = dict  # of a TypedDict nothing is an instance
@@ -412,7 +426,9 @@ class TypedDictRecord(Record):
         check.otherwise(self._holds, "value")
 
     def _holds(self, value: Any) -> bool:
-        if not is_a(value, dict) or not self.required <= value.keys() <= self.keys.keys():
+        if not (is_a(value, dict) if self.subclasses else type(value) is dict):
+            return False
+        if not self.required <= value.keys() <= self.keys.keys():
             return False
         return all([self.keys[key].fits(item) for key, item in value.items()])
 
