@@ -227,14 +227,14 @@ def test_the_first_row_takes_as_long_however_many_have_the_index_key(
     db: Any, planned: list[Running], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[int] = []
-    entries = AccessPath._entries
+    ends = AccessPath.ends
 
-    def counted(path: Any, *arguments: Any) -> list[bytes]:
-        found = entries(path, *arguments)
-        read.append(len(found))
+    def counted(path: Any, selection: Any, most: int) -> Any:
+        found = ends(path, selection, most)
+        read.append(len(found or ()))
         return found
 
-    monkeypatch.setattr(AccessPath, "_entries", counted)
+    monkeypatch.setattr(AccessPath, "ends", counted)
 
     def ask(table: Any, town: str) -> Any:
         return table.where(lambda p: p.town == town)

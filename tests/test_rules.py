@@ -200,6 +200,7 @@ LATE: dict[tuple[str, str], str] = {
     ("tables.executor.cachedorder", "tables.selection"): "annotations: the query of a selection is known",
     ("tables.executor.accesspaths", "tables.executor.execution"): "annotations: a run",
     ("tables.executor.accesspaths", "tables.table"): "annotations: it reads a table",
+    ("tables.executor.accesspaths", "tables.selection"): "annotations: what is read is in the range of a selection",
     ("tables.executor.cachedplans", "tables.executor.cachedsorted"): "it is one of what is known, and made by it",
     ("tables.executor.cachedplans", "tables.executor.cachedcovered"): "it is one of what is known, and made by it",
     ("tables.executor.cachedcovered", "tables.selection"): "annotations: the query of a selection is known",

@@ -10,7 +10,7 @@ from ..values.base import is_a
 from .following import Node
 from .following.known import kind_of
 from .following.nodes import spelled
-from .following.operations import Apply, Display, Unary
+from .following.operations import Apply, Choice, Display, IsNone, Not, Unary
 from .ordering import Descending, desc
 from .terms import (
     CAP,
@@ -130,12 +130,12 @@ class Access(NamedTuple):
         return self._replace(equal=tuple(equal), **found)
 
     def from_key(self, key: Any, *, backwards: bool) -> Access:
-        """The part of it from the sort key *key* on, if it is read in the order of its parts behind the equal ones."""
+        """Of it from the sort key *key* on, in the order of its parts behind the equal ones: at least what is there."""
         values, parts = self._sort_values(key), self.facts.parts[len(self.equal) :]
-        if not parts or not _is_of(values[0], parts[0]) or self.members is not None or self.begins is not None:
+        if not parts or not _is_of(values[0], parts[0]) or self.members is not None:
             return self
-        bound = Bound(values[0], True)
-        return self._replace(upper=bound) if parts[0].descending is not backwards else self._replace(lower=bound)
+        bound, found = Bound(values[0], True), self._replace(begins=None)
+        return found._replace(upper=bound) if parts[0].descending is not backwards else found._replace(lower=bound)
 
     def whole_key(self, key: Any) -> Optional[tuple[Any, ...]]:
         """The key of the index for the sort key *key*; None if it is a part of one only."""
@@ -150,6 +150,10 @@ class Access(NamedTuple):
         if -1 not in self.signs:
             return values
         return tuple([-one if sign < 0 and type(one) in _NUMBERS else one for one, sign in zip(values, self.signs)])
+
+    def serves(self, parts: Iterable[Asking]) -> bool:
+        """Whether it is asked for each of *parts*."""
+        return {one.node for one in parts}.issubset(self.nodes)
 
     @property
     def exact(self) -> bool:
@@ -198,10 +202,10 @@ def accesses(
     ways = [
         (index, said)
         for index in indexes
-        for said in (elements if index.several else [by] if by or index.where else [])
+        for said in (elements if index.several else [by])
         if not index.where or has_all(index, (*askings, *known()))
     ]
-    found = [one for one in (_access(index, said) for index, said in ways) if one is not None]
+    found = [one for one in (_access(index, said, askings) for index, said in ways) if one is not None]
     found.sort(key=lambda one: one.rank)
     return found
 
@@ -220,8 +224,8 @@ def _by_subject(terms: Iterable[Term]) -> dict[Subject, list[Term]]:
     return found
 
 
-def _access(index: IndexFacts, by: dict[Subject, list[Term]]) -> Optional[Access]:
-    """How *index* serves the terms, if it can."""
+def _access(index: IndexFacts, by: dict[Subject, list[Term]], askings: Sequence[Asking]) -> Optional[Access]:
+    """How *index* serves the terms of *askings*, if it can."""
     if not index.complete:
         return None
     equal: list[Any] = []
@@ -237,7 +241,10 @@ def _access(index: IndexFacts, by: dict[Subject, list[Term]]) -> Optional[Access
         equal.append(same.value)
         used.append((part, same))
     named = len(equal) + bool(found)
-    if not (named or index.where) or any([not part.present for part in index.parts[named:]]):
+    lacking = any([not part.present for part in index.parts[named:]])  # that all are there is worth something, too
+    if not (named or index.where or lacking):
+        return None
+    if lacking and (index.several or not _all_present(index.parts[named:], askings)):
         return None
     if len(equal) == len(index.parts):
         rank = 0 if index.unique else 1
@@ -280,9 +287,15 @@ def _is_of(value: Any, part: Part) -> bool:
 
 def ordered_by(node: Node, keyed: bool) -> Optional[tuple[Subject, ...]]:
     """The parts of the record that a sort key is, if it is nothing else."""
+    there: list[Optional[Subject]] = []  # `desc` of what may be None is another thing for None
+    while isinstance(node, Choice) and isinstance(node.condition, IsNone):
+        there.append(subject_of(node.condition.inner, keyed))
+        node = node.no
     nodes = node.elements if isinstance(node, Display) and node.kind is tuple else (node,)
     subjects = [_ordered(one, keyed) for one in nodes]
-    return tuple([one for one in subjects if one]) if subjects and all(subjects) else None
+    found = tuple([one for one in subjects if one])
+    named = [one[1:] if one[0] in (DESCENDING, NEGATIVE) else one for one in found]  # an index of these has no None
+    return found if subjects and all(subjects) and all([one in named for one in there]) else None
 
 
 def _ordered(node: Node, keyed: bool) -> Optional[Subject]:
@@ -308,35 +321,64 @@ def order_access(
 
     *tied*: what is equal in that order may come in another one, and the index may be read backwards for it.
     """
-    usable = index.complete and not index.several and all([part.present for part in index.parts])
+    usable = index.complete and not index.several and _all_present(index.parts, askings)
     if not usable or () in subjects or (index.where and not has_all(index, askings)):
         return None
-    same: dict[Subject, Term] = {}
-    for asking in askings:
-        term = term_of(asking)
-        if term is not None and term.operator == "==":
-            same.setdefault(term.subject, term)
+    said = _by_subject([term for term in map(term_of, askings) if term is not None])
     equal: list[Any] = []
-    nodes: list[Node] = []
+    nodes = [one.node for one in askings if _in_all(index, one)]
     signs = tuple([-1 if one[0] == NEGATIVE else 1 for one in subjects])
     subjects = tuple([one if sign > 0 else (DESCENDING, *one[1:]) for sign, one in zip(signs, subjects)])
     rest = len(index.parts) - len(subjects)
     for number, part in enumerate(index.parts):
+        terms = said.get(part.subject, ())
         if number == rest or (tied and number < rest):
             flipped = _direction(index.parts[number : number + len(subjects)], subjects, signs)
-            if flipped is False and number == rest:
-                return Access(index, tuple(equal), rank=3, nodes=tuple(nodes), signs=signs)
-            if tied and flipped is not None and (index.name != KEY or number == rest):
-                ties = 0 if index.name == KEY else number + len(subjects)
+            straight = flipped is False and number == rest
+            if straight or (tied and flipped is not None and (index.name != KEY or number == rest)):
+                found: dict[str, Any] = {}
+                used: list[tuple[Part, Term]] = []
+                _next_part(part, [one for one in terms if one.operator not in ("==", "in")], found, used)
+                nodes += [one.node for _, one in used]
+                ties = 0 if straight or index.name == KEY else number + len(subjects)
                 return Access(
-                    index, tuple(equal), rank=3, nodes=tuple(nodes), signs=signs, flipped=flipped, ties=ties
+                    index, tuple(equal), rank=3, nodes=tuple(nodes), signs=signs, flipped=flipped is True, ties=ties,
+                    **found,
                 )  # fmt: skip
-        term = same.get(part.subject)
+        term = next((one for one in terms if one.operator == "=="), None)
         if term is None or not _is_of(term.value, part):
             return None
         equal.append(term.value)
         nodes.append(term.node)
     return None
+
+
+def _all_present(parts: Sequence[Part], askings: Sequence[Asking]) -> bool:
+    """Whether no record that *askings* want has None in one of *parts*, whatever values they have captured."""
+    return all([part.present or any([_is_there(one, part.subject) for one in askings]) for part in parts])
+
+
+def _is_there(asking: Asking, subject: Subject) -> bool:
+    """Whether *asking* is not true of None in *subject*. A value that it captured might be None another time."""
+    if (given := _not_none(asking)) is not None:
+        return given == subject
+    term = term_of(asking)
+    return term is not None and term.subject == subject and term.operator in (*SIDES, "startswith")
+
+
+def _not_none(asking: Asking) -> Optional[Subject]:
+    """What *asking* says not to be None, if that is all."""
+    node = asking.node
+    return asking.subject(node.inner.inner) if isinstance(node, Not) and isinstance(node.inner, IsNone) else None
+
+
+def _in_all(index: IndexFacts, asking: Asking) -> bool:
+    """Whether *asking* is true of each record in *index*, whatever entries are read."""
+    if not index.where:
+        return _not_none(asking) in [part.subject for part in index.parts]
+    from .implied import implied  # late: few programs have such an index
+
+    return _not_none(asking) in [part.subject for part in index.parts] or implied(index.where, [asking])
 
 
 def _direction(parts: Sequence[Part], subjects: tuple[Subject, ...], signs: tuple[int, ...]) -> Optional[bool]:

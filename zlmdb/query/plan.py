@@ -43,9 +43,9 @@ Measure = Callable[[Access, int], Optional[int]]
 class Question:
     """What is planned: conditions, indexes, how many records there are, the order wanted and the limit.
 
-    *tied*: few rows are wanted, and nothing changes meanwhile: an index gives an order, too, if what is equal in it has
-    to be sorted. *rejected* are the indexes that will not be used, and why not. *kept*, if given, has the accesses that
-    these indexes offer to conditions which came before, and gets those of new ones.
+    *tied*: few rows are wanted: an index gives an order, too, if what is equal in it has to be sorted. *rejected* are
+    the indexes that will not be used, and why not. *kept*, if given, has the accesses that these indexes offer to
+    conditions which came before, and gets those of new ones.
     """
 
     __slots__ = ("askings", "indexes", "kept", "limit", "order", "rejected", "tied", "total")
@@ -92,11 +92,24 @@ class Question:
 
 def choose(question: Question, measure: Measure) -> Choice:
     """The plan for *question*; *measure* counts entries."""
+    order = _order_alone(question, measure)
+    if order is not None:
+        return Choice((), order)
     found = _filters(question, measure)
     order = _order(question, found, measure)
     if order is not None:
         return Choice((), order, tuple([one for one in question.rejected if one[0].facts is not order.facts]))
     return Choice(found, None, tuple(question.rejected))
+
+
+def _order_alone(question: Question, measure: Measure) -> Optional[Access]:
+    """The index that has exactly what is asked for in the order: no more of it is read than is wanted."""
+    parts = question.parts()
+    for index in question.indexes if question.order is not None and question.tied and parts else ():
+        access = order_access(index, question.order or (), parts, tied=True)
+        if access is not None and access.serves(parts) and measure(access, 0) is not None:
+            return access
+    return None
 
 
 def _order(question: Question, found: tuple[Access, ...], measure: Measure) -> Optional[Access]:
@@ -108,13 +121,11 @@ def _order(question: Question, found: tuple[Access, ...], measure: Measure) -> O
         access = order_access(index, question.order, parts, tied=question.tied)
         if access is None or measure(access, 0) is None:
             continue
-        if (access.flipped or access.ties) and len(access.equal) < len(parts):  # few may match, and all be looked up
-            continue
+        if (access.flipped or access.ties) and not access.serves(parts):
+            continue  # few may match, and all be looked up
         alike = len(found) == 1 and found[0].facts.name == index.name and found[0].equal == access.equal
-        if not found:
+        if not found or (alike and found[0].members is None):
             return access
-        if alike and found[0].members is None:
-            return found[0]._replace(signs=access.signs, flipped=access.flipped, ties=access.ties)  # with its bounds
         many = question.limit is not None and all([one.rank > 0 for one in found])
         if many and sum([measure(one, CAP) or 0 for one in found]) >= CAP:
             return access

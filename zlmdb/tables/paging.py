@@ -12,6 +12,7 @@ from ..query.following.nodes import shown as show
 from ..query.pages import Page
 from ..query.projection import ENGINE_KEYS, VALUES
 from .executor.cachedorder import Ordered
+from .executor.cachedplans import Ready
 from .indexview import IndexSelection
 
 if TYPE_CHECKING:
@@ -39,20 +40,26 @@ def page(selection: Selection[Any, Any], give: Give, shown: str, size: int, afte
         if found is not None:
             rows, last = found
             return Page(rows, None if last is None else recent.cursor(last, name))
-    rows = list(islice(_rows(selection, give, begin, size + 1), size + 1))
+    rows = list(
+        islice(_rows(selection, give, begin, size + 1, in_order=isinstance(ready, Ready) and ready.in_order), size + 1)
+    )
     cursor = recent.cursor(rows[size - 1][0], name) if len(rows) > size else None
     return Page([row for _, row in rows[:size]], cursor)
 
 
 def _rows(
-    selection: Selection[Any, Any], give: Give, begin: Optional[Position], most: int
+    selection: Selection[Any, Any], give: Give, begin: Optional[Position], most: int, *, in_order: bool
 ) -> Iterator[tuple[Position, Any]]:  # fmt: skip
-    """The rows behind *begin* with their positions."""
+    """The rows behind *begin* with their positions. *in_order*: a cached plan finds them in the order of an index."""
     order = selection._query.order
     entry_of = _entry_of(selection)
     if order is None:
         if begin is not None:
             selection = _behind(selection, begin.entry)
+        if in_order and not isinstance(selection, IndexSelection):  # then what is known of the query reads few entries
+            few = selection.limit(most)
+            yield from zip([Position(None, key) for key in few._listed(ENGINE_KEYS)], few._listed(give))
+            return
         for value, engine_key, row in selection._running().rows(VALUES, ENGINE_KEYS, give, one=False):
             yield Position(None, entry_of(value, engine_key)), row
         return

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, Optional
 from ...query.accesses import Access
 from ...query.following import Followed
 from ...store.blocks import COUNTS_REFERENCES
-from ...store.ranges import keys_from, seek
+from ...store.ranges import keys_from, seek, values_from
 from ..indexstorage import BoundIndex
 from .accessranges import Find, Range, finder
 
 if TYPE_CHECKING:
+    from ..selection import Selection
     from ..table import Table
     from .execution import Running
 
@@ -60,6 +61,34 @@ class AccessPath:
         """The engine's keys of the records that it finds, each once, at most *most*; None if it cannot tell."""
         ranges = self.find(where)
         return None if not ranges else self._within(table, ranges, most)
+
+    def narrowed(self, selection: Selection[Any, Any]) -> Optional[Range]:
+        """The range of the entries of records of *selection*, if the way is `in_order`; None if it cannot be told."""
+        ranges, storage = self.find(selection._query.where), selection._table._storage
+        if not ranges or (selection._lower == storage.lower and selection._upper == storage.upper):
+            return ranges[0] if ranges else None
+        if not self.tail:
+            return None
+        (lower, upper), size = ranges[0], len(self.prefix)
+        if selection._upper != storage.upper:  # behind the key of the index, an entry has that of the record
+            upper = lower + selection._upper[size:]
+        return lower + selection._lower[size:], upper
+
+    def ends(self, selection: Selection[Any, Any], most: int) -> Optional[list[bytes]]:
+        """The engine's keys of the first *most* records in the range of *selection*, as it has them, if `in_order`.
+
+        None if it cannot be told.
+        """
+        within, prefix, tail = self.narrowed(selection), self.prefix, self.tail
+        if within is None:
+            return None
+        cursor, reverse = selection._table._raw.cursor(self.handle), bool(selection._reverse)
+        if not seek(cursor, *within, reverse):
+            return []
+        found = list(islice((keys_from if tail else values_from)(cursor, *within, reverse), most))
+        if not COUNTS_REFERENCES:
+            cursor.close()
+        return [prefix + one[tail:] for one in found] if prefix or tail else found
 
     def key(self, table: Table[Any, Any], where: Sequence[Followed]) -> Optional[bytes]:
         """The engine's key of the one record that a key of a unique index may have; None without one.

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, Optional
 from ...handlers import let_through
 from ...query.ordering import sliced
 from ...query.prepared import Prepared
+from ...query.projection import HITS
 from ...query.translated import Give
 from ..indexstorage import BoundIndex
 from ..scan import while_open
 from .accesspaths import AccessPath
 from .cachedplans import Ready
+from .cachedscans import ScanReady
 from .covered import Cover, Covered
 
 if TYPE_CHECKING:
@@ -25,9 +27,14 @@ class CoveredReady(Ready):
 
     __slots__ = ("_bound", "_cover", "_functions", "_prepared")
 
-    def __init__(self, way: AccessPath, prepared: Prepared, bound: BoundIndex, cover: Cover, gives: bool) -> None:
+    def __init__(
+        self, way: AccessPath, prepared: Prepared, bound: BoundIndex, cover: Cover, scan: Optional[ScanReady], *,
+        gives: bool,
+    ) -> None:  # fmt: skip
         """*prepared* serves objects with the fields of entries. *gives*: what is given is a function, too."""
         self._ways: Sequence[AccessPath] = (way,)
+        self._scan = scan
+        self.in_order = way.in_order
         self._prepared, self._bound, self._cover, self._functions = prepared, bound, cover, gives
 
     def all(
@@ -45,7 +52,15 @@ class CoveredReady(Ready):
                 return None
             lower, upper, storage = selection._lower, selection._upper, table._storage
             # Then the order of the index is that of the keys, and no more is read than is wanted.
-            ordered = limit is not None and way.in_order and lower == storage.lower and upper == storage.upper
+            within = way.narrowed(selection) if limit is not None and way.in_order else None
+            anyhow = give is HITS and limit is not None and lower == storage.lower and upper == storage.upper
+            ordered = within is not None or anyhow
+            if within is not None:
+                ranges = (within,)
+            if not ordered and limit is not None:
+                few = self._first_scanned(selection, give, query.skip + limit)
+                if few is not None:
+                    return few[query.skip :]
             if not ordered and not way.only and self._found(table, where) is None:
                 return None
             covered = Covered(

@@ -146,6 +146,8 @@ def _planned(selection: Selection[Any, Any], give: Give, known: Known, facts: Se
     # A range of keys alone is read as any range, and a record that is not there means two things.
     if all([way.is_range_of_keys for way in ways]) or len({way.sparse for way in ways}) > 1:
         return False
+    alone = len(ways) == 1 and not ways[0].of_keys and not any([one.reading.links for one in query.where])
+    scan = scanned(running, give) or None if alone and query.order is None else None
     asking = functions if query.order is None else [*functions, query.order]
     covered = _covered(asking, give, found, running)
     if covered is not None:
@@ -154,7 +156,8 @@ def _planned(selection: Selection[Any, Any], give: Give, known: Known, facts: Se
         from .cachedcovered import CoveredReady  # late: it is one of these
 
         prepared = running.prepared(functions, (give,), True, running.uncolumned())
-        return CoveredReady(ways[0], prepared, *covered, isinstance(give, Followed)) if prepared.renewable else False
+        gives = isinstance(give, Followed)
+        return CoveredReady(ways[0], prepared, *covered, scan, gives=gives) if prepared.renewable else False
     # An index has found the records, most of which match: single fields are not looked at before, as in a scan.
     asked = [Asked(one, node) for one in query.where for node in conjuncts(one.node)]
     want = want_of((give,), programs, one=True)
@@ -164,9 +167,9 @@ def _planned(selection: Selection[Any, Any], give: Give, known: Known, facts: Se
         sort_key = want_of((query.order,), programs, one=True)
         want = Projection((sort_key.parts[0] if sort_key.one else sort_key, want), one=False)
         sorting = [*query.where, query.order, *([give] if isinstance(give, Followed) else [])]
-        most = FEW if _has_order(query.order, parts, known) else CAP
-        return SortedReady(ways, Prepared(sorting, None, asked, want, programs), most)
-    return Ready(ways, Prepared(functions, None, asked, want, programs))
+        most, most_limited = [FEW if _has_order(query.order, parts, known, tied) else CAP for tied in (False, True)]
+        return SortedReady(ways, Prepared(sorting, None, asked, want, programs), most, most_limited)
+    return Ready(ways, Prepared(functions, None, asked, want, programs), scan)
 
 
 def _either(
@@ -207,10 +210,11 @@ def _ordered(
     return Ordered(access, bound, prepared)
 
 
-def _has_order(order: Followed, parts: Sequence[Asking], known: Known) -> bool:
+def _has_order(order: Followed, parts: Sequence[Asking], known: Known, tied: bool) -> bool:
     """Whether an index may have the records for *parts* in *order*: with a limit, few of many are read then."""
     subjects = ordered_by(order.node, order.keyed)
-    return subjects is not None and any([order_access(one, subjects, parts) is not None for one in known.facts])
+    found = [] if subjects is None else [order_access(one, subjects, parts, tied=tied) for one in known.facts]
+    return any([one is not None and (not tied or one.serves(parts)) for one in found])
 
 
 def _covered(
@@ -228,11 +232,12 @@ def _covered(
 class Ready:
     """A query of which all is known but the captured values."""
 
-    __slots__ = ("_in_order", "_list", "_only", "_ways")
+    __slots__ = ("_list", "_only", "_scan", "_ways", "in_order")
 
-    def __init__(self, ways: Sequence[AccessPath], prepared: Prepared) -> None:
-        self._ways = ways
-        self._in_order = len(ways) == 1 and ways[0].in_order
+    def __init__(self, ways: Sequence[AccessPath], prepared: Prepared, scan: Optional[ScanReady] = None) -> None:
+        """*scan*: what answers it without an index."""
+        self._ways, self._scan = ways, scan
+        self.in_order = len(ways) == 1 and ways[0].in_order
         self._only = ways[0] if len(ways) == 1 and ways[0].only and not ways[0].sparse else None
         self._list = prepared.listing(sparse=ways[0].sparse)
 
@@ -248,8 +253,9 @@ class Ready:
                 if key is None or not selection._lower <= key < selection._upper:
                     return []
                 return self._list([key], table._get, table._db, (*query.where, give))
-            if self._in_order and limit is not None and query.skip + limit <= FEW and not selection._reverse:
-                few = self._first(selection, give, query.skip + limit)
+            if limit is not None and query.skip + limit <= CAP:
+                first = self._first if self.in_order else self._first_scanned
+                few = first(selection, give, query.skip + limit)
                 if few is not None:
                     return few[query.skip :]
             keys, functions = self._keys(selection, give)
@@ -271,14 +277,21 @@ class Ready:
     def _first(self, selection: Selection[Any, Any], give: Give, stop: int) -> Optional[list[Any]]:
         """At most *stop* rows, if these are known of few entries: then it does not matter how many there are."""
         table, functions = selection._table, (*selection._query.where, give)
-        for most in (stop, FEW):
-            keys = self._ways[0].keys(table, selection._query.where, most)
+        for most in (stop, max(stop, FEW)):
+            keys = self._ways[0].ends(selection, most)
             if keys is None:
                 return None
-            rows = self._list(self._in_range(selection, keys), table._get, table._db, functions)
+            rows = self._list(keys, table._get, table._db, functions)
             if len(rows) >= stop or len(keys) < most:
                 return rows[:stop]
         return None
+
+    def _first_scanned(self, selection: Selection[Any, Any], give: Give, stop: int) -> Optional[list[Any]]:
+        """At most *stop* rows, if there are so many among the first records: to count many entries takes longer."""
+        if self._scan is None or stop > FEW:
+            return None
+        keys = self._ways[0].keys(selection._table, selection._query.where, FEW)
+        return None if keys is None or len(keys) < FEW else self._scan.first(selection, give, stop, FEW)
 
     def _keys(
         self, selection: Selection[Any, Any], give: Give
@@ -336,11 +349,11 @@ class Ready:
         functions: tuple[Any, ...] = ()
         left, skip = selection._limit, query.skip
         given = 0
-        if self._in_order and left is not None and skip + left <= FEW:
+        if left is not None and skip + left <= FEW:
             yield from while_open(table, partial(self._all_or, selection, give))
             return
         try:
-            few = self._few_keys(selection) if self._in_order else None
+            few = self._ways[0].ends(selection, FEW) if self.in_order else None
             if few is None:
                 keys, functions = self._keys(selection, give)
             else:
@@ -373,15 +386,8 @@ class Ready:
                     table._cursor()  # raises: the transaction has ended
         yield from islice(selection._running().rows(give), given, None)
 
-    def _few_keys(self, selection: Selection[Any, Any]) -> Optional[list[bytes]]:
-        """The first `FEW` keys, for a caller who may not want them all; None where that is not how these come."""
-        table, storage = selection._table, selection._table._storage
-        if selection._reverse or selection._lower != storage.lower or selection._upper != storage.upper:
-            return None
-        return self._ways[0].keys(table, selection._query.where, FEW)
-
     def _others(self, selection: Selection[Any, Any], give: Give) -> Iterator[list[bytes]]:
-        """Blocks of the keys behind those of `_few_keys`. Raises where somebody else has to find out."""
+        """Blocks of the keys behind the first `FEW`. Raises where somebody else has to find out."""
         keys, _ = self._keys(selection, give)
         if keys is None:
             raise LookupError("so many are read faster in the order of the table")

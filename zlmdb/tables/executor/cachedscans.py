@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Optional
 
 from ...handlers import let_through
@@ -52,8 +53,21 @@ class ScanReady:
         self, selection: Selection[Any, Any], give: Give, limit: Optional[int]
     ) -> Optional[list[Any]]:  # fmt: skip
         """At most *limit* of the rows of *selection*; None where somebody else has to find out."""
+        return self._listed(selection, give, limit, None)
+
+    def first(
+        self, selection: Selection[Any, Any], give: Give, stop: int, most: int
+    ) -> Optional[list[Any]]:  # fmt: skip
+        """The first *stop* rows, the skipped ones too, if the first *most* records have them; None if they do not."""
+        rows = self._listed(selection, give, stop, most)
+        return rows if rows is not None and len(rows) == stop else None
+
+    def _listed(
+        self, selection: Selection[Any, Any], give: Give, limit: Optional[int], most: Optional[int]
+    ) -> Optional[list[Any]]:  # fmt: skip
+        """As `all`; with *most* of the first so many records, and nothing is skipped."""
         table, query = selection._table, selection._query
-        where, skip, raw = query.where, query.skip, table._raw
+        where, skip, raw = query.where, query.skip if most is None else 0, table._raw
         if limit == 0:
             return []
         limited = limit is not None or skip > 0
@@ -72,6 +86,8 @@ class ScanReady:
             if not seek(cursor, lower, upper, reverse):
                 return []
             rows: Any = (pairs_from if prepared.keyed else values_from)(cursor, lower, upper, reverse)
+            if most is not None:
+                rows = islice(rows, most)
             found: list[Any]
             if limited:
                 left = -1 if limit is None else limit

@@ -27,12 +27,12 @@ _row = itemgetter(1)
 class SortedReady(Ready):
     """As `Ready`, of a query with an order. The function that lists its records gives pairs of sort key and row."""
 
-    __slots__ = ("_most",)
+    __slots__ = ("_most", "_most_limited")
 
-    def __init__(self, ways: Sequence[AccessPath], prepared: Prepared, most: int) -> None:
-        """*most*: records from which on there may be a better way to find the first few in the order."""
+    def __init__(self, ways: Sequence[AccessPath], prepared: Prepared, most: int, most_limited: int) -> None:
+        """*most*: records from which on there may be a better way to find them in the order; with a limit the first."""
         super().__init__(ways, prepared)
-        self._only, self._in_order, self._most = None, False, most
+        self._only, self.in_order, self._most, self._most_limited = None, False, most, min(most, most_limited)
 
     def all(
         self, selection: Selection[Any, Any], give: Give, limit: Optional[int]
@@ -44,6 +44,8 @@ class SortedReady(Ready):
             keys, _ = self._keys(selection, give)
             if not keys:
                 return keys
+            if limit is not None and len(keys) >= self._most_limited:
+                return None
             if len(keys) > 1:  # the greatest ones first: equal ones, too, come the other way round
                 keys.sort(reverse=bool(selection._reverse) is not query.backwards)
             pairs = self._list(keys, table._get, table._db, (*query.where, order, give))

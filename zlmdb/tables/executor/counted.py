@@ -18,6 +18,7 @@ from uuid import UUID
 from ...handlers import let_through
 from ...query.accesses import Access, accesses, order_access
 from ...query.following import Followed
+from ...query.following.known import kind_of
 from ...query.following.operations import IsNone, Not
 from ...query.terms import DESCENDING, KEY, Asking, subject_of
 from ...store.ranges import TOP, keys_from, seek
@@ -125,15 +126,21 @@ def extreme(selection: Selection[Any, Any], give: Give, which: Callable[..., Any
     parts = parts_of(where)
     for facts in known.facts:
         for way in (subject, (DESCENDING, *subject)):
-            access = None if facts.where or facts.name == KEY else order_access(facts, (way,), parts)
-            told = access is not None and access.facts.parts[-1].kind in _SORTED
-            if access is not None and told and len(parts) == len(access.equal):
+            access = None if facts.name == KEY else order_access(facts, (way,), parts)
+            if access is not None and access.facts.parts[-1].kind in _SORTED and _is_all(access, parts):
                 try:
                     return _at_end(selection, access, give, last=(which is max) is (way == subject))
                 except Exception as error:  # the general form tells what it is
                     let_through(error)
                     return None
     return None
+
+
+def _is_all(access: Access, parts: Sequence[Asking]) -> bool:
+    """Whether *access*, of an order, finds exactly the records that fit all of *parts*."""
+    kind = access.facts.parts[-1].kind
+    bounds = [one for one in (access.lower, access.upper) if one is not None]
+    return access.serves(parts) and all([kind_of(one.value) is kind for one in bounds])
 
 
 def _at_end(selection: Selection[Any, Any], access: Access, give: Followed, *, last: bool) -> tuple[Any]:

@@ -390,8 +390,7 @@ class Running:
         joins = self._semi_joins()
         limit = None if selection._limit is None else selection._limit + query.skip
         kept = known.accesses if joins is None else None  # what is linked may be another one each time
-        tied = limit is not None and not self.table._txn._write
-        question = Question(self._askings(), indexes, self._total(), order, limit, kept, tied=tied)
+        question = Question(self._askings(), indexes, self._total(), order, limit, kept, tied=limit is not None)
         choice = choose(question, self.reads.measure)
         used = choice.accesses or choice.order
         every = (self.every or self.order is not None) and not self.explaining

@@ -11,6 +11,7 @@ from ...query.following import Node, spelled, walk
 from ...query.following.linked import Holds, Link, Referred
 from ...query.following.nested import Nested
 from ...query.plan import Choice, reasons
+from ...query.terms import CAP
 from ...query.translated import Give
 from ..storage import Storage
 from .cachedplans import FEW
@@ -65,9 +66,10 @@ def _by_scan_of_links(running: Running, give: Give) -> Optional[tuple[str, str]]
 def _tried(running: Running, access: Access) -> str:
     """What is read of an index that is not used otherwise: if few rows are wanted, its first entries may have them."""
     limit = running.selection._limit
-    few = limit is not None and running.query.skip + limit <= FEW
-    alone = running.order is None and not running.selection._reverse and not running.table._txn._write
-    return f"; its first {FEW} entries are tried before" if few and alone and access.in_order else ""
+    stop = CAP + 1 if limit is None else running.query.skip + limit
+    alone = running.order is None and not running.table._txn._write
+    tried = stop <= CAP and alone and access.in_order
+    return f"; its first {max(stop, FEW):,} entries are tried before" if tried else ""
 
 
 def _shown(running: Running, access: Access) -> str:

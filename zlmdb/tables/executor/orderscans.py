@@ -46,7 +46,9 @@ def order_scan(running: Running, access: Access, begin: Optional[Position]) -> A
 def _behind(running: Running, access: Access, bound: Optional[BoundIndex], begin: Position) -> Range:
     """The range of *access* from *begin* on."""
     backwards = running.query.backwards is not access.flipped
-    lower, upper = running.reads.ranges(access.from_key(begin.key, backwards=backwards))[0]
+    lower, upper = running.reads.ranges(access)[0]
+    first, last = running.reads.ranges(access.from_key(begin.key, backwards=backwards))[0]
+    lower, upper = max(lower, first), min(upper, last)
     key = None if access.ties else access.whole_key(begin.key)
     if key is None or bound is None or not bound.storage.tail:
         return lower, upper
@@ -58,7 +60,7 @@ def _behind(running: Running, access: Access, bound: Optional[BoundIndex], begin
 def _tied_scan(
     table: Table[Any, Any], bound: BoundIndex, within: Range, ties: int, backwards: bool, last: bool
 ) -> PickedScan:  # fmt: skip
-    """The records of the entries *within* a range of *bound*, in a read transaction.
+    """The records of the entries *within* a range of *bound*.
 
     The entries are read *backwards* or not. Those that are equal in their first *ties* parts come in the order of their
     keys, with *last* the last one first.
