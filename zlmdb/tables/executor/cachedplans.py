@@ -127,6 +127,7 @@ def _planned(selection: Selection[Any, Any], give: Give, known: Known, facts: Se
     elif any([one.reading.links for one in functions]):
         from .linkedpaths import linked_ways, ready_by_link  # late: few programs follow links
 
+        found = [one for one in found if one.terms or one.facts.where]  # that there is a link is no reason by itself
         ways += linked_ways(parts, facts, running, query.where)
         if len(ways) == 1 and not found and query.order is None:
             ready = ready_by_link(ways[0], functions, query.where, give, programs)
