@@ -63,6 +63,22 @@ class OneName(zlmdb.Schema):
     rows: Named
 
 
+class Bare(zlmdb.Table[int, Row], name="rows"):
+    pass
+
+
+class Ranked(Bare):
+    by_n = zlmdb.Index[int]("n")
+
+
+class BareStore(zlmdb.Schema):
+    rows: Bare
+
+
+class RankedStore(zlmdb.Schema):
+    rows: Ranked
+
+
 class Stop(Exception):
     pass
 
@@ -607,6 +623,37 @@ def test_a_link_to_nothing_is_found_by_the_build(linked: Path) -> None:
         assert db.check().ok
 
 
+class Places(zlmdb.Table[str, int]):
+    pass
+
+
+class Placed(zlmdb.Table[int, Row], name="rows"):
+    of_place = zlmdb.ForeignKey["Places"]("name")
+
+
+class Map(zlmdb.Schema):
+    places: Places
+    rows: Placed
+
+
+class Unlinked(zlmdb.Schema):
+    places: Places
+    rows: Bare
+
+
+def test_a_link_to_a_key_that_no_record_can_have_is_one_to_nothing(tmp_path: Path) -> None:
+    with opened(tmp_path, Unlinked) as db, db.write() as t:
+        t.places["here"] = 1
+        t.rows.update({number: Row("here" if number else "") for number in range(ROWS)})
+    with pytest.raises(zlmdb.SchemaMismatch, match=r"rows\.of_place cannot be declared.* 0 \(to ''\)"):
+        opened(tmp_path, Map)
+    with opened(tmp_path, Map, create=False) as db:
+        assert db.mend_links("delete").deleted == 1
+    none = pytest.raises(zlmdb.DanglingLink, match="name of the record 0 is ''")
+    with opened(tmp_path, Map) as db, none, db.write() as t:
+        t.rows[0] = Row("")
+
+
 def test_expired_records_are_hidden_while_the_index_of_times_is_built(tmp_path: Path) -> None:
     class Lasting(zlmdb.Schema):
         rows: zlmdb.Table[int, Row]
@@ -664,6 +711,16 @@ def test_expired_records_stay_in_the_file_while_a_link_to_them_is_built(tmp_path
         with db.read() as t:
             assert {visit.n for visit in t.visits.values()} == {1, 2}
         assert db.check().ok
+
+
+@pytest.mark.parametrize("layout", ["tables", "classic"])
+@pytest.mark.parametrize("done", range(3))
+def test_who_builds_the_last_batches_reads_by_the_index_at_once(layout: str, done: int, tmp_path: Path) -> None:
+    with opened(tmp_path, BareStore, layout=layout) as db, db.write() as t:
+        t.rows.update({number: row(number) for number in range(8)})
+    half_built(tmp_path, RankedStore, done).close()
+    with opened(tmp_path, RankedStore) as db, db.read() as t:
+        assert list(t.rows.by_n[7].keys()) == [1]
 
 
 # -- kills, processes, memory -----------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from .. import errors
 from ..namedtuples import NamedTuple
 from ..schema.rewrite import blocks
 from ..shown import shortened
-from ..tables.links import Link
+from ..tables.links import Link, leads
 from ..tables.removal import delete_alone
 from ..tables.storage import Storage
 from ..tables.table import Table
@@ -164,8 +164,8 @@ class _Mending:
 
 
 def _missing(target: Table[Any, Any], keys: Iterable[Any], txn: Any) -> list[Any]:
-    encode, absent = target._storage.encode_key, target._absent is not None
-    return [key for key in keys if absent or txn.get(encode(key), None, target._db) is None]
+    storage, absent = target._storage, target._absent is not None
+    return [key for key in keys if absent or not leads(storage, key, target._db, txn)]
 
 
 def _is_hidden(lost: _Lost) -> bool:

@@ -49,6 +49,9 @@ def create_lacking(
     changed = {slot.name: slot for slot in made if slot is not None}
     for name, slot in changed.items():
         slot.records = catalogue.records(txn, name)
+    # A transaction that changes nothing, since only entries of indexes are lacking, leaves its number to the next one.
+    if all(name in before.slots and before.slots[name].records == slot.records for name, slot in changed.items()):
+        now -= 1
     return Contents(now, making.slots, [*before.unopened, *spaces_of(catalogue, changed)], batch.last)
 
 

@@ -25,6 +25,7 @@ from ..store.ranges import pairs_between
 from ..store.slots import Slot
 from ..store.store import OpenSpace, Store
 from ..tables.indexstorage import IndexStorage
+from ..tables.links import leads
 from ..tables.storage import Storage
 from . import indexbuilding
 from .comparison import compare, unfinished
@@ -238,7 +239,7 @@ def _check_links(part: _Part, storage: Storage[Any, Any], txn: Transaction) -> N
     before: Any = None
     for entry, data in part.rows:
         key = index.load_key(entry)
-        if key != before and txn.get(there.encode_key(key), None, handle) is None:
+        if key != before and not leads(there, key, handle, txn):
             lost.append((key, entry[index.tail :] if index.tail else data))
             if len(lost) > SHOWN:
                 break

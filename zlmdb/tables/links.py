@@ -88,9 +88,12 @@ class Link:
         keys = self.keys(value)
         if keys:
             target = self.target_in(source._txn)
-            for key in keys:
-                if target._get(target._lookup(key), None, target._db) is None:
-                    return False
+            try:
+                for key in keys:
+                    if target._get(target._lookup(key), None, target._db) is None:
+                        return False
+            except errors.EncodeError:  # no record can have this key
+                return False
         return True
 
     def cleared(self, txn: Transaction, table: Storage[Any, Any], count: int, /) -> Written:
@@ -101,7 +104,10 @@ class Link:
         """The first of the *wanted* keys that has no record; the record *own*, of this table, is there."""
         target = self.target_in(txn)
         for key in wanted:
-            encoded = target._storage.encode_key(key)
+            try:
+                encoded = target._storage.encode_key(key)
+            except errors.EncodeError:  # no record can have this key
+                return (key,)
             if encoded == own and self.source == self.target:
                 continue
             if target._get(encoded, None, target._db) is None:
@@ -210,13 +216,18 @@ def broken(
             return
         entry, data = first
         key = index.load_key(entry)
-        try:
-            found = held is not None and txn.get(target.encode_key(key), None, held[0]) is not None
-        except errors.EncodeError:  # a migration has given the other table keys of another type
-            found = False
-        if not found:
+        if held is None or not leads(target, key, held[0], txn):
             yield key, entry[index.tail :] if index.tail else bytes(data)
         lower = index.exactly(key)[1]
+
+
+def leads(target: Storage[Any, Any], key: Any, handle: Any, txn: Any) -> bool:
+    """Whether *target* has a record with *key*, which may be none of its type: a migration may have changed that."""
+    try:
+        encoded = target.encode_key(key)
+    except errors.EncodeError:
+        return False
+    return txn.get(encoded, None, handle) is not None
 
 
 def _table(txn: Transaction, attribute: str) -> Table[Any, Any]:
