@@ -428,6 +428,17 @@ def test_tables_without_types_are_read_as_a_named_map(classic: Path) -> None:
     assert run("get", classic, "slot:70", "k3", "--map", "MapNothing").exit_code == 2
 
 
+def test_a_map_for_a_table_with_types_is_told_to_be_none_of_its(db: Path) -> None:
+    result = run("select", db, "users", "--map", "MapOidPickle")
+    assert result.exit_code == 2
+    assert "the file records the types of the table 'users': leave --map out" in result.output
+
+
+def test_a_stream_of_nothing_is_told_to_be_empty(tmp_path: Path) -> None:
+    (tmp_path / "nothing").touch()
+    assert "the stream is empty" in run("load", tmp_path / "nothing", tmp_path / "new").output
+
+
 def test_migrate(classic: Path, tmp_path: Path) -> None:
     types = ["--map", f"{TABLE}=MapOidPickle:zlib", "--slot", "70=MapStringString"]
     assert "are not given" in run("migrate", classic, tmp_path / "new").output

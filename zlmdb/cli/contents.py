@@ -188,10 +188,12 @@ def _attached(db: Any, name: str, as_map: str) -> Any:
         cls, compress = map_class(as_map)
         return _plain(cls)(int(number[1]), compress)
     infos = db.tables()
-    uuid = next((one.uuid for one in infos.values() if name in (one.name, str(one.uuid))), None)
-    if uuid is None:
+    found = next((one for one in infos.values() if name in (one.name, str(one.uuid))), None)
+    if found is None:
         raise KeyError(f"no table {name!r} in the file; there are {', '.join(map(repr, infos)) or 'none'}")
-    return db._attach(registered(as_map, uuid), record=False)  # a wrong guess must not stay in the file
+    if found.uuid is None:
+        raise click.UsageError(f"--map {as_map}: the file records the types of the table {name!r}: leave --map out")
+    return db._attach(registered(as_map, found.uuid), record=False)  # a wrong guess must not stay in the file
 
 
 def registered(as_map: str, uuid: UUID) -> Any:

@@ -142,7 +142,10 @@ def _verify(source: _Lines) -> _Checked:
     names: list[str] = []
     slots: list[int] = []
     digest, count, name = hashlib.sha256(), 0, ""
-    header = _parsed(source.next())
+    first = source.next()
+    if not first:
+        raise errors.DecodeError("the stream is empty: expected what dump writes")
+    header = _parsed(first)
     if header.get("zlmdb") != "dump":
         raise errors.DecodeError("this is no stream of zlmdb: its first line is not that of a dump")
     if header.get("version") != VERSION:
