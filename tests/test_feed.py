@@ -756,6 +756,34 @@ def test_copies_have_the_feed_and_streams_its_number(tmp_path: Path) -> None:
         assert db.check().ok
 
 
+@pytest.mark.parametrize("version", ["0.9", "1.0"])
+@pytest.mark.parametrize("compact", [True, False])
+def test_no_later_transaction_of_a_copy_has_the_number_of_one_before(
+    tmp_path: Path, version: Any, compact: bool
+) -> None:
+    """A consumer puts changes of one number together: LMDB counts anew in a copy without unused pages."""
+    numbers: list[int] = []
+
+    def write(db: zlmdb.Database[Store]) -> None:
+        for user in range(3):
+            with db.write() as t:
+                t.users[user] = User(str(user))
+        numbers[:] = [change.transaction for change in db.changes(Users, timeout=0)]
+
+    with zlmdb.open(tmp_path / "db", Store, lib_version=version) as db:
+        write(db)
+        if compact:
+            db.compact()
+            write(db)
+        db.backup(tmp_path / "copy", compact=compact)
+    zlmdb.Database.restore(tmp_path / "copy", tmp_path / "db", overwrite=True)
+    with zlmdb.open(tmp_path / "db", Store) as db:
+        write(db)
+        assert numbers == sorted(set(numbers))
+        assert db.check().ok
+    assert zlmdb.Database.verify(tmp_path / "db") == []
+
+
 def test_a_salvaged_feed_begins_anew_and_says_so(tmp_path: Path) -> None:
     with zlmdb.open(tmp_path / "db", Store) as db:
         fill(db, 3)

@@ -214,6 +214,19 @@ def test_whoever_works_while_the_clock_is_set_back_keeps_the_job(db: zlmdb.Datab
         assert [state for state, _ in states(t.jobs)] == {"done": [], "fail": [1], "release": [0]}[end]
 
 
+def test_an_extension_that_was_undone_loses_no_job_whose_lease_was_shortened(db: zlmdb.Database[Store]) -> None:
+    with db.write() as t:
+        t.jobs.put("a")
+        lease = t.jobs.claim()
+        assert lease is not None
+    with db.write() as t:
+        with pytest.raises(ZeroDivisionError), t.txn.savepoint():
+            raise ZeroDivisionError(t.jobs.extend(lease, 80))
+        NOW[0] -= 3600
+        assert t.jobs.claim() is None
+        t.jobs.done(lease)
+
+
 def test_a_worker_that_waits_gets_the_job_of_a_dead_one_although_the_clock_was_set_back(tmp_path: Any) -> None:
     ahead = [3600.0]
 

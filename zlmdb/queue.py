@@ -280,18 +280,20 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
             raise TypeError(
                 f"{lease!r} is no lease: give what claim() has returned, which is None when no job is ready"
             ) from None
-        key, seconds = next((one for one in found if one[0] in self), found[0])
-        job = self.get(key)
-        if job is None:  # perhaps its lease was shortened, since the clock was set back
-            key = next((one for one, _ in self.leased if one[2] == key[2] and one[1] < key[1]), key)
+        attempts = lease.job.attempts
+        for key, seconds in found:
             job = self.get(key)
-        if job is None or (job.attempts, job.lease) != (lease.job.attempts, seconds):
-            raise errors.LeaseLost(
-                f"the lease of the job {lease.id} has ended, and the job is not this worker's any more: undo what was "
-                f"done for it, and use a longer lease, or extend(lease) while you work",
-                key=lease.key,
-            )
-        return key, job
+            if job is not None and (job.attempts, job.lease) == (attempts, seconds):
+                return key, job
+        for key, job in self.leased:  # perhaps its lease was shortened, since the clock was set back
+            if key[2] == lease.id and job.attempts == attempts:
+                if any(key < one and job.lease == seconds for one, seconds in found):
+                    return key, job
+        raise errors.LeaseLost(
+            f"the lease of the job {lease.id} has ended, and the job is not this worker's any more: undo what was "
+            f"done for it, and use a longer lease, or extend(lease) while you work",
+            key=lease.key,
+        )
 
     def _wake_up(self, now: int) -> None:
         """Make ready, or bury, the jobs whose delay or lease is over at *now*."""

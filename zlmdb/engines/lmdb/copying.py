@@ -41,6 +41,6 @@ def copy_compact(env: lmdb.Environment, target: int, total: int, told: Told) -> 
         writer.join()
     if failed:
         raise failed[0]
-    finish_copy(target)
+    finish_copy(target, env.info()["last_txnid"])  # not before: others may commit until LMDB begins to read
     size = os.fstat(target).st_size
     told(size, size)

@@ -110,23 +110,33 @@ def twin(file: PageFile, meta: Meta) -> bytes:
 
     With both, damage of either number shows no other state.
     """
-    page, at = bytearray(meta.page), file.header + _AT_TXNID
-    U64.pack_into(page, 0, 1 - meta.number)
-    U64.pack_into(page, at, meta.txnid + 1)
+    return _numbered(file, meta, 1 - meta.number, meta.txnid + 1)
+
+
+def _numbered(file: PageFile, meta: Meta, number: int, txnid: int) -> bytes:
+    """The meta page *number* for the state of *meta*, as that of transaction *txnid*."""
+    page = bytearray(meta.page)
+    U64.pack_into(page, 0, number)
+    U64.pack_into(page, file.header + _AT_TXNID, txnid)
     return bytes(page)
 
 
-def finish_copy(target: int) -> None:
-    """Let both meta pages of a copy, the open file *target*, describe what is in it.
+def finish_copy(target: int, last: int) -> None:
+    """Let both meta pages of a copy, the open file *target*, describe what is in it, with numbers from *last* on.
 
-    LMDB describes an empty database in one of them.
+    LMDB describes an empty database in one of them, and begins anew with 1. *last* is the number of the last
+    transaction of the original: what change feeds have recorded by such a number is that of no other one then.
     """
     with os.fdopen(target, "r+b", buffering=0, closefd=False) as data:
         file = PageFile(data, "the copy")
-        newest, other = file.metas[0], file.metas[-1]
-        if newest.describes() != other.describes():
-            data.seek((1 - newest.number) * file.page_size)
-            data.write(twin(file, newest))
+        newest = file.metas[0]
+        newest = newest._replace(txnid=last + (last + newest.number) % 2)  # each page has every second one
+        for number, page in (
+            (newest.number, _numbered(file, newest, newest.number, newest.txnid)),
+            (1 - newest.number, twin(file, newest)),
+        ):
+            data.seek(number * file.page_size)
+            data.write(page)
 
 
 def copy_pages(path: str, target: BinaryIO, told: Callable[[int, int], object]) -> None:
