@@ -286,9 +286,9 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
             if job is not None and (job.attempts, job.lease) == (attempts, seconds):
                 return key, job
         for key, job in self.leased:  # perhaps its lease was shortened, since the clock was set back
-            if key[2] == lease.id and job.attempts == attempts:
-                if any(key < one and job.lease == seconds for one, seconds in found):
-                    return key, job
+            held = key[2] == lease.id and job.attempts == attempts
+            if held and any(key < one and job.lease == seconds for one, seconds in found):
+                return key, job
         raise errors.LeaseLost(
             f"the lease of the job {lease.id} has ended, and the job is not this worker's any more: undo what was "
             f"done for it, and use a longer lease, or extend(lease) while you work",
