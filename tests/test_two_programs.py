@@ -261,3 +261,54 @@ def test_who_finds_a_file_made_meanwhile_does_not_take_the_next_change_for_its_o
                     db.table("other", int, int)
         process.stdin.close()
         assert process.wait(60) == 0
+
+
+class Kept(zlmdb.Schema):
+    kept: zlmdb.Table[int, str]
+
+
+class Before(Kept):
+    rows: zlmdb.Table[int, str]
+
+
+class Between(Kept):
+    others: zlmdb.Table[int, str]
+
+
+class After(Between):
+    rows: zlmdb.Table[int, str]
+
+
+class Dropping(Kept):
+    migrations = (zlmdb.Migration(1, "drop", lambda t, old: old.drop("rows")),)
+
+
+def drop_and_make() -> None:
+    """What another process does: another table gets the number of one that it drops, which it then makes again."""
+    for schema in (Dropping, Between, After):
+        with zlmdb.open(sys.argv[1], schema) as db:
+            if schema is Dropping:
+                db.migrate()
+    with zlmdb.open(sys.argv[1], After) as db, db.write() as t:
+        t.others[1] = "another"
+
+
+@pytest.mark.twice
+def test_a_table_whose_number_another_one_has_got_is_not_taken_for_that(tmp_path: Path) -> None:
+    """In the classic layout keys begin with the number of the table."""
+    with zlmdb.open(tmp_path / "db", Before, layout="classic") as db:
+        with db.write() as t:
+            t.rows[1] = "one"
+        assert db.auto.rows[1] == "one"
+        program = PROGRAM.replace("other", "drop_and_make")
+        subprocess.run([sys.executable, "-c", program, str(tmp_path / "db"), ROOT], check=True)
+        with pytest.raises(zlmdb.SchemaMismatch, match="open the database again"), db.read() as t:
+            t.rows.get(1)
+        with pytest.raises(zlmdb.SchemaMismatch, match="open the database again"):
+            db.auto.rows.get(1)
+        with pytest.raises(zlmdb.SchemaMismatch, match="open the database again"), db.write() as t:
+            t.rows[1] = "mine"
+        with db.write() as t:
+            t.kept[1] = "kept"
+    with zlmdb.open(tmp_path / "db", After) as again, again.read() as u:
+        assert (dict(u.kept), dict(u.others), dict(u.rows)) == ({1: "kept"}, {1: "another"}, {})

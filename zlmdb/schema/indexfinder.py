@@ -38,6 +38,8 @@ class IndexFinder:
         self._declared = declared
         self._key = slot.key
         self._number = slot.number
+        # Where keys begin with the number: another table may get it, if this one is dropped.
+        self._registered = None if store.traits.by_name or slot.uuid is None else str(slot.uuid)
         # Snapshots up to this one may be older than the table.
         self._latest: int = store.environment.info()["last_txnid"]
         self.first = self._verdict(slot)
@@ -51,17 +53,19 @@ class IndexFinder:
         known, records, verdict = self._seen  # in one step: other threads ask as well
         if era is None or era != known:
             now = self._catalogue.records(txn, self._name)
-            if now != records:
+            ours = self._registered
+            moved = ours is not None and self._catalogue.registered(txn, self._number) != ours
+            if now != records or moved:
                 slot = self._catalogue.slot(txn, self._name, self._number)
                 same_file = self._store.opening == self._opening  # for certain
                 older = slot is None and same_file and txn.id() <= self._latest  # than the table
-                verdict = FileIndexes() if older else self._verdict(slot or Slot(self._name, 1))
+                verdict = FileIndexes() if older else self._verdict(slot or Slot(self._name, 1), moved)
             self._seen = era, now, verdict
         found: FileIndexes = verdict
         return found
 
-    def _verdict(self, slot: Slot) -> FileIndexes:
-        if slot.key is None and self._key is not None:
+    def _verdict(self, slot: Slot, moved: bool = False) -> FileIndexes:
+        if moved or (slot.key is None and self._key is not None):
             return FileIndexes(unreadable="another program has dropped it from the file: open the database again")
         gone = _NONE
         unknown: tuple[str, ...] = ()
