@@ -603,6 +603,20 @@ def test_a_writer_that_had_opened_before_the_feed_was_declared_is_refused(tmp_pa
             t.users[3] = User("cid")
 
 
+def test_a_writer_that_had_opened_without_making_the_feed_is_refused_when_another_has(tmp_path: Path) -> None:
+    class Early(zlmdb.Schema):
+        users: WithoutFeed
+
+    zlmdb.open(tmp_path, Early).close()
+    with zlmdb.open(tmp_path, Store, create=False) as db:
+        subprocess.run([sys.executable, "-c", DECLARE, str(tmp_path), ROOT, "declare"], check=True)
+        with pytest.raises(zlmdb.SchemaMismatch, match="has begun to record.*open the database again"):
+            db.auto.users[9] = User("cid")
+    with zlmdb.open(tmp_path, Store) as db, db.write() as t:
+        t.users[9] = User("cid")
+        assert db.check().ok
+
+
 class IndexedUsers(zlmdb.Table[int, User], name="users", feed=True):
     by_name = zlmdb.Index[str]("name")
     by_age = zlmdb.Index[int]("age")

@@ -996,6 +996,17 @@ def test_an_older_class_never_drops_a_newer_index(make_db: Callable[..., Any], c
         check_indexes(t.users)
 
 
+def test_a_class_whose_index_was_built_after_the_file_was_opened_is_told_to_open_it_again(tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path, Bare) as db, db.write() as t:
+        t.users.update(PEOPLE)
+    told = pytest.raises(zlmdb.IndexNotAttached, match=r"did not find as it opened.*: open the database again")
+    with zlmdb.open(tmp_path, Store, create=False) as db, zlmdb.open(tmp_path, Store), told:
+        db.auto.users[9] = User("nine", "nine@x", 9)
+    with zlmdb.open(tmp_path, Store) as db:
+        db.auto.users[9] = User("nine", "nine@x", 9)
+        assert db.check().ok
+
+
 @on_disk
 def test_the_error_tells_how_a_table_without_a_class_of_its_own_gets_rid_of_an_index(
     make_db: Callable[..., Any], combo: str

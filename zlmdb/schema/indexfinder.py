@@ -38,6 +38,7 @@ class IndexFinder:
         self._declared = declared
         self._key = slot.key
         self._number = slot.number
+        self._records_changes = slot.has_feed  # as the storage does
         # Where keys begin with the number: another table may get it, if this one is dropped.
         self._registered = None if store.traits.by_name or slot.uuid is None else str(slot.uuid)
         # Snapshots up to this one may be older than the table.
@@ -81,6 +82,11 @@ class IndexFinder:
         unwritable = found.unwritable
         if slot.feed is not None or declared.feed is not None:
             unwritable = unwritable or of_feed(slot, declared, older)
+            if slot.has_feed and not self._records_changes:
+                unwritable = unwritable or (
+                    "another program has begun to record the changes of the table since this one has opened the file: "
+                    "open the database again"
+                )
         undeletable = None
         if slot.referred:
             from .links import unknown_referrers  # late: few schemas have links

@@ -50,9 +50,10 @@ class RecordWrites(TableState[K, V]):
         missing = self._index_state.missing
         if missing:
             self._check_dropped()
+            lacks = "did not find as it opened the file" if self._is_late() else "does not declare or attach"
             raise errors.IndexNotAttached(
-                f"table {self._name!r} has the indexes {', '.join(missing)} in the file, which this program does not "
-                f"declare or attach, so that it would leave them incomplete: {self._way_out()}",
+                f"table {self._name!r} has the indexes {', '.join(missing)} in the file, which this program {lacks}, "
+                f"so that it would leave them incomplete: {self._way_out()}",
                 table=self._name,
                 index=missing[0],
             )
@@ -60,10 +61,16 @@ class RecordWrites(TableState[K, V]):
             self._refuse_shape(self._found.unwritable)
         self._pause_scans()
 
+    def _is_late(self) -> bool:
+        """Whether the class declares the missing indexes, which another program has built meanwhile."""
+        return not self._found.older and all([hasattr(type(self), name) for name in self._index_state.missing])
+
     def _way_out(self) -> str:
         """The advice for a file with an index that the program does not have."""
         if self._found.older:
             return "the file is newer than this program, use a newer one, which declares them"
+        if self._is_late():
+            return "open the database again, to write, with its schema, which declares them"
         return (
             "use the class that declares them; or, where this program is the newer one and they are not wanted any "
             f"more, drop them: zlmdb.open(..., drop_indexes=True), or, of a table without a class of its own, "
