@@ -38,9 +38,9 @@ class IndexFinder:
         self._declared = declared
         self._key = slot.key
         self._number = slot.number
-        self._records_changes = slot.has_feed  # as the storage does
+        self._records_changes = slot.feed is not None and slot.has_feed  # as the storage does
         # Where keys begin with the number: another table may get it, if this one is dropped.
-        self._registered = None if store.traits.by_name or slot.uuid is None else str(slot.uuid)
+        self._registered = str(slot.uuid) if store.layout == "classic" and slot.uuid is not None else None
         # Snapshots up to this one may be older than the table.
         self._latest: int = store.environment.info()["last_txnid"]
         self.first = self._verdict(slot)
