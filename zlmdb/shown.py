@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterable
 from typing import Optional
 
@@ -12,6 +13,18 @@ def shortened(value: object) -> str:
     """The repr of *value*, cut to 80 characters."""
     text = repr(value)
     return text if len(text) <= _LIMIT else text[: _LIMIT - 3] + "..."
+
+
+_repr = reprlib.Repr()
+_repr.maxstring = _repr.maxother = _repr.maxlong = 60
+
+
+def show(value: object) -> str:
+    """A short repr of *value*: less of long texts and of large containers. Also if its own repr fails."""
+    try:
+        return _repr.repr(value)
+    except Exception:
+        return object.__repr__(value)
 
 
 def shown_path(path: Optional[str]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
@@ -13,7 +12,7 @@ from typing import Any, Callable, Generic, NoReturn, Optional, TypeVar, Union
 from ..errors import DecodeError, EncodeError
 from ..handlers import let_through
 from ..namedtuples import NamedTuple
-from ..shown import shortened
+from ..shown import shortened, show
 
 T = TypeVar("T")
 Data = Union[bytes, memoryview]
@@ -203,7 +202,7 @@ class KeyCodec(ABC, Generic[T]):
     def refuse(self, key: object, why: str = "") -> NoReturn:
         """Raise the `EncodeError` for a key that does not fit, with the current exception as its cause."""
         why = f" ({why})" if why else ""
-        shown = _repr.repr(key)
+        shown = show(key)
         if shown in ("True", "False") and not isinstance(key, bool):
             shown += f" ({type(key).__module__}.{type(key).__name__})"
         message = f"{shown} is not a key of type {self.name}{why}: expected {self.expects}"
@@ -235,10 +234,6 @@ def source_of(
     elif prefix:
         value = f"{prefix!r} + {value}"
     return inline.check.format(x=x, codec=f"codec{mark}"), value, names
-
-
-_repr = reprlib.Repr()
-_repr.maxstring = _repr.maxother = _repr.maxlong = 60
 
 
 TOP = b"\xff" * 2048

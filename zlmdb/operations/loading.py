@@ -237,7 +237,7 @@ class _Target:
         self._slot, self._keyspace = _entered(filling, section)
         codec = section.codec
         self._codec = None if codec is None else filling.store.traits.codec(codec)
-        self._read = _reader(section, self._slot) if check else None
+        self._read = _reader(self._slot) if check else None
         self._indexes: dict[str, tuple[IndexStorage, KeyCodec[Any]]] = {}
 
     def add_index(self, name: str, definition: dict[str, Any]) -> None:
@@ -302,7 +302,7 @@ class _Target:
             raise index.conflict(key, primary)
 
 
-def _reader(section: Section, slot: Optional[Slot]) -> Optional[Callable[[Any], Any]]:
+def _reader(slot: Optional[Slot]) -> Optional[Callable[[Any], Any]]:
     """What reads a value of a table to check it; None where the stream does not say what it is."""
     if slot is None or slot.value is None:
         return None

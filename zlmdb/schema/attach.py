@@ -56,7 +56,7 @@ def attach(
     if former and create:
         from .renamedtables import rename  # late, as above
 
-        contents = change_contents(store, partial(rename, store, catalogue, former), timeout)
+        contents = change_contents(store, partial(rename, catalogue, former), timeout)
     elif former:  # nothing is changed: what is there is read under the new name
         renamed = {new: contents.slots[old] for old, new in former.items()}
         contents = contents._replace(slots={**contents.slots, **renamed})

@@ -15,7 +15,7 @@ from ..log import log
 from ..store.catalogue import Catalogue
 from ..store.ranges import prefixed
 from ..store.slots import Keyspace, Slot
-from ..store.store import OpenSpace, Store
+from ..store.store import OpenSpace
 from ..tables.storage import Storage
 from .contents import Contents, spaces_of
 from .declaration import Declaration
@@ -50,7 +50,7 @@ def read_only(storage: Storage[Any, Any], old: str) -> None:
 
 
 def rename(
-    store: Store, catalogue: Catalogue, names: Mapping[str, str], txn: Transaction, open_space: OpenSpace
+    catalogue: Catalogue, names: Mapping[str, str], txn: Transaction, open_space: OpenSpace
 ) -> Contents:  # fmt: skip
     """Give tables their new names."""
     slots = catalogue.read(txn)

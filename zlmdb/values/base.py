@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import importlib
-import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Callable, Generic, Optional, TypeVar, Union
 
 from ..errors import DecodeError, EncodeError, Error
 from ..handlers import let_through
+from ..shown import show as show
 
 if TYPE_CHECKING:
     from .paths import Path
@@ -264,15 +264,3 @@ def library(module: str, install: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         raise ImportError(f"{module} is needed and not installed: pip install {install}") from error
-
-
-_repr = reprlib.Repr()
-_repr.maxstring = _repr.maxother = _repr.maxlong = 60
-
-
-def show(value: object) -> str:
-    """A short text of *value* for an error, even if its own repr fails."""
-    try:
-        return _repr.repr(value)
-    except Exception:
-        return object.__repr__(value)

@@ -167,7 +167,7 @@ class _Reading:
             if self.form in ("pickle", "flatbuffers"):
                 stored = name
             field: dict[str, Any] = {"name": stored, "type": self.type(hint)}
-            field.update(_default(member, hint, required))
+            field.update(_default(member, required))
             if self.form == "flatbuffers":
                 field["id"] = _id(member, hint, position)
             found.append(field)
@@ -185,7 +185,7 @@ def _members(cls: Any) -> dict[str, Member]:
         return {}
 
 
-def _default(member: Optional[Member], hint: Any, required: bool) -> dict[str, Any]:
+def _default(member: Optional[Member], required: bool) -> dict[str, Any]:
     """What is recorded of a default: the value if it is plain, that of an empty container, or that there is one."""
     if member is None:
         return {} if required else {"absent": True}  # a key that a TypedDict need not have
