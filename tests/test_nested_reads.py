@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterator
 from contextlib import suppress
@@ -130,11 +131,12 @@ class Unasked(Exception):
     """What the general form raises."""
 
 
+def refuse(*arguments: Any) -> Any:
+    raise Unasked
+
+
 @pytest.fixture
 def no_general(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*arguments: Any) -> Any:
-        raise Unasked
-
     monkeypatch.setattr(nestedrows._Question, "__call__", refuse)
 
 
@@ -230,11 +232,73 @@ ASKED: dict[str, Make] = {
     "elements of a list": lambda t: (
         lambda k, u: any(t.orders.by_item[i].limit(1).fields(lambda o: o.total > i).first() for i in (1, 2))  # noqa: B023
     ),
-    "called": lambda t: lambda k, u: t.orders.by_user[k].order_by(lambda o: o.total).fields(lambda o: o.total).all(),
+    "called": lambda t: lambda k, u: t.orders.by_user[k].group_by(lambda o: o.text, lambda g: g.count()),
     "listed": lambda t: lambda k, u: list(t.orders.by_user[k].limit(2).keys()),
     "loop": lambda t: lambda k, u: [o.total for o in t.orders.by_user[k].values()],
 }
 CALLED = {"called", "listed", "loop"}
+
+CHOSEN: dict[str, Make] = {
+    "those that fit": lambda t: (
+        lambda k, u: t.orders.by_user[k].where(lambda o: o.total > 3).fields(lambda o: o.text).all()
+    ),
+    "pairs that fit": lambda t: lambda k, u: t.orders.by_user[k].where(lambda j, o: o.total > 3 and j % 2 == 0).all(),
+    "keys that fit": lambda t: lambda k, u: t.orders.by_user[k].where(lambda o: o.note is not None).keys().all(),
+    "count of those that fit": lambda t: lambda k, u: t.orders.by_user[k].where(lambda o: o.total > u.age).count(),
+    "the first that fit": lambda t: (
+        lambda k, u: t.orders.by_user[k].where(lambda o: o.total > 2).limit(2, 1).keys().all()
+    ),
+    "the first that fits": lambda t: lambda k, u: t.orders.by_user[k].where(lambda o: o.total > 2).first(),
+    "truth of those that fit": lambda t: lambda k, u: 1 if t.orders.by_user[k].where(lambda o: o.total > 7) else 0,
+    "fit both": lambda t: (
+        lambda k, u: (
+            t.orders.by_user[k].where(lambda o: o.total > 2).where(lambda j, o: j > k).fields(lambda o: o.total).sum()
+        )
+    ),
+    "any of those that fit": lambda t: (
+        lambda k, u: any(o.note is None for o in t.orders.by_user[k].where(lambda o: o.total > 6).values())
+    ),
+    "sorted": lambda t: lambda k, u: t.orders.by_user[k].order_by(lambda o: o.total).fields(lambda o: o.total).all(),
+    "sorted the other way": lambda t: (
+        lambda k, u: t.orders.by_user[k].order_by(lambda o: len(o.items), reverse=True).keys().all()
+    ),
+    "sorted by parts": lambda t: (
+        lambda k, u: t.orders.by_user[k].order_by(lambda j, o: (zlmdb.desc(len(o.items)), j)).all()
+    ),
+    "the best": lambda t: lambda k, u: t.orders.by_user[k].order_by(lambda o: o.total).values().last(),
+    "the least": lambda t: lambda k, u: t.orders.by_user[k].order_by(lambda o: (len(o.items), o.total)).first(),
+    "the best two": lambda t: (
+        lambda k, u: t.orders.by_user[k].order_by(lambda o: len(o.items), reverse=True).limit(2, 1).keys().all()
+    ),
+    "the last of the best": lambda t: (
+        lambda k, u: t.orders.by_user[k].order_by(lambda o: len(o.items)).limit(3).fields(lambda j, o: (j, u)).last()
+    ),
+    "count of sorted": lambda t: lambda k, u: t.orders.by_user[k].order_by(lambda o: o.note).count(),
+    "fit and sorted": lambda t: (
+        lambda k, u: (
+            t.orders.by_user[k]
+            .where(lambda o: o.total > u.age)
+            .order_by(lambda j, o: (o.note or "", -j))
+            .fields(lambda o: (o.note, k))
+            .all()
+        )
+    ),
+    "fit by a link": lambda t: (
+        lambda k, u: t.orders.by_user[k].where(lambda o: t.users[o.user].age > 3).fields(lambda o: o.total).all()
+    ),
+    "fit by what is within": lambda t: (
+        lambda k, u: (
+            t.orders.by_user[k]
+            .where(lambda j, o: t.spelled.by_user[o.user].where(lambda s: s.total > o.total + j / 30).count() > u.age)
+            .keys()
+            .all()
+        )
+    ),
+    "last": lambda t: lambda k, u: t.orders.by_user[k].last(),
+    "last value": lambda t: lambda k, u: t.orders.by_user[k].values().last(),
+    "last of the first": lambda t: lambda k, u: t.orders.by_user[k].limit(3).fields(lambda o: o.total).last(),
+    "last that fits": lambda t: lambda k, u: t.orders.by_user[k].where(lambda o: o.total > 3).keys().last(),
+}
 
 
 def helper(order: Any) -> Any:
@@ -268,7 +332,7 @@ def test_rows_are_those_of_the_called_function(db: Any, name: str) -> None:
         assert t.users.fields(ASKED[name](t)).all() == rows
 
 
-@pytest.mark.parametrize("name", set(ASKED) - CALLED - {"none", "truth", "any of all", "truth behind", "first behind"})
+@pytest.mark.parametrize("name", set(ASKED) - CALLED - {"none", "truth", "any of all"})
 def test_no_selection_is_made_for_a_record(db: Any, name: str, fast: list[bool], no_general: None) -> None:
     with db.read() as t:
         function = ASKED[name](t)
@@ -278,6 +342,42 @@ def test_no_selection_is_made_for_a_record(db: Any, name: str, fast: list[bool],
         assert t.users.fields(function).all() == rows
         assert fast
         assert all(fast)
+
+
+@pytest.mark.twice
+@pytest.mark.parametrize("codec", [Msgpack, FlatBuffers])
+def test_conditions_orders_and_the_last_one_are_those_of_the_called_function(
+    codec: Any, fast: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with zlmdb.open(None, tables(codec)) as db:
+        with db.write() as t:
+            fill(t)
+        for name, make in CHOSEN.items():
+            with db.write() as t:
+                rows = expected(t, make(t))
+                assert t.users.fields(make(t)).all() == rows, name
+            with db.read() as t:
+                function = make(t)
+                assert t.users.fields(function).explain().called == (), name
+                assert list(t.users.fields(function)) == t.users.fields(function).all() == rows, name
+                fast.clear()
+                with monkeypatch.context() as patch:
+                    patch.setattr(nestedrows._Question, "__call__", refuse)
+                    assert t.users.fields(function).all() == rows, name
+                    assert t.users.limit(3, 1).fields(function).all() == rows[1:4], name
+                assert fast, name
+                assert all(fast), name
+
+
+def test_a_condition_or_an_order_after_a_limit_is_refused_as_python_would(db: Any) -> None:
+    with db.read() as t:
+        for function in (
+            lambda k, u: t.orders.by_user[k].limit(2).where(lambda o: o.total > 3).all() if k > 4 else None,
+            lambda k, u: t.orders.by_user[k].limit(2).order_by(lambda o: o.total).all() if k > 4 else None,
+        ):
+            assert t.users.where(lambda k, u: k <= 4).fields(function).all() == [None] * 5
+            with pytest.raises(TypeError, match="before limit"):
+                t.users.fields(function).all()
 
 
 def test_the_records_are_those_of_the_captured_index_and_limit(db: Any, fast: list[bool]) -> None:
@@ -328,6 +428,12 @@ def test_conditions_and_orders_may_ask_for_the_records_that_refer(db: Any) -> No
             lambda o: len(t.users.by_town["t1"].fields(lambda u: t.users[u.age].name).all()) > 1 and o.user == 3
         )
         assert deep.keys().all() == [k for k, o in t.orders.items() if o.user == 3]
+        dear = t.users.where(
+            lambda k, u: u.age > 2 and t.orders.by_user[k].where(lambda o: o.total > u.age).count() > 1
+        )
+        assert dear.explain().called == ()
+        counts = {k: sum(o.total > u.age for o in t.orders.by_user[k].values()) for k, u in users if u.age > 2}
+        assert dear.keys().all() == [k for k, number in counts.items() if number > 1]
         groups = t.users.group_by(lambda k, u: t.orders.by_user[k].limit(4).count(), lambda g: g.count())
         assert sum(groups.values()) == 12
 
@@ -356,6 +462,9 @@ def test_what_the_function_raises_is_raised(db: Any) -> None:
                 (lambda k, u: t.orders.by_user[k].limit(1, -1).keys().all(), ValueError),
                 (lambda k, u: t.orders.by_user[k].fields(lambda o: o.note).min(), TypeError),
                 (lambda k, u: t.orders.by_user[k].fields(lambda o: o.text).sum(), TypeError),
+                (lambda k, u: t.orders.by_user[k].where(lambda o: 1 // (k - 5) > 0).count(), ZeroDivisionError),
+                (lambda k, u: t.orders.by_user[k].order_by(lambda o: o.note).first(), TypeError),
+                (lambda k, u: t.orders.by_user[k].order_by(lambda o: o.total * math.nan).all(), ValueError),
             ):
                 with pytest.raises(error):
                     expected(t, function)
@@ -371,6 +480,10 @@ def test_mistakes_in_the_inner_function_are_told_when_the_query_is_made(db: Any)
     with db.read() as t:
         with pytest.raises(TypeError, match="Order has no field 'totl'"):
             t.users.fields(lambda k, u: t.orders.by_user[k].fields(lambda o: o.totl).all())
+        with pytest.raises(TypeError, match="Order has no field 'totl'"):
+            t.users.where(lambda k, u: t.orders.by_user[k].where(lambda o: o.totl > 3).count() > 2)
+        with pytest.raises(TypeError, match="Order has no field 'totl'"):
+            t.users.fields(lambda k, u: t.orders.by_user[k].order_by(lambda o: o.totl).last())
         with pytest.raises(TypeError, match="a query changes nothing"):
             t.users.fields(lambda k, u: t.orders.by_user[k].fields(lambda o: o.items.append(1)).all())
 
@@ -604,7 +717,15 @@ def question(chance: random.Random, depth: int, names: tuple[str, ...], *, order
     inner = expression(chance, depth - 1, (*names, one, two), order=True)
     arguments = f"{one}, {two}" if one in inner else two
     give = chance.choice([*[f".fields(lambda {arguments}: {inner})"] * 4, "", ".values()", ".keys()"])
-    return f"{index}{limit}{give}{chance.choice([*['.all()'] * 4, '.first()', '.count()'])}"
+    some = sorted_by = ""
+    if chance.random() < 0.4:
+        asked = expression(chance, 0, (*names, one, two), order=True)
+        some = f".where(lambda {one}, {two}: {two}.total > w or {asked})"
+    if chance.random() < 0.4:
+        key = chance.choice([f"{two}.total", f"len({two}.items)", f"({two}.note or '', {one})", f"{two}.note"])
+        sorted_by = f".order_by(lambda {one}, {two}: {key}{chance.choice([', reverse=True', ''])})"
+    how = chance.choice([*[".all()"] * 4, ".first()", ".count()", ".last()"])
+    return f"{index}{some}{sorted_by}{limit}{give}{how}"
 
 
 @given(seed=st.integers(0, 2**32))

@@ -7,19 +7,24 @@ is given of them. Whatever is unusual, it leaves to `Nested.asked`, which asks a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from itertools import islice
+from operator import itemgetter
+from typing import Any, Optional
 
 from ..codegen import Recipe
 from ..handlers import let_through
-from .expressionsource import arguments
+from ..store.ranges import after, seek
+from .expressionsource import Asked, arguments
 from .following import Followed
 from .following.following import nothing
-from .following.nested import Nested
+from .following.nested import Inner, Nested
 from .loops import Writer
+from .ordering import checked, first_of
 from .programs import Programs
 from .projection import HITS, KEYS, PAIRS, VALUES, Projection
 from .sums import mean, total
-from .translated import Give, want_of
+from .terms import conjuncts
+from .translated import want_of
 
 _NESTED = Recipe("nested query")
 
@@ -35,6 +40,8 @@ _RESULTS: Mapping[str, str] = {
     "mean": "mean(rows)",
     "min": "min(rows, default=None)",
     "max": "max(rows, default=None)",
+    "first": "rows[0] if rows else None",
+    "last": "rows[-1] if rows else None",
 }
 """What is given at last, by the method of `Reads`."""
 
@@ -63,25 +70,46 @@ class Reader:
     """
 
     def __init__(self, node: Nested, entries: Entries, programs: Programs, *, one: bool) -> None:
-        give: Give = _WHAT[node.what] if node.value is None else Followed(node.own, nothing, ())
+        give = _WHAT[node.what] if node.value is None else _followed(node.value)
         want = HITS if node.how in ("count", "truth") else want_of((give,), programs, one=True)
+        if node.order is not None:
+            sort_key = want_of((_followed(node.order),), programs, one=True)
+            want = Projection((sort_key.parts[0] if sort_key.one else sort_key, want), one=False)
+        conditions = [_followed(one) for one in node.where]
+        asked = [Asked(one, part) for one in conditions for part in conjuncts(one.node)]
         self._keys = programs.keys
-        self._sources = [(tuple(each.numbers), tuple(each.links), tuple(each.nested)) for each in want.asked]
-        self._own: Any = node.own if self._sources else None
-        self._make = _NestedWriter(programs, node, entries, want).make(one=one)
+        self._sources = [
+            (each.followed.reading, tuple(each.numbers), tuple(each.links), tuple(each.nested))
+            for each in (*asked, *want.asked)
+        ]
+        self._make = _NestedWriter(programs, node, entries, asked, want).make(one=one)
 
     def made(
         self, table: Any, cursor: Any, question: Callable[..., Any], skip: int, most: int, parameters: Sequence[Any]
     ) -> Callable[..., Any]:  # fmt: skip
         """The function, of *table* in a read transaction, for captured values. *question* answers all else."""
         asked: list[Any] = []
-        for numbers, links, nested in self._sources:
+        for own, numbers, links, nested in self._sources:
             if links or nested:
-                asked += arguments(Followed(self._own, nothing, parameters), numbers, links, nested, self._keys)
+                asked += arguments(Followed(own, nothing, parameters), numbers, links, nested, self._keys)
             else:  # what that comes to, without the calls
                 asked.append(nothing)
                 asked += [parameters[number] for number in numbers]
         return self._make(table, cursor, question, skip, most, *asked)
+
+
+def _followed(function: Inner) -> Followed:
+    return Followed(function.own, nothing, ())
+
+
+def _in_order(
+    pairs: list[tuple[Any, Any]], backwards: bool, skip: int = 0, most: Optional[int] = None
+) -> list[Any]:  # fmt: skip
+    """The rows of *pairs* of a sort key and a row, sorted: *most* of them, after the first *skip*."""
+    if backwards:  # equal ones, too, come the other way round
+        pairs.reverse()
+    stop = None if most is None else skip + most
+    return list(map(itemgetter(1), islice(first_of(checked(pairs), stop, backwards=backwards), skip, stop)))
 
 
 def _answer(question: Callable[..., Any], key: Any, *outer: Any) -> Any:
@@ -92,16 +120,19 @@ def _answer(question: Callable[..., Any], key: Any, *outer: Any) -> Any:
 class _NestedWriter(Writer):
     """Writes the function of one `Nested`."""
 
-    def __init__(self, programs: Programs, node: Nested, entries: Entries, want: Projection) -> None:
-        super().__init__(programs, None, (), (), want, False)
+    def __init__(
+        self, programs: Programs, node: Nested, entries: Entries, asked: Sequence[Asked], want: Projection
+    ) -> None:  # fmt: skip
+        super().__init__(programs, None, (), asked, want, False)
         self.picking, self.node, self.entries = False, node, entries
         self.names.update(entries.names, let_through=let_through, general=_answer, total=total, mean=mean)
-        self.names.update(load=programs.load, load_key=programs.load_key)
+        self.names.update(load=programs.load, load_key=programs.load_key, in_order=_in_order, seek=seek, after=after)
 
     def make(self, *, one: bool) -> Make:
         """The function that makes it."""
         add, block, node = self.add, self.block, self.node
-        asked = "".join([f", {name}" for n, each in enumerate(self.want.asked) for name in each.names(n)])
+        every = [*self.asked, *self.want.asked]
+        asked = "".join([f", {name}" for n, each in enumerate(every) for name in each.names(n)])
         outer = "".join([f", each{number}" for number in node.given])
         with block(f"def make(bound, cursor, question, skip, most{asked}):"):
             add("raw, get, handle = bound._raw, bound._get, bound._db")
@@ -144,33 +175,42 @@ class _NestedWriter(Writer):
 
     def several(self) -> None:
         """Lines for all rows, or the first ones."""
-        add, limited = self.add, bool(self.node.limit)
+        add, node = self.add, self.node
+        few = bool(node.limit) or node.single
+        limited = few and node.order is None
         add("rows = []", "add = rows.append")
         if limited:
             add("left, before = most, skip")
-        with self.block("if find(begin):"):
+        found = "seek(cursor, begin, after(begin), True)" if node.from_end else "find(begin)"
+        with self.block(f"if {found}:"):
             pair = "entry, owner" if self.entries.valued else "entry"
-            with self.block(f"for {pair} in following(True, {self.entries.valued}):"):
+            following = "cursor.iterprev" if node.from_end else "following"
+            with self.block(f"for {pair} in {following}(True, {self.entries.valued}):"):
                 with self.block("if not entry.startswith(begin):"):
                     add("break")
+                if node.where:
+                    self.record()
                 if limited:
                     with self.block("if before:"):
                         add("before -= 1", "continue")
-                self.record()
+                if not node.where:
+                    self.record()
                 add("add(found)")
                 if limited:
                     add("left -= 1")
                     with self.block("if not left:"):
                         add("break")
-        add(f"return {_RESULTS[self.node.how]}")
+        if node.order is not None:
+            add(f"rows = in_order(rows, {node.backwards}{', skip, most' if few else ''})")
+        add(f"return {_RESULTS[node.how]}")
 
     def record(self) -> None:
         """Lines that read the record of an entry."""
-        if self.want is HITS:
+        if self.want is HITS and not self.asked:
             self.add("found = None")
             return
         self.add(f"key = {self.entries.key}")
-        if self.want is KEYS:
+        if self.want is KEYS and not self.asked:
             self.add("found = load_key(key)")
             return
         self.add("data = get(key, None, handle)", "if data is None: raise LookupError")

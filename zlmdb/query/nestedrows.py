@@ -26,7 +26,7 @@ def outermost(node: Node) -> Iterator[tuple[Node, Nested]]:
     if isinstance(node, Nested):
         yield node, node
     elif isinstance(node, Method) and node.name == "count" and isinstance(node.holder, Referred):
-        yield node, Nested(node.holder, (), "pairs", (), None, "count", node.known)
+        yield node, Nested(node.holder, (), None, False, (), "pairs", None, "count", node.known)
     else:
         for part in node.parts():
             yield from outermost(part)

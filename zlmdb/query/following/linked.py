@@ -19,7 +19,7 @@ from .code import is_followed
 from .fields import Elements
 from .folding import Folding
 from .known import BOOL, INT, LIST, SOMETHING, UNKNOWN, Known
-from .nested import Nested
+from .nested import Inner, Nested
 from .nodes import Node, Variable
 from .opaque import Sight, parameter
 from .operations import Attribute, Compare, Item, Method
@@ -188,32 +188,58 @@ class Index(_Rows):
         return session.truth(session.nodes.make(Holds, "in", node_of(session, key), self._node, True, BOOL))
 
 
-class Referring(_Rows):
-    """The records that have one key in an index, or the first of them."""
+class _Asked(NamedTuple):
+    """What is asked of the records of a key beside that: see `Nested`."""
 
-    __slots__ = ("_limit", "_types")
+    where: tuple[Inner, ...] = ()
+    order: Optional[Inner] = None
+    backwards: bool = False
+    limit: tuple[Node, ...] = ()
+
+
+_ALL = _Asked()
+
+
+class Referring(_Rows):
+    """The records that have one key in an index: some of them, in an order, or the first ones."""
+
+    __slots__ = ("_asked", "_types")
 
     _noun = "a selection"
 
-    def __init__(self, session: Session, node: Node, types: TableTypes, limit: tuple[Node, ...] = ()) -> None:
+    def __init__(self, session: Session, node: Node, types: TableTypes, asked: _Asked = _ALL) -> None:
         super().__init__(session, node)
-        self._types, self._limit = types, limit
+        self._types, self._asked = types, asked
         session.current().raising.append(node)
+
+    def _but(self, what: str, **asked: Any) -> Any:
+        """The same but for what is *asked*."""
+        if self._asked.limit:
+            return self._blocked(f"{what} after a limit")
+        return Referring(self._session, self._node, self._types, self._asked._replace(**asked))
+
+    def where(self, matches: Any) -> Any:
+        """Those for which *matches*, a function of a record, is true."""
+        return self._but("where()", where=(*self._asked.where, self._function("where", matches, condition=True)))
+
+    def order_by(self, by: Any, *, reverse: Any = False) -> Any:
+        """Sorted by what *by*, a function of a record, gives."""
+        if type(reverse) is not bool:
+            return self._blocked("an order whose direction is no constant")
+        return self._but("order_by()", order=self._function("order_by", by), backwards=reverse)
 
     def limit(self, count: Any, skip: Any = 0) -> Any:
         """The first of them."""
         session = self._session
-        if self._limit:
-            return self._blocked("a second limit")
         numbers = (node_of(session, count), node_of(session, skip))
         if not all([one.settled and one.known is INT for one in numbers]):
             return self._blocked("a limit that is no captured int")
-        return Referring(session, self._node, self._types, numbers)
+        return self._but("a limit", limit=numbers)
 
     def count(self) -> Any:
         """How many there are."""
         session = self._session
-        if self._limit:
+        if self._asked.limit or self._asked.where:
             return self._given("pairs").count()
         return session.recorded(session.nodes.make(Method, self._node, "count", (), (), True, INT))
 
@@ -226,24 +252,29 @@ class Referring(_Rows):
         return self._given("values", self._types.value)
 
     def fields(self, give: Any) -> Any:
-        """What *give*, a function of a record, gives of each: it is followed with recorders of this record."""
+        """What *give*, a function of a record, gives of each."""
+        return self._given("fields", None, self._function("fields", give))
+
+    def _function(self, method: str, function: Any, *, condition: bool = False) -> Inner:
+        """The *function*, which *method* is given: it is followed with recorders of a record."""
         session = self._session
-        function = give.original() if isinstance(give, Seen) else give
-        if not is_followed(function):
-            return self._blocked("fields() of what is no plain function")
-        ready = give.ready() if isinstance(give, Sight) else give
-        known = [self._types.key, self._types.value] if takes_key(function) else [self._types.value]
+        original = function.original() if isinstance(function, Seen) else function
+        if not is_followed(original):
+            return self._blocked(f"{method}() of what is no plain function")
+        ready = function.ready() if isinstance(function, Sight) else function
+        known = [self._types.key, self._types.value] if takes_key(original) else [self._types.value]
         first, nodes = session.depth, session.nodes
-        variables = [
+        variables = tuple([
             nodes.once((Variable, first + number, one), partial(Variable, first + number, one.required))
             for number, one in enumerate(known)
-        ]
+        ])  # fmt: skip
         session.depth += len(known)
         try:
             ways = session.explore(partial(self._once, ready, variables), inner=True)
         finally:
             session.depth = first
-        return self._given("fields", None, tuple(variables), Folding(nodes, condition=False).folded(ways))
+        node = Folding(nodes, condition=condition).folded(ways)
+        return nodes.make(Inner, variables, node, condition, node.known)
 
     def _once(self, ready: Any, variables: Sequence[Node]) -> Node:
         """What a function gives on one way."""
@@ -262,29 +293,32 @@ class Referring(_Rows):
         """The first pair."""
         return self._given("pairs").first()
 
-    def __bool__(self) -> bool:
-        return bool(self._given("pairs")) if self._limit else self._session.truth(self._node)
+    def last(self) -> Any:
+        """The last pair."""
+        return self._given("pairs").last()
 
-    def _given(
-        self, what: str, known: Optional[Known] = None, variables: Sequence[Node] = (), value: Optional[Node] = None
-    ) -> GivenRows:  # fmt: skip
+    def __bool__(self) -> bool:
+        some = self._asked.limit or self._asked.where
+        return bool(self._given("pairs")) if some else self._session.truth(self._node)
+
+    def _given(self, what: str, known: Optional[Known] = None, value: Optional[Inner] = None) -> GivenRows:
         kind = Values if what == "values" else GivenRows
-        return kind(self._session, self._node, self._limit, (what, variables, value), known)
+        return kind(self._session, self._node, self._asked, (what, value), known)
 
 
 class GivenRows(_Rows):
-    """What is given of each of several records: all of it in a list, the first, or one number."""
+    """What is given of each of several records: all of it in a list, the first, the last, or one number."""
 
-    __slots__ = ("_known", "_limit", "_what")
+    __slots__ = ("_asked", "_known", "_what")
 
     _noun = "a selection"
 
     def __init__(
-        self, session: Session, node: Node, limit: tuple[Node, ...], what: tuple[Any, ...], known: Optional[Known]
+        self, session: Session, node: Node, asked: _Asked, what: tuple[Any, ...], known: Optional[Known]
     ) -> None:  # fmt: skip
         """*known*: what is known of each row, if anything is."""
         super().__init__(session, node)
-        self._limit, self._what, self._known = limit, what, known
+        self._asked, self._what, self._known = asked, what, known
 
     def all(self) -> Any:
         """All rows in a list."""
@@ -292,11 +326,11 @@ class GivenRows(_Rows):
 
     def first(self) -> Any:
         """The first row, or None."""
-        known = self._known
-        annotation: Any = None if known is None else known.annotation
-        return self._session.recorded(
-            self._nested("first", UNKNOWN if known is None else known.home.known(Optional[annotation]))
-        )
+        return self._session.recorded(self._nested("first", self._one()))
+
+    def last(self) -> Any:
+        """The last row, or None."""
+        return self._session.recorded(self._nested("last", self._one()))
 
     def count(self) -> Any:
         """How many rows there are."""
@@ -321,14 +355,21 @@ class GivenRows(_Rows):
     def __bool__(self) -> bool:
         return self._session.truth(self._nested("truth", BOOL))
 
+    def _one(self) -> Known:
+        known = self._known
+        annotation: Any = None if known is None else known.annotation
+        return UNKNOWN if known is None else known.home.known(Optional[annotation])
+
     def _list(self) -> Known:
         known = self._known
         annotation: Any = None if known is None else known.annotation
         return LIST if known is None or known.unknown else known.home.known(list[annotation])
 
     def _nested(self, how: str, known: Known) -> Node:
-        what, variables, value = self._what
-        return self._session.nodes.make(Nested, self._node, self._limit, what, variables, value, how, known)
+        asked = self._asked
+        if how in ("count", "truth"):  # these sort nothing
+            asked = asked._replace(order=None, backwards=False)
+        return self._session.nodes.make(Nested, self._node, *asked, *self._what, how, known)
 
 
 class Values(GivenRows):
@@ -337,13 +378,13 @@ class Values(GivenRows):
     __slots__ = ("zlmdb_known", "zlmdb_node", "zlmdb_trace")
 
     def __init__(
-        self, session: Session, node: Node, limit: tuple[Node, ...], what: tuple[Any, ...], known: Optional[Known]
+        self, session: Session, node: Node, asked: _Asked, what: tuple[Any, ...], known: Optional[Known]
     ) -> None:  # fmt: skip
-        super().__init__(session, node, limit, what, known)
+        super().__init__(session, node, asked, what, known)
         self.zlmdb_trace, self.zlmdb_known = session, self._list()
         self.zlmdb_node = (
             self._nested("all", self.zlmdb_known)
-            if limit
+            if asked != _ALL
             else session.nodes.make(Method, node, "values", (), (), True, SOMETHING)
         )
 

@@ -1,12 +1,12 @@
 """What is given of records that refer, for each record: ``t.orders.by_user[k].limit(1).fields(lambda o: o.at).all()``.
 
-A function that is given to `fields` within another one is followed with recorders of a record of the other table. What
-it takes from around itself, such as the outer record, are the *outer* leaves of its expression.
+A function that is given to `fields`, `where` or `order_by` within another one is followed with recorders of a record of
+the other table. What it takes from around itself, such as the outer record, are the *outer* leaves of its expression.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Optional
 
 from .known import Known
@@ -17,30 +17,91 @@ _OUTER = 1000
 """The number from which on variables stand for the arguments of the function around."""
 
 
-class Nested(Node):
-    """What *how* gives of the records that *rows* selects: of their *what*, or of a *value* of each.
+class Inner(Node):
+    """A function of a record that is given within another one: *value* is an expression of *variables*.
 
-    *rows* are the records of one key in an index, *limit* is empty, or how many are wanted and skipped. *what* is
-    ``pairs``, ``keys``, ``values`` or ``fields``; with the last of these, *value* is an expression of *variables*, the
-    key and the value of a record, or the value alone. *how* is a method of `Reads`, or ``truth``.
+    These are the key and the value of a record, or the value alone. As a *condition* only counts whether it is true.
     """
 
-    __slots__ = ("how", "limit", "made", "outer", "rows", "value", "variables", "what")
+    __slots__ = ("condition", "made", "outer", "value", "variables")
 
-    raises = True
-
-    def __init__(
-        self, rows: Node, limit: tuple[Node, ...], what: str, variables: tuple[Variable, ...], value: Optional[Node],
-        how: str, known: Known,
-    ) -> None:  # fmt: skip
-        self.rows, self.limit, self.what, self.how = rows, limit, what, how
-        self.variables, self.value = variables, value
-        self.outer = () if value is None else _outer(value, variables)
+    def __init__(self, variables: tuple[Variable, ...], value: Node, condition: bool, known: Known) -> None:
+        self.variables, self.value, self.condition = variables, value, condition
+        self.outer = _outer(value, variables)
         self.made: dict[Any, Any] = {}  # with the node in the keys, since copies of it share this
         super().__init__(known, settled=False)
 
     def parts(self) -> Sequence[Node]:
-        return (self.rows, *self.limit) if self.value is None else (self.rows, *self.limit, self.value)
+        return (self.value,)
+
+    def evaluate(self, given: Given) -> Any:
+        return self.value.evaluate(given)
+
+    def capturing(self, numbers: tuple[int, ...]) -> Any:
+        """As a function of a record, to which the outer leaves are captured values with these *numbers*."""
+        return self._once(numbers, lambda: self._reading([
+            Parameter(number, repr(one), one.known, False) for number, one in zip(numbers, self.outer)
+        ]))  # fmt: skip
+
+    @property
+    def own(self) -> Any:
+        """As a function of a record, to which the outer leaves are the variables with the numbers `given`."""
+        return self._once("own", lambda: self._reading([
+            Variable(self.given(one), one.known) for one in self.outer
+        ]))  # fmt: skip
+
+    def given(self, outer: Any) -> int:
+        """The number of the variable that stands for an *outer* leaf, in all functions that are as deep as this one."""
+        first = _OUTER + 2 * self.variables[0].number
+        number: int = first + outer.position if isinstance(outer, Argument) else outer.number
+        return number
+
+    def _once(self, key: Any, make: Callable[[], Any]) -> Any:
+        found = self.made.get((self, key))
+        if found is None:
+            found = self.made[self, key] = make()
+        return found
+
+    def _reading(self, outer: Sequence[Node]) -> Any:
+        from .following import Reading  # late: it imports this
+
+        known: dict[Node, Node] = dict(zip(self.outer, outer))
+        for position, one in enumerate(self.variables):
+            known[one] = Argument(position, "value" if one is self.variables[-1] else "key", one.known.required)
+        return Reading.of(replaced(self.value, known), keyed=len(self.variables) > 1, condition=self.condition)
+
+    def source(self, spell: Spell) -> str:
+        return f"lambda {', '.join([spell(one) for one in self.variables])}: {spell(self.value)}"
+
+
+class Nested(Node):
+    """What *how* gives of the records that *rows* selects: of their *what*, or of a *value* of each.
+
+    *rows* are the records of one key in an index, of which *where* are conditions, and *order* is what they are sorted
+    by, *backwards* or not. *limit* is empty, or how many are wanted and skipped. *what* is ``pairs``, ``keys``,
+    ``values`` or ``fields``, the last one with a *value*. *how* is a method of `Reads`, or ``truth``.
+    """
+
+    __slots__ = ("backwards", "how", "limit", "order", "outer", "rows", "value", "what", "where")
+
+    raises = True
+
+    def __init__(
+        self, rows: Node, where: tuple[Inner, ...], order: Optional[Inner], backwards: bool, limit: tuple[Node, ...],
+        what: str, value: Optional[Inner], how: str, known: Known,
+    ) -> None:  # fmt: skip
+        self.rows, self.where, self.order, self.backwards, self.limit = rows, where, order, backwards, limit
+        self.what, self.value, self.how = what, value, how
+        self.outer = tuple(dict.fromkeys([one for function in self.functions() for one in function.outer]))
+        """The outer leaves of all functions."""
+        super().__init__(known, settled=False)
+
+    def functions(self) -> Sequence[Inner]:
+        """The functions of a record."""
+        return (*self.where, *[one for one in (self.order, self.value) if one is not None])
+
+    def parts(self) -> Sequence[Node]:
+        return (self.rows, *self.limit, *self.functions())
 
     def certain(self) -> Sequence[Node]:
         return (self.rows, *self.limit)
@@ -51,59 +112,52 @@ class Nested(Node):
 
     def asked(self, selection: Any, parameters: Sequence[Any], outer: Sequence[Any]) -> Any:
         """What is given of *selection*, as the program itself would ask for it."""
+        from .following import Followed, nothing  # late: it imports this
+
+        captured = (*parameters, *outer)
+        numbers = {one: number for number, one in enumerate(self.outer, len(parameters))}
+        read = {
+            one: Followed(one.capturing(tuple([numbers[leaf] for leaf in one.outer])), nothing, captured)
+            for one in self.functions()
+        }
+        if self.where or self.order is not None:
+            order = None if self.order is None else read[self.order]
+            where = (*selection._query.where, *[read[one] for one in self.where])
+            query = selection._query._replace(where=where, order=order, backwards=self.backwards)
+            selection = selection._with(query)
         if self.limit:
             selection = selection.limit(*[one.evaluate(Given((), parameters)) for one in self.limit])
         if self.value is not None:
-            from .following import Followed, nothing  # late: it imports this
-
-            reading = self._made(len(parameters), lambda: self._with_parameters(len(parameters)))
-            selection = selection._giving(Followed(reading, nothing, (*parameters, *outer)))
+            selection = selection._giving(read[self.value])
         elif self.what != "pairs":
             selection = getattr(selection, self.what)()
         return bool(selection) if self.how == "truth" else getattr(selection, self.how)()
 
-    def _made(self, key: Any, make: Any) -> Any:
-        found = self.made.get((self, key))
-        if found is None:
-            found = self.made[self, key] = make()
-        return found
-
-    def _with_parameters(self, count: int) -> Any:
-        """The function of a record, to which the outer leaves are captured values from number *count* on."""
-        return self._reading([
-            Parameter(count + number, repr(one), one.known, False) for number, one in enumerate(self.outer)
-        ])  # fmt: skip
-
-    @property
-    def own(self) -> Any:
-        """As a function of a record, to which the outer leaves are the variables with the numbers `given`."""
-        return self._made("own", lambda: self._reading([
-            Variable(number, one.known) for number, one in zip(self.given, self.outer)
-        ]))  # fmt: skip
-
     @property
     def given(self) -> Sequence[int]:
         """The numbers of the variables that stand for the outer leaves."""
-        first = _OUTER + 2 * self.variables[-1].number if self.variables else 0
-        return [first + one.position if isinstance(one, Argument) else one.number for one in self.outer]
+        return [self.functions()[0].given(one) for one in self.outer]
 
-    def _reading(self, outer: Sequence[Node]) -> Any:
-        from .following import Reading  # late, as above
+    @property
+    def from_end(self) -> bool:
+        """Whether what is wanted comes first if the entries are read backwards."""
+        return self.how == "last" and self.order is None and not self.limit
 
-        known: dict[Node, Node] = dict(zip(self.outer, outer))
-        for position, one in enumerate(self.variables):
-            known[one] = Argument(position, "value" if one is self.variables[-1] else "key", one.known.required)
-        value: Any = self.value
-        return Reading.of(replaced(value, known), keyed=len(self.variables) > 1, condition=False)
+    @property
+    def single(self) -> bool:
+        """Whether no more than one row is wanted."""
+        return self.how in ("first", "truth") or self.from_end
 
     def source(self, spell: Spell) -> str:
-        text = spell(self.rows)
+        text = spell(self.rows) + "".join([f".where({spell(one)})" for one in self.where])
+        if self.order is not None:
+            text += f".order_by({spell(self.order)}{', reverse=True' if self.backwards else ''})"
         if self.limit:
             count, skip = self.limit
             skipped = isinstance(skip, Constant) and skip.value == 0
             text += f".limit({spell(count)})" if skipped else f".limit({spell(count)}, {spell(skip)})"
         if self.value is not None:
-            text += f".fields(lambda {', '.join([spell(one) for one in self.variables])}: {spell(self.value)})"
+            text += f".fields({spell(self.value)})"
         elif self.what != "pairs":
             text += f".{self.what}()"
         return f"bool({text})" if self.how == "truth" else f"{text}.{self.how}()"
@@ -116,6 +170,6 @@ def _outer(value: Node, variables: Sequence[Variable]) -> tuple[Any, ...]:
     for one in inside:
         if isinstance(one, Each):
             own.add(one.variable)
-        elif isinstance(one, Nested):
+        elif isinstance(one, Inner):
             own.update(one.variables)
     return tuple(dict.fromkeys([one for one in inside if isinstance(one, (Argument, Variable)) and one not in own]))

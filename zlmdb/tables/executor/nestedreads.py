@@ -35,10 +35,9 @@ def reader(
         most, skip = [one.evaluate(Given((), parameters)) for one in node.limit]
         if most < 1 or skip < 0:
             return None
-    single = node.how in ("first", "truth")
-    one = (single or (most == 1 and bool(node.limit))) and not skip
-    if single and not one:
-        return None
+    if node.single:
+        most = 1
+    one = most == 1 and (node.single or bool(node.limit)) and not (skip or node.where or node.order or node.from_end)
     programs = table._storage.generated.loops
     key = "nested", node, index, one, keys
     made: Union[Reader, bool, None] = programs.prepared.get(key)
