@@ -16,9 +16,13 @@ from typing import Any, Callable
 import pytest
 
 import zlmdb
+from zlmdb import notifier
 from zlmdb.engines.lmdb import mapsize
+from zlmdb.keys import uuids
 from zlmdb.store.blocks import COUNTS_REFERENCES
 from zlmdb.store.gate import Gate
+
+from .interrupts import INTERRUPTS, interrupting, traces_instructions
 
 posix_only = pytest.mark.skipif(
     not hasattr(os, "fork"), reason="there is no fork on this system, so that no child can inherit a lock"
@@ -262,3 +266,32 @@ def test_the_lock_of_a_writer_that_was_killed_does_not_live_on_in_its_children(t
     finally:
         with suppress(ProcessLookupError):
             os.kill(child, signal.SIGKILL)
+
+
+@traces_instructions
+def test_an_interrupt_while_a_uuid_is_made_stops_none_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uuids, "_PATIENCE", 0.01)
+    made = [uuids.new_uuid()]
+    at = count = 0
+    while count == at:
+        at += 1
+        with suppress(*INTERRUPTS), interrupting(at, uuids.__file__.__eq__) as counted:
+            made.append(uuids.new_uuid())
+        count = counted[0]
+        made.append(uuids.new_uuid())
+    assert at > 20
+    assert made == sorted(set(made))
+
+
+@traces_instructions
+def test_an_interrupt_while_somebody_listens_or_rings_keeps_nobody_from_ringing() -> None:
+    at = count = 0
+    while count == at:
+        at += 1
+        bell = notifier.Notifier()
+        with suppress(*INTERRUPTS), interrupting(at, notifier.__file__.__eq__) as counted, bell.listen() as wait:
+            bell.ring()
+            assert wait(0)
+        count = counted[0]
+        bell.ring()
+    assert at > 30

@@ -22,27 +22,23 @@ class Notifier:
         _bells.add(self)
 
     def _reset(self) -> None:
-        self._lock = threading.Lock()
-        self._listening: dict[object, Callable[[], object]] = {}
+        # Without a lock: an interrupt may come as a lock is let go, and then whoever rings would wait for ever.
+        self._listening: dict[object, Callable[[], object]] = {}  # each step with it is one call
 
     def ring(self) -> None:
         """Wake all who listen."""
         if self._listening:
-            with self._lock:
-                heard = list(self._listening.values())
-            for wake in heard:
+            for wake in list(self._listening.values()):
                 wake()
 
     @contextmanager
     def _registered(self, wake: Callable[[], object]) -> Generator[None, None, None]:
         me = object()
-        with self._lock:
-            self._listening[me] = wake
         try:
+            self._listening[me] = wake
             yield
         finally:
-            with self._lock:
-                self._listening.pop(me, None)
+            self._listening.pop(me, None)
 
     @contextmanager
     def listen(self) -> Generator[Callable[[Optional[float]], bool], None, None]:
@@ -89,7 +85,7 @@ _bells: weakref.WeakSet[Notifier] = weakref.WeakSet()
 
 
 def _reset_all() -> None:
-    """In the child of a fork nobody listens, and another thread of the parent may have held a lock."""
+    """In the child of a fork nobody listens."""
     for bell in list(_bells):
         bell._reset()
 

@@ -32,6 +32,10 @@ def uuid_from_bytes(data: Union[bytes, memoryview]) -> UUID:
     return uuid
 
 
+_PATIENCE = 1.0
+"""Seconds that a thread waits for another one to make a UUID, which takes a microsecond."""
+
+
 class _Version7:
     """Makes UUIDs of version 7 (RFC 9562, 5.7): milliseconds since 1970, then 74 random bits.
 
@@ -49,6 +53,8 @@ class _Version7:
         self._tail = 0
 
     def __call__(self) -> UUID:
+        if self._lock.locked():
+            self._wait()
         with self._lock:
             millis = time.time_ns() // 1_000_000
             tail = self._tail + 1 + random_int(4)
@@ -58,6 +64,14 @@ class _Version7:
             self._tail = tail
             number = self._millis << 80 | 7 << 76 | tail >> 62 << 64 | 2 << 62 | tail & (1 << 62) - 1
         return UUID(int=number)
+
+    def _wait(self) -> None:
+        """Wait for another thread. After an interrupt that came just as one let the lock go, nobody ever would."""
+        lock = self._lock
+        if lock.acquire(timeout=_PATIENCE):
+            lock.release()
+        elif self._lock is lock:
+            self._lock = threading.Lock()
 
 
 new_uuid = _Version7()
