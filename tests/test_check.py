@@ -372,3 +372,19 @@ def test_a_file_whose_first_program_was_killed_before_it_stored_anything_is_soun
         report = db.check()
     assert report.ok
     assert report.notes == ["nothing was ever stored in the file: the first program that opened it ended before that"]
+
+
+@pytest.mark.parametrize("what", ["keys", "items"])
+def test_a_key_that_has_lost_its_bytes_is_an_error_of_decoding(what: str, tmp_path: Path) -> None:
+    class Rows(zlmdb.Schema):
+        rows: zlmdb.Table[int, str]
+
+    with zlmdb.open(tmp_path, Rows) as db, db.write() as t:
+        t.rows.update({1: "a", 2: "b", 3: "c"})
+    file = tmp_path / "data.mdb"
+    data = bytearray(file.read_bytes())
+    place = data.index((2**63 + 2).to_bytes(8, "big"))
+    data[place - 2 : place] = bytes(2)  # the length of the key
+    file.write_bytes(data)
+    with zlmdb.open(tmp_path, Rows, readonly=True) as db, db.read() as t, pytest.raises(zlmdb.DecodeError):
+        list(getattr(t.rows, what)())

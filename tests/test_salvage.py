@@ -400,3 +400,23 @@ def test_what_a_renamed_table_leaves_behind_is_no_damage(tmp_path: Path) -> None
     report = salvage(tmp_path / "db", tmp_path / "out")
     assert report.complete, report
     assert report.copied == {"people": 1, "slots": 0}
+
+
+@LAYOUTS
+def test_a_key_whose_values_are_lost_gets_none_of_a_new_key(layout: Any, tmp_path: Path) -> None:
+    class Tags(zlmdb.SetTable[str, int]):
+        pass
+
+    class Tagged(zlmdb.Schema):
+        tags: Tags
+
+    with zlmdb.open(tmp_path / "db", Tagged, layout=layout) as db, db.write() as t:
+        t.tags.add("a", 1)
+        t.tags.add("b", 2)
+        del t.tags._values[1, 2]  # what damage does
+    report = salvage(tmp_path / "db", tmp_path / "out")
+    assert [(one.table, one.reason) for one in report.lost] == [("tags", "its values are lost")]
+    assert report.copied["tags"] == 1
+    with zlmdb.open(tmp_path / "out", Tagged) as db, db.write() as t:
+        t.tags.add("c", 3)
+        assert {key: list(t.tags[key]) for key in t.tags} == {"a": [1], "c": [3]}

@@ -26,6 +26,23 @@ def problems(slots: Mapping[str, Slot], rows: Callable[[Slot], Iterator[tuple[by
                 yield from _between(slot, rows(slot), rows(values))
 
 
+def empty_keys(
+    slots: Mapping[str, Slot], rows: Callable[[Slot], Iterator[tuple[bytes, Any]]]
+) -> Iterator[tuple[Slot, bytes]]:
+    """The keys without values, as bytes, each with its table."""
+    for slot in slots.values():
+        values = slots.get(slot.name + VALUES)
+        if slot.value in _NUMBERED and values is not None:
+            found = {_number(entry) for entry, _ in rows(values)}
+            for key, data in rows(slot):
+                if int.from_bytes(bytes(data), "big") not in found:
+                    yield slot, key
+
+
+def _number(entry: Any) -> int:
+    return int.from_bytes(bytes(entry[:_WIDTH]), "big") - _BIAS
+
+
 def _between(slot: Slot, keys: Iterator[tuple[bytes, Any]], values: Iterator[tuple[bytes, Any]]) -> Iterator[Problem]:
     empty: dict[int, str] = {}
     for key, data in keys:
@@ -36,7 +53,7 @@ def _between(slot: Slot, keys: Iterator[tuple[bytes, Any]], values: Iterator[tup
     last = -1
     known = frozenset(empty)
     for entry, _ in values:
-        number = int.from_bytes(bytes(entry[:_WIDTH]), "big") - _BIAS
+        number = _number(entry)
         if number != last:
             last = number
             empty.pop(number, None)

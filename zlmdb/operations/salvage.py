@@ -7,24 +7,29 @@ records on it, or on pages below it, and no others.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Optional, Union
 
 from .. import errors
-from ..engines import Record, Remains, State, Tree, registry
+from ..engines import Record, Remains, State, Transaction, Tree, registry
 from ..keys import from_name as key_from_name
 from ..namedtuples import NamedTuple
+from ..schema.contents import open_handle
 from ..store import layout
+from ..store.catalogue import catalogue_of
 from ..store.definitions import is_key
 from ..store.layout import Layout
+from ..store.ranges import prefixed
 from ..store.slotrecords import checked_migration, slot_of
 from ..store.slots import LAST_SLOT, Keyspace, Slot, slot_prefix, uuid_of
+from ..store.store import OpenSpace, Store
 from ..tables.storage import Storage
 from ..values import from_name as value_from_name
 from ..values.base import is_a
 from .backup import file_of
 from .filling import Filler, like, new_file
+from .multicheck import empty_keys
 from .progress import Progress, Told, silent
 from .report import KEPT
 
@@ -96,11 +101,34 @@ def salvage(source: StrPath, target: StrPath, told: Optional[Told] = None) -> Sa
                 "the last commits may be missing: a meta page, or the tables it leads to, cannot be read"
             )
         report.damage += file.faults
-        with new_file(target, found.layout, file.format, file.size, like(engine)) as store, Filler(store) as filler:
-            salvaging = _Salvage(found.state, filler, report, told or silent)
-            salvaging.tables() if found.layout == "tables" else salvaging.classic()
+        with new_file(target, found.layout, file.format, file.size, like(engine)) as store:
+            with Filler(store) as filler:
+                salvaging = _Salvage(found.state, filler, report, told or silent)
+                salvaging.tables() if found.layout == "tables" else salvaging.classic()
+            _drop_empty_keys(store, report)
         report.damage += salvaging.state.problems
     return report
+
+
+def _drop_empty_keys(store: Store, report: SalvageReport) -> None:
+    """Delete keys of a `SetTable` or `ListTable` whose values are lost: a new key would get the number of one."""
+
+    def drop(txn: Transaction, open_space: OpenSpace) -> None:
+        catalogue = catalogue_of(store)
+        slots = catalogue.read(txn)
+
+        def rows(slot: Slot) -> Iterator[tuple[bytes, Any]]:
+            keyspace = catalogue.keyspace(slot)
+            skip, handle = len(keyspace.prefix), open_handle(keyspace.space, open_space)
+            return ((bytes(key[skip:]), data) for key, data in prefixed(txn.cursor(handle), keyspace.prefix))
+
+        for slot, key in list(empty_keys(slots, rows)):
+            keyspace = catalogue.keyspace(slot)
+            txn.delete(keyspace.prefix + key, db=open_handle(keyspace.space, open_space))
+            report.copied[slot.name] -= 1
+            report._lose(slot.name, key, "its values are lost")
+
+    store.change(drop)
 
 
 class _Found(NamedTuple):

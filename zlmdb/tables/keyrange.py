@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import islice
@@ -231,11 +232,12 @@ class KeyRange(Generic[K, V]):
             errors.raise_as(ours, error)
         if key is None and scan is not None and scan.any:
             key, data = scan.current()
-        if key is None:  # before the first record
-            raise error
-        decoded = table._storage.decode_key(key)
-        if data is not None:
-            table._storage.decode_value(data, decoded)
+        if key is not None:  # else it was before the first record, or at the last one
+            decoded = table._storage.decode_key(key)
+            if data is not None:
+                table._storage.decode_value(data, decoded)
+        if isinstance(error, struct.error):  # of a key that is not the current one
+            raise errors.DecodeError(f"table {table._name!r}: a key is damaged: {error}", table=table._name) from error
         raise error
 
     def _described(self) -> str:
