@@ -47,7 +47,7 @@ class Store(zlmdb.Schema):
     texts: Texts
 
 
-COUNT = 600
+COUNT = 300
 
 
 @pytest.fixture(scope="module", params=["tables", "classic"])
@@ -105,6 +105,7 @@ ORDERS: dict[str, tuple[Callable[[Any, int], Any], Callable[[Rows, int], Rows], 
 }  # fmt: skip
 
 
+@pytest.mark.twice
 @pytest.mark.parametrize("name", ORDERS)
 @pytest.mark.parametrize("of", ["jobs", "texts"])
 def test_an_index_is_read_from_a_bound_on_for_the_first_few_in_its_order(db: Any, name: str, of: str) -> None:
@@ -112,7 +113,7 @@ def test_an_index_is_read_from_a_bound_on_for_the_first_few_in_its_order(db: Any
     for begin in (db.read, db.write):
         with begin() as t:
             rows = list(getattr(t, of).items())
-            for y in (30, 11, 0, 49, 70):
+            for y in (30, 0, 70):
                 found, expected = ask(getattr(t, of), y), plain(rows, y)
                 assert found.limit(7).all() == expected[:7]
                 assert found.limit(7, 3).all() == expected[3:10]
@@ -239,7 +240,7 @@ def test_the_first_of_what_is_common_counts_no_entries(db: Any, general: list[An
 def test_extremes_within_bounds_come_from_an_index(db: Any, general: list[Any]) -> None:
     with db.read() as t:
         jobs = list(t.jobs.values())
-        for bound in (20, 33, 0, 49, 60):
+        for bound in (20, 0, 60):
             years = [job.year for job in jobs if job.year < bound]
             dues = [job.due for job in jobs if job.due is not None and job.due >= bound]
             unfinished = [job.year for job in jobs if job.open and job.year < bound]

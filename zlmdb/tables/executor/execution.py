@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from operator import itemgetter
+from types import GeneratorType
 from typing import TYPE_CHECKING, Any, Optional
 
 from ... import errors
@@ -210,12 +211,18 @@ class Running:
             rows = self._loop(prepared, functions, scan_of, form)
         if self.order is None:
             return sliced(rows, skip, limit)
+        loop = rows
         if behind is not None:
             rows = filter(behind, rows)
         if not ordered:
             return self._sorted(rows, skip, limit)
         rows = sliced(rows, skip, limit)
-        return iter(list(rows)) if self.table._txn._write else rows
+        if not self.table._txn._write:
+            return rows
+        found = list(rows)
+        if isinstance(loop, GeneratorType):
+            loop.close()  # with its cursors, before anything is written: the garbage collector may do it later
+        return iter(found)
 
     def _picked_lists(
         self, choice: Choice, functions: Sequence[Followed], gives: Sequence[Give]

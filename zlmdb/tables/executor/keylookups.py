@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import itemgetter
+from types import GeneratorType
 from typing import TYPE_CHECKING, Any, Optional
 
 from ... import errors
@@ -96,3 +97,5 @@ class PickedScan:
         """Nothing more is asked of it."""
         if self._scan is not None:
             self._scan.close()
+        if isinstance(self._keys, GeneratorType):
+            self._keys.close()
