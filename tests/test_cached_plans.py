@@ -531,3 +531,45 @@ def test_the_first_few_in_an_order_without_an_index(db: Any, name: str) -> None:
         given = t.people.order_by(lambda p: p.name).limit(3).fields(lambda p: 1 // (p.age - p.age))
         with pytest.raises(ZeroDivisionError):
             given.all()
+
+
+@dataclass
+class Aged:
+    name: str
+    age: int
+
+
+class Ages(zlmdb.Table[int, Aged]):
+    by_age = zlmdb.Index[int]("age")
+    by_name = zlmdb.Index[str]("name")
+
+
+class Aging(zlmdb.Schema):
+    ages: Ages
+
+
+@pytest.mark.once
+def test_of_two_indexes_with_many_entries_none_is_read_for_a_few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def keys(self: Any, table: Any, where: Any, most: int) -> Any:
+        asked.append(most)
+        return original(self, table, where, most)
+
+    original = AccessPath.keys
+    monkeypatch.setattr(AccessPath, "keys", keys)
+    with zlmdb.open(None, Aging) as db:
+        with db.write() as t:
+            t.ages.put_many((n, Aged(f"n{n % 3}", n * 7919 % 97)) for n in range(5000))
+        with db.read() as t:
+            least, name = 5, "n1"
+            fit = [(k, a) for k, a in t.ages.items() if a.age > least and a.name == name]
+            both = t.ages.where(lambda a: a.age > least and a.name == name)
+            for turn in range(3):
+                del asked[:]
+                assert both.limit(10).all() == fit[:10]
+                assert both.limit(3, 4).fields(lambda a: a.age).all() == [a.age for _, a in fit[4:7]]
+                assert both.first() == fit[0]
+                assert turn == 0 or (asked and max(asked) <= FEW)
+            late = t.ages.where(lambda k, a: a.age > least and a.name == name and k > 4000)
+            assert late.limit(4).keys().all() == [k for k, _ in fit if k > 4000][:4]

@@ -147,7 +147,7 @@ def _planned(selection: Selection[Any, Any], give: Give, known: Known, facts: Se
     # A range of keys alone is read as any range, and a record that is not there means two things.
     if all([way.is_range_of_keys for way in ways]) or len({way.sparse for way in ways}) > 1:
         return False
-    alone = len(ways) == 1 and not ways[0].of_keys and not any([one.reading.links for one in query.where])
+    alone = not any([way.of_keys for way in ways]) and not any([one.reading.links for one in query.where])
     scan = scanned(running, give) or None if alone and query.order is None else None
     asking = functions if query.order is None else [*functions, query.order]
     covered = _covered(asking, give, found, running)
@@ -291,8 +291,9 @@ class Ready:
         """At most *stop* rows, if there are so many among the first records: to count many entries takes longer."""
         if self._scan is None or stop > FEW:
             return None
-        keys = self._ways[0].keys(selection._table, selection._query.where, FEW)
-        return None if keys is None or len(keys) < FEW else self._scan.first(selection, give, stop, FEW)
+        found = [way.keys(selection._table, selection._query.where, FEW) for way in self._ways]
+        few = any([keys is None or len(keys) < FEW for keys in found])
+        return None if few else self._scan.first(selection, give, stop, FEW)
 
     def _keys(
         self, selection: Selection[Any, Any], give: Give
