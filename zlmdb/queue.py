@@ -48,7 +48,7 @@ class Lease(Generic[T]):
     key: JobKey
     job: Job[T]
     # Where the job is since it was extended, and for how many seconds, the last one last: a transaction may be undone.
-    _moved: list[tuple[JobKey, float]] = field(default_factory=list, repr=False, compare=False)
+    _moved: list[tuple[JobKey, float]] = field(default_factory=list[tuple[JobKey, float]], repr=False, compare=False)
 
     @property
     def body(self) -> T:

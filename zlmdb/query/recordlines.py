@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -278,7 +278,7 @@ class RecordLines:
             self.parts(taken, fetched, whole=whole)
 
     @contextmanager
-    def unless_elsewhere(self, tests: Sequence[str], *, asked: bool = False) -> Iterator[None]:
+    def unless_elsewhere(self, tests: Sequence[str], *, asked: bool = False) -> Generator[None, None, None]:
         """The block for records of which none of *tests* is true; the others are read as a whole.
 
         *asked*: all that is asked of the record holds.
@@ -300,7 +300,7 @@ class RecordLines:
         """Lines for what is asked and wanted, of the parts *taken* of fields that are unpacked."""
         nested = self.columns.nested(taken)
         self.alone = {path: nested.expression(path) for path in taken}
-        if self.views and any([len(path) > 1 or path[0] not in self.columns.fields for path in taken]):
+        if self.views and any([path[1:] or path[0] not in self.columns.fields for path in taken]):
             self.add("data = bytes(data)")
         asked = [self.of_asked(one) for one in self.asked]
         wanted = [] if whole else self.found(lambda path: self.columns.value(path[0]))

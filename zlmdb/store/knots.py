@@ -12,14 +12,12 @@ import gc
 from asyncio import Future, Task
 from collections import deque
 from collections.abc import Iterator
-from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from types import AsyncGeneratorType, CellType, CoroutineType, FrameType, FunctionType, GeneratorType, MethodType
 from typing import Any
 
 _LOOKED_THROUGH = (
     CoroutineType, GeneratorType, AsyncGeneratorType, FrameType, MethodType, tuple, list, deque,
 )  # fmt: skip
-_BLOCKS = (AbstractContextManager, AbstractAsyncContextManager)
 _MOST = 10_000  # objects that are looked at
 
 
@@ -57,10 +55,12 @@ def _futures_of(callback: Any) -> Iterator[Any]:
     for one in gc.get_referents(callback):
         if isinstance(one, Future):
             yield one
-        elif isinstance(one, tuple):  # the arguments of a partial
-            yield from [part for part in one if _is_waiter(part)]
-        else:  # a method of a task group, say
-            yield from [part for part in getattr(one, "__dict__", {}).values() if _is_waiter(part)]
+        else:  # the arguments of a partial; a method of a task group, say
+            yield from [part for part in _parts_of(one) if _is_waiter(part)]
+
+
+def _parts_of(one: Any) -> Any:
+    return gc.get_referents(one) if isinstance(one, tuple) else getattr(one, "__dict__", {}).values()
 
 
 def _is_filled(cell: CellType) -> bool:
@@ -78,7 +78,7 @@ def _is_waiter(one: Any) -> bool:
 def _has(coroutine: Any, wanted: Any) -> bool:
     """Whether *coroutine*, or what it awaits, has *wanted* in a variable or a statement."""
     seen: dict[int, Any] = {}
-    todo = [coroutine]
+    todo: list[Any] = [coroutine]
     while todo and len(seen) < _MOST:
         one = todo.pop()
         if one is wanted:
@@ -88,6 +88,12 @@ def _has(coroutine: Any, wanted: Any) -> bool:
         seen[id(one)] = one
         if isinstance(one, _LOOKED_THROUGH):
             todo.extend(gc.get_referents(one))
-        elif isinstance(one, _BLOCKS) and not isinstance(one, type):
+        elif _is_block(one):
             todo.extend(getattr(one, "__dict__", {}).values())
     return False
+
+
+def _is_block(one: object) -> bool:
+    """Whether *one* is for ``with`` or ``async with``."""
+    cls = type(one)
+    return hasattr(cls, "__exit__") or hasattr(cls, "__aexit__")

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from operator import index
 from typing import Any, Callable, Optional
 
+from ..keys.plain import is_bool
 from .base import Data, FunctionSerializer, is_a, typename
 
 _int64 = struct.Struct(">q")
@@ -77,12 +78,6 @@ def encode_bytes(value: Any) -> bytes:
 
 
 # int, float, bool
-
-
-def is_bool(value: Any) -> bool:
-    """Whether *value* is a bool, or one of numpy, which has ``__index__``, too."""
-    cls: Any = type(value)
-    return cls is bool or (cls.__name__ in ("bool", "bool_") and cls.__module__ == "numpy")
 
 
 def encode_int(value: Any) -> bytes:

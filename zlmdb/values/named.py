@@ -14,6 +14,7 @@ from operator import index
 from typing import TYPE_CHECKING, Annotated, Any, Callable
 from uuid import UUID
 
+from ..keys.plain import is_bool
 from .bare import (
     TEXT_EXPECTS,
     TEXTS,
@@ -24,7 +25,6 @@ from .bare import (
     decode_text,
     encode_bytes,
     encode_int,
-    is_bool,
 )
 from .base import Data, is_a, typename
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import itemgetter
-from types import GeneratorType
 from typing import TYPE_CHECKING, Any, Optional
 
 from ... import errors
@@ -48,6 +47,7 @@ class PickedScan:
     ) -> None:  # fmt: skip
         txn = table._txn
         self._table, self._keys = table, keys
+        self._close_keys: Any = getattr(keys, "close", None)
         self._scans = txn._open_scans() if txn._scans is None else txn._scans
         self._scan = Scan(table, table._storage.space, None, lower, upper, reverse) if txn._write else None
         self._at: tuple[Optional[bytes], Any] = None, None
@@ -97,5 +97,5 @@ class PickedScan:
         """Nothing more is asked of it."""
         if self._scan is not None:
             self._scan.close()
-        if isinstance(self._keys, GeneratorType):
-            self._keys.close()
+        if self._close_keys is not None:  # they are of a generator
+            self._close_keys()
