@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import random
+import struct
 from array import array
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Iterator
@@ -463,6 +464,24 @@ def test_a_broken_record_is_named_also_by_a_loop_that_reads_no_keys(things: Any)
     with pytest.raises(zlmdb.DecodeError, match="'things', key 3") as caught:
         list(t.things.where(lambda v: v.name != "x").values())
     assert caught.value.key == 3
+
+
+class Packed(zlmdb.Schema):
+    packed: zlmdb.Table[int, tuple[bytes, int]]
+
+
+def test_an_error_of_a_function_is_not_taken_for_a_broken_record(things: Any) -> None:
+    t = things({number: written(number) for number in range(5)})
+
+    def number_of(one: Any) -> int:
+        return int(struct.unpack("<I", b"123")[0]) + (one is None)
+
+    with zlmdb.open(None, Packed) as db, db.write() as p:
+        p.packed[1] = b"123", 1
+        for table in (t.things, t.views, p.packed):
+            for rows in (table.where(lambda one: number_of(one) > 3), table.fields(number_of)):
+                with pytest.raises(struct.error):
+                    list(rows)
 
 
 # -- as every selection -----------------------------------------------------------------------------------------------

@@ -207,7 +207,7 @@ class KeyRange(Generic[K, V]):
                     load(data) if kind is _values else load_key(key) if kind is _keys else (load_key(key), load(data))
                 )
         except Exception as error:
-            self._failed(error, key, data, scan)
+            self._loop_failed(error, key, data, scan)
         finally:
             if scan is not None:
                 scan.close()
@@ -236,9 +236,15 @@ class KeyRange(Generic[K, V]):
             decoded = table._storage.decode_key(key)
             if data is not None:
                 table._storage.decode_value(data, decoded)
-        if isinstance(error, struct.error):  # of a key that is not the current one
-            raise errors.DecodeError(f"table {table._name!r}: a key is damaged: {error}", table=table._name) from error
         raise error
+
+    def _loop_failed(self, error: Exception, key: Any, data: Any, scan: Optional[Scanned]) -> NoReturn:
+        """As `_failed`, where nothing but codecs is called."""
+        try:
+            self._failed(error, key, data, scan)
+        except struct.error as same:  # the record decodes that the engine is at: it is of another key
+            name = self._table._name
+            raise errors.DecodeError(f"table {name!r}: a key is damaged: {same}", table=name) from same
 
     def _described(self) -> str:
         """What is read where no index is, for people."""
