@@ -190,6 +190,8 @@ def test_explain_tells_which_index_of_a_link_is_read(db: Any, name: str, listed:
         fit = t.orders.where(ASKED[name](t, "n3"))
         for other in (fit.limit(5), fit.order_by(lambda o: o.at), t.orders.select(3, 90).where(ASKED[name](t, "n3"))):
             other.fields(lambda o: o.at).all()
-            assert not other.fields(lambda o: o.at).explain().indexes
+            plan = other.fields(lambda o: o.at).explain()
+            # An index of the link has the records that have one.
+            assert plan.indexes in [(), ("by_half",)] if name == "optional" else plan.indexes == ()
     with db.write() as t:
         assert not t.orders.where(ASKED[name](t, "n3")).fields(lambda o: o.at).explain().indexes
