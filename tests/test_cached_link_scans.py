@@ -14,6 +14,8 @@ from tests.answers import CODECS, STORED, answers
 from zlmdb import ForeignKey, Index, Table
 from zlmdb.tables.executor.cachedlinkscans import LinkScanReady
 
+pytestmark = pytest.mark.twice  # plans do not depend on the version of Python
+
 
 @dataclass
 class User:
@@ -188,10 +190,10 @@ def test_explain_tells_which_index_of_a_link_is_read(db: Any, name: str, listed:
         if not plan.indexes:
             assert not any(listed)
         fit = t.orders.where(ASKED[name](t, "n3"))
+        own = [(), ("by_half",)] if name == "optional" else [()]  # an index of the link has the records that have one
         for other in (fit.limit(5), fit.order_by(lambda o: o.at), t.orders.select(3, 90).where(ASKED[name](t, "n3"))):
             other.fields(lambda o: o.at).all()
             plan = other.fields(lambda o: o.at).explain()
-            # An index of the link has the records that have one.
-            assert plan.indexes in [(), ("by_half",)] if name == "optional" else plan.indexes == ()
+            assert plan.indexes in own
     with db.write() as t:
-        assert not t.orders.where(ASKED[name](t, "n3")).fields(lambda o: o.at).explain().indexes
+        assert t.orders.where(ASKED[name](t, "n3")).fields(lambda o: o.at).explain().indexes in own

@@ -18,6 +18,8 @@ from zlmdb.tables.executor.accesspaths import AccessPath
 from zlmdb.tables.executor.cachedplans import FEW
 from zlmdb.tables.executor.execution import Running
 
+pytestmark = pytest.mark.twice  # plans do not depend on the version of Python
+
 
 @dataclass
 class Person:

@@ -15,6 +15,8 @@ from zlmdb import ForeignKey, Index, Table, UniqueIndex
 from zlmdb.tables.executor.execution import Running
 from zlmdb.tables.executor.linkedpaths import LinkedReady
 
+pytestmark = pytest.mark.twice  # plans do not depend on the version of Python
+
 
 @dataclass
 class Author:

@@ -14,6 +14,8 @@ from zlmdb import Index, Table
 from zlmdb.tables.executor import execution
 from zlmdb.tables.executor.cachedscans import ScanReady
 
+pytestmark = pytest.mark.twice  # plans do not depend on the version of Python
+
 
 @dataclass
 class Row:

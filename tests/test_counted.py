@@ -15,6 +15,8 @@ from zlmdb import desc
 from zlmdb.tables.executor.counted import Counting
 from zlmdb.tables.executor.execution import Running
 
+pytestmark = pytest.mark.twice  # plans do not depend on the version of Python
+
 FIRST = datetime(2026, 1, 1, tzinfo=timezone.utc)
 
 

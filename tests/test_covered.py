@@ -15,6 +15,8 @@ from zlmdb import desc
 from zlmdb.tables.executor.execution import Running
 from zlmdb.values import F32
 
+pytestmark = pytest.mark.twice  # plans do not depend on the version of Python
+
 
 @dataclass
 class Part:

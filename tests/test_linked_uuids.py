@@ -15,6 +15,8 @@ from zlmdb.query import remembered
 
 from .answers import CODECS, STORED
 
+pytestmark = pytest.mark.twice  # plans do not depend on the version of Python
+
 
 @dataclass
 class Author:

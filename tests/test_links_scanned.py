@@ -15,6 +15,8 @@ from zlmdb.query.following import Followed
 from zlmdb.tables.executor import linkscans, semijoins
 from zlmdb.tables.executor.cachedlinkscans import LinkScanReady
 
+pytestmark = pytest.mark.twice  # plans do not depend on the version of Python
+
 
 @dataclass
 class Author:

@@ -22,6 +22,8 @@ from zlmdb.query import nested, nestedrows
 from zlmdb.query.following.nested import Nested
 from zlmdb.tables import indexview
 
+pytestmark = pytest.mark.twice  # plans do not depend on the version of Python
+
 
 @dataclass
 class User:
@@ -94,7 +96,14 @@ def fill(t: Any, orders: int = 60) -> None:
 CODECS = {"plain": None, "msgpack": Msgpack, "cbor": Cbor, "json": Json, "flat": FlatBuffers, "pickle": Pickle}
 
 
-@pytest.fixture(scope="module", params=CODECS)
+# That a codec gives the same on every interpreter is tried with its values.
+EVERYWHERE = ("plain", "flat")
+
+
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(one, marks=[] if one in EVERYWHERE else pytest.mark.once) for one in CODECS],
+)
 def db(request: Any) -> Iterator[Any]:
     with zlmdb.open(None, tables(CODECS[request.param])) as db:
         with db.write() as t:

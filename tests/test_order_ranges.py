@@ -14,6 +14,8 @@ from zlmdb import desc
 from zlmdb.tables.executor.accesspaths import AccessPath
 from zlmdb.tables.executor.execution import Running
 
+pytestmark = pytest.mark.twice  # plans do not depend on the version of Python
+
 
 @dataclass
 class Job:

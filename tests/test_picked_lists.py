@@ -13,6 +13,8 @@ from tests.answers import CODECS, STORED, answers
 from zlmdb import ForeignKey, Index, Table
 from zlmdb.tables.executor import pickedlists
 
+pytestmark = pytest.mark.twice  # plans do not depend on the version of Python
+
 
 @dataclass
 class Category:

@@ -11,6 +11,8 @@ import zlmdb
 from tests.filled import filled_once, table_of
 from zlmdb.tables.executor.execution import Running
 
+pytestmark = pytest.mark.twice  # plans do not depend on the version of Python
+
 
 @dataclass
 class Person:

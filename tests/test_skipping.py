@@ -11,6 +11,8 @@ import zlmdb
 from tests.filled import filled_once
 from zlmdb.tables.storage import Storage
 
+pytestmark = pytest.mark.twice  # plans do not depend on the version of Python
+
 
 @dataclass
 class Person:
