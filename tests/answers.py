@@ -9,12 +9,15 @@ import pytest
 from zlmdb import Cbor, FlatBuffers, Msgpack, Pickle
 
 CODECS: dict[str, Any] = {"plain": None, "msgpack": Msgpack, "cbor": Cbor, "flat": FlatBuffers, "pickle": Pickle}
-ONCE = [("plain", "classic"), ("pickle", "tables")]
+ONCE = [("plain", "classic"), ("pickle", "tables"), ("msgpack", "tables")]
 STORED = [
-    *[(codec, "tables") for codec in CODECS if codec != "pickle"],
+    *[(codec, "tables") for codec in CODECS if (codec, "tables") not in ONCE],
     *[pytest.param(stored, marks=pytest.mark.once) for stored in ONCE],
 ]
-"""The names of a format and of a layout. A plan knows no layout, and pickles are read alike by each interpreter."""
+"""The names of a format and of a layout.
+
+A plan knows no layout, pickles are read alike by each interpreter, and ``plain`` is Msgpack, too.
+"""
 
 
 def answers(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> list[bool]:
