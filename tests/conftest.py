@@ -5,8 +5,9 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any, Callable, Optional
 from zlib import crc32
 
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, settings
 
 import zlmdb
@@ -25,6 +27,9 @@ from zlmdb import codegen
 # Whole programs and type-checker samples, which tests run in processes of their own, and what wrote the golden files:
 # pytest must not import them.
 collect_ignore_glob = ["programs/*", "typing/*", "golden/*"]
+
+# The mark of all tests of a file, where it is the first.
+_OF_ALL_TESTS = re.compile(r"^pytestmark = \[?\s*pytest\.mark\.(once|twice|interop)\b", re.MULTILINE)
 
 # No exception passes unseen in processes that tests start, and in those that they fork.
 _LOUD = Path(sitecustomize.__file__).parent
@@ -77,9 +82,25 @@ def _collects(path: Path) -> bool:
     return b"gc.collect" in path.read_bytes()
 
 
+def _not_asked_for(path: Path, config: pytest.Config) -> bool:
+    """Whether ``-m "not once and not twice"`` leaves out all tests of a file, by the mark at its beginning."""
+    asked = config.option.markexpr
+    if path.suffix != ".py" or " or " in asked or "(" in asked:
+        return False
+    mark = _OF_ALL_TESTS.search(path.read_text("utf-8"))
+    return mark is not None and f"not {mark[1]}" in asked.split(" and ")
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> Optional[bool]:
-    """Do not import the files of other parts."""
-    return True if _of_another_part(collection_path, config) else None
+    """Do not import the files of other parts, nor those of which no test is asked for."""
+    return True if _of_another_part(collection_path, config) or _not_asked_for(collection_path, config) else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Generator[None, list[Any], list[Any]]:
+    """Nor look for examples in every class and function of the tests, which have none."""
+    found = yield
+    return [collector for collector in found if not isinstance(collector, DoctestModule)]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -22,8 +22,8 @@ from zlmdb.store.holds import Hold
 from zlmdb.store.writerlock import WriterLock
 
 pytestmark = [
-    pytest.mark.skipif(sys.platform == "win32", reason="users, modes and pipes of Unix"),
     pytest.mark.once,  # what the system allows does not depend on the interpreter
+    pytest.mark.skipif(sys.platform == "win32", reason="users, modes and pipes of Unix"),
 ]
 as_root = pytest.mark.skipif(getattr(os, "geteuid", lambda: 1)() != 0, reason="only root may become another user")
 

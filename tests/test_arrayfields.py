@@ -12,6 +12,8 @@ import zlmdb
 from zlmdb import values
 from zlmdb.values import serializer
 
+pytestmark = pytest.mark.twice  # encodings do not depend on the version of Python
+
 numpy = pytest.importorskip("numpy")
 FORMATS = {"msgpack": values.Msgpack, "cbor": values.Cbor, "pickle": values.Pickle, "flatbuffers": values.FlatBuffers}
 

@@ -16,6 +16,8 @@ from zlmdb import values
 from zlmdb.errors import DecodeError, EncodeError
 from zlmdb.values import ArraySerializer, from_name, serializer
 
+pytestmark = pytest.mark.twice  # encodings do not depend on the version of Python
+
 numpy = pytest.importorskip("numpy")
 
 POINT = numpy.dtype([("x", "<f4"), ("y", "<i8", (2,)), ("n\u00e4me", "<U3")])

@@ -13,6 +13,8 @@ import pytest
 import zlmdb
 from zlmdb.values import F32
 
+pytestmark = pytest.mark.twice  # what indexes and links hold does not depend on the version of Python
+
 
 @dataclass
 class Item:

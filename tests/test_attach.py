@@ -21,6 +21,8 @@ import pytest
 
 import zlmdb
 
+pytestmark = pytest.mark.twice  # processes and what is in files, which no version of Python makes different
+
 on_disk = pytest.mark.parametrize("combo", ["lmdb-tables", "lmdb-classic"], indirect=True)
 
 

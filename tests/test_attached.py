@@ -14,6 +14,8 @@ import pytest
 
 import zlmdb
 
+pytestmark = pytest.mark.twice  # what engines and tables do does not depend on the version of Python
+
 U = [UUID(int=n << 64) for n in range(6)]
 Open = Callable[..., zlmdb.Database[Any]]
 Row = dict[str, Any]

@@ -23,6 +23,8 @@ from zlmdb.engines.lmdb.pages import PageFile
 
 from .workers import surroundings
 
+pytestmark = pytest.mark.twice  # what is in a file does not depend on the version of Python
+
 here_only = pytest.mark.skipif(
     sys.platform == "win32", reason="another process is noticed by POSIX locks, which Windows has not"
 )

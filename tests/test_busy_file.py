@@ -13,6 +13,8 @@ import pytest
 
 import zlmdb
 
+pytestmark = pytest.mark.twice  # processes and what is in files, which no version of Python makes different
+
 
 class Numbers(zlmdb.Table[str, int]): ...
 

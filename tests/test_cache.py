@@ -33,6 +33,8 @@ from zlmdb.cache.memoized import text_of
 
 from . import workers
 
+pytestmark = pytest.mark.twice  # processes and what is in files, which no version of Python makes different
+
 
 @dataclass
 class User:

@@ -24,6 +24,8 @@ from zlmdb.cache import state as cachestate
 from zlmdb.cache import use as cacheuse
 from zlmdb.testing.faults import inject
 
+pytestmark = pytest.mark.twice  # processes and what is in files, which no version of Python makes different
+
 
 @pytest.fixture
 def cache(tmp_path: Path) -> Generator[zlmdb.Cache[str, Any], None, None]:

@@ -18,6 +18,8 @@ from zlmdb.values import Cbor, cborreader, serializer
 from zlmdb.values.cborwriter import writer
 from zlmdb.values.models import Model
 
+pytestmark = pytest.mark.twice  # encodings do not depend on the version of Python
+
 libipld = pytest.importorskip("libipld", reason="there is no libipld for PyPy")
 
 

@@ -18,6 +18,8 @@ from zlmdb.values.cborwriter import head, writer
 from zlmdb.values.models import Model
 from zlmdb.values.recurring import EVERY, MISSES, OFTEN
 
+pytestmark = pytest.mark.twice  # encodings do not depend on the version of Python
+
 INTS = st.integers(-(2**63), 2**64 - 1) | st.sampled_from(
     [n + d for n in (0, 24, 256, 2**16, 2**32) for d in (-1, 0, 1)]
 )

@@ -15,6 +15,8 @@ from operated import START, Store, User, Users, fill, flip, make, user
 import zlmdb
 from zlmdb.store.layout import encode
 
+pytestmark = pytest.mark.twice  # what is in a file does not depend on the version of Python
+
 
 def raw(db: Any, work: Callable[[Any, Callable[[str], Any]], object]) -> None:
     """Change the file behind the back of the tables: ``work(txn, handle_of)``."""

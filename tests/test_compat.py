@@ -14,6 +14,8 @@ import pytest
 
 import zlmdb
 
+pytestmark = pytest.mark.once  # names, which are the same on every interpreter
+
 # What `dir()` of the predecessor has, beside the named maps, its private modules, and what it imported for itself.
 NAMES = [
     "Database",

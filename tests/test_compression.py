@@ -19,6 +19,8 @@ from zlmdb import values
 from zlmdb.errors import DecodeError, EncodeError
 from zlmdb.values import Compression, DecompressionLimit, Unchecked, from_name, serializer
 
+pytestmark = pytest.mark.twice  # what is in a file does not depend on the version of Python
+
 LONG = "all work and no play makes Jack a dull boy. " * 50
 
 

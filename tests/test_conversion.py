@@ -17,6 +17,8 @@ from operated import Store, content, make
 
 import zlmdb
 
+pytestmark = pytest.mark.twice  # what is in a file does not depend on the version of Python
+
 sys.path.insert(0, str(Path(__file__).parent / "interop"))
 catalogue: Any = importlib.import_module("catalogue")
 predecessor: Any = importlib.import_module("predecessor")

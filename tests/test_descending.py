@@ -18,6 +18,8 @@ from zlmdb.keys.descending import DescendingKey
 from zlmdb.keys.plain import BlobKey, IntKey, StrKey
 from zlmdb.operations.keytext import from_plain, to_plain
 
+pytestmark = pytest.mark.twice  # what indexes and links hold does not depend on the version of Python
+
 few = settings(max_examples=max(settings.default.max_examples // 5, 3))
 KNOWN = [codec for codec in ATOMS if codec.name in ATOM_KEYS and codec.sorts and codec.name != "string-open"]
 every = pytest.mark.parametrize("codec", KNOWN, ids=[codec.name for codec in KNOWN])

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 import zlmdb
 from zlmdb.values import F32
 
+pytestmark = pytest.mark.twice  # what indexes and links hold does not depend on the version of Python
+
 
 @dataclass
 class Book:

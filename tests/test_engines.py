@@ -17,6 +17,8 @@ from tests import toy_engine
 from zlmdb import engines, errors
 from zlmdb.engines.memory import MemoryEnvironment
 
+pytestmark = pytest.mark.twice  # what engines and tables do does not depend on the version of Python
+
 
 @dataclass(frozen=True)
 class Engine:

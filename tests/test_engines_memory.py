@@ -18,6 +18,8 @@ from sortedcontainers import SortedList  # type: ignore[import-untyped]  # pyrig
 from zlmdb import errors
 from zlmdb.engines.memory import MemoryEnvironment
 
+pytestmark = pytest.mark.twice  # what engines and tables do does not depend on the version of Python
+
 
 @pytest.fixture
 def env() -> Iterator[MemoryEnvironment]:

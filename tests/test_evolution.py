@@ -18,6 +18,8 @@ import zlmdb
 from zlmdb.schema import contents
 from zlmdb.values import U16, Id, InStruct
 
+pytestmark = pytest.mark.twice  # what is in a file does not depend on the version of Python
+
 LAYOUTS = pytest.mark.parametrize("layout", ["tables", "classic"])
 FORMATS = pytest.mark.parametrize("form", ["Msgpack", "Json", "Cbor", "Pickle", "FlatBuffers"])
 SHAPES = pytest.mark.parametrize(

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.twice  # processes and what is in files, which no version of Python makes different
+
 ENVIRONMENT = {**os.environ, "PYTHONIOENCODING": "utf-8"}
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))

@@ -18,6 +18,8 @@ from hypothesis import strategies as st
 import zlmdb
 from zlmdb.schema import indexbuilding
 
+pytestmark = pytest.mark.twice  # what engines and tables do does not depend on the version of Python
+
 NOW = [1000.0]
 
 

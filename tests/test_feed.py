@@ -29,6 +29,8 @@ from zlmdb.testing import kill_points
 from .waiters import first_group_fails
 from .workers import kill
 
+pytestmark = pytest.mark.twice  # processes and what is in files, which no version of Python makes different
+
 U = UUID("6c4ea3a1-6b5d-4d3c-9a55-000000000001")
 
 

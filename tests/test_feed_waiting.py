@@ -22,6 +22,8 @@ from zlmdb.feed import doorbell
 
 from .workers import kill
 
+pytestmark = pytest.mark.twice  # processes and what is in files, which no version of Python makes different
+
 pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes: those who wait look every 20 ms")
 
 

@@ -14,6 +14,8 @@ import pytest
 import zlmdb
 from zlmdb.engines.lmdb import engine, filesystem
 
+pytestmark = pytest.mark.twice  # processes and what is in files, which no version of Python makes different
+
 MOUNTS = r"""22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/root rw
 30 22 0:25 / /mnt/share rw - nfs4 server:/share rw
 31 22 0:26 / /mnt/share\040two rw shared:7 master:1 - cifs //server/two rw

@@ -20,6 +20,8 @@ import pytest
 
 import zlmdb
 
+pytestmark = pytest.mark.twice  # processes and what is in files, which no version of Python makes different
+
 pytest.importorskip("click", reason="the command line needs click")
 
 

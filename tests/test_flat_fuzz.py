@@ -34,6 +34,8 @@ from .test_flatbuffers import (
     small,
 )
 
+pytestmark = pytest.mark.twice  # encodings do not depend on the version of Python
+
 BUFFERS = int(os.environ.get("ZLMDB_FUZZ_BUFFERS", "5000"))
 """How many mutated buffers are read; `tox -e thorough` takes 100,000."""
 

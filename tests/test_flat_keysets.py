@@ -19,6 +19,8 @@ from zlmdb.values.recurring import EVERY, MANY, MISSES, OFTEN, Known
 
 from .test_flat_fuzz import BUFFERS, mutated, outcome
 
+pytestmark = pytest.mark.twice  # encodings do not depend on the version of Python
+
 
 class Colour(Enum):
     RED = 1

@@ -11,6 +11,8 @@ import pytest
 import zlmdb
 from zlmdb.values import FlatBuffers, FlatBuffersView, load, serializer
 
+pytestmark = pytest.mark.twice  # encodings do not depend on the version of Python
+
 
 class Size(TypedDict):
     wide: int

@@ -14,6 +14,8 @@ from zlmdb.values.flat import runtime
 from zlmdb.values.flat.texts import FEW, LONG, TextLists
 from zlmdb.values.recurring import EVERY, MANY, OFTEN
 
+pytestmark = pytest.mark.twice  # encodings do not depend on the version of Python
+
 TURNS = (EVERY + 1) * OFTEN
 """How many times a list is written until it is known."""
 

@@ -18,6 +18,8 @@ from zlmdb.values import FlatBuffers, FlatBuffersView, InStruct, serializer
 
 from .asking import F, ask, give
 
+pytestmark = pytest.mark.twice  # encodings do not depend on the version of Python
+
 
 @dataclass
 class User:

@@ -45,6 +45,8 @@ from zlmdb.values import (
 from zlmdb.values.depth import DEPTH
 from zlmdb.values.flat.members import is_bare
 
+pytestmark = pytest.mark.twice  # encodings do not depend on the version of Python
+
 attrs = pytest.importorskip("attrs")
 try:
     import msgspec

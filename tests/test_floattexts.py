@@ -17,6 +17,8 @@ from zlmdb.values.floattexts import text_of_float
 from zlmdb.values.jsonwriter import writer
 from zlmdb.values.models import Model
 
+pytestmark = pytest.mark.twice  # encodings do not depend on the version of Python
+
 SHORT = st.builds(lambda digits, places: digits / 10**places, st.integers(-(10**16), 10**16), st.integers(0, 20))
 """As people write them: the digits end early."""
 

@@ -16,6 +16,8 @@ import pytest
 
 import zlmdb
 
+pytestmark = pytest.mark.twice  # what is in a file does not depend on the version of Python
+
 pytest.importorskip("numpy", reason="timestamps need numpy")
 GOLDEN = Path(__file__).parent / "golden"
 sys.path.insert(0, str(GOLDEN))  # the program that wrote the files imports the same module

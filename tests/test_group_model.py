@@ -23,6 +23,8 @@ from zlmdb.testing.faults import inject
 from .reliability.command import forked
 from .waiters import Caller, wait_until
 
+pytestmark = pytest.mark.twice  # what engines and tables do does not depend on the version of Python
+
 TOTAL = -1
 UNDONE = -2
 KINDS = ["stores", "raises", "undoes", "ends", "aborts"]

@@ -22,6 +22,8 @@ from hypothesis import strategies as st
 
 import zlmdb
 
+pytestmark = pytest.mark.twice  # what indexes and links hold does not depend on the version of Python
+
 CLASSIC_INDEX = "9a5f9b3e-2f5b-4d0c-8a58-7a6c6d646201"
 
 

@@ -21,6 +21,8 @@ from zlmdb import desc
 from zlmdb.schema import indexbatches, indexbuilding
 from zlmdb.testing import kill_points
 
+pytestmark = pytest.mark.twice  # what indexes and links hold does not depend on the version of Python
+
 ROWS = 20
 
 

@@ -11,6 +11,8 @@ import pytest
 
 import zlmdb
 
+pytestmark = pytest.mark.twice  # what indexes and links hold does not depend on the version of Python
+
 
 @dataclass
 class Row:

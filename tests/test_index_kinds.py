@@ -17,6 +17,8 @@ import zlmdb
 from tests.index_kinds import KINDS, ROWS, Home, Kind, Level, Row
 from zlmdb import desc
 
+pytestmark = pytest.mark.twice  # what indexes and links hold does not depend on the version of Python
+
 
 def schema_of(*kinds: Kind, model: Any = Row) -> type[zlmdb.Schema]:
     """A schema with the table ``rows`` that has the indexes of *kinds*, and ``bare``, which has none."""

@@ -19,7 +19,10 @@ from zlmdb.store.ownership import NOBODY
 from zlmdb.tables import bulkwrites
 from zlmdb.tables.table import Table
 
-pytestmark = pytest.mark.usefixtures("at_once")
+pytestmark = [
+    pytest.mark.twice,  # what indexes and links hold does not depend on the version of Python
+    pytest.mark.usefixtures("at_once"),
+]
 
 
 @dataclass

@@ -15,6 +15,8 @@ from tests.filled import filled_once
 from zlmdb.query import inorder, loops, plan
 from zlmdb.tables.executor import accessreads, cachedplans
 
+pytestmark = pytest.mark.twice  # plans do not depend on the version of Python
+
 KEYS = 7
 
 

@@ -23,6 +23,8 @@ from zlmdb import keys as k
 from zlmdb.errors import DecodeError, EncodeError
 from zlmdb.keys import KeyCodec, TupleKey, from_name, key_codec
 
+pytestmark = pytest.mark.twice  # encodings do not depend on the version of Python
+
 np = pytest.importorskip("numpy")
 
 CLASSIC: dict[str, Any] = {

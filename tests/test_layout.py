@@ -20,6 +20,8 @@ import zlmdb
 from zlmdb.schema import contents
 from zlmdb.store import definitions, layout
 
+pytestmark = pytest.mark.twice  # what is in a file does not depend on the version of Python
+
 VERSIONS = ["0.9", "1.0"]
 
 

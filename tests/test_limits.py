@@ -13,6 +13,8 @@ import pytest
 
 import zlmdb
 
+pytestmark = pytest.mark.twice  # what is in a file does not depend on the version of Python
+
 LAYOUTS: list[Any] = ["tables", "classic"]
 
 

@@ -26,6 +26,8 @@ import zlmdb
 from zlmdb import ForeignKey, Table
 from zlmdb.testing import kill_points
 
+pytestmark = pytest.mark.twice  # what indexes and links hold does not depend on the version of Python
+
 KEYS = st.integers(1, 6)
 MAYBE = st.one_of(st.none(), KEYS)
 TABLES = st.sampled_from(["people", "tasks", "notes"])

@@ -17,6 +17,8 @@ import zlmdb
 from zlmdb import ForeignKey, Index, Table
 from zlmdb.tables.executor import linkscans, referring, semijoins
 
+pytestmark = pytest.mark.twice  # what indexes and links hold does not depend on the version of Python
+
 
 @dataclass
 class User:

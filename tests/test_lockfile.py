@@ -21,7 +21,10 @@ from zlmdb.store import lockfile, writerlock
 from zlmdb.store.holds import Hold
 from zlmdb.store.writerlock import WriterLock
 
-pytestmark = pytest.mark.skipif(not lockfile.HAS_LOCKS, reason="only Linux has the locks")
+pytestmark = [
+    pytest.mark.twice,  # processes and what is in files, which no version of Python makes different
+    pytest.mark.skipif(not lockfile.HAS_LOCKS, reason="only Linux has the locks"),
+]
 fork: Any = multiprocessing.get_context("fork") if lockfile.HAS_LOCKS else None
 
 

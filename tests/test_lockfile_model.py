@@ -10,6 +10,8 @@ from typing import NamedTuple, Optional
 
 import pytest
 
+pytestmark = pytest.mark.twice  # processes and what is in files, which no version of Python makes different
+
 
 class Process(NamedTuple):
     """Where a process is, what it believes, and what it has stored in `BUSY` but not shown yet."""

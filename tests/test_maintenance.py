@@ -12,6 +12,8 @@ import zlmdb
 from zlmdb.store.blocks import COUNTS_REFERENCES
 from zlmdb.store.gate import Gate
 
+pytestmark = pytest.mark.twice  # what is in a file does not depend on the version of Python
+
 
 class Store(zlmdb.Schema):
     numbers: zlmdb.Table[str, int]

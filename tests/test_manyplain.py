@@ -19,6 +19,8 @@ from zlmdb.values.depth import DEPTH
 from zlmdb.values.manyplain import LONGEST, all_plain, encoder_of_lists, keys_are_left_out
 from zlmdb.values.scalars import PlainData
 
+pytestmark = pytest.mark.twice  # encodings do not depend on the version of Python
+
 together = pytest.mark.skipif(
     not keys_are_left_out(),
     reason="PyPy's collector lists keys as well: documents are checked one by one there",

@@ -12,6 +12,8 @@ import pytest
 import zlmdb
 from zlmdb.classic import maps
 
+pytestmark = pytest.mark.twice  # encodings do not depend on the version of Python
+
 NAMES = sorted(name for name in vars(maps) if name.startswith("Map"))
 ATOMS = ["Uuid", "String", "Oid", "Timestamp", "Bytes32", "Bytes20", "Bytes16", "Uint64", "Uint16", "Uint8", "Slot"]
 VALUES = {  # the type of the values as it ends a name -> the name of their serializer, longer ends first

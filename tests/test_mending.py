@@ -14,6 +14,8 @@ from operated import flip
 import zlmdb
 from zlmdb.cli import main
 
+pytestmark = pytest.mark.twice  # what is in a file does not depend on the version of Python
+
 
 @dataclass
 class Person:

@@ -14,6 +14,8 @@ from operated import Store, child, fill
 import zlmdb
 from zlmdb import Migration
 
+pytestmark = pytest.mark.twice  # what is in a file does not depend on the version of Python
+
 LAYOUTS = pytest.mark.parametrize("layout", ["tables", "classic"])
 
 

@@ -27,6 +27,8 @@ import zlmdb
 from tests.combinations import COMBINATIONS
 from zlmdb.engines.lmdb import mapsize
 
+pytestmark = pytest.mark.twice  # what indexes and links hold does not depend on the version of Python
+
 KEYS = st.integers(-3, 8)
 NAMES = st.sampled_from(["", "a", "ab", "b", "a\0b", "é"])
 AGES = st.one_of(st.none(), st.integers(0, 3))

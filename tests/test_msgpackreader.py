@@ -15,6 +15,8 @@ from zlmdb.errors import DecodeError
 from zlmdb.values import serializer
 from zlmdb.values.msgpackreader import unpack
 
+pytestmark = pytest.mark.twice  # encodings do not depend on the version of Python
+
 try:
     from msgspec.msgpack import decode as expected_of
     from msgspec.msgpack import encode as pack

@@ -15,6 +15,8 @@ from operated import child
 
 import zlmdb
 
+pytestmark = pytest.mark.twice  # what is in a file does not depend on the version of Python
+
 IMAGES = int(os.environ.get("ZLMDB_TEST_IMAGES", "60"))
 
 PROGRAM = """

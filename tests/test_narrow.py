@@ -16,6 +16,8 @@ from zlmdb.values.cbor import CborSerializer
 from zlmdb.values.json import JsonSerializer
 from zlmdb.values.msgpack import MsgpackSerializer
 
+pytestmark = pytest.mark.twice  # encodings do not depend on the version of Python
+
 msgspec = pytest.importorskip("msgspec")
 
 

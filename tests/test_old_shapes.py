@@ -17,6 +17,8 @@ import zlmdb
 from zlmdb import Migration
 from zlmdb.values import U16
 
+pytestmark = pytest.mark.twice  # what is in a file does not depend on the version of Python
+
 LAYOUTS = pytest.mark.parametrize("layout", ["tables", "classic"])
 FORMATS = pytest.mark.parametrize("form", ["Msgpack", "Json", "Cbor", "Pickle", "FlatBuffers"])
 

@@ -13,6 +13,8 @@ from zlmdb.query.following import Following
 from zlmdb.query.plan import Choice, Question, choose
 from zlmdb.query.terms import CAP, KEY, Asking
 
+pytestmark = pytest.mark.twice  # plans do not depend on the version of Python
+
 
 @dataclass
 class Book:

@@ -16,6 +16,8 @@ import zlmdb
 from zlmdb import keys as k
 from zlmdb import values as v
 
+pytestmark = pytest.mark.twice  # what engines and tables do does not depend on the version of Python
+
 U = [UUID(int=n << 64) for n in range(6)]
 K = TypeVar("K")
 V = TypeVar("V")

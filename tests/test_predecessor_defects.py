@@ -21,6 +21,8 @@ import pytest
 
 import zlmdb
 
+pytestmark = pytest.mark.twice  # what is in a file does not depend on the version of Python
+
 Open = Callable[..., zlmdb.Database[Any]]
 U = [UUID(int=n << 64) for n in range(5)]
 LAYOUTS = ["tables", "classic"]

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.twice  # what is in a file does not depend on the version of Python
+
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "interop"))
 predecessor: Any = importlib.import_module("predecessor")

@@ -20,7 +20,10 @@ import zlmdb
 from zlmdb.cli import main
 from zlmdb.operations.temporary import remains, temporary_directory, temporary_file
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="modes, links and locks of Unix")
+pytestmark = [
+    pytest.mark.twice,  # processes and what is in files, which no version of Python makes different
+    pytest.mark.skipif(sys.platform == "win32", reason="modes, links and locks of Unix"),
+]
 
 
 class Store(zlmdb.Schema):

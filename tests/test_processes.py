@@ -25,6 +25,8 @@ import zlmdb
 
 from . import workers
 
+pytestmark = pytest.mark.twice  # processes and what is in files, which no version of Python makes different
+
 METHODS = multiprocessing.get_all_start_methods()
 linux = pytest.mark.skipif(sys.platform != "linux", reason="limits and mounts as Linux has them")
 

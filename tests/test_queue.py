@@ -23,6 +23,8 @@ import zlmdb
 
 from . import workers
 
+pytestmark = pytest.mark.twice  # processes and what is in files, which no version of Python makes different
+
 NOW = [1000.0]
 
 

@@ -18,6 +18,8 @@ import zlmdb
 from zlmdb.engines.lmdb import engine
 from zlmdb.store import transaction, writing
 
+pytestmark = pytest.mark.twice  # what is in a file does not depend on the version of Python
+
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 
 

@@ -16,7 +16,10 @@ import pytest
 
 from .reliability import failing, kill, killgroups, many, mutate, patches, powercut, shim, together
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the harnesses fork what may crash")
+pytestmark = [
+    pytest.mark.twice,  # processes and what is in files, which no version of Python makes different
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="the harnesses fork what may crash"),
+]
 records_writes = pytest.mark.skipif(shim.compiler() is None, reason="writes are recorded by a C library, on Linux")
 MANY = 4 if sys.implementation.name == "cpython" else 1
 

@@ -10,6 +10,8 @@ import pytest
 
 import zlmdb
 
+pytestmark = pytest.mark.twice  # what is in a file does not depend on the version of Python
+
 
 @dataclass
 class User:

@@ -8,6 +8,8 @@ import threading
 
 import pytest
 
+pytestmark = pytest.mark.twice  # processes and what is in files, which no version of Python makes different
+
 PROGRAM = """
 import os, sys, threading
 from dataclasses import dataclass

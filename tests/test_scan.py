@@ -15,6 +15,8 @@ import zlmdb
 from zlmdb.store.blocks import COUNTS_REFERENCES
 from zlmdb.store.ownership import NOBODY
 
+pytestmark = pytest.mark.twice  # what engines and tables do does not depend on the version of Python
+
 
 @dataclass
 class User:

@@ -15,6 +15,8 @@ import pytest
 
 import zlmdb
 
+pytestmark = pytest.mark.twice  # what engines and tables do does not depend on the version of Python
+
 TENS = list(range(10, 110, 10))
 
 

@@ -18,6 +18,8 @@ from operated import Store, content, fill, make
 import zlmdb
 from zlmdb.store.catalogue import catalogue_of
 
+pytestmark = pytest.mark.twice  # what is in a file does not depend on the version of Python
+
 LAYOUTS = ("tables", "classic")
 
 

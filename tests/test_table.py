@@ -23,6 +23,8 @@ from zlmdb import keys as k
 from zlmdb import values as v
 from zlmdb.tables.bulkwrites import CHUNK
 
+pytestmark = pytest.mark.twice  # what engines and tables do does not depend on the version of Python
+
 UTC = timezone.utc
 
 

@@ -15,6 +15,8 @@ import zlmdb
 from zlmdb.cli import main
 from zlmdb.cli.output import escaped
 
+pytestmark = pytest.mark.twice  # what is in a file does not depend on the version of Python
+
 HOSTILE = "a\x1b[2J\x9b31m\u202eb\u2066c\u200bd\x07e\x85f\u2028g\u2029h\xadi\U000e0041j\x7fk\r\nError: l\tm\u00e9\u65e5"
 WORDS = [HOSTILE[:40], "\u202etxt.exe", "\x9b6n"]
 

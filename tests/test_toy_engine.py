@@ -15,6 +15,8 @@ from tests.toy_engine import SERVERS, Server, ToyConflict
 from zlmdb.engines import registry
 from zlmdb.store import openstores
 
+pytestmark = pytest.mark.twice  # what engines and tables do does not depend on the version of Python
+
 
 class Numbers(zlmdb.Table[str, int]): ...
 

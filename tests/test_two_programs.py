@@ -20,6 +20,8 @@ from zlmdb import desc
 from zlmdb.schema import attach as attaching
 from zlmdb.schema import indexbuilding
 
+pytestmark = pytest.mark.twice  # processes and what is in files, which no version of Python makes different
+
 ROOT = str(Path(__file__).parents[1])
 
 

@@ -23,6 +23,8 @@ from tests.test_model import AGES, KEYS, NAMES, Machine, Person
 from zlmdb.tables.storage import Storage
 from zlmdb.tables.upkeep import Change, Written
 
+pytestmark = pytest.mark.twice  # what indexes and links hold does not depend on the version of Python
+
 small_steps = test_model.small_steps
 
 Told = tuple[Any, Optional[tuple[Any]], Optional[tuple[Any]]]

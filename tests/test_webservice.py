@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.twice  # processes and what is in files, which no version of Python makes different
+
 httpx = pytest.importorskip("httpx", reason="the test needs httpx")
 uvicorn = pytest.importorskip("uvicorn", reason="the test needs uvicorn")
 pytest.importorskip("fastapi", reason="the example needs fastapi")
