@@ -53,10 +53,12 @@ _log = _Unseen()
 for _name in ("asyncio", "concurrent.futures"):
     logging.getLogger(_name).addHandler(_log)
 
-# No deadline and no health check of speed: PyPy is slow until it is warm, and machines of a CI are shared.
+# No deadline and no health check of speed: PyPy is slow until it is warm, which it is anew for each property, and
+# machines of a CI are shared.
+_few = 10 if sys.implementation.name == "pypy" else 15
 _patient = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow], "print_blob": True}
 settings.register_profile("ci", max_examples=50, stateful_step_count=30, derandomize=True, **_patient)
-settings.register_profile("brief", max_examples=15, stateful_step_count=30, derandomize=True, **_patient)
+settings.register_profile("brief", max_examples=_few, stateful_step_count=30, derandomize=True, **_patient)
 settings.register_profile("thorough", max_examples=5000, stateful_step_count=100, **_patient)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 

@@ -238,6 +238,7 @@ def test_compressed_arrays_come_back() -> None:
         assert again.flags.owndata
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 def test_numpy_is_imported_on_first_use() -> None:
     program = (
         "import sys, zlmdb; from zlmdb.values import from_name, serializer; assert zlmdb.Array;"

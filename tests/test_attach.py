@@ -289,6 +289,7 @@ def test_a_table_that_another_handle_made_is_found(make_db: Callable[..., Any], 
         assert len(t["numbers"]) == 2
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 @pytest.mark.parametrize("combo", ["lmdb-tables"], indirect=True)
 def test_a_table_that_another_process_made_is_found_in_the_next_transaction(
     make_db: Callable[..., Any], combo: str, tmp_path: Path

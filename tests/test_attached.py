@@ -13,6 +13,7 @@ from uuid import UUID
 import pytest
 
 import zlmdb
+from tests.combinations import EVERYWHERE
 
 pytestmark = pytest.mark.twice  # what engines and tables do does not depend on the version of Python
 
@@ -55,6 +56,12 @@ class Maps:
 
 def row(n: int, **changes: Any) -> Row:
     return {"id": n, "name": f"name {n}", "age": n % 2, **({"email": f"e{n}@x"} if n % 3 else {}), **changes}
+
+
+@pytest.fixture(params=EVERYWHERE)
+def combo(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
 
 
 @pytest.fixture
@@ -783,6 +790,7 @@ def test_maps_and_their_indexes_can_be_collected(db: zlmdb.Database[Any]) -> Non
     assert [ref() for ref in refs] == [None, None]
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 def test_the_rules_hold_without_asserts(tmp_path: Path) -> None:
     program = f"""
 import zlmdb

@@ -17,6 +17,7 @@ import lmdb
 import pytest
 
 import zlmdb
+from tests.combinations import EVERYWHERE
 from zlmdb.schema import auto
 from zlmdb.tables.table import Table
 
@@ -35,6 +36,12 @@ class Users(zlmdb.Table[int, User]):
 class Store(zlmdb.Schema):
     users: Users
     counts: zlmdb.Table[str, int]
+
+
+@pytest.fixture(params=EVERYWHERE)
+def combo(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
 
 
 @pytest.fixture
@@ -227,6 +234,7 @@ zlmdb.open(sys.argv[1], Indexed).close()
 """
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 def test_a_class_that_another_program_has_outdated_is_refused(tmp_path: Path) -> None:
     with zlmdb.open(tmp_path / "db", People) as db:
         db.auto.people[1] = Person("ann")
@@ -309,6 +317,7 @@ def test_a_write_waits_for_a_block_of_another_thread_no_longer_than_the_timeout(
         assert db.auto.counts["a"] == 3
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 @pytest.mark.parametrize("elsewhere", [False, True])
 def test_a_write_leaves_no_index_incomplete_that_was_made_meanwhile(tmp_path: Path, elsewhere: bool) -> None:
     with zlmdb.open(tmp_path / "db", People) as db:

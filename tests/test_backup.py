@@ -245,6 +245,7 @@ def test_a_disk_without_room_is_told_before_anything_is_written(
     assert content(db)["logins"]["user 7"] == 7
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 @here_only
 def test_a_disk_that_fills_up_on_the_way_leaves_no_trace(tmp_path: Path) -> None:
     make(tmp_path / "db")
@@ -321,6 +322,7 @@ def test_a_damaged_backup_is_not_restored(backup: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "again").exists()
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 @here_only
 @pytest.mark.parametrize("operation", ["restore", "compact"])
 def test_a_file_that_another_process_has_open_is_not_replaced(operation: str, backup: Path, tmp_path: Path) -> None:
@@ -439,6 +441,7 @@ DROPS = """if 1:
 """
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 def test_a_snapshot_with_the_number_of_one_before_compact_is_not_taken_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -585,6 +588,7 @@ def test_a_backup_does_not_replace_a_database_that_is_open(db: Any, tmp_path: Pa
         assert content(other) == content(db)
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 @here_only
 def test_a_backup_does_not_replace_a_database_that_another_process_has_open(db: Any, tmp_path: Path) -> None:
     make(tmp_path / "other", 5)
@@ -599,6 +603,7 @@ def test_a_backup_does_not_replace_a_database_that_another_process_has_open(db: 
     db.backup(tmp_path / "other", overwrite=True)
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 @here_only
 def test_a_data_file_in_a_directory_may_have_a_lock_file_of_its_own_name(backup: Path, tmp_path: Path) -> None:
     """As LMDB makes it with ``subdir=False``."""
@@ -636,6 +641,7 @@ def test_compact_finds_its_file_again_from_another_directory(tmp_path: Path, mon
         assert content(db)["logins"] == {"one": 1, "more": 2}
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 @here_only
 @pytest.mark.parametrize("operation", ["restore", "compact"])
 def test_a_data_file_that_is_a_link_stays_one(operation: str, backup: Path, tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ WRITER = """if 1:
 Busy = Callable[[], None]
 
 
-@pytest.fixture(params=["tables", "classic"])
+@pytest.fixture(params=["tables", pytest.param("classic", marks=pytest.mark.once)])
 def layout(request: pytest.FixtureRequest) -> Any:
     return request.param
 
@@ -101,6 +101,7 @@ def test_opening_what_is_there_does_not_wait(path: Path, layout: Any, busy: Busy
         assert len(plain.tables()) == 2
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 @pytest.mark.twice
 @pytest.mark.parametrize("asked", ["stats", "tables", "check"])
 def test_what_is_asked_as_the_first_thing_after_the_writer_has_ended(
@@ -117,6 +118,7 @@ def test_what_is_asked_as_the_first_thing_after_the_writer_has_ended(
         assert numbers(db) == {"a": 1, "b": 2}
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 def test_opening_without_a_schema_does_not_wait(path: Path, busy: Busy) -> None:
     with zlmdb.open(path) as db, db.read() as t:
         assert dict(t["numbers"]) == {"a": 1}
@@ -212,6 +214,7 @@ def test_the_first_write_waits_for_reads_of_other_threads(path: Path, layout: An
         assert numbers(db) == {"a": 1, "b": 2, "c": 3}
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 def test_the_first_write_inside_a_read_says_what_to_do(path: Path, layout: Any, busy: Busy) -> None:
     with zlmdb.open(path, Store, layout=layout) as db:
         with db.read() as old:

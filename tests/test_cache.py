@@ -685,6 +685,7 @@ def abandon(cache: Any) -> None:
     cache._file._users.close()
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 def test_after_a_boot_that_interrupted_it_a_cache_is_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(tmp_path)
     subprocess.run([sys.executable, "-c", DIES, str(tmp_path)], check=True, env=workers.surroundings())

@@ -54,6 +54,7 @@ def test_fbs_prints_the_schema_of_a_class(models: str) -> None:
     assert "root_type Mayor;" in run("fbs", f"{models}:City.Mayor").output
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 def test_fbs_as_a_program(models: str) -> None:
     command = [sys.executable, "-m", "zlmdb", "fbs", f"{models}:City"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

@@ -305,6 +305,7 @@ def test_no_put_locks_a_program_out_after_a_load(tmp_path: Path) -> None:
         assert t.people.by_mail["A@X"] == Person("a@x")
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 def test_readers_lists_other_processes(db: Path) -> None:
     program = f"""
 import sys, zlmdb
@@ -520,6 +521,7 @@ def test_errors_are_a_line_and_no_traceback(db: Path, tmp_path: Path) -> None:
         assert "no LMDB" in run(name, tmp_path / "text").output
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 def test_the_installed_program_works_without_rich(db: Path) -> None:
     program = f"""
 import sys
@@ -674,6 +676,7 @@ def test_a_table_with_indexes_that_a_program_attached_is_not_written(tmp_path: P
     assert "attached by a program" in ok("check", tmp_path / "db")
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 def test_a_reader_that_has_seen_enough_ends_a_select_quietly(db: Path) -> None:
     with zlmdb.open(db) as opened, opened.write() as t:
         for n in range(20_000):

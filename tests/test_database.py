@@ -491,6 +491,7 @@ def test_a_temporary_database_goes_with_its_object() -> None:
     assert not os.path.exists(place)
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 def test_temporary_databases_go_with_their_process(tmp_path: Path) -> None:
     program = "import zlmdb; db = zlmdb.Database(); print(db.dbpath); txn = db.begin(write=True).begin()"
     done = subprocess.run(
@@ -857,6 +858,7 @@ def test_a_read_only_database_sees_what_others_commit(path: str) -> None:
         assert numbers(db) == {"a": 1, "b": 2}
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 @pytest.mark.skipif(sys.platform == "win32", reason="permissions of POSIX")
 def test_a_read_only_directory_opens_read_only(layout: Any) -> None:
     """Without a lock file, since none can be made there."""
@@ -1082,6 +1084,7 @@ def test_without_a_reservation_a_reader_collected_in_another_thread_is_gone(
         assert len(t.blobs) == 375
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 @pytest.mark.usefixtures("small_steps")
 def test_without_a_reservation_what_another_process_added_is_read(path: str) -> None:
     with zlmdb.open(path, Bigger) as db:

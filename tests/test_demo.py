@@ -51,6 +51,7 @@ def cities() -> list[City]:
 # -- a run ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.once  # the same on every interpreter
 def test_a_run_measures_every_serializer(filled: tuple[Path, Result]) -> None:
     rows = figures(filled[1].output)
     assert list(rows) == list(FORMATS)
@@ -203,6 +204,7 @@ def test_limits_are_positive(tmp_path: Path) -> None:
     assert "--limit" in refused(demo(tmp_path, "--limit", 0))
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 def test_without_click_the_command_line_says_what_to_install() -> None:
     program = "import runpy, sys; sys.modules['click'] = None; runpy.run_module('zlmdb', run_name='__main__')"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
@@ -229,6 +231,7 @@ def test_without_a_library_the_demonstration_says_what_to_install(library: str, 
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 def test_help_and_version_are_there() -> None:
     assert "demo" in CliRunner().invoke(main, ["--help"]).output
     assert zlmdb.__version__ in CliRunner().invoke(main, ["--version"]).output

@@ -18,6 +18,7 @@ def paths(text: str) -> list[str]:
     return PATH.findall(text)
 
 
+@pytest.mark.once  # the same on every interpreter
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_every_path_that_a_page_names_exists(page: Path) -> None:
     # `copies/` and `data/` are examples of what a user may have.

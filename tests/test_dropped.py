@@ -71,6 +71,7 @@ def test_a_dropped_index_is_built_again_when_the_file_is_opened(dropped: str, ve
         assert db.check().ok
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 @both_formats
 @each_index
 def test_until_then_nothing_is_written_past_it(dropped: str, version: str, tmp_path: Path) -> None:
@@ -113,6 +114,7 @@ def test_a_program_that_has_it_open_cannot_write_past_it(dropped: str, version: 
             assert list(t.users) == [1, 2]
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 @both_formats
 def test_a_reader_of_a_dropped_index_is_told_and_changes_nothing(version: str, tmp_path: Path) -> None:
     new(tmp_path / "db", version)
@@ -125,6 +127,7 @@ def test_a_reader_of_a_dropped_index_is_told_and_changes_nothing(version: str, t
     assert (tmp_path / "db" / "data.mdb").read_bytes() == before
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 def test_duplicates_that_came_in_meanwhile_are_named(tmp_path: Path) -> None:
     class Plain(zlmdb.Schema):
         users: zlmdb.Table[int, User]
@@ -147,6 +150,7 @@ with other.begin() as old, env.begin(write=True) as txn:
         zlmdb.open(tmp_path / "db", Store)
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 @both_formats
 def test_a_dropped_table_is_empty_with_all_its_indexes(version: str, tmp_path: Path) -> None:
     new(tmp_path / "db", version)
@@ -160,6 +164,7 @@ def test_a_dropped_table_is_empty_with_all_its_indexes(version: str, tmp_path: P
         assert db.check().ok
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 def test_the_index_of_a_classic_map_is_built_again(tmp_path: Path) -> None:
     @zlmdb.table("d6a4c7f0-0000-4000-8000-000000000021")
     class People(zlmdb.MapOidJson):

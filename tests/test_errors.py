@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 ALL = [value for value in vars(errors).values() if isinstance(value, type) and issubclass(value, errors.Error)]
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 @pytest.mark.parametrize("options", [[], ["-O"]])
 def test_refusals_hold_with_and_without_assertions(options: list[str], tmp_path: Path) -> None:
     command = [sys.executable, *options, str(ROOT / "tests" / "programs" / "refusals.py")]

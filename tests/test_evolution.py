@@ -447,6 +447,7 @@ def test_a_live_writer_in_this_process_is_refused_as_well(path: Path) -> None:
             t.users[3] = ANN
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 def test_a_live_reader_is_refused_where_it_would_read_wrongly(path: Path) -> None:
     """The shape that it cannot read comes here by a restored file: a live one would have been refused to change it."""
     start(path, User, ANN)
@@ -519,6 +520,7 @@ with zlmdb.open({str(path)!r}, zlmdb.Schema) as db, db.write() as t:
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 @LAYOUTS
 def test_a_file_of_27_0_0_gets_its_record_with_the_first_write(path: Path, layout: Any) -> None:
     start(path, User, ANN, layout=layout)
@@ -537,6 +539,7 @@ def test_a_file_of_27_0_0_gets_its_record_with_the_first_write(path: Path, layou
     assert "age has no default any more" in refused(path, model(age=int, name=str, mail=(str, "")))
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 @LAYOUTS
 def test_a_program_that_only_reads_changes_nothing_and_refuses_no_older_writer(path: Path, layout: Any) -> None:
     start(path, User, ANN, layout=layout)
@@ -577,6 +580,7 @@ with zlmdb.open({str(path)!r}, Store) as db, db.write() as t:
         assert t.users[3].city == "Bonn"
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 def test_what_was_changed_between_opening_and_the_first_write_is_compared_again(path: Path) -> None:
     start(path, User, ANN)
     Wider = model(name=str, mail=(str, ""), age=(int, 0), city=(str, "Rome"))
@@ -795,6 +799,7 @@ with zlmdb.open(sys.argv[1], Store) as db, db.write() as t:
 """
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 def test_live_programs_with_the_old_name_are_refused_and_readers_with_the_new_one_go_on(path: Path) -> None:
     start(path, User, ANN)
     with zlmdb.open(path, schema(User)) as old:
@@ -810,6 +815,7 @@ def test_live_programs_with_the_old_name_are_refused_and_readers_with_the_new_on
     assert path.exists()
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 def test_a_live_reader_with_the_new_name_reads_before_and_after_the_rewriting(path: Path) -> None:
     start(path, User, ANN)
     with zlmdb.open(path, schema(Renamed), readonly=True) as db:

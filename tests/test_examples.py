@@ -41,6 +41,7 @@ def test_examples_run_twice(example: Path, tmp_path: Path) -> None:
     assert run(example, tmp_path) == first
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 def test_the_cities_answer_three_questions(tmp_path: Path) -> None:
     output = run(next(path for path in EXAMPLES if path.stem == "cities"), tmp_path)
     total, *answers = output.split("\n\n")

@@ -425,6 +425,7 @@ def test_a_declaration_that_makes_no_sense_is_refused(options: dict[str, Any], e
         zlmdb.open(None, new_class("Wrongs", (zlmdb.Schema,), {}, body))
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 def test_a_program_without_expiry_does_not_load_it(tmp_path: Path) -> None:
     program = (
         "import sys, zlmdb\n"

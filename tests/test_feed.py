@@ -589,6 +589,7 @@ DECLARE = """if 1:
 ROOT = str(Path(__file__).parents[1])
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 def test_a_writer_that_had_opened_before_the_feed_was_declared_is_refused(tmp_path: Path) -> None:
     class Early(zlmdb.Schema):
         users: WithoutFeed
@@ -605,6 +606,7 @@ def test_a_writer_that_had_opened_before_the_feed_was_declared_is_refused(tmp_pa
             t.users[3] = User("cid")
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 def test_a_writer_that_had_opened_without_making_the_feed_is_refused_when_another_has(tmp_path: Path) -> None:
     class Early(zlmdb.Schema):
         users: WithoutFeed
@@ -628,6 +630,7 @@ class Indexed(zlmdb.Schema):
     users: IndexedUsers
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 def test_an_acknowledgement_that_stores_nothing_hides_no_index_of_another_process(tmp_path: Path) -> None:
     with zlmdb.open(tmp_path, Store) as db:
         fill(db, 2)

@@ -371,6 +371,7 @@ def command(*arguments: object) -> Any:
     return CliRunner().invoke(main, [str(one) for one in arguments])
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 def test_info_counts_readers_without_itself(tmp_path: Path) -> None:
     """It said ``readers 2`` with nobody there."""
     path = tmp_path / "town"
@@ -407,6 +408,7 @@ def test_info_shows_what_there_is_of_an_lmdb_file_of_others(version: int, tmp_pa
 # -- programs of the predecessor --------------------------------------------------------------------------------------
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 @pytest.mark.skipif(shutil.which("unshare") is None, reason="this system cannot make PID namespaces")
 def test_two_processes_with_one_pid_are_told_so(tmp_path: Path) -> None:
     """Two containers, both with process id 1: the error blamed the file system."""

@@ -553,6 +553,7 @@ def rewritten_by_flatc(model: Any, value: Any, at: Path) -> bytes:
     return (at / "data.bin").read_bytes()
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 @needs_flatc
 @each
 def test_flatc_prints_our_bytes_and_we_read_what_it_makes_of_that(model: Any, value: Any, tmp_path: Path) -> None:
@@ -1080,6 +1081,7 @@ def test_tracebacks_show_the_generated_lines() -> None:
     assert "writer of" in text
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 def test_our_code_needs_no_flatbuffers_package() -> None:
     program = (
         "import sys; sys.modules['flatbuffers'] = None\n"

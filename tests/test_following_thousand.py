@@ -81,7 +81,7 @@ def test_nothing_is_changed_and_nothing_is_kept_when_they_are_read() -> None:
     """Reading is not to call them; what they refer to has as many references as before once the reader is gone."""
     before, every = state(), list(functions())
     counts: list[int] = []
-    for _ in range(3):
+    for _ in range(3 if COUNTED else 1):
         reader = following(User)
         for function in every:
             for read in (reader.condition, reader.value):

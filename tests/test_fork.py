@@ -155,6 +155,7 @@ def test_a_write_transaction_carried_over_does_not_touch_the_parents(tmp_path: P
     )
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 def test_the_child_reads_although_its_parent_is_writing(tmp_path: Path) -> None:
     """Nor does it wait for ever to write: the parent here waits for the child."""
     run(
@@ -177,6 +178,7 @@ def test_the_child_reads_although_its_parent_is_writing(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 def test_the_child_that_read_beside_its_parents_writing_writes_after_it(tmp_path: Path) -> None:
     run(
         """
@@ -231,6 +233,7 @@ def test_the_child_opens_anew_and_both_write(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 def test_the_child_of_a_child_names_itself_as_the_writer(tmp_path: Path) -> None:
     run(
         """
@@ -325,6 +328,7 @@ def test_a_database_in_memory_is_copied_into_the_child(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 def test_py_lmdb_still_asks_for_the_identity_of_files_where_the_child_intervenes(tmp_path: Path) -> None:
     run(
         """

@@ -40,6 +40,7 @@ def in_a_fresh_interpreter(program: str) -> list[str]:
     return run(f"import sys; sys.path[:] = {sys.path!r}\n{program}")
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 @pytest.mark.skipif(sys.implementation.name == "pypy", reason="what PyPy and py-lmdb import there themselves is long")
 def test_importing_zlmdb_imports_none_of_the_long_libraries() -> None:
     program = f"""
@@ -50,6 +51,7 @@ print(*(set(sys.modules) - before).intersection({LIBRARIES!r}))
     assert in_a_fresh_interpreter(program) == []
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 def test_what_few_programs_use_is_imported_when_it_is_used() -> None:
     program = f"""
 import zlmdb
@@ -71,6 +73,7 @@ print(*[name for name in sys.modules if name.partition(".")[0] == "zlmdb"])
     assert not {f"zlmdb.{name}" for name in FOR_FEW}.intersection(found)
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 @pytest.mark.skipif(
     sys.implementation.name == "pypy", reason="its audit hook does not give the sources that this test looks at"
 )
@@ -117,6 +120,7 @@ def test_every_error_is_public() -> None:
     assert found == set(errors.__all__) <= set(zlmdb.__all__)
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 def test_a_message_is_no_error_where_there_is_no_library_any_more() -> None:
     """As in a process that has changed its root directory since it imported zlmdb."""
     program = """

@@ -1186,6 +1186,7 @@ def test_a_handle_opened_before_an_index_was_added_cannot_leave_it_incomplete(
                 assert dict(t.users) == PEOPLE
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 @pytest.mark.parametrize("combo", ["lmdb-tables"], indirect=True)  # another process is slow to start on PyPy
 def test_another_process_cannot_leave_a_new_index_incomplete(
     make_db: Callable[..., Any], combo: str, tmp_path: Any, check_indexes: Any

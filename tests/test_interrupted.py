@@ -16,6 +16,7 @@ from typing import Any, Callable
 import pytest
 
 import zlmdb
+from tests.combinations import EVERYWHERE
 from zlmdb import notifier
 from zlmdb.engines.lmdb import mapsize
 from zlmdb.keys import uuids
@@ -32,6 +33,12 @@ posix_only = pytest.mark.skipif(
 class Store(zlmdb.Schema):
     numbers: zlmdb.Table[str, int]
     blobs: zlmdb.Table[int, bytes]
+
+
+@pytest.fixture(params=EVERYWHERE)
+def combo(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
 
 
 @pytest.fixture

@@ -1025,6 +1025,7 @@ def test_widths_and_names_of_new_uint_and_bytes_types_are_checked() -> None:
         TupleKey([])
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 def test_numpy_is_imported_only_where_a_timestamp_is_used() -> None:
     program = (
         "import sys; from zlmdb import keys as k; c = k.key_codec(tuple[k.Timestamp, k.Oid]); d = k.key_codec(k.Oid)\n"
@@ -1042,6 +1043,7 @@ def test_without_numpy_a_timestamp_says_what_to_install(monkeypatch: pytest.Monk
         codec.decode(bytes(8))
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 def test_the_codecs_work_under_optimisation() -> None:
     program = (
         "from zlmdb import keys as k; from zlmdb.errors import EncodeError, DecodeError\n"

@@ -239,6 +239,7 @@ def steps_to_make(path: Path, file_layout: Any, count: int, monkeypatch: pytest.
     return steps
 
 
+@pytest.mark.once  # the same on every interpreter
 @pytest.mark.parametrize("file_layout", ["tables", "classic"])
 def test_making_many_tables_takes_as_many_steps_for_each(
     tmp_path: Path, file_layout: Any, monkeypatch: pytest.MonkeyPatch
@@ -288,6 +289,7 @@ def test_attaching_one_table_after_another_takes_as_many_steps_for_each(
     assert last.bytes < 3 * first.bytes  # in a classic file some share a record
 
 
+@pytest.mark.once  # the same on every interpreter
 @pytest.mark.parametrize("file_layout", ["tables", "classic"])
 def test_using_an_attached_map_takes_as_many_steps_in_a_file_of_many(
     tmp_path: Path, file_layout: Any, monkeypatch: pytest.MonkeyPatch
@@ -319,6 +321,7 @@ ATTACH_ANOTHER = """if 1:
 """
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 @pytest.mark.parametrize("file_layout", ["tables", "classic"])
 def test_tables_that_another_process_attaches_in_between_are_seen(tmp_path: Path, file_layout: Any) -> None:
     with zlmdb.Database(tmp_path, layout=file_layout) as db:
@@ -362,6 +365,7 @@ def test_definitions_in_one_record_are_read_and_spread_by_the_next_writer(tmp_pa
         assert {name for key in keys[1:] for name in layout.decode(txn.get(key))} == {"t0", "t1", "t2"}
 
 
+@pytest.mark.once  # the same on every interpreter
 @pytest.mark.parametrize("file_layout", ["tables", "classic"])
 def test_loading_many_tables_takes_as_many_steps_for_each(
     tmp_path: Path, file_layout: Any, monkeypatch: pytest.MonkeyPatch

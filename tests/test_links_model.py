@@ -328,6 +328,7 @@ def test_a_program_killed_at_any_write_leaves_links_whole(tmp_path: Path) -> Non
                 assert db.check().ok
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 def test_another_process_without_the_declarations_can_break_nothing(tmp_path: Path) -> None:
     """It tries at random what it can, while this one writes."""
     with zlmdb.open(tmp_path / "db", Office) as db:

@@ -89,12 +89,14 @@ def test_there_are_83_of_them() -> None:
     assert set(NAMES) <= set(zlmdb.__all__)
 
 
+@pytest.mark.once  # the same on every interpreter
 @each_map
 def test_the_name_spells_the_types(name: str) -> None:
     key, value = getattr(zlmdb, name)(1)._both_codecs()
     assert (key.name, value.name) == spelled(name)
 
 
+@pytest.mark.once  # the same on every interpreter
 @each_map
 def test_the_class_is_exported_documented_and_pickled(name: str) -> None:
     cls = getattr(zlmdb, name)
@@ -104,6 +106,7 @@ def test_the_class_is_exported_documented_and_pickled(name: str) -> None:
     assert pickle.loads(pickle.dumps(cls)) is cls
 
 
+@pytest.mark.once  # the same on every interpreter
 @each_map
 def test_the_documentation_spells_the_types(name: str) -> None:
     left, _, right = getattr(zlmdb, name).__doc__.rstrip(".").partition(" -> ")

@@ -155,6 +155,7 @@ def test_a_database_in_memory_is_migrated(tmp_path: Path) -> None:
         assert db.schema_version == 2
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 def test_processes_that_migrate_at_once_apply_each_step_once(path: Path) -> None:
     start(path)
     program = f"""

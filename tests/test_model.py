@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 import zlmdb
-from tests.combinations import COMBINATIONS
+from tests.combinations import EVERYWHERE
 from zlmdb.engines.lmdb import mapsize
 
 pytestmark = pytest.mark.twice  # what indexes and links hold does not depend on the version of Python
@@ -505,7 +505,7 @@ def small_steps() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("machine", [TableMachine, MapMachine])
-@pytest.mark.parametrize("combo", COMBINATIONS)
+@pytest.mark.parametrize("combo", EVERYWHERE)
 def test_random_programs_do_what_they_do_to_dicts(machine: type[Machine], combo: str) -> None:
     engine, layout = combo.split("-")
     chosen = type(machine.__name__, (machine,), {"engine": engine, "layout": layout})

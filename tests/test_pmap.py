@@ -13,6 +13,7 @@ from uuid import UUID, uuid4
 import pytest
 
 import zlmdb
+from tests.combinations import EVERYWHERE
 from zlmdb import keys as k
 from zlmdb import values as v
 
@@ -22,6 +23,12 @@ U = [UUID(int=n << 64) for n in range(6)]
 K = TypeVar("K")
 V = TypeVar("V")
 Open = Callable[..., zlmdb.Database[Any]]
+
+
+@pytest.fixture(params=EVERYWHERE)
+def combo(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
 
 
 @pytest.fixture

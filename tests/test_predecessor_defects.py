@@ -82,6 +82,7 @@ def test_rebuilding_an_index_leaves_every_table_alone(db: zlmdb.Database[Any], i
         assert index[txn, "name 3"] == 3
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 @each_layout
 def test_processes_that_attach_tables_get_different_slots(tmp_path: Path, layout: str) -> None:
     """B3: each allocated from its own cached catalogue, and two tables shared their rows."""
@@ -251,6 +252,7 @@ def test_a_record_with_a_null_index_key_can_be_deleted(db: zlmdb.Database[Any]) 
         assert rows.count(txn) == 0
 
 
+@pytest.mark.once  # the same on every interpreter
 @pytest.mark.parametrize("name", sorted(name for name in zlmdb.__all__ if name.startswith("Map")))
 def test_new_keys_can_be_used(name: str) -> None:
     """B12: some generators returned None, or keys that no map took."""
@@ -519,6 +521,7 @@ def test_schema_slot_says_what_it_decorates(db: zlmdb.Database[Any]) -> None:
         assert (one[txn, "a"], other[txn, "a"]) == (1, 2)
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 def test_every_check_is_made_without_asserts_too(tmp_path: Path) -> None:
     """B29: under -O a 5-byte key was stored in a Bytes32 map, and an Oid of 2**60."""
     program = f"""
@@ -583,6 +586,7 @@ with zlmdb.Database({str(tmp_path / "db")!r}) as db:
         assert db.log is own
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 def test_importing_zlmdb_claims_no_other_module() -> None:
     """B33: `import zlmdb` put a copy of its own into ``sys.modules["flatbuffers"]``."""
     program = """

@@ -72,6 +72,7 @@ def schema_with(table: str, kind: Any) -> Any:
     return new_class("Store", (zlmdb.Schema,), {}, body)
 
 
+@pytest.mark.once  # the same on every interpreter
 @pytest.mark.parametrize("name", sorted(reserved.INDEXES))
 def test_a_reserved_name_is_refused_as_an_index(name: str) -> None:
     with pytest.raises(TypeError, match=f"an index cannot be called '{name}', the name is reserved"):

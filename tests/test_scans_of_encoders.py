@@ -103,7 +103,7 @@ WAYS: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", ["plain", "kept", "called", "fed"])
 @pytest.mark.parametrize("encoding", [True, False], ids=["encoder", "index"])
-@pytest.mark.parametrize("engine", ["memory", "lmdb"])
+@pytest.mark.parametrize("engine", [pytest.param("memory", marks=pytest.mark.once), "lmdb"])
 def test_a_scan_that_an_encoder_begins_visits_what_there_was(
     way: str, name: str, encoding: bool, engine: str, tmp_path: Any
 ) -> None:

@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import zlmdb
+from tests.combinations import EVERYWHERE
 from zlmdb import keys as k
 from zlmdb import values as v
 from zlmdb.tables.bulkwrites import CHUNK
@@ -53,6 +54,12 @@ class Store(zlmdb.Schema):
     named: Named
     seq: zlmdb.Table[int, str]
     other: zlmdb.Table[str, int]
+
+
+@pytest.fixture(params=EVERYWHERE)
+def combo(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
 
 
 @pytest.fixture

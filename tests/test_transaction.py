@@ -16,6 +16,7 @@ from typing import Any, Callable, NamedTuple
 import pytest
 
 import zlmdb
+from tests.combinations import EVERYWHERE
 from zlmdb.store.transaction import Transaction
 
 on_disk = pytest.mark.parametrize("combo", ["lmdb-tables", "lmdb-classic"], indirect=True)
@@ -29,6 +30,12 @@ class Store(zlmdb.Schema):
 
 class Wider(Store):
     third: zlmdb.Table[str, int]
+
+
+@pytest.fixture(params=EVERYWHERE)
+def combo(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
 
 
 @pytest.fixture
