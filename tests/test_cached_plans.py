@@ -73,7 +73,8 @@ def person(n: int, dice: random.Random) -> Person:
     )
 
 
-@pytest.fixture(scope="module", params=["memory", "file"])
+# A plan knows no engine.
+@pytest.fixture(scope="module", params=[pytest.param("memory", marks=pytest.mark.once), "file"])
 def db(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[zlmdb.Database[Store]]:
     path = None if request.param == "memory" else tmp_path_factory.mktemp("ready")
     dice = random.Random(3)

@@ -143,6 +143,7 @@ def test_deeper_data_of_others_is_a_decode_error(form: Any, inner: Any) -> None:
                 codec.decode(data)
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 def test_the_command_line_handles_the_deepest_value(tmp_path: Path) -> None:
     class Store(zlmdb.Schema):
         docs: zlmdb.Table[int, Json[Any]]

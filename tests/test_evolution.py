@@ -418,6 +418,7 @@ with zlmdb.open(sys.argv[1], Store) as db, db.write() as t:
 INDEXED = MANY.replace("    pass", '    by_city = zlmdb.Index[str]("city")')
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 @pytest.mark.parametrize("program", [MANY, INDEXED], ids=["a field", "a field and an index"])
 def test_a_live_writer_is_refused_once_a_newer_program_has_changed_the_shape(path: Path, program: str) -> None:
     kinds = (zlmdb.SchemaMismatch, zlmdb.IndexNotAttached)

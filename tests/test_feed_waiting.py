@@ -221,6 +221,7 @@ def test_another_process_is_woken_at_once(readonly: Any, tmp_path: Path) -> None
     assert sorted(pauses)[4] < 0.05
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 @pipes
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")
 def test_the_pipe_of_a_killed_waiter_is_removed_by_the_next_commit(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def with_index(called: Callable[[int], None]) -> Any:
     return After
 
 
-@pytest.fixture(params=["tables", "classic"])
+@pytest.fixture(params=["tables", pytest.param("classic", marks=pytest.mark.once)])
 def options(request: pytest.FixtureRequest) -> dict[str, Any]:
     return {"layout": request.param, "durability": "none"}
 

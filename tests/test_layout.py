@@ -84,6 +84,7 @@ def undo(db: Any) -> None:
         raise KeyError
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 @pytest.mark.parametrize("last", [store_one, store_nothing, abort, undo])
 def test_a_foreign_row_is_met_by_the_first_writer_after_it(tmp_path: Path, last: Callable[[Any], None]) -> None:
     """Snapshots are numbered: one that another program stored must not be taken for one of ours that stored nothing."""

@@ -63,7 +63,7 @@ PEOPLE = {1: Person("Ann"), 2: Person("Bob", 3, [1, 3]), 3: Person("Cid", 1), 4:
 TASKS = {1: Task(1), 2: Task(3), 3: Task(2, 1), 4: Task(1, 3), 5: Task(3, 2)}
 
 
-@pytest.fixture(params=["tables", "classic"])
+@pytest.fixture(params=["tables", pytest.param("classic", marks=pytest.mark.once)])
 def broken(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """A salvaged file: Cid (3) is lost. Bob, Eve and two tasks refer to Cid; the last task to one of these."""
     feedless = request.param == "classic"

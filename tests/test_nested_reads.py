@@ -602,7 +602,9 @@ def test_a_transaction_that_has_ended_is_not_read_any_more() -> None:
                 list(rows)
 
 
-@pytest.mark.parametrize(("layout", "stored"), [("classic", True), ("classic", False), ("tables", True)])
+@pytest.mark.parametrize(
+    ("layout", "stored"), [pytest.param("classic", True, marks=pytest.mark.once), ("classic", False), ("tables", True)]
+)
 def test_every_layout_and_engine_gives_the_same(tmp_path: Path, layout: Any, stored: bool) -> None:
     with zlmdb.open(tmp_path / "db" if stored else None, tables(None), layout=layout, durability="none") as db:
         with db.write() as t:

@@ -52,7 +52,7 @@ class Store(zlmdb.Schema):
 COUNT = 300
 
 
-@pytest.fixture(scope="module", params=["tables", "classic"])
+@pytest.fixture(scope="module", params=["tables", pytest.param("classic", marks=pytest.mark.once)])
 def db(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     jobs = [
         Job(f"q{n % 3}", n * 7 % 50, f"name {n % 90}", n % 3 == 0, n * 11 % 70 if n % 2 else None)

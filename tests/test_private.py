@@ -173,6 +173,7 @@ with temporary_file({place!r}, "copy") as a, temporary_directory({place!r}, "cop
 """
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 def test_the_next_copy_removes_what_killed_ones_have_left_and_nothing_else(db: Path, tmp_path: Path) -> None:
     place = tmp_path / "out"
     place.mkdir()

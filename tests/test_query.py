@@ -114,7 +114,11 @@ Store = type(
 )
 
 
-KINDS = ["lmdb-tables", "memory-tables, write", "lmdb-classic", "lmdb-tables, buffers"]
+KINDS = [
+    "lmdb-tables", "lmdb-tables, buffers",
+    *(pytest.param(kind, marks=pytest.mark.once) for kind in ("memory-tables, write", "lmdb-classic")),
+]  # fmt: skip
+"""What is read does not depend on where it is from, but whether it comes as bytes or as memoryviews."""
 
 
 @pytest.fixture(scope="module", params=KINDS)

@@ -45,7 +45,7 @@ class New(zlmdb.Schema):
 ANN, BOB = User("Ann", 31), User("Bob", 45)
 
 
-@pytest.fixture(params=["tables", "classic"])
+@pytest.fixture(params=["tables", pytest.param("classic", marks=pytest.mark.once)])
 def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     with zlmdb.open(tmp_path / "db", Old, layout=request.param, durability="none") as db, db.write() as t:
         t.users.update({1: ANN, 2: BOB})

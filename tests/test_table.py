@@ -637,7 +637,7 @@ class Ranges(zlmdb.Schema):
     pairs: zlmdb.Table[tuple[str, int], int]
 
 
-@pytest.fixture(scope="module", params=["tables", "classic"])
+@pytest.fixture(scope="module", params=["tables", pytest.param("classic", marks=pytest.mark.once)])
 def ranges(request: pytest.FixtureRequest) -> Iterator[Any]:
     with zlmdb.open(None, Ranges, layout=request.param) as db:
         yield db

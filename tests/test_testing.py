@@ -109,7 +109,7 @@ def fill(path: Path) -> None:
                 t.words[key + 10] = "text"
 
 
-@pytest.mark.twice
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 def test_a_kill_at_each_point_leaves_whole_transactions(tmp_path: Path) -> None:
     seen = []
     for point in kill_points(fill, tmp_path / "db"):
