@@ -133,9 +133,9 @@ def planned(monkeypatch: pytest.MonkeyPatch) -> list[Running]:
     runs: list[Running] = []
     choice = Running.choice
 
-    def chosen(running: Running) -> Any:
+    def chosen(running: Running, **more: Any) -> Any:
         runs.append(running)
-        return choice(running)
+        return choice(running, **more)
 
     monkeypatch.setattr(Running, "choice", chosen)
     return runs

@@ -390,7 +390,7 @@ def test_a_known_query_by_a_partial_index_is_not_planned_again(monkeypatch: pyte
         t.tasks.put_many([(n, Task(f"n{n}", size=n)) for n in range(100)])
     planned: list[Running] = []
     choice = Running.choice
-    monkeypatch.setattr(Running, "choice", lambda running: planned.append(running) or choice(running))
+    monkeypatch.setattr(Running, "choice", lambda running, **more: planned.append(running) or choice(running, **more))
     with db.read() as t:
         for n in range(10, 60):
             if n == 20:

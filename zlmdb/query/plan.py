@@ -26,11 +26,15 @@ _MOST_KEPT = 256
 
 
 class Choice(NamedTuple):
-    """What the planner chose: ranges to read and sort, or one index that gives the *order*, or neither."""
+    """What the planner chose: ranges to read and sort, or one index that gives the *order*, or neither.
+
+    *many*: it was not counted how many entries there are, so it may still be better to read all records.
+    """
 
     accesses: tuple[Access, ...] = ()
     order: Optional[Access] = None
     rejected: tuple[tuple[Access, str], ...] = ()
+    many: bool = False
 
 
 Kept = dict[tuple[tuple[Node, int], ...], list[Access]]
@@ -43,19 +47,20 @@ Measure = Callable[[Access, int], Optional[int]]
 class Question:
     """What is planned: conditions, indexes, how many records there are, the order wanted and the limit.
 
-    *tied*: few rows are wanted: an index gives an order, too, if what is equal in it has to be sorted. *rejected* are
-    the indexes that will not be used, and why not. *kept*, if given, has the accesses that these indexes offer to
-    conditions which came before, and gets those of new ones.
+    *tied*: few rows are wanted: an index gives an order, too, if what is equal in it has to be sorted. *soon*: so is
+    the first row: no more than `CAP` entries of an index are counted, and *many* becomes true where that is not enough.
+    *rejected* are the indexes that will not be used, and why not. *kept*, if given, has the accesses that these indexes
+    offer to conditions which came before, and gets those of new ones.
     """
 
-    __slots__ = ("askings", "indexes", "kept", "limit", "order", "rejected", "tied", "total")
+    __slots__ = ("askings", "indexes", "kept", "limit", "many", "order", "rejected", "soon", "tied", "total")
 
     def __init__(
         self, askings: Sequence[Asking], indexes: Sequence[IndexFacts], total: int,
         order: Optional[tuple[Subject, ...]] = None, limit: Optional[int] = None, kept: Optional[Kept] = None, *,
-        tied: bool = False,
+        tied: bool = False, soon: bool = False,
     ) -> None:  # fmt: skip
-        self.kept, self.tied = kept, tied
+        self.kept, self.tied, self.soon, self.many = kept, tied, soon, False
         self.askings, self.indexes, self.total, self.order, self.limit = askings, indexes, total, order, limit
         self.rejected: list[tuple[Access, str]] = []
 
@@ -99,7 +104,7 @@ def choose(question: Question, measure: Measure) -> Choice:
     order = _order(question, found, measure)
     if order is not None:
         return Choice((), order, tuple([one for one in question.rejected if one[0].facts is not order.facts]))
-    return Choice(found, None, tuple(question.rejected))
+    return Choice(found, None, tuple(question.rejected), bool(found) and question.many)
 
 
 def _order_alone(question: Question, measure: Measure) -> Optional[Access]:
@@ -168,21 +173,36 @@ def _best(parts: Sequence[Asking], question: Question, measure: Measure) -> Opti
     if found[0].rank == 0 and measure(found[0], 0) is not None:
         return found[0]
     most = most_of(question.total)
+    some = min(CAP, most) if len(found) > 1 or question.soon else most
     counted: list[tuple[int, int, Access]] = []
     for number, access in enumerate(found):
-        entries = measure(access, min(CAP, most) if len(found) > 1 else most)
+        entries = measure(access, some)
         if entries is None:
             question.rejected.append((access, "it cannot hold such a value"))
-        elif entries >= most and question.total > SMALL and not access.is_range_of_keys:
-            why = f"{entries:,} or more of {question.total:,} records, all are read faster"
-            question.rejected.append((access, why))
-        else:
+        elif not _is_too_many(access, entries, question):
             counted.append((entries, number, access))
-    if not counted:
-        return None
-    best = min(counted)[2] if len(counted) > 1 else counted[0][2]
-    question.rejected.extend([(one, f"{entries:,} entries") for entries, _, one in counted if one is not best])
+    counted.sort()  # no two have the same number
+    best: Optional[Access] = None
+    for entries, _, access in counted:
+        if best is not None:
+            question.rejected.append((access, f"{entries:,} entries"))
+        elif some <= entries < most and not access.is_range_of_keys:
+            if question.soon:
+                question.many, best = True, access
+            elif not _is_too_many(access, measure(access, most) or 0, question):
+                best = access
+        else:
+            best = access
     return best
+
+
+def _is_too_many(access: Access, entries: int, question: Question) -> bool:
+    """Whether all records are read faster than *entries* of *access*, which is rejected then."""
+    if entries < most_of(question.total) or question.total <= SMALL or access.is_range_of_keys:
+        return False
+    why = f"{entries:,} or more of {question.total:,} records, all are read faster"
+    question.rejected.append((access, why))
+    return True
 
 
 def most_of(total: int) -> int:

@@ -94,6 +94,17 @@ class AccessReads:
             return known[1]
         return chain.from_iterable([self._entries(access, *one) for one in self.ranges(access)])
 
+    def few(
+        self, accesses: Sequence[Access], selection: Selection[Any, Any], lower: bytes, upper: bytes, most: int, *,
+        reverse: bool,
+    ) -> Optional[Iterable[bytes]]:  # fmt: skip
+        """As `picked`, with ``lower <= key < upper``, if each of *accesses* has fewer entries than *most*."""
+        for access in accesses:
+            entries = self.measure(access, most)
+            if entries is None or entries >= most:
+                return None
+        return self.picked(accesses, selection._with(lower=lower, upper=upper), reverse=reverse)
+
     def picked(self, accesses: Sequence[Access], selection: Selection[Any, Any], *, reverse: bool) -> Iterable[bytes]:
         """The engine's keys of the records that *accesses* find, in *selection*, in the order of their keys.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Optional
 
@@ -10,11 +10,12 @@ from ...handlers import let_through
 from ...query.ordering import sliced
 from ...query.prepared import Prepared
 from ...query.projection import HITS
+from ...query.terms import CAP
 from ...query.translated import Give
 from ..indexstorage import BoundIndex
 from ..scan import while_open
 from .accesspaths import AccessPath
-from .cachedplans import Ready
+from .cachedplans import FEW, Ready
 from .cachedscans import ScanReady
 from .covered import Cover, Covered
 
@@ -57,12 +58,17 @@ class CoveredReady(Ready):
             ordered = within is not None or anyhow
             if within is not None:
                 ranges = (within,)
-            if not ordered and limit is not None:
-                few = self._first_scanned(selection, give, query.skip + limit)
-                if few is not None:
-                    return few[query.skip :]
-            if not ordered and not way.only and self._found(table, where) is None:
-                return None
+            if not ordered and not way.only:
+                few = self._found(table, where) if limit is None else self._fewer(table, where, FEW)
+                if few is None and limit is not None:
+                    stop = query.skip + limit
+                    if self._scan is not None and stop <= FEW:
+                        first, _ = self._scan.part(selection, give, FEW)
+                        if len(first) >= stop:
+                            return first[query.skip : stop]
+                    few = self._fewer(table, where, CAP)
+                if few is None:
+                    return None
             covered = Covered(
                 table, self._cover, self._bound, ranges, ordered, selection._reverse, lower, upper
             )  # fmt: skip
@@ -75,8 +81,17 @@ class CoveredReady(Ready):
             return None
 
     def rows(self, selection: Selection[Any, Any], give: Give) -> Iterator[Any]:
-        """The rows of *selection*. All entries are read before the first one comes."""
-        return while_open(selection._table, partial(self._all_or, selection, give))
+        """The rows of *selection*. All entries are read before the first one comes, if they are few."""
+        return while_open(selection._table, partial(self._few_or, selection, give))
+
+    def _few_or(self, selection: Selection[Any, Any], give: Give) -> Iterable[Any]:
+        try:
+            known = self._ways[0].only or selection._limit is not None
+            few = known or self._fewer(selection._table, selection._query.where, CAP) is not None
+        except Exception as error:  # the general form tells what it is
+            let_through(error)
+            few = False
+        return self._all_or(selection, give) if few else selection._running().rows(give)
 
 
 def _itself(value: Any) -> Any:

@@ -31,8 +31,9 @@ from ..scan import while_open
 from .accesspaths import AccessPath, EitherPath, way_of
 from .cachedorder import BLOCK, Ordered
 from .cachedpartial import ReadyPartial
-from .cachedscans import ScanReady, scanned
+from .cachedscans import ScanReady, behind, scanned
 from .covered import Cover, cover_of
+from .keylookups import stages
 
 if TYPE_CHECKING:
     from ..selection import Selection
@@ -254,21 +255,17 @@ class Ready:
                 if key is None or not selection._lower <= key < selection._upper:
                     return []
                 return self._list([key], table._get, table._db, (*query.where, give))
-            if limit is not None and query.skip + limit <= CAP:
-                first = self._first if self.in_order else self._first_scanned
-                few = first(selection, give, query.skip + limit)
-                if few is not None:
-                    return few[query.skip :]
-            keys, functions = self._keys(selection, give)
-            if not keys:
-                return keys
-            if (limit is None and not query.skip) or len(keys) < 2:
-                return self._list(keys, table._get, table._db, functions)[query.skip : limit]
-            stop = None if limit is None else query.skip + limit
+            if limit is None:
+                keys, functions = self._keys(selection, give)
+                return self._list(keys, table._get, table._db, functions)[query.skip :] if keys else keys
+            stop = query.skip + limit
+            few = self._first(selection, give, stop) if self.in_order and stop <= CAP else None
+            if few is not None:
+                return few[query.skip :]
             rows: list[Any] = []
-            for block in _blocks(keys, stop):
-                rows += self._list(block, table._get, table._db, functions)
-                if stop is not None and len(rows) >= stop:
+            for some in self._lists(selection, give, stop):
+                rows += some
+                if len(rows) >= stop:
                     break
             return rows[query.skip : stop]
         except Exception as error:  # the general form tells what it is
@@ -287,13 +284,47 @@ class Ready:
                 return rows[:stop]
         return None
 
-    def _first_scanned(self, selection: Selection[Any, Any], give: Give, stop: int) -> Optional[list[Any]]:
-        """At most *stop* rows, if there are so many among the first records: to count many entries takes longer."""
-        if self._scan is None or stop > FEW:
-            return None
-        found = [way.keys(selection._table, selection._query.where, FEW) for way in self._ways]
-        few = any([keys is None or len(keys) < FEW for keys in found])
-        return None if few else self._scan.first(selection, give, stop, FEW)
+    def _lists(self, selection: Selection[Any, Any], give: Give, first: int) -> Iterator[list[Any]]:
+        """Lists of the rows, of *first* ones to begin with. Raises where somebody else has to find out."""
+        table, scan, functions = selection._table, self._scan, (*selection._query.where, give)
+        few = self._ways[0].ends(selection, FEW) if self.in_order else None
+        if few is not None:
+            for block in _blocks(few, first):
+                yield self._list(block, table._get, table._db, functions)
+            if len(few) < FEW:
+                return
+            selection = behind(selection, few[-1])
+        keys: Optional[list[bytes]] = None
+        if scan is None:
+            keys, functions = self._keys(selection, give)
+        else:
+            most = most_of_all(_total(table))
+            for entries, records in chain(((FEW, FEW),), stages(most)):
+                keys = self._fewer(table, selection._query.where, min(entries, KEYS))
+                if keys is not None or entries >= KEYS:
+                    break
+                for _ in range(0, records, BLOCK):
+                    rows, rest = scan.part(selection, give, min(records, BLOCK))
+                    yield rows
+                    if rest is None:
+                        return
+                    selection = rest
+            keys = self._in_key_order(selection, keys)
+        if keys is None:
+            raise LookupError("so many are read faster in the order of the table, or would take much memory")
+        for block in _blocks(keys, first):
+            yield self._list(block, table._get, table._db, functions)
+
+    def _fewer(self, table: Table[Any, Any], where: Sequence[Followed], most: int) -> Optional[list[bytes]]:
+        """The keys that the way with the fewest entries finds, if these are fewer than *most*. Raises as `_lists`."""
+        best: Optional[list[bytes]] = None
+        for way in self._ways:
+            found = way.keys(table, where, most)
+            if found is None:
+                raise LookupError("the index cannot hold such a value")
+            if len(found) < most and (best is None or len(found) < len(best)):
+                best = found
+        return best
 
     def _keys(
         self, selection: Selection[Any, Any], give: Give
@@ -348,33 +379,20 @@ class Ready:
         """The rows of *selection*, read in blocks: few at first, because the caller may stop."""
         table, query = selection._table, selection._query
         raw = table._raw
-        functions: tuple[Any, ...] = ()
         left, skip = selection._limit, query.skip
         given = 0
         if left is not None and skip + left <= FEW:
             yield from while_open(table, partial(self._all_or, selection, give))
             return
-        try:
-            few = self._ways[0].ends(selection, FEW) if self.in_order else None
-            if few is None:
-                keys, functions = self._keys(selection, give)
-            else:
-                keys, functions = few, (*query.where, give)
-            blocks = None if keys is None else _blocks(keys, 1 if left is None else skip + left)
-            if few is not None and blocks is not None and len(few) == FEW:
-                blocks = chain(blocks, self._others(selection, give))
-        except Exception as error:
-            let_through(error)
-            blocks = None
-        while blocks is not None:
+        lists = self._lists(selection, give, 1 if left is None else skip + left)
+        while True:
             try:
-                block = next(blocks, None)
-                if block is None:
-                    return
-                found = self._list(block, table._get, table._db, functions)
+                found = next(lists, None)
             except Exception as error:
                 let_through(error)
                 break
+            if found is None:
+                return
             if skip:
                 skipped = min(skip, len(found))
                 skip -= skipped
@@ -388,13 +406,6 @@ class Ready:
                     table._cursor()  # raises: the transaction has ended
         yield from islice(selection._running().rows(give), given, None)
 
-    def _others(self, selection: Selection[Any, Any], give: Give) -> Iterator[list[bytes]]:
-        """Blocks of the keys behind the first `FEW`. Raises where somebody else has to find out."""
-        keys, _ = self._keys(selection, give)
-        if keys is None:
-            raise LookupError("so many are read faster in the order of the table")
-        yield from _blocks(keys[FEW:], BLOCK)
-
     def _all_or(self, selection: Selection[Any, Any], give: Give) -> Iterable[Any]:
         found = self.all(selection, give, selection._limit)
         return selection._running().rows(give) if found is None else found
@@ -405,7 +416,12 @@ AnyReady = Union[Ready, Ordered, ScanReady, "LinkScanReady"]
 
 def most_of(table: Table[Any, Any]) -> int:
     """Entries from which on all records are read faster, see `plan`, or the keys would take much memory."""
-    return min(most_of_all(table._entries() if table._storage.alone else SHARE * CAP), KEYS)
+    return min(most_of_all(_total(table)), KEYS)
+
+
+def _total(table: Table[Any, Any]) -> int:
+    """About how many records there are."""
+    return table._entries() if table._storage.alone else SHARE * CAP
 
 
 def _blocks(keys: list[bytes], first: Optional[int]) -> Iterator[list[bytes]]:

@@ -55,12 +55,18 @@ class ScanReady:
         """At most *limit* of the rows of *selection*; None where somebody else has to find out."""
         return self._listed(selection, give, limit, None)
 
-    def first(
-        self, selection: Selection[Any, Any], give: Give, stop: int, most: int
-    ) -> Optional[list[Any]]:  # fmt: skip
-        """The first *stop* rows, the skipped ones too, if the first *most* records have them; None if they do not."""
-        rows = self._listed(selection, give, stop, most)
-        return rows if rows is not None and len(rows) == stop else None
+    def part(
+        self, selection: Selection[Any, Any], give: Give, most: int
+    ) -> tuple[list[Any], Optional[Selection[Any, Any]]]:  # fmt: skip
+        """The rows of the first *most* records, none skipped, and what is behind these; None if there is nothing.
+
+        Raises LookupError where somebody else has to find out.
+        """
+        keys = selection._record_keys(most + 1)
+        rows = self._listed(selection, give, most, most)
+        if rows is None:
+            raise LookupError("something is unusual")
+        return rows, behind(selection, keys[most - 1]) if len(keys) > most else None
 
     def _listed(
         self, selection: Selection[Any, Any], give: Give, limit: Optional[int], most: Optional[int]
@@ -104,3 +110,8 @@ class ScanReady:
     def rows(self, selection: Selection[Any, Any], give: Give) -> Iterator[Any]:
         """The rows of *selection*, which the caller may not want all."""
         return selection._running().rows(give)
+
+
+def behind(selection: Selection[Any, Any], key: bytes) -> Selection[Any, Any]:
+    """The part of *selection* behind the engine's *key* of one of its records."""
+    return selection._with(upper=key) if selection._reverse else selection._with(lower=key + b"\0")

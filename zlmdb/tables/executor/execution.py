@@ -21,7 +21,7 @@ from ...query.following.nodes import Called
 from ...query.forms import BLOCK, GROUPED, LISTED, ROWS, Form
 from ...query.neededfields import needed
 from ...query.ordering import best_of, bounded, checked, first_of, sliced
-from ...query.plan import SHARE, Choice, Kept, Question, choose
+from ...query.plan import SHARE, Choice, Kept, Question, choose, most_of
 from ...query.prepared import Prepared
 from ...query.programs import Programs
 from ...query.projection import ENGINE_KEYS, Projection
@@ -34,7 +34,7 @@ from .accessreads import AccessReads
 from .cachedplans import ready_of
 from .covered import Cover, Covered, Uncolumned, cover_of
 from .indexfacts import index_facts, key_facts
-from .keylookups import PickedScan
+from .keylookups import PickedScan, StagedScan
 from .orderscans import order_scan
 from .queryfailures import failed
 
@@ -192,7 +192,7 @@ class Running:
             if isinstance(give, Followed):
                 self.settle(give)
         skip, limit = query.skip, selection._limit
-        choice = choice or self.choice()
+        choice = choice or self.choice(soon=self.order is None and not self.every)
         if self._is_staged(choice):
             return sliced(self._staged(gives, one), skip, limit)
         functions = self.asked(gives)
@@ -282,7 +282,7 @@ class Running:
             return None
         access = choice.order or (choice.accesses[0] if len(choice.accesses) == 1 else None)
         bound = None if access is None else self.reads.bound(access)
-        if access is None or bound is None or access.ties:
+        if access is None or bound is None or access.ties or choice.many:
             return None
         if fields is None and bound.storage.carries:  # the values are of a format that is read by single fields
             fields = needed(functions, gives)
@@ -376,8 +376,8 @@ class Running:
 
     # -- the plan -----------------------------------------------------------------------------------------------------
 
-    def choice(self) -> Choice:
-        """The indexes to use."""
+    def choice(self, *, soon: bool = False) -> Choice:
+        """The indexes to use; *soon*: the caller may want a few rows only, so not all entries are counted."""
         selection, query = self.selection, self.query
         if not selection._plain or not self._functions:
             return Choice()
@@ -397,7 +397,9 @@ class Running:
         joins = self._semi_joins()
         limit = None if selection._limit is None else selection._limit + query.skip
         kept = known.accesses if joins is None else None  # what is linked may be another one each time
-        question = Question(self._askings(), indexes, self._total(), order, limit, kept, tied=limit is not None)
+        question = Question(
+            self._askings(), indexes, self._total(), order, limit, kept, tied=limit is not None, soon=soon
+        )  # fmt: skip
         choice = choose(question, self.reads.measure)
         used = choice.accesses or choice.order
         every = (self.every or self.order is not None) and not self.explaining
@@ -472,13 +474,19 @@ class Running:
             lower, upper = self.reads.ranges(choice.accesses[0])[0]
             lower, upper = max(lower, selection._lower), min(upper, selection._upper)
             return selection._with(lower=lower, upper=upper, reverse=self._direction())._scan
-        return partial(self._picked_scan, choice.accesses)
+        return partial(self._staged_scan if choice.many else self._picked_scan, choice.accesses)
 
     def _picked_scan(self, accesses: Sequence[Access]) -> PickedScan:
         selection = self.selection
         reverse = self._direction()
         keys = self.reads.picked(accesses, selection, reverse=reverse)
         return PickedScan(self.table, keys, selection._lower, selection._upper, reverse=reverse)
+
+    def _staged_scan(self, accesses: Sequence[Access]) -> StagedScan:
+        selection = self.selection
+        find = partial(self.reads.few, accesses, selection)
+        most, reverse = most_of(self._total()), self._direction()
+        return StagedScan(self.table, find, most, selection._lower, selection._upper, reverse=reverse)
 
 
 _TOTAL = {one for one in SETTLED if one.__name__ not in ("float", "Decimal", "complex", "time", "datetime")}

@@ -31,7 +31,7 @@ def plan_of(running: Running, give: Give, shown: str) -> Plan:
     if joins is not None and joins.pending and not choice.accesses and running.is_whole():
         joins.conditions(running, tell=True)
     used = choice.accesses if choice.order is None else (choice.order,)
-    read = tuple([_shown(running, one) for one in used])
+    read = tuple([f"{_shown(running, one)}{_awaited(running, one)}" for one in used])
     covered = running.covered(choice, running.prepared(functions, gives, True), functions, gives)
     told = None if used else _by_scan_of_links(running, give)
     return Plan(
@@ -70,6 +70,13 @@ def _tried(running: Running, access: Access) -> str:
     alone = running.order is None and not running.table._txn._write
     tried = stop <= CAP and alone and access.in_order
     return f"; its first {max(stop, FEW):,} entries are tried before" if tried else ""
+
+
+def _awaited(running: Running, access: Access) -> str:
+    """What is read before all entries of *access* are, where these may be many."""
+    if running.order is not None or access.is_range_of_keys or (running.reads.measure(access, CAP) or 0) < CAP:
+        return ""
+    return "; the first records are read before"
 
 
 def _shown(running: Running, access: Access) -> str:

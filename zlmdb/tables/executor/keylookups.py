@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Optional
 
 from ... import errors
 from ...handlers import let_through
+from ...query.plan import SHARE
+from ...query.terms import CAP
 from ...store.blocks import COUNTS_REFERENCES
+from ...store.ranges import pairs_from, seek
 from ..scan import Scan
 
 if TYPE_CHECKING:
@@ -99,3 +103,85 @@ class PickedScan:
             self._scan.close()
         if self._close_keys is not None:  # they are of a generator
             self._close_keys()
+
+
+_BLOCK = 1000
+"""Records that are read together while others are looked for, at most."""
+
+
+def stages(most: int) -> Iterator[tuple[int, int]]:
+    """How many entries are looked at, of an index that may have many, and how many records are read meanwhile.
+
+    As far as the records have what is asked for, the first rows come before all entries are known. If there turn out to
+    be fewer than *most* entries, few records were read in vain, compared with all that are looked up.
+    """
+    entries = CAP
+    while entries < most:
+        yield entries, entries // SHARE
+        entries *= SHARE
+    yield most, sys.maxsize
+
+
+class StagedScan(PickedScan):
+    """As `PickedScan`, of an index that may have many entries: until that is known, records are read in their order.
+
+    *find* gives the keys in a range, if there are fewer entries than a number, and else None. From *most* entries on
+    all records are read.
+    """
+
+    def __init__(
+        self, table: Table[Any, Any], find: Callable[..., Optional[Iterable[bytes]]], most: int, lower: bytes,
+        upper: bytes, *, reverse: bool,
+    ) -> None:  # fmt: skip
+        super().__init__(table, (), lower, upper, reverse=reverse)
+        self._find, self._most = find, most
+        self._lower, self._upper, self._reverse = lower, upper, reverse
+
+    def pairs(self) -> Iterator[tuple[bytes, Any]]:
+        """The engine's pairs of key and value: of all records first, and then of those whose keys were found."""
+        scans = self._scans
+        for entries, records in stages(self._most):
+            if self._is_found(entries):
+                break
+            for _ in range(0, records, _BLOCK):
+                size = min(records, _BLOCK)
+                block = self._block(size)
+                for pair in block:
+                    if self._is_written():
+                        break
+                    self._at = pair
+                    yield pair
+                    scans.check()
+                if len(block) < size or self._is_written():
+                    yield from super().pairs()
+                    return
+        yield from super().pairs()
+
+    def _is_written(self) -> bool:
+        """Whether something was written, so that what was read beforehand is of no use."""
+        return self._scan is not None and self._scan.paused
+
+    def _is_found(self, entries: int) -> bool:
+        """Whether the keys of the other records are known, as there are fewer *entries*, or not wanted."""
+        if self._is_written():
+            return True
+        found = None if entries == CAP else self._find(self._lower, self._upper, entries, reverse=self._reverse)
+        if found is not None:
+            self._keys, self._close_keys = found, getattr(found, "close", None)
+        return found is not None
+
+    def _block(self, most: int) -> list[tuple[bytes, Any]]:
+        """The next records of the range, which then begins behind them."""
+        table = self._table
+        cursor = table._cursor()
+        try:
+            found = seek(cursor, self._lower, self._upper, self._reverse)
+            rows = pairs_from(cursor, self._lower, self._upper, self._reverse, table._txn.buffers) if found else ()
+            block = list(islice(rows, most))
+        finally:
+            cursor.close()
+        if block and self._reverse:
+            self._upper = block[-1][0]
+        elif block:
+            self._lower = block[-1][0] + b"\0"
+        return block
