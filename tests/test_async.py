@@ -260,6 +260,17 @@ async def in_an_exit_stack(db: Any) -> Any:
         return await db.arun(len)
 
 
+async def wrapped(db: Any) -> Any:
+    with db.write():
+        return await asyncio.wrap_future(db.submit(len))
+
+
+async def wrapped_before(db: Any) -> Any:
+    with db.write():
+        waits = asyncio.wait_for(asyncio.wrap_future(db.submit(len)), 60)
+        return (await asyncio.gather(waits))[0]
+
+
 async def in_a_helper(db: Any) -> Any:
     @contextmanager
     def block() -> Any:
@@ -271,7 +282,8 @@ async def in_a_helper(db: Any) -> Any:
 
 
 SHAPES = [
-    without_a_name, begun, with_a_time, gathered, shielded, in_a_task, in_an_exit_stack, in_a_helper,
+    without_a_name, begun, with_a_time, gathered, shielded, in_a_task, in_an_exit_stack, in_a_helper, wrapped,
+    wrapped_before,
 ]  # fmt: skip
 
 
@@ -285,6 +297,38 @@ def test_a_task_that_waits_for_itself_is_told(
         with pytest.raises(zlmdb.NestedTransaction, match="end the block before you await"):
             run(shape(db))
         assert asyncio.run(db.arun(lambda t: list(t.numbers))) == []
+
+
+def test_who_waits_for_the_block_of_another_task_with_a_future_is_left_alone(
+    db: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asyncfutures, "PATIENCE", 0.02)
+
+    async def writes() -> None:
+        with db.write():
+            await asyncio.sleep(0.2)
+
+    async def main() -> Any:
+        task = asyncio.ensure_future(writes())
+        await asyncio.sleep(0.01)
+        found = await asyncio.gather(asyncio.wrap_future(db.submit(lambda t: 1)), db.arun(lambda t: 2))
+        await task
+        return found
+
+    assert asyncio.run(main()) == [1, 2]
+
+
+@pytest.mark.parametrize("run", LOOPS)
+def test_a_stop_iteration_reaches_the_task_as_from_a_coroutine(db: Any, run: Any) -> None:
+    async def main() -> None:
+        for call in (db.aread, db.arun):
+            with pytest.raises(RuntimeError, match="StopIteration"):
+                await call(lambda t: next(iter(t.numbers.select(500))))
+        for snapshot in (False, True):
+            with pytest.raises(RuntimeError, match="StopIteration"):
+                _ = [row async for row in db.arows(lambda t: next(iter(t.numbers.select(500))), snapshot=snapshot)]
+
+    run(main())
 
 
 def test_tasks_that_wait_for_the_block_of_another_are_left_alone(db: Any, monkeypatch: pytest.MonkeyPatch) -> None:

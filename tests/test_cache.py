@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Optional
 from uuid import UUID
@@ -500,6 +501,32 @@ def test_a_memoized_function_is_called_once_for_its_arguments(cache: zlmdb.Cache
     assert none(1) is none(1) is None
     assert calls[-2:] != [1, 1]
     assert cache["n1"] is None
+
+
+def test_a_function_whose_results_would_be_mixed_up_or_cannot_be_kept_is_refused(cache: Any) -> None:
+    class Doubles:
+        def __call__(self, one: int) -> int:
+            return 2 * one
+
+    class Waits:
+        async def __call__(self, one: int) -> int:
+            return 3 * one
+
+    def numbers(most: int) -> Iterator[int]:
+        yield from range(most)
+
+    async def later(most: int) -> Any:
+        yield most
+
+    for function in (lambda one: one, partial(max, 1), Doubles()):
+        with pytest.raises(TypeError, match="give a name"):
+            cache.memoize()(function)
+    for function in (numbers, later):
+        with pytest.raises(TypeError, match="let it return a list"):
+            cache.memoize()(function)
+    doubles, waits = cache.memoize("doubles")(Doubles()), cache.memoize("waits")(Waits())
+    assert [doubles(2), doubles(2)] == [4, 4]
+    assert [asyncio.run(waits(2)), asyncio.run(waits(2))] == [6, 6]
 
 
 def test_an_exception_is_not_kept(cache: zlmdb.Cache[str, Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable
@@ -70,6 +71,28 @@ def test_a_check_sees_one_state_while_others_write_and_tells_its_progress(tmp_pa
         assert report.ok, report.problems
         assert {"pages", "users", "logins"} <= {one.stage for one in told}
         assert db.check().ok
+
+
+def test_a_check_of_a_file_that_looks_damaged_waits_for_a_writer_no_longer_than_it_may(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with zlmdb.open(tmp_path / "busy", Store, timeout=0.05) as db:
+        monkeypatch.setattr(db._open_store, "_verify", lambda file, told: ["damaged"])
+        began, ends = threading.Event(), threading.Event()
+
+        def writes() -> None:
+            with db.write():
+                began.set()
+                ends.wait(20)
+
+        other = threading.Thread(target=writes)
+        other.start()
+        assert began.wait(20)
+        with pytest.raises(zlmdb.WriterTimeout):
+            db.check()
+        ends.set()
+        other.join(20)
+        assert not db.check().ok
 
 
 # -- each kind of damage --------------------------------------------------------------------------------------------

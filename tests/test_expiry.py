@@ -160,6 +160,30 @@ def test_it_is_absent_where_buffers_are_asked_for_too(memory: Any) -> None:
         assert len(table) == 3
 
 
+@pytest.mark.parametrize("moment", [float, int, datetime])
+def test_a_ttl_or_a_clock_beyond_all_times_is_the_end_of_time(moment: Any) -> None:
+    @dataclass
+    class One:
+        until: moment
+
+    class Ones(zlmdb.Table[int, One], expires="until"): ...
+
+    class Kept(zlmdb.Table[int, One], expires="until", ttl=1e300): ...
+
+    class Both(zlmdb.Schema):
+        ones: Ones
+        kept: Kept
+
+    with zlmdb.open(None, Both) as db:
+        for clock, expired in ((1e299, True), (-1e299, False), (float("inf"), True)):
+            db.clock = lambda clock=clock: clock
+            with db.write() as t:
+                time = datetime(1970, 1, 2, tzinfo=timezone.utc) if moment is datetime else 86400
+                t.ones[1] = t.kept[1] = One(time)
+            with db.read() as t:
+                assert [len(t.ones), len(t.kept)] == [1 - expired, 0 if clock == float("inf") else 1]
+
+
 def test_the_clock_is_read_once_a_transaction(memory: Any) -> None:
     fill(memory)
     calls = []

@@ -128,6 +128,35 @@ def test_waiting_in_a_write_transaction_is_refused(db: Any) -> None:
         assert list(db.changes(Users)) == []
 
 
+@pytest.mark.parametrize("many", [False, True])
+def test_a_task_that_waits_for_changes_in_its_own_block_is_told(db: Any, many: bool) -> None:
+    async def waits() -> list[Any]:
+        changes = db.changes(Users, timeout=None)
+        return [change async for change in changes] if many else await changes.atake()
+
+    async def main() -> None:
+        with db.write(), pytest.raises(zlmdb.NestedTransaction):
+            await asyncio.wait_for(waits(), 60)
+
+    asyncio.run(main())
+
+
+def test_a_task_waits_for_changes_while_another_has_a_block_open(db: Any) -> None:
+    async def writes() -> None:
+        with db.write() as t:
+            t.users[1] = User("ann")
+            await asyncio.sleep(0.1)
+
+    async def main() -> list[int]:
+        task = asyncio.ensure_future(writes())
+        await asyncio.sleep(0.01)
+        taken = await db.changes(Users, timeout=20).atake()
+        await task
+        return [change.key for change in taken]
+
+    assert asyncio.run(main()) == [1]
+
+
 def test_closing_the_database_ends_the_waits(db: Any) -> None:
     changes = db.changes(Users, timeout=None)
     ended: list[Any] = []

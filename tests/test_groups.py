@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent import futures
 from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager, suppress
 from contextvars import ContextVar
@@ -408,6 +409,57 @@ def test_close_waits_for_what_was_submitted(tmp_path: Path) -> None:
         db.submit(put(1))
 
 
+def test_close_ends_although_others_go_on_submitting(tmp_path: Path) -> None:
+    refused: list[str] = []
+    submitted: list[Any] = []
+
+    def submits() -> None:
+        try:
+            while True:
+                submitted.append(db.submit(lambda t: t.numbers.increment(1)))
+                time.sleep(0)
+        except zlmdb.DatabaseClosed as error:
+            refused.append(str(error))
+
+    with zlmdb.open(tmp_path / "s", Store) as db:
+        threads = [threading.Thread(target=submits) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        wait_until(lambda: len(submitted) > 100)
+        last = db.submit(lambda t: t.txn.after_commit(lambda: db.submit(put(2))))  # the thread of the database may
+    for thread in threads:
+        thread.join(60)
+    assert len(refused) == 2
+    assert last.exception(0) is None
+    with zlmdb.open(tmp_path / "s", Store) as db, db.read() as t:
+        assert dict(t.numbers) == {1: sum(future.exception(0) is None for future in submitted), 2: 1}
+
+
+def test_who_led_in_vain_joins_the_groups_of_blocks_again(tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path / "t", Store, timeout=0.1) as db:
+        db.submit(put(1)).result(20)  # there is a group commit from now on
+        with db.write() as t:
+            unit = t.txn._hold
+            assert unit.join is not None
+        done, began = threading.Event(), threading.Event()
+
+        def writes() -> None:
+            with db.begin(write=True):
+                began.set()
+                done.wait(20)
+
+        other = threading.Thread(target=writes)
+        other.start()
+        assert began.wait(20)
+        with pytest.raises(zlmdb.WriterTimeout):
+            db.run(put(2))
+        done.set()
+        other.join(20)
+        with db.write() as t:
+            assert t.txn._hold.join is not None
+        assert unit.join is not None
+
+
 def test_where_no_thread_can_be_started_nothing_is_submitted(db: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuses(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
@@ -526,7 +578,13 @@ def test_a_function_is_stored_once_wherever_its_thread_is_stopped_while_it_submi
 # -- waits that would never end ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("ask", [lambda future: future.result(), lambda future: future.exception(60)])
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda future: future.result(), lambda future: future.exception(60), lambda future: futures.wait([future]),
+        lambda future: list(futures.as_completed([future])),
+    ],
+)  # fmt: skip
 @pytest.mark.parametrize("writer", ["block", "unused block", "begin", "run", "submit", "hook", "callback"])
 def test_who_keeps_a_function_from_being_stored_cannot_wait_for_it(disk: Any, writer: str, ask: Any) -> None:
     left: list[Any] = []

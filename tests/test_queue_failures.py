@@ -115,6 +115,44 @@ def test_a_task_does_not_wait_for_a_job_in_its_own_block(db: zlmdb.Database[Stor
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("jobs", [0, 1])
+@pytest.mark.parametrize("inner", [lambda waiting: waiting, lambda waiting: asyncio.wait_for(waiting, 60)])
+def test_a_task_does_not_wait_for_a_job_in_a_block_without_a_name(
+    db: zlmdb.Database[Store], jobs: int, inner: Any
+) -> None:
+    worker = zlmdb.Worker(db, lambda t: t.timed)
+
+    async def main() -> None:
+        for _ in range(jobs):
+            worker.put("a")
+        with db.write(), pytest.raises(zlmdb.NestedTransaction, match="await nothing inside"):
+            await inner(worker.aget())
+        with db.write():
+            for waits in [asyncio.ensure_future(worker.aget(20)) for _ in range(2)]:
+                await asyncio.sleep(0.01)
+                waits.cancel()
+
+    asyncio.run(main())
+
+
+def test_a_task_waits_for_a_job_while_another_has_a_block_open(db: zlmdb.Database[Store]) -> None:
+    worker = zlmdb.Worker(db, lambda t: t.timed)
+
+    async def writes() -> None:
+        with db.write() as t:
+            t.timed.put("a")
+            await asyncio.sleep(0.1)
+
+    async def main() -> str:
+        task = asyncio.ensure_future(writes())
+        await asyncio.sleep(0.01)
+        lease = await worker.aget(20)
+        await task
+        return lease.body
+
+    assert asyncio.run(main()) == "a"
+
+
 def test_the_text_of_an_error_is_stored_whatever_it_is(db: zlmdb.Database[Store]) -> None:
     with db.write() as t:
         t.jobs.put("a")
@@ -197,6 +235,34 @@ def test_a_clock_that_is_set_back_lengthens_no_lease(db: zlmdb.Database[Store]) 
         t.jobs.done(longer)
         t.jobs.done(again)
         assert len(t.jobs) == 0
+
+
+@pytest.mark.parametrize("undone", [False, True])
+def test_a_clock_that_is_set_back_by_less_than_a_long_lease_lengthens_no_short_one(
+    db: zlmdb.Database[Store], undone: bool
+) -> None:
+    with db.write() as t:
+        t.jobs.put("long")
+        t.jobs.put("short")
+        assert t.jobs.claim(lease=5000) is not None
+    NOW[0] += 1000
+    with db.write() as t:
+        assert t.jobs.claim(lease=10) is not None
+    NOW[0] -= 500
+    if undone:
+        with db.write() as t:
+            assert t.jobs.claim() is None
+            t.txn.abort()
+    with db.read() as t:
+        assert t.jobs.pause() == 0  # a claim looks at the leases
+    with db.write() as t:
+        assert t.jobs.claim() is None
+        assert t.jobs.pause() == 10
+    NOW[0] += 10
+    with db.write() as t:
+        lease = t.jobs.claim()
+        assert lease is not None
+        assert lease.body == "short"
 
 
 @pytest.mark.parametrize("end", ["done", "fail", "release"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+import threading
 from base64 import b64encode
 from dataclasses import dataclass
 from pathlib import Path
@@ -138,6 +139,25 @@ def test_adopted_it_is_a_file_of_zlmdb(path: Path) -> None:
         raw(path)
     with zlmdb.open(path, Store) as db, pytest.raises(zlmdb.IndexNotAttached):
         db.run(lambda t: t.users.add(User("Dee")))
+
+
+def test_adopting_waits_for_a_writer_no_longer_than_it_may(path: Path) -> None:
+    with zlmdb.open(path, Store, layout="raw", timeout=0.05) as db:
+        began, ends = threading.Event(), threading.Event()
+
+        def writes() -> None:
+            with db.write():
+                began.set()
+                ends.wait(20)
+
+        other = threading.Thread(target=writes)
+        other.start()
+        assert began.wait(20)
+        with pytest.raises(zlmdb.WriterTimeout):
+            db.adopt()
+        ends.set()
+        other.join(20)
+        assert db.adopt() == 4
 
 
 def test_a_file_that_does_not_fit_is_not_adopted(path: Path) -> None:

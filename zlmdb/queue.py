@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar, Generic, Optional, TypeVar
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
 from . import Selection, Table, errors, keys
 from .feed.doorbell import Doorbell
+from .store.transactionstate import Undone
 
 T = TypeVar("T")
 
@@ -23,6 +25,7 @@ _AT_ONCE = 1000  # jobs whose delay or lease is over and that one claim makes re
 _LONGEST = 3600.0
 _MOST = (1 << 63) - 1  # as a priority: its negative is a part of the key
 _bells: WeakKeyDictionary[Any, Doorbell] = WeakKeyDictionary()  # by the storage of the queue
+_looked: WeakKeyDictionary[Any, int] = WeakKeyDictionary()  # when this process has looked at its leases
 _new_id = keys.key_codec(UUID).new_key
 
 
@@ -231,7 +234,7 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
         if self.ready:
             return 0
         now = self._now()
-        if self._last_lease_ends_late(now):
+        if self._was_set_back(now, _looked.get(self._storage, 0)):
             return 0
         first = [next(iter(jobs.limit(1).keys()), None) for jobs in (self.delayed, self.leased)]
         times = [key[1] for key in first if key is not None]
@@ -305,11 +308,19 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
         if first is not None and first[0][0] == _LEASED:
             if first[0][1] <= now:
                 self._end_leases(now)
-            if self._last_lease_ends_late(now):
+            if self._was_set_back(now, _looked.get(self._storage, _MOST)):
                 self._shorten_leases(now)
+                again = partial(_looked.__setitem__, self._storage, _MOST)
+                self.txn._hook(Undone(again))
+        _looked[self._storage] = now
 
-    def _last_lease_ends_late(self, now: int) -> bool:
-        """Whether the last lease to end has more time left than it had in the beginning: the clock was set back."""
+    def _was_set_back(self, now: int, looked: int) -> bool:
+        """Whether the clock was set back since this process has *looked*, or before.
+
+        Before: the last lease to end has more time left than it had in the beginning.
+        """
+        if now < looked - _SECOND:  # less is of threads that read the clock one after the other
+            return True
         last = self.select(None, (_DEAD,), reverse=True, limit=1).first()
         return last is not None and last[0][0] == _LEASED and _ends_late(last[0], last[1], now)
 

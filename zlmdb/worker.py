@@ -125,9 +125,9 @@ class Worker(Generic[T]):
         if found is not None:
             return found
         waits.next(pause)
-        self._db._refuse_to_await()
         async with self._bell().alisten() as wait:
             while True:
+                await self._db._refuse_to_wait()
                 pause = self._pause()
                 found = await self._aclaim() if pause == 0 else None
                 if found is not None:
@@ -158,7 +158,7 @@ class Worker(Generic[T]):
         await self.adone(lease)
 
     async def _aclaim(self) -> Optional[Lease[T]]:
-        self._db._refuse_to_await()
+        await self._db._refuse_to_wait()
         future: Future[Optional[Lease[T]]] = self._db.submit(self._claim)
         try:
             return await wrap_future(future)

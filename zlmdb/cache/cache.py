@@ -433,8 +433,9 @@ class Cache(CachePending[K, V]):
         """A decorator of functions and coroutine functions, whose results the cache keeps.
 
         ``@cache.memoize(expire=60)``. The key is made of *name*, by default that of the function, and of the arguments
-        that *ignore* does not name; or *key*, a function of the arguments, returns it. ``function.__cache_key__(...)``
-        is the key of a call. The keys of the cache must be texts.
+        that *ignore* does not name; or *key*, a function of the arguments, returns it. Functions of one name share
+        their results, so a lambda, a partial, and a function that another one makes again and again need a *name*.
+        ``function.__cache_key__(...)`` is the key of a call. The keys of the cache must be texts.
 
         A result is computed by one caller at a time: others, in this process or another, wait for it. If that process
         dies, another caller computes after *lock* seconds. An exception is not kept; threads that wait for it compute

@@ -22,6 +22,7 @@ from ..values.base import is_a
 _LONGEST = 200  # characters of a key; the arguments of a longer one are hashed
 _ATOMS = (bool, int, float, str, bytes, UUID, dt.datetime, dt.date, dt.time, dt.timedelta, type(None))
 _FIRST_LOOK, _LAST_LOOK = 0.002, 0.05  # seconds between looks for what another process computes
+_LAMBDA = "<lambda>"
 AGAIN: Any = object()
 """In place of a result: whoever computed it was interrupted."""
 
@@ -133,7 +134,17 @@ def memoized(
     ignore: Union[str, Iterable[str]], key: Optional[Callable[..., str]], lock: float,
 ) -> Any:  # fmt: skip
     """*function*, with a `Cache` for its results."""
-    name = f"{function.__module__}.{function.__qualname__}" if name is None else name
+    kinds = function, getattr(function, "__call__", function)  # noqa: B004 - an object may have an async __call__
+    if any([inspect.isgeneratorfunction(one) or inspect.isasyncgenfunction(one) for one in kinds]):
+        raise TypeError(f"memoize: calling {function!r} gives a generator, which cannot be kept: let it return a list")
+    if name is None:
+        given = getattr(function, "__qualname__", _LAMBDA)
+        if given.endswith(_LAMBDA):
+            raise TypeError(
+                f"memoize: {function!r} has no name of its own, and another one would get its results: "
+                f"give a name, @cache.memoize('name')"
+            )
+        name = f"{function.__module__}.{given}"
     signature = inspect.signature(function)
     ignored = (ignore,) if isinstance(ignore, str) else tuple(ignore)
     for one in ignored:
@@ -230,6 +241,6 @@ def memoized(
         finally:
             flight.land(flights, found, result)
 
-    made: Any = wraps(function)(acompute if inspect.iscoroutinefunction(function) else compute)
+    made: Any = wraps(function)(acompute if any(map(inspect.iscoroutinefunction, kinds)) else compute)
     made.__cache_key__ = key_of
     return made

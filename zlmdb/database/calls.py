@@ -86,7 +86,8 @@ class Calls(DatabaseState, Generic[S_co]):
 
         One commit stores everything that was submitted during the previous commit. Functions run in the order in which
         they were submitted, in a thread of the database that ends when there is no work. A future that is cancelled
-        before its function starts never runs it. `close` waits for submitted functions. Raises `ReadonlyDatabase`.
+        before its function starts never runs it. `close` waits for submitted functions, and takes no more of them.
+        Raises `ReadonlyDatabase`, `DatabaseClosed`.
         """
         store = self._open_store
         if store.readonly:
@@ -116,6 +117,16 @@ class Calls(DatabaseState, Generic[S_co]):
             from ..store.asyncfutures import NESTED  # late: it imports asyncio
 
             raise errors.NestedTransaction(NESTED)
+
+    async def _refuse_to_wait(self) -> None:
+        """As `_refuse_to_await`, wherever the transaction is, also that of a task that waits for this one."""
+        writer = self._open_store.writer
+        if writer.owner == threading.get_ident():
+            from ..store.asyncfutures import NESTED  # late, as above
+            from ..store.knots import is_of_this_task
+
+            if await is_of_this_task(writer):
+                raise errors.NestedTransaction(NESTED)
 
     def _group_commit(self) -> Groups:
         """The group commit of this database, created when there are several writers for the first time."""
@@ -220,7 +231,7 @@ class Calls(DatabaseState, Generic[S_co]):
     def _in_thread(self, fn: Callable[[], R]) -> Awaitable[R]:
         from asyncio import get_running_loop  # late: not every program uses it
 
-        call = partial(copy_context().run, fn)
+        call = partial(copy_context().run, _called, fn)
         while True:
             executor = self._executor()
             try:
@@ -256,6 +267,14 @@ class Calls(DatabaseState, Generic[S_co]):
         known = self.__dict__.pop("_threads", None)
         if known is not None and known[0] == os.getpid():
             known[1].shutdown(wait=not threading.current_thread().name.startswith("zlmdb-read"))
+
+
+def _called(fn: Callable[[], R]) -> R:
+    """The result of *fn*, for a future of asyncio, which would wait for ever if it were given a StopIteration."""
+    try:
+        return fn()
+    except StopIteration as error:
+        raise RuntimeError("the function raised StopIteration") from error
 
 
 def _awaits_in_block(store: Store) -> bool:

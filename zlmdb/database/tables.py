@@ -154,7 +154,8 @@ class Attaching(DatabaseState):
         open it with other schemas, for example with indexes, from then on.
 
         Raises `DecodeError` for the first record that does not fit, `SchemaMismatch` for a sub-database that cannot be
-        a table, `ConstraintError` for records outside of sub-databases, ValueError for a file of zlmdb.
+        a table, `ConstraintError` for records outside of sub-databases, `WriterTimeout`,
+        ValueError for a file of zlmdb.
         """
         from ..operations.adoption import adopt
 
@@ -166,7 +167,7 @@ class Attaching(DatabaseState):
                 f"{self._opening.path!r} is open more than once in this process: close the others first"
             )
         declared = {one.name: (one, self._storages[name][1]) for name, (_, one) in declarations(self._schema).items()}
-        count = adopt(store, declared)
+        count = adopt(store, declared, self._opening.timeout)
         self._opening = self._opening._replace(layout="tables", create=True)
         self._attach_again()
         return count

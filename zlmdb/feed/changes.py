@@ -101,9 +101,10 @@ class Changes(Generic[K, V]):
     async def atake(self, most: int = _PAGE) -> list[Change[K, V]]:
         """As `take`, in asyncio."""
         page = self._page(most)
-        if not page and self._may_wait():
+        if not page and self._timeout != 0:
             async with self._bell().alisten() as wait:
                 for pause in self._pauses():
+                    await self._db._refuse_to_wait()
                     page = self._page(most)
                     if page:
                         break
@@ -132,10 +133,11 @@ class Changes(Generic[K, V]):
             wait: Optional[AsyncWait] = None
             while True:
                 page = self._page(_PAGE)
-                if not page and self._may_wait():
+                if not page and self._timeout != 0:
                     if wait is None:
                         wait = await stack.enter_async_context(self._bell().alisten())
                     for pause in self._pauses():
+                        await self._db._refuse_to_wait()
                         page = self._page(_PAGE)
                         if page:
                             break

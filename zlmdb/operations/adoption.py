@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Optional
 
 from .. import errors
 from ..engines import Handle, Transaction
@@ -31,12 +31,13 @@ class _NewCatalogue(TablesCatalogue):
         return self._new
 
 
-def adopt(store: Store, declared: Mapping[str, tuple[Declaration, Storage[Any, Any]]]) -> int:
+def adopt(store: Store, declared: Mapping[str, tuple[Declaration, Storage[Any, Any]]], timeout: Optional[float]) -> int:
     """Store the records of every sub-database in a table, and give the file a catalogue; returns their number.
 
     *declared* has the tables of the schema by name; others become tables of bytes. All in one transaction, which
     reads each record by its type: `DecodeError` for the first that does not fit. Raises `SchemaMismatch` for
-    sub-databases that cannot be tables, `ConstraintError` for a file with records outside of sub-databases.
+    sub-databases that cannot be tables, `ConstraintError` for a file with records outside of sub-databases,
+    `WriterTimeout`.
     """
     with store.reading() as txn:
         names = list(catalogue_of(store).read(txn))
@@ -74,7 +75,7 @@ def adopt(store: Store, declared: Mapping[str, tuple[Declaration, Storage[Any, A
         txn.put(*layout.GUARD)
         return moved
 
-    count = store.change(work)
+    count = store.change(work, timeout=timeout)
     store.layout, store.contents = "tables", None
     return count
 

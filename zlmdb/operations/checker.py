@@ -34,16 +34,27 @@ _EVERY = 10_000  # records between two reports of progress
 _OURS = (b"f:", b"i:", b"t:")  # what names of sub-databases of tables, their indexes and feeds begin with
 
 
-def check(store: Store, declared: Mapping[str, Storage[Any, Any]], told: Optional[Told] = None) -> CheckReport:
-    """The report on the database open in *store*; *declared* are the storages of the schema's tables, by name."""
-    return _Check(store, declared, told or silent).run()
+def check(
+    store: Store,
+    declared: Mapping[str, Storage[Any, Any]],
+    told: Optional[Told] = None,
+    timeout: Optional[float] = None,
+) -> CheckReport:
+    """The report on the database open in *store*; *declared* are the storages of the schema's tables, by name.
+
+    Raises `WriterTimeout` if the file looks damaged and a writer stays for more than *timeout* seconds.
+    """
+    return _Check(store, declared, told or silent, timeout).run()
 
 
 class _Check:
     """One check of one store."""
 
-    def __init__(self, store: Store, declared: Mapping[str, Storage[Any, Any]], told: Told) -> None:
+    def __init__(
+        self, store: Store, declared: Mapping[str, Storage[Any, Any]], told: Told, timeout: Optional[float]
+    ) -> None:  # fmt: skip
         self.store = store
+        self.timeout = timeout
         self.declared = declared
         self.told = told
         self.catalogue: Catalogue = catalogue_of(store)
@@ -86,7 +97,7 @@ class _Check:
 
     def _structure(self, file: str) -> None:
         self.report.bytes = os.path.getsize(file)
-        for text in self.store.verify(lambda done, total: self.told(Progress("pages", done, total))):
+        for text in self.store.verify(lambda done, total: self.told(Progress("pages", done, total)), self.timeout):
             self._problem("structure", text)
 
     # -- the catalogue --------------------------------------------------------------------------------------------

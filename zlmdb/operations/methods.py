@@ -203,11 +203,13 @@ class Operations(DatabaseState):
         Every page is in its place; every key and value can be decoded; every index entry has its record and every
         record its entries; catalogue and counts agree. Declared and attached tables are read by the program's types,
         others by the types recorded in the file. Nothing is unpickled that the program does not declare as Pickle.
-        Reads the whole file twice, and looks up each index entry: O(n log n) for n records and entries.
+        Reads the whole file twice, and looks up each index entry: O(n log n) for n records and entries. Raises
+        `WriterTimeout` if pages look damaged, so that it has to see them while nobody writes, and a writer stays.
         """
         from .checker import check
 
-        return check(self._open_store, {storage.name: storage for _, storage in self._storages.values()}, progress)
+        declared = {storage.name: storage for _, storage in self._storages.values()}
+        return check(self._open_store, declared, progress, self._timeout)
 
     def dump(
         self, file: IO[bytes], *, tables: Optional[Sequence[str]] = None, progress: Optional[Told] = None

@@ -38,7 +38,7 @@ class Awaited:
 
     def __init__(self, desks: Desks) -> None:
         loop = get_running_loop()
-        self.desk = desks.by_loop.get(loop) or desks.add(loop)
+        self.desk = desks.desk(loop)
         self.future: Future[Any] = loop.create_future()
         self._outbox = desks.outbox
 
@@ -67,6 +67,10 @@ class Desks:
         self.by_loop: dict[AbstractEventLoop, Desk] = {}
         self.outbox: deque[tuple[Awaited, Any, bool]] = deque()
         """Outcomes to be told, and whether they are errors."""
+
+    def desk(self, loop: AbstractEventLoop) -> Desk:
+        """The desk of the running *loop*."""
+        return self.by_loop.get(loop) or self.add(loop)
 
     def add(self, loop: AbstractEventLoop) -> Desk:
         """The desk of the running *loop*, which has none."""
@@ -122,8 +126,12 @@ class Desk:
 
             holder = queues._writer.holder_here()
             for member in waiting:
-                if waits_for_itself(member.future.future, holder) and queues.take_back(member):
-                    member.future.future.set_exception(errors.NestedTransaction(NESTED))
+                told = member.future
+                future = getattr(told, "future", told)  # what a task waits for, directly or not
+                if not waits_for_itself(future, holder) or not queues.take_back(member):
+                    continue
+                if told is not future or told.set_running_or_notify_cancel():  # else it was cancelled just now
+                    future.set_exception(errors.NestedTransaction(NESTED))
 
 
 NESTED = (

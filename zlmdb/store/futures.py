@@ -9,7 +9,9 @@ comes first. So it is decided, too, whether a function runs or is cancelled.
 
 from __future__ import annotations
 
+import sys
 import time
+from collections.abc import Callable
 from concurrent import futures
 from concurrent.futures import Future
 from concurrent.futures._base import FINISHED, PENDING, RUNNING
@@ -48,6 +50,10 @@ class Queues(Protocol):
 
     def is_kept(self) -> bool:
         """Whether what was submitted waits until this thread goes on."""
+        ...
+
+    def desk(self) -> Any:
+        """That of the running event loop, see `asyncfutures`; None without one."""
         ...
 
 
@@ -91,8 +97,32 @@ class Submitted(Future[R]):
     _result: Any = None
     _exception: Optional[BaseException] = None
     _queues: Optional[Queues] = None
-    _waiters: Any = property(lambda self: self.__dict__.setdefault("waiters", []))
     _done_callbacks: Any = property(lambda self: self.__dict__.setdefault("callbacks", []))
+
+    def _take_waiters(self) -> list[Any]:
+        space = self.__dict__
+        found: list[Any] = space.setdefault("waiters", [])
+        # It is asked for by `futures.wait` and the like, for the first time, before they wait without a limit.
+        if not found and self._state == PENDING and "fate" not in space:
+            queues = self._queues
+            if queues is not None and queues.may_be_kept():
+                raise errors.NestedTransaction(_NESTED)
+        return found
+
+    _waiters: Any = property(_take_waiters)
+    desk: Any = None
+    """Of the event loop that was running when a callback was added: it looks whether a task waits for itself."""
+
+    def add_done_callback(self, fn: Callable[[Future[R]], object]) -> None:
+        """Call *fn* with this future when the function is stored, has failed, or is cancelled; at once, if it has."""
+        super().add_done_callback(fn)
+        if self._queues is not None and self.desk is None and "asyncio" in sys.modules and not self.done():
+            self.desk = self._queues.desk()
+
+    @property
+    def _callbacks(self) -> list[tuple[Any]]:
+        """As a future of asyncio has them."""
+        return [(fn,) for fn in self._done_callbacks]
 
     def _take_condition(self) -> Condition:
         space = self.__dict__

@@ -142,6 +142,10 @@ class Groups:
         return desks
 
     def _submit(self, db: Runs, member: Member) -> None:
+        if self._closing and threading.current_thread() not in self._workers:  # else `close` might never end
+            raise errors.DatabaseClosed(
+                "the database is being closed: submit nothing more, or open it again afterwards"
+            )
         # In one call. For who is among the submitted but not in the queue is taken for one that has lost its leader.
         self._queue.extend(map(self._submitted.setdefault, (member,), (member,)))
         if self._worker is None:
@@ -167,6 +171,15 @@ class Groups:
                     worker.join(_LOOK_AGAIN)
         finally:
             self._closing = False
+
+    def desk(self) -> Any:
+        """That of the running event loop, which looks whether a task waits for itself; None without one."""
+        from asyncio import get_running_loop  # late, as in `_make_desks`
+
+        try:
+            return (self._desks or self._make_desks()).desk(get_running_loop())
+        except RuntimeError:
+            return None
 
     def may_be_kept(self) -> bool:
         """Whether this thread has a write transaction open, or is the worker."""
@@ -226,19 +239,22 @@ class Groups:
         block = db.write(timeout=timeout)
         hold = block.txn._hold
         join, hold.join = hold.join, None  # it leads a group of its own
-        with block as tables:
-            hold.join = join
-            began = _clock()
-            txn = tables.txn
-            txn._odd = True
-            txn._told = told
-            most = max(self._commit, _SHORTEST)
-            if self._wary <= 0:
-                self._run_together(tables, members, told, own, began + most)
-            while self._queue and (not members or _clock() - began <= most):
-                self._take(members)
-                self._run_member(tables, members[-1], told, own)
-            committing = _clock()
+        try:
+            with block as tables:
+                hold.join = join
+                began = _clock()
+                txn = tables.txn
+                txn._odd = True
+                txn._told = told
+                most = max(self._commit, _SHORTEST)
+                if self._wary <= 0:
+                    self._run_together(tables, members, told, own, began + most)
+                while self._queue and (not members or _clock() - began <= most):
+                    self._take(members)
+                    self._run_member(tables, members[-1], told, own)
+                committing = _clock()
+        finally:
+            hold.join = join  # it may not have begun
         self._commit = _clock() - committing
         self._recent = len(members)
 

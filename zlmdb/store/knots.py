@@ -9,11 +9,14 @@ suspended while this looks, because it is called by their loop.
 from __future__ import annotations
 
 import gc
-from asyncio import Future, Task
+from asyncio import Future, Task, current_task, get_running_loop
 from collections import deque
 from collections.abc import Iterator
 from types import AsyncGeneratorType, CellType, CoroutineType, FrameType, FunctionType, GeneratorType, MethodType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .writerlock import WriterLock
 
 _LOOKED_THROUGH = (
     CoroutineType, GeneratorType, AsyncGeneratorType, FrameType, MethodType, tuple, list, deque,
@@ -31,6 +34,19 @@ def waits_for_itself(future: Any, holder: Any) -> bool:
         unit = getattr(holder, "_unit", None)
         statement = holder if unit is None else unit.view
     return any([_has(task.get_coro(), statement) for task in _woken(future)])
+
+
+async def is_of_this_task(writer: WriterLock) -> bool:
+    """Whether the task that runs, or one that waits for it, has the block of *writer* open."""
+    task, loop = current_task(), get_running_loop()
+    answer: Future[bool] = loop.create_future()
+
+    def look() -> None:  # from the loop: what a coroutine has can be seen while it is suspended
+        if not answer.done():
+            answer.set_result(waits_for_itself(task, writer.holder_here()))
+
+    loop.call_soon(look)
+    return await answer
 
 
 def _woken(future: Any) -> list[Any]:

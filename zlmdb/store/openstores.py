@@ -87,7 +87,7 @@ def acquire(opening: Opening, handle: Any) -> Store:
         preparing = _unprepared.get(store)
     try:
         if opening.verify:
-            _verify(store)
+            _verify(store, opening.timeout)
         if preparing is not None:
             _prepare(store, opening, preparing)
     except BaseException:
@@ -96,9 +96,9 @@ def acquire(opening: Opening, handle: Any) -> Store:
     return store
 
 
-def _verify(store: Store) -> None:
+def _verify(store: Store, timeout: Optional[float]) -> None:
     """Raise `CorruptDatabase` unless the pages of *store* are sound."""
-    wrong = store.verify()
+    wrong = store.verify(timeout=timeout)
     if wrong:
         more = f" (and {len(wrong) - 1} problems more)" if len(wrong) > 1 else ""
         raise errors.CorruptDatabase(

@@ -254,15 +254,18 @@ class Store(OpenEnvironment):
         finally:
             self.reads.discard(mark)
 
-    def verify(self, told: Optional[Told] = None) -> list[str]:
-        """What is wrong with the pages of the file, in words; LMDB reads none of them for that."""
+    def verify(self, told: Optional[Told] = None, timeout: Optional[float] = None) -> list[str]:
+        """What is wrong with the pages of the file, in words; LMDB reads none of them for that.
+
+        If something is, it waits for the writer. Raises `WriterTimeout` after *timeout* seconds.
+        """
         file = self.engine.file
         if file is None:
             return []
         with self.reading():  # keeps the pages of this state from being used again by writers
             wrong = self._verify(file, told)
         if wrong:  # perhaps a meta page was read while it was being written
-            with nullcontext() if self.readonly else self.writing(None), self.reading():
+            with nullcontext() if self.readonly else self.writing(timeout), self.reading():
                 wrong = self._verify(file, told)
         return wrong
 

@@ -57,9 +57,17 @@ def declare(cls: Any, field: Optional[str], ttl: Union[timedelta, float, None]) 
 
 
 def _datetime(seconds: float) -> datetime:
-    return _EPOCH + timedelta(seconds=seconds)
+    try:
+        return _EPOCH + timedelta(seconds=seconds)
+    except OverflowError:  # a clock or a ttl beyond all times
+        return (datetime.max if seconds > 0 else datetime.min).replace(tzinfo=timezone.utc)
+
+
+def _int(seconds: float) -> int:
+    return int(max(-_LATEST, min(seconds, _LATEST)))
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-CUTS: Mapping[str, Callable[[float], Any]] = {"datetime": _datetime, "float": float, "int": int}
+_LATEST = float(1 << 63)
+CUTS: Mapping[str, Callable[[float], Any]] = {"datetime": _datetime, "float": float, "int": _int}
 """The functions that give the latest time of an expired record, by the type of the field."""
