@@ -125,7 +125,7 @@ class Calls(DatabaseState, Generic[S_co]):
             from ..store.asyncfutures import NESTED  # late, as above
             from ..store.knots import is_of_this_task
 
-            if await is_of_this_task(writer):
+            if await is_of_this_task(writer.holder_here):
                 raise errors.NestedTransaction(NESTED)
 
     def _group_commit(self) -> Groups:

@@ -11,12 +11,9 @@ from __future__ import annotations
 import gc
 from asyncio import Future, Task, current_task, get_running_loop
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import AsyncGeneratorType, CellType, CoroutineType, FrameType, FunctionType, GeneratorType, MethodType
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from .writerlock import WriterLock
+from typing import Any
 
 _LOOKED_THROUGH = (
     CoroutineType, GeneratorType, AsyncGeneratorType, FrameType, MethodType, tuple, list, deque,
@@ -36,14 +33,14 @@ def waits_for_itself(future: Any, holder: Any) -> bool:
     return any([_has(task.get_coro(), statement) for task in _woken(future)])
 
 
-async def is_of_this_task(writer: WriterLock) -> bool:
-    """Whether the task that runs, or one that waits for it, has the block of *writer* open."""
+async def is_of_this_task(holder_here: Callable[[], Any]) -> bool:
+    """Whether the task that runs, or one that waits for it, has the block of the transaction open that is here."""
     task, loop = current_task(), get_running_loop()
     answer: Future[bool] = loop.create_future()
 
     def look() -> None:  # from the loop: what a coroutine has can be seen while it is suspended
         if not answer.done():
-            answer.set_result(waits_for_itself(task, writer.holder_here()))
+            answer.set_result(waits_for_itself(task, holder_here()))
 
     loop.call_soon(look)
     return await answer
