@@ -230,8 +230,8 @@ def test_statements_in_a_write_transaction_go_through_the_index_of_the_link(monk
     used: list[Any] = []
     choice = Running.choice
 
-    def noted(self: Any) -> Any:
-        found = choice(self)
+    def noted(self: Any, **more: Any) -> Any:
+        found = choice(self, **more)
         used.append([access.facts.name for access in found.accesses])
         return found
 
