@@ -10,15 +10,17 @@ from zlmdb import Cbor, FlatBuffers, Msgpack, Pickle
 
 CODECS: dict[str, Any] = {"plain": None, "msgpack": Msgpack, "cbor": Cbor, "flat": FlatBuffers, "pickle": Pickle}
 ONCE = [("plain", "classic"), ("pickle", "tables"), ("msgpack", "tables"), ("cbor", "tables")]
-STORED = [
-    *[(codec, "tables") for codec in CODECS if (codec, "tables") not in ONCE],
-    *[pytest.param(stored, marks=pytest.mark.once) for stored in ONCE],
-]
+FLAT = ("flat", "tables")
+EVERYWHERE = [(codec, "tables") for codec in CODECS if (codec, "tables") not in ONCE]
+STORED = [*EVERYWHERE, *(pytest.param(stored, marks=pytest.mark.once) for stored in ONCE)]
 """The names of a format and of a layout.
 
 A plan knows no layout; pickles are read alike by each interpreter, ``plain`` is Msgpack, and CBOR is read in the same
 way. Queries of each format are asked on each interpreter in ``test_query.py``.
 """
+
+LINKED = [FLAT, *(pytest.param(one, marks=pytest.mark.once) for one in (*EVERYWHERE, *ONCE) if one != FLAT)]
+"""The same for tests of links, which a plan follows in one way whatever the format is."""
 
 
 def answers(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> list[bool]:

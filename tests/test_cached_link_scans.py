@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 import zlmdb
-from tests.answers import CODECS, STORED, answers
+from tests.answers import CODECS, LINKED, answers
 from zlmdb import ForeignKey, Index, Table
 from zlmdb.tables.executor.cachedlinkscans import LinkScanReady
 
@@ -66,7 +66,7 @@ def person(n: int) -> UUID:
     return UUID(int=n * 7 % PEOPLE << 64 | n)
 
 
-@pytest.fixture(params=STORED)
+@pytest.fixture(params=LINKED)
 def db(request: Any) -> Iterator[Any]:
     codec, layout = request.param
     with zlmdb.open(None, schema(CODECS[codec]), layout=layout) as db:

@@ -61,6 +61,7 @@ def some_rows(count: int = 300) -> dict[int, Row]:
 # -- the planner -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.once  # the same on every interpreter
 @EACH_KIND
 def test_the_planner_uses_it_for_what_it_serves(kind: Kind) -> None:
     db: Any = zlmdb.open(None, schema_of(kind))
@@ -239,6 +240,7 @@ def test_it_is_built_for_the_records_that_there_are(
         check_indexes(t.rows)
 
 
+@pytest.mark.once  # the same on every interpreter
 @EACH_KIND
 def test_a_program_that_lacks_it_or_has_another_definition_may_not_write(
     make_db: Callable[..., Any], kind: Kind
@@ -279,6 +281,7 @@ class NewRow:
     size: Optional[Literal["big", "small"]] = None
 
 
+@pytest.mark.once  # the same on every interpreter
 @EACH_KIND
 def test_it_is_built_for_records_of_an_older_shape(make_db: Callable[..., Any], kind: Kind) -> None:
     db = make_db(schema_of(model=OldRow))
@@ -324,6 +327,7 @@ def test_a_renamed_field_takes_its_indexes_along(make_db: Callable[..., Any]) ->
     assert db.check().ok
 
 
+@pytest.mark.once  # the same on every interpreter
 @EACH_KIND
 def test_it_is_built_again_for_what_salvage_saves(tmp_path: Path, kind: Kind) -> None:
     db: Any = zlmdb.open(str(tmp_path / "db"), schema_of(kind))
@@ -338,6 +342,7 @@ def test_it_is_built_again_for_what_salvage_saves(tmp_path: Path, kind: Kind) ->
             assert t.rows.by0.select().count() > 0
 
 
+@pytest.mark.once  # the same on every interpreter
 @EACH_KIND
 def test_a_dump_and_a_check_without_the_schema_know_it(tmp_path: Path, kind: Kind) -> None:
     db: Any = zlmdb.open(str(tmp_path / "one"), schema_of(kind))

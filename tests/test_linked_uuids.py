@@ -13,7 +13,7 @@ import zlmdb
 from zlmdb import Index, Table
 from zlmdb.query import remembered
 
-from .answers import CODECS, STORED
+from .answers import CODECS, LINKED
 
 pytestmark = pytest.mark.twice  # plans do not depend on the version of Python
 
@@ -56,7 +56,7 @@ def key(n: int) -> UUID:
     return UUID(int=n * 7919 << 60 | n)
 
 
-@pytest.fixture(params=STORED)
+@pytest.fixture(params=LINKED)
 def db(request: Any) -> Iterator[Any]:
     codec, layout = request.param
     with zlmdb.open(None, schema(CODECS[codec]), layout=layout) as db:

@@ -9,7 +9,7 @@ from typing import Any, Optional
 import pytest
 
 import zlmdb
-from tests.answers import CODECS, STORED, answers
+from tests.answers import CODECS, LINKED, answers
 from zlmdb import ForeignKey, Index, Table
 from zlmdb.tables.executor import pickedlists
 
@@ -55,7 +55,7 @@ def schema(codec: Any) -> Any:
     return Shop
 
 
-@pytest.fixture(params=STORED)
+@pytest.fixture(params=LINKED)
 def db(request: Any) -> Iterator[Any]:
     codec, layout = request.param
     with zlmdb.open(None, schema(CODECS[codec]), layout=layout) as db:

@@ -36,7 +36,7 @@ def path(tmp_path: Path) -> str:
     return str(tmp_path / "data")
 
 
-@pytest.fixture(params=METHODS)
+@pytest.fixture(params=[*METHODS[:1], *(pytest.param(one, marks=pytest.mark.once) for one in METHODS[1:])])
 def context(request: pytest.FixtureRequest) -> Any:
     return multiprocessing.get_context(request.param)
 
@@ -258,6 +258,7 @@ def test_an_index_is_built_although_the_map_has_to_grow(path: str, monkeypatch: 
 # -- limits of the system ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 @linux
 def test_a_limit_of_the_address_space_is_an_error_and_the_database_goes_on(path: str) -> None:
     program = """
@@ -301,6 +302,7 @@ def test_a_limit_of_the_address_space_is_an_error_and_the_database_goes_on(path:
     assert "keeps its map" in said
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 @linux
 def test_a_process_that_cannot_follow_another_that_grew_the_file_goes_on_later(path: str) -> None:
     program = """
@@ -340,6 +342,7 @@ def test_a_process_that_cannot_follow_another_that_grew_the_file_goes_on_later(p
     assert run(program, path, grower).count("keeps its map") == 2
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 @linux
 def test_a_small_address_space_opens_with_a_small_map(path: str) -> None:
     program = """
@@ -428,6 +431,7 @@ def test_read_only_media_open_read_only(tmpfs: Path, locks: bool) -> None:
         zlmdb.open(tmpfs / "new", workers.Store)
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 @linux
 def test_namespaces_of_processes_do_not_confuse_writers(path: str) -> None:
     """In two containers with one volume, process ids may be equal; without a shared namespace readers look dead."""

@@ -151,6 +151,7 @@ def test_slots_of_killed_readers_are_freed_on_request_and_by_opening(path: str) 
         assert [one for one in db.readers() if one.pid != os.getpid()] == []
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 @posix
 def test_slots_of_killed_readers_are_freed_when_the_table_is_full(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "MAX_READERS", 60)

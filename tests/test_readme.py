@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PROGRAM = ROOT / "tests" / "programs" / "readme.py"
@@ -35,6 +37,7 @@ def test_the_program_runs_in_an_empty_directory(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["data"]
 
 
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
 def test_a_second_run_goes_on_where_the_first_has_ended(tmp_path: Path) -> None:
     run(tmp_path)
     done = run(tmp_path)

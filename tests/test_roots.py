@@ -133,6 +133,7 @@ def test_an_emptied_copy_is_salvaged_by_its_other_meta_page(version: str, bit: i
         assert content(db) == expected
 
 
+@pytest.mark.once  # the same on every interpreter
 @each_format
 @pytest.mark.parametrize("how", ["compact", "compact backup", "backup"])
 def test_both_meta_pages_of_a_copy_describe_what_is_in_it(version: str, how: str, tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def loaded(data: bytes, path: Optional[Path], layout: Any = "tables", version: s
 
 @pytest.mark.parametrize("to", LAYOUTS)
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("version", ["0.9", "1.0"])
+@pytest.mark.parametrize("version", ["0.9", pytest.param("1.0", marks=pytest.mark.once)])
 def test_a_database_crosses_layouts_versions_and_engines(layout: Any, to: Any, version: str, tmp_path: Path) -> None:
     make(tmp_path / "db", layout=layout)
     stream = dumped(tmp_path / "db")
@@ -326,7 +326,7 @@ def test_the_versions_of_two_schemas_are_not_mixed(layout: Any, tmp_path: Path) 
         assert db.schema_version == 1
 
 
-@pytest.mark.twice
+@pytest.mark.once
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_loading_is_one_transaction(layout: Any, tmp_path: Path) -> None:
     make(tmp_path / "db", 4_500)  # of each of five kinds
