@@ -66,7 +66,7 @@ def test_fbs_as_a_program(models: str) -> None:
     [
         ("City", 2, "write MODULE:CLASS"),
         ("no_such_module_at_all:City", 1, "no_such_module_at_all"),
-        ("{models}:Town", 1, "Town"),
+        ("{models}:Town", 2, "Town"),
         ("{models}:Bare", 1, "use a dataclass"),
     ],
 )
@@ -75,6 +75,30 @@ def test_fbs_says_what_is_wrong(models: str, model: str, code: int, text: str) -
     assert done.exit_code == code
     assert text in done.output
     assert "Traceback" not in done.output
+
+
+@pytest.mark.parametrize(("given", "ours"), [("list", "tables"), ("verify", "check"), ("vacuum", "compact")])
+def test_a_command_of_other_tools_is_answered_with_ours(given: str, ours: str) -> None:
+    done = run(given, "data")
+    assert done.exit_code == 2
+    assert f"No such command '{given}': write zlmdb {ours}." in done.output
+
+
+def test_a_path_without_a_database_is_answered_in_words_of_the_command_line(tmp_path: Path) -> None:
+    for command in ("info", "tables", "check", "readers"):
+        done = run(command, str(tmp_path / "gone"))
+        assert (done.exit_code, done.output.count("no database at")) == (1, 1)
+        assert done.output.endswith("check the path\n")
+
+
+def test_the_list_of_commands_has_whole_sentences() -> None:
+    assert "..." not in run("--help").output.replace("[ARGS]...", "")
+
+
+def test_readers_says_that_there_are_none(tmp_path: Path) -> None:
+    zlmdb.open(tmp_path / "data").close()
+    assert run("readers", str(tmp_path / "data")).output == "no other process reads\n"
+    assert run("readers", str(tmp_path / "data"), "--json").output == "[]\n"
 
 
 def test_the_version() -> None:

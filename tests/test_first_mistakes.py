@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import gc
 import pickle
 import warnings
 from collections.abc import Iterator
@@ -34,6 +35,10 @@ class Notes(zlmdb.Table[int, Note]):
 class Store(zlmdb.Schema):
     notes: Notes
     hits: zlmdb.Table[str, int]
+
+
+class Jobs(Store):
+    jobs: zlmdb.Queue[str]
 
 
 @pytest.fixture
@@ -203,8 +208,12 @@ def test_a_database_used_as_a_dict_or_a_connection_is_answered_with_its_tables(d
     ):  # fmt: skip
         with pytest.raises(TypeError, match=r"a database is no dict of records: .*with db\.write\(\) as t:"):
             use()
-    for name in ("execute", "commit", "keys"):
-        with pytest.raises(AttributeError, match=rf"no attribute '{name}': records are in the tables of its schema"):
+    for name, advice in (
+        ("keys", "records are in the tables of its schema"),
+        ("execute", "there is no SQL: "),
+        ("commit", "a transaction has it: the end of the block .* commits"),
+    ):
+        with pytest.raises(AttributeError, match=rf"no attribute '{name}': {advice}"):
             getattr(db, name)
 
 
@@ -213,6 +222,77 @@ def test_a_table_is_neither_copied_nor_pickled(db: Any) -> None:
         for use in (copy.copy, copy.deepcopy, pickle.dumps):
             with pytest.raises(TypeError, match=r"table 'notes' belongs to a transaction .*dict\(table\)"):
                 use(t.notes)
+
+
+def test_a_transaction_is_not_copied_which_would_abort_it(db: Any) -> None:
+    with db.write() as t:
+        t.notes[1] = Note("One")
+        for use in (copy.copy, copy.deepcopy, pickle.dumps):
+            for one in (t, t.txn):
+                with pytest.raises(TypeError, match="is neither copied nor pickled"):
+                    use(one)
+        gc.collect()
+    with db.read() as t:
+        assert t.notes[1] == Note("One")
+
+
+def test_the_tables_without_a_block_are_copied_and_pickled_with_their_database(tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path / "db", Store) as db:
+        db.auto.notes[1] = Note("One")
+        for use in (copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))):
+            for one in (use(db.auto).notes, use(db.auto.notes)):
+                assert one[1] == Note("One")
+
+
+# -- what others have --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("use", "text"),
+    [
+        (lambda t: Store("data"), r"Store\(\) opens no database: .*with zlmdb\.open\(path, Store\)"),
+        (lambda t: Notes("notes"), r"Notes\(\) makes no table: annotate .*`users: Notes`"),
+        (lambda t: Notes.by_stars[3], r"Notes\.by_stars only declares the index: .*as t\.table\.by_stars\[key\]"),
+        (lambda t: Notes.by_stars.select(3), r"no attribute 'select': Notes\.by_stars only declares the index"),
+        (lambda t: t.notes.where(Notes.by_stars > 3), r"Notes\.by_stars only declares the index"),
+        (lambda t: t.notes.select(title="One"), r"and got title: .*where\(lambda record: record\.title == \.\.\.\)"),
+        (lambda t: t.notes.by_stars.select(stars=1), r"and got stars: .*record\.stars == "),
+        (lambda t: t.notes.update([Note("One")]), r"pairs of key and value, got Note\(.*table\.add\(value\)"),
+        (lambda t: t.notes.update(Note("One")), r"pairs of key and value, got Note\("),
+        (lambda t: t.notes.update([(1, 2, 3)]), r"pairs of key and value, got \(1, 2, 3\)"),
+        (lambda t: t.notes.by_stars[1:3], r"write \.select\(start, stop\) for a range"),
+        (lambda t: t.jobs.append("x"), r"no attribute 'append': write \.put\(body\)"),
+        (lambda t: t.jobs.popleft(), r"no attribute 'popleft': write \.claim\(\)"),
+        (lambda t: t.jobs.add("x"), r"a job is put, not added: write \.put\('x'\)"),
+    ],
+)
+def test_what_others_have_is_answered_with_what_to_write(use: Any, text: str) -> None:
+    with zlmdb.open(None, Jobs) as db, db.write() as t:
+        with pytest.raises((TypeError, AttributeError, ValueError), match=text):
+            use(t)
+        assert len(t.notes) == len(t.jobs) == 0
+
+
+def test_an_option_of_other_caches_is_answered_with_those_of_ours() -> None:
+    with zlmdb.Cache(None) as cache:
+        use: Any = cache
+        for method in (use.set, use.add):
+            with pytest.raises(TypeError, match=r"has no option ttl: expire= is the seconds"):
+                method("a", 1, ttl=60)
+
+
+def test_a_path_without_a_database_is_named_by_salvage_and_verify(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"no database at '.*gone.*': check the path"):
+        zlmdb.Database.salvage(tmp_path / "gone", tmp_path / "new")
+    with pytest.raises(FileNotFoundError, match=r"no database at '.*gone.*': check the path"):
+        zlmdb.Database.verify(tmp_path / "gone")
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_empty_file_is_called_empty(tmp_path: Path) -> None:
+    (tmp_path / "data").touch()
+    with pytest.raises(zlmdb.InvalidDatabase, match=r"data' is empty: check the path"):
+        zlmdb.open(tmp_path / "data", readonly=True)
 
 
 # -- arguments --------------------------------------------------------------------------------------------------------

@@ -6,12 +6,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar, Generic, Optional, TypeVar
+from typing import Any, ClassVar, Generic, NoReturn, Optional, TypeVar
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
 from . import Selection, Table, errors, keys
 from .feed.doorbell import Doorbell
+from .shown import shortened
 from .store.transactionstate import Undone
 
 T = TypeVar("T")
@@ -134,6 +135,10 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
         id: UUID = _new_id(None)
         self._enqueue(id, Job(body, priority), delay)
         return id
+
+    def add(self, value: Job[T], /) -> NoReturn:
+        """Refused: a new key would be no state of a job. Use `put`."""
+        raise TypeError(f"a job is put, not added: write .put({shortened(value)}), with what the worker gets")
 
     def claim(self, *, lease: Optional[float] = None) -> Optional[Lease[T]]:
         """The next job, which nobody else gets for *lease* seconds; None if no job is ready.

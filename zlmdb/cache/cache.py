@@ -8,13 +8,13 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Optional, TypeVar, Union, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Optional, TypeVar, Union, overload
 from weakref import WeakSet
 
 from .. import DecodeError, Error, SchemaMismatch
 from .. import open as open_database
 from ..values import serializer
-from .entry import HEAD, MOVED, NEVER, SIZE, added, tag_bytes_of, tag_of, until_of
+from .entry import HEAD, MOVED, NEVER, SIZE, added, refuse_options, tag_bytes_of, tag_of, until_of
 from .entry import CacheDetails as CacheDetails
 from .file import CacheFile
 from .memoized import memoized
@@ -263,19 +263,27 @@ class Cache(CachePending[K, V]):
 
     # -- writing ----------------------------------------------------------------------------------------------------
 
-    def set(self, key: K, value: V, expire: Optional[float] = None, *, tag: Optional[str] = None) -> None:
+    def set(
+        self, key: K, value: V, expire: Optional[float] = None, *, tag: Optional[str] = None, **others: NoReturn
+    ) -> None:
         """Store *value*, for *expire* seconds, by default for ever. `evict` deletes the entries with a *tag*.
 
         Raises `EncodeError` for a key or value that does not fit.
         """
+        if others:
+            refuse_options("set", others)
         data = self._data(value, expire, tag)
         self._do(lambda t: self._put(t, key, data, t.entries.get(key)))
 
     def __setitem__(self, key: K, value: V) -> None:
         self.set(key, value)
 
-    def add(self, key: K, value: V, expire: Optional[float] = None, *, tag: Optional[str] = None) -> bool:
+    def add(
+        self, key: K, value: V, expire: Optional[float] = None, *, tag: Optional[str] = None, **others: NoReturn
+    ) -> bool:
         """Store *value* unless there is one; whether it was stored."""
+        if others:
+            refuse_options("add", others)
         data = self._data(value, expire, tag)
         if self._holds(self._found(key)):  # a look takes less than a write transaction
             return False

@@ -112,7 +112,13 @@ class Contents(NamedTuple):
         try:
             return json.loads(text)
         except ValueError as error:
-            raise click.UsageError(f"{text!r} is not JSON: {error}") from error
+            number = kind in ("int64", "oid", "float64")
+            expected = (
+                "a number" if number else "true or false" if kind == "bool" else "JSON, such as '\"a text\"' or 3"
+            )
+            raise click.UsageError(
+                f"{text!r} is no value of type {self.value}: expected {expected} ({error})"
+            ) from error
 
     def _by_fields(self, codec: Recorded, text: str) -> Any:
         try:

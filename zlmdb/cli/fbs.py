@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
-from operator import attrgetter
-from pathlib import Path
-
 import click
 
 import zlmdb
 
 from .group import main
+from .programs import class_of
 
 
 @main.command()
@@ -22,15 +18,8 @@ def fbs(model: str) -> None:
     From it, flatc generates readers and writers of FlatBuffers[CLASS] records for other languages. MODULE may be a file
     in the current directory.
     """
-    module, _, name = model.partition(":")
-    if not (module and name) or module.endswith(".py"):
-        raise click.UsageError(f"{model} names no class: write MODULE:CLASS, such as shop.models:User")
-    here = str(Path.cwd())
-    sys.path.insert(0, here)
     try:
-        text = zlmdb.values.fbs(attrgetter(name)(importlib.import_module(module)))
-    except (ImportError, AttributeError, TypeError) as error:
+        text = zlmdb.values.fbs(class_of(model, "MODULE:CLASS, such as shop.models:User"))
+    except (ImportError, TypeError) as error:
         raise click.ClickException(str(error)) from error
-    finally:
-        sys.path.remove(here)
     click.echo(text, nl=False)

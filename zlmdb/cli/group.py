@@ -19,7 +19,15 @@ FAILED, FOUND, ABSENT, STOPPED = 1, 3, 4, 130
 _NEGATIVE = re.compile(r"-(Infinity|\d*\.?\d+([eE][+-]?\d+)?)")
 
 
-class Command(click.Command):
+class Told(click.Command):
+    """A command that the list of commands shows with the whole first sentence of its help, which click wraps."""
+
+    def get_short_help_str(self, limit: int = 45) -> str:
+        """The first sentence of the help."""
+        return super().get_short_help_str(max(limit, 200))
+
+
+class Command(Told):
     """A command that reports errors as one line on standard error, or as JSON with ``--json``, and by an exit code."""
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -49,6 +57,7 @@ def _escaped(error: click.ClickException) -> click.ClickException:
 def _tell(ctx: click.Context, error: Exception, text: str) -> None:
     """End with an error."""
     text = text.replace("give overwrite=True", "give --overwrite")
+    text = text.replace(", or open it writable with a schema (and create=True) to make it", "")
     if ctx.params.get("as_json"):
         click.echo(json.dumps({"error": text, "type": type(error).__name__}), err=True)
     else:
@@ -72,7 +81,37 @@ class RecordCommand(Command):
         return rest
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+_ELSEWHERE = {
+    "tables": ("list", "ls", "schema", "show"),
+    "info": ("stat", "stats", "status", "version"),
+    "check": ("fsck", "validate", "verify"),
+    "salvage": ("recover", "repair"),
+    "select": ("cat", "find", "keys", "print", "query", "scan"),
+    "dump": ("export",),
+    "load": ("import",),
+    "put": ("add", "insert", "set"),
+    "delete": ("del", "remove", "rm"),
+    "backup": ("copy", "cp"),
+    "compact": ("shrink", "vacuum"),
+    "migrate": ("convert",),
+}
+"""Commands, and the names that other tools have for them."""
+
+
+class Group(click.Group):
+    """The group of all commands, which knows their names in other tools."""
+
+    command_class = Told
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """As click does it, with advice for a command that there is not."""
+        for ours, theirs in _ELSEWHERE.items():
+            if args[0] in theirs:
+                ctx.fail(f"No such command {args[0]!r}: write zlmdb {ours}.")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(zlmdb.__version__, prog_name="zlmdb")
 def main() -> None:
     """Read, check, copy and convert databases of zlmdb: typed tables in LMDB files.

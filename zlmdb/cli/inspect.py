@@ -98,6 +98,8 @@ def readers(path: Path, clear: bool, as_json: bool) -> None:
         ]
     if clear and not as_json:
         output.say(f"{cleared} slots of dead processes freed")
+    if not (rows or as_json):
+        output.say("no other process reads")
     output.table(rows, as_json)
 
 

@@ -15,9 +15,14 @@ import click
 
 def schema_of(text: str) -> Any:
     """The schema class that *text* names. Raises `click.UsageError`, ImportError."""
+    return class_of(text, "MODULE:SCHEMA, such as shop.models:Store")
+
+
+def class_of(text: str, expected: str) -> Any:
+    """The class that *text* names. Raises `click.UsageError`, ImportError."""
     module, _, name = text.partition(":")
     if not (module and name) or module.endswith(".py"):
-        raise click.UsageError(f"{text} names no class: write MODULE:SCHEMA, such as shop.models:Store")
+        raise click.UsageError(f"{text} names no class: write {expected}")
     with imports():
         try:
             return attrgetter(name)(importlib.import_module(module))

@@ -11,6 +11,9 @@ from collections.abc import Iterable
 from typing import Any, NoReturn
 
 BLOCKS = "records are in the tables of its schema: write `with db.write() as t:`, or db.read(), and t.table[key]"
+_ENDS = "a transaction has it: the end of the block `with db.write() as t:` commits, an exception undoes its changes"
+_ASKED = "there is no SQL: write `with db.read() as t:` and t.table[key], or t.table.where(lambda record: ...)"
+_OTHERWISE = {"commit": _ENDS, "rollback": _ENDS, "execute": _ASKED, "query": _ASKED}
 OF_OTHERS = (
     "add", "begin_transaction", "commit", "cursor", "delete", "execute", "get", "insert", "items", "keys", "put",
     "query", "rollback", "session", "set", "transaction",
@@ -32,7 +35,7 @@ class Elsewhere:
         if name in db.__dict__.get("_storages", ()):
             advice = f": tables are in a transaction, `with db.read() as t:`, as t.{name}"
         elif name in OF_OTHERS:
-            advice = f": {BLOCKS}"
+            advice = f": {_OTHERWISE.get(name, BLOCKS)}"
         raise AttributeError(f"{type(db).__name__!r} object has no attribute {name!r}{advice}")
 
 

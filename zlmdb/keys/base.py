@@ -207,7 +207,9 @@ class KeyCodec(ABC, Generic[T]):
             shown += f" ({type(key).__module__}.{type(key).__name__})"
         message = f"{shown} is not a key of type {self.name}{why}: expected {self.expects}"
         if isinstance(key, slice):
-            message += "; [...] looks up one key: write .select(limit=10) for the first records"
+            message += (
+                "; [...] looks up one key: write .select(start, stop) for a range, .select(limit=10) for the first"
+            )
         elif isinstance(key, FunctionType):
             message += "; a function is a condition: write .where(lambda record: ...)"
         raise EncodeError(message, key=key)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from operator import attrgetter, itemgetter
+from operator import attrgetter, getitem, itemgetter
 from typing import Any, NoReturn, Optional, Protocol
 
 from ..codegen import Recipe
@@ -93,6 +93,9 @@ class Runs(Protocol):
     _timeout: Optional[float]
 
     @property
+    def auto(self) -> Any: ...
+
+    @property
     def _open_store(self) -> Store: ...
 
     @property
@@ -153,6 +156,9 @@ class AutoTables:
     def __setattr__(self, name: str, value: Any) -> NoReturn:
         raise AttributeError(f"{name!r} cannot be set: db.auto.{name}[key] = value stores a record")
 
+    def __reduce__(self) -> Any:
+        return getattr, (self._db, "auto")
+
     def _forget(self) -> None:
         for table in list(self.__dict__.values()):
             if isinstance(table, AutoTable):
@@ -190,6 +196,9 @@ class AutoTable:
         self._snapshot: Optional[int] = None
         self._era: Optional[int] = None
         self._writes = False
+
+    def __reduce__(self) -> Any:
+        return getitem, (self._db.auto, self._name)
 
     def _read(self, view: Optional[str], method: str, *args: Any) -> Any:
         """The result of a *method* of the table, or of the *view* of an index, in a block."""
@@ -304,6 +313,12 @@ class AutoView:
     def __init__(self, table: AutoTable, name: str) -> None:
         self._table = table
         self._name = name
+
+    def __repr__(self) -> str:
+        return f"<index '{self._table._name}.{self._name}' without a block>"
+
+    def __reduce__(self) -> Any:
+        return getattr, (self._table, self._name)
 
     def __getitem__(self, key: Any) -> Any:
         """The record with this key of a unique index. Raises KeyError if there is none."""

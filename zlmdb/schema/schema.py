@@ -214,6 +214,11 @@ class Schema:
 
     if not TYPE_CHECKING:  # checkers know the annotations, and report a name that is none of them
 
+        def __init__(self, *given, **named):
+            if given or named:
+                cls = type(self).__name__
+                raise TypeError(f"{cls}() opens no database: write `with zlmdb.open(path, {cls}) as db:`")
+
         def __getattr__(self, name):
             storages = _storages_of(self)
             if storages is None or name.startswith("__"):
@@ -249,6 +254,13 @@ class Schema:
 
         def __dir__(self):
             return [name for name in super().__dir__() if not name.startswith("SLOT_DATA_")]  # as shells show them
+
+        def __reduce_ex__(self, protocol):
+            if _storages_of(self) is None:  # a schema of zlmdb 26
+                return super().__reduce_ex__(protocol)
+            raise TypeError(
+                f"{self!r} is neither copied nor pickled: begin another transaction, or pickle the database"
+            )
 
         def __repr__(self):
             unit = getattr(self, "_unit", None)

@@ -373,6 +373,9 @@ class Transaction(TransactionEnd, RawRecords):
         if kind is None and left_open:
             raise errors.DatabaseInUse("the block ended inside a savepoint that was never left: nothing was stored")
 
+    def __reduce_ex__(self, protocol: Any) -> Any:  # a copy would abort it
+        raise TypeError(f"{self!r} is neither copied nor pickled: begin another one")
+
     def __repr__(self) -> str:
         state = "open" if self._raw is not None else "not open"
         path, kind = self._store.engine.path, "write" if self._write else "read"

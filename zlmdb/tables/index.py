@@ -98,6 +98,25 @@ class DeclaredIndex(Declares, Generic[I]):
         given = "" if self._given is None else f"[{shown_type(self._given)}]"
         return f"{type(self).__name__}{given}({fields})"
 
+    if not TYPE_CHECKING:  # checkers report these
+
+        def __getattr__(self, name):
+            read = not name.startswith("_") and any([hasattr(view, name) for view in (IndexView, UniqueIndexView)])
+            advice = f": {self._read_where_it_is()}" if read else ""
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{advice}")
+
+        def _refuse_reading(self, *_):
+            raise TypeError(self._read_where_it_is())
+
+        __getitem__ = __iter__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse_reading
+
+    def _read_where_it_is(self) -> str:
+        where = f"{getattr(self._owner, '__name__', 'the class')}.{self._name}"
+        return (
+            f"{where} only declares the index: read it in a transaction, `with db.read() as t:`, as "
+            f"t.table.{self._name}[key] or t.table.{self._name}.select(start, stop)"
+        )
+
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
         self._owner = owner

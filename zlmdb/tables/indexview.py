@@ -147,6 +147,9 @@ class _View(NoList, Ranged[I, K, V], Generic[I, K, V]):
         def __delitem__(self, key: Any) -> NoReturn:
             self[key] = None  # which raises
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self._table.__reduce_ex__(protocol)  # which refuses it
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._storage.storage.name}>"
 

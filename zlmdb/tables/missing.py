@@ -2,9 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn
 
 from ..query.nolists import SOME, shown_position
+from ..shown import shortened
+
+
+def pairs(rows: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
+    """The *rows* given to ``update``. Raises TypeError for what is no pair of key and value."""
+    if not hasattr(rows, "__iter__"):
+        _refuse_row(rows)
+    for row in rows:
+        try:
+            key, value = row
+        except (TypeError, ValueError):
+            _refuse_row(row)
+        yield key, value
+
+
+def _refuse_row(row: object) -> NoReturn:
+    raise TypeError(
+        f"update() takes a dict, or pairs of key and value, got {shortened(row)}: table.add(value) stores a value "
+        f"under a new key"
+    ) from None
 
 
 class _NoPosition(KeyError):
@@ -20,6 +41,15 @@ class _NoPosition(KeyError):
 def missing(key: object) -> KeyError:
     """The error of a *key* that is not there. For 0 and negative numbers, the text says how to read by position."""
     return _NoPosition(key) if type(key) is int and key <= 0 else KeyError(key)
+
+
+def refuse_ranges(fields: Iterable[str]) -> NoReturn:
+    """Raise TypeError for *fields*, or misspelt options, that are given by name to ``select``."""
+    asked = " and ".join([f"record.{name} == ..." for name in fields])
+    raise TypeError(
+        f"select() takes a range of keys (start, stop, through, prefix, startswith) and reverse and limit, and got "
+        f"{', '.join(fields)}: write where(lambda record: {asked}) for a condition"
+    )
 
 
 def refuse_limit(limit: int) -> NoReturn:

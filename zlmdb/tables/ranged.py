@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, Protocol, TypeVar, Union, overload
 
+from .missing import refuse_ranges
+
 if TYPE_CHECKING:
     from ..query import Ordered, Reads
     from ..query.explained import Plan
@@ -177,6 +179,7 @@ class Ranged(Generic[I, K, V]):
         startswith: Union[str, bytes, None] = None,
         reverse: bool = False,
         limit: Optional[int] = None,
+        **fields: Any,
     ) -> Selection[K, V]:
         """Records with ``start <= key < stop`` in key order, backwards with *reverse*, at most *limit*.
 
@@ -188,6 +191,8 @@ class Ranged(Generic[I, K, V]):
         Nothing is read until the selection is iterated. Starting costs O(log n), a record O(1), and through an index
         O(log n). Raises `EncodeError` for a bound of another type, ValueError for a negative *limit*.
         """
+        if fields:
+            refuse_ranges(fields)
         if start is None and stop is None and through is None and prefix is None and startswith is None:
             return self._chosen(None, reverse, limit)
         return self._chosen((start, stop, through, prefix, startswith), reverse, limit)

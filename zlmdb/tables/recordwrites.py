@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import islice
-from typing import Any, ClassVar, NoReturn, Optional, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Optional, TypeVar
 
 from .. import errors
 from ..store.ranges import keys_from, seek
 from ..store.scans import Written
 from . import upkeep
 from .indexstorage import BoundIndex
+from .missing import pairs
 from .storage import Storage
 from .tablestate import TableState
 from .upkeep import Change
@@ -43,6 +44,12 @@ class RecordWrites(TableState[K, V]):
         counted: Any = codec.counts_from
         last = None if counted is None else next(iter(self.select(reverse=True, limit=1).keys()), counted)
         return codec.new_key(last)
+
+    if not TYPE_CHECKING:  # checkers have the signatures of MutableMapping
+
+        def update(self, other=(), /, **more):
+            """Store the records of a dict, or of pairs of key and value."""
+            super().update(other if hasattr(other, "keys") else pairs(other), **more)
 
     def _check_write(self) -> None:
         """Raise unless records may be written: in a write transaction, with all indexes of the file known."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Callable, ClassVar, Generic, Optional, TypeVar, Union, overload
+from typing import TYPE_CHECKING, Any, Callable, ClassVar, Generic, NoReturn, Optional, TypeVar, Union, overload
 
 from .. import errors, reserved
 from ..handlers import let_through
@@ -23,7 +23,7 @@ from .compiled.kinds import kind_of
 from .compiled.points import REQUIRED
 from .declares import Declares
 from .enginereads import EngineReads
-from .missing import missing, refuse_limit
+from .missing import missing, refuse_limit, refuse_ranges
 from .ranged import Bounds, Ranged, limits
 from .recordwrites import RecordWrites
 from .selection import ALL, Selection
@@ -136,7 +136,7 @@ class Table(EngineReads[K, V], RecordWrites[K, V], MutableMapping[K, V], Generic
             check_types(cls, Table)
             cls._plain = cls.__setitem__ is Table.__setitem__
 
-    def __init__(self) -> None:
+    def __init__(self, *given: NoReturn, **named: NoReturn) -> None:
         raise TypeError(
             f"{type(self).__name__}() makes no table: annotate an attribute of a zlmdb.Schema with the class, "
             f"`users: {type(self).__name__}`, open a database with the schema, and take the table from "
@@ -350,8 +350,11 @@ class Table(EngineReads[K, V], RecordWrites[K, V], MutableMapping[K, V], Generic
     if not TYPE_CHECKING:  # checkers have the signatures of `Ranged`
 
         def select(
-            self, start=None, stop=None, *, through=None, prefix=None, startswith=None, reverse=False, limit=None
+            self, start=None, stop=None, *, through=None, prefix=None, startswith=None, reverse=False, limit=None,
+            **fields,
         ):  # fmt: skip
+            if fields:
+                refuse_ranges(fields)
             if stop is not None or through is not None or prefix is not None or startswith is not None:
                 return self._chosen((start, stop, through, prefix, startswith), reverse, limit)
             # What `_chosen` and `limits` come to, without the calls: many want the first record only.

@@ -41,7 +41,21 @@ _OF_MANY = {
 }
 
 
-def _elsewhere(name: str, many: bool) -> Optional[str]:
+_PUT = "write .put(body), which returns the id of the job"
+_CLAIM = "write .claim(), or zlmdb.Worker(db, lambda t: t.jobs).get() outside of the block, which waits for a job"
+_OF_QUEUES = {
+    **dict.fromkeys(("append", "appendleft", "enqueue", "insert", "push", "put_nowait", "send", "submit"), _PUT),
+    **dict.fromkeys(("dequeue", "get_nowait", "popleft", "pull", "receive", "take"), _CLAIM),
+    **dict.fromkeys(("ack", "acknowledge", "complete", "finish", "task_done"), "write .done(lease)"),
+    **dict.fromkeys(("nack", "reject", "requeue", "retry"), "write .fail(lease), or .release(lease) if not tried"),
+    **dict.fromkeys(("empty", "qsize", "size"), "write .ready.count(), or len(...) for the jobs of all states"),
+    "peek": "write .ready.first()",
+}
+
+
+def _elsewhere(holder: Any, name: str, many: bool) -> Optional[str]:
+    if hasattr(type(holder), "claim") and name in _OF_QUEUES:
+        return _OF_QUEUES[name]
     return (_OF_MANY.get(name) if many else None) or _ELSEWHERE.get(name)
 
 
@@ -75,7 +89,7 @@ def unknown(holder: object, name: str, *, many: bool = False) -> AttributeError:
     """The error of *holder*, which has no attribute *name*. *many*: it is a selection, and *name* perhaps a field."""
     cls = type(holder)
     known = [one for one in dir(cls) if not one.startswith("_")]
-    advice = "" if name.startswith("_") else _elsewhere(name, many) or _advice(holder, name, known)
+    advice = "" if name.startswith("_") else _elsewhere(holder, name, many) or _advice(holder, name, known)
     if many and not advice:
         advice = _MANY
     error: Any = AttributeError(f"{cls.__name__!r} object has no attribute {name!r}{advice and ': '}{advice}")

@@ -32,6 +32,14 @@ def require_regular(file: str) -> None:
         raise errors.InvalidDatabase(f"{file!r} is {kind}, not a data file: check the path", path=file)
 
 
+def require_file(file: str) -> None:
+    """As `require_regular`; also raise `FileNotFoundError` where there is nothing."""
+    if not os.path.lexists(file):
+        require_permitted(file)
+        raise FileNotFoundError(f"no database at {file!r}: check the path")
+    require_regular(file)
+
+
 _KINDS = (
     ("a pipe (FIFO)", stat.S_ISFIFO),
     ("a device", stat.S_ISCHR),

@@ -24,7 +24,7 @@ from ..engine import Told
 from ..environment import Handle
 from ..options import known_options
 from . import mapsize, rollback, room, structure
-from .access import require_permitted, require_reader, require_regular, require_same
+from .access import require_file, require_permitted, require_reader, require_regular, require_same
 from .copying import copy_compact, copy_whole
 from .damaged import LmdbRemains
 from .errors import MAX_READERS, MAX_TABLES, NO_SPACE, translate
@@ -148,7 +148,7 @@ class LmdbEngine:
     @contextmanager
     def remains(self) -> Generator[LmdbRemains, None, None]:
         """A block that reads the data file, which may be damaged, page by page."""
-        require_regular(self.file)
+        require_file(self.file)
         with open(self.file, "rb", buffering=0) as data:
             yield LmdbRemains(data, self.file)
 

@@ -147,6 +147,11 @@ class PageFile:
             for size in _FORMATS:
                 if found[size : size + 4] == MAGIC.to_bytes(4, _ORDER):
                     return size
+        if not self._head:
+            raise errors.InvalidDatabase(
+                f"{self.path!r} is empty: check the path; opening it to write makes a new database in it",
+                path=self.path,
+            )
         raise errors.InvalidDatabase(
             f"{self.path!r} is no LMDB data file of this kind of machine, it begins with {self._head[:32]!r}: check "
             "the path; a new database takes a path where there is no file",

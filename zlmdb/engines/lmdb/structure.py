@@ -16,7 +16,7 @@ from operator import itemgetter, le
 from typing import BinaryIO, Optional
 
 from ... import errors
-from .access import require_regular
+from .access import require_file
 from .nodes import Damage, Node
 from .pages import (
     BEYOND,
@@ -54,7 +54,7 @@ def check(path: str, told: Optional[Told] = None) -> list[str]:
     written to, the caller keeps a read transaction open meanwhile, so that the pages of the state it reads are not used
     again. Raises `InvalidDatabase` when the file is not LMDB's.
     """
-    require_regular(path)
+    require_file(path)
     with open(path, "rb", buffering=0) as data:
         try:
             file = PageFile(data, path)
