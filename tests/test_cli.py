@@ -96,7 +96,7 @@ def test_the_list_of_commands_has_whole_sentences() -> None:
 
 
 def test_readers_says_that_there_are_none(tmp_path: Path) -> None:
-    zlmdb.open(tmp_path / "data").close()
+    zlmdb.open(tmp_path / "data", zlmdb.Schema).close()
     assert run("readers", str(tmp_path / "data")).output == "no other process reads\n"
     assert run("readers", str(tmp_path / "data"), "--json").output == "[]\n"
 

@@ -263,6 +263,7 @@ def test_the_tables_without_a_block_are_copied_and_pickled_with_their_database(t
         (lambda t: t.notes.by_stars[1:3], r"write \.select\(start, stop\) for a range"),
         (lambda t: t.jobs.append("x"), r"no attribute 'append': write \.put\(body\)"),
         (lambda t: t.jobs.popleft(), r"no attribute 'popleft': write \.claim\(\)"),
+        (lambda t: t.notes.where(lambda n: n.title.contains("O")), r"no attribute 'contains'; write `x in \.\.\.`"),
         (lambda t: t.jobs.add("x"), r"a job is put, not added: write \.put\('x'\)"),
     ],
 )
@@ -287,6 +288,23 @@ def test_a_path_without_a_database_is_named_by_salvage_and_verify(tmp_path: Path
     with pytest.raises(FileNotFoundError, match=r"no database at '.*gone.*': check the path"):
         zlmdb.Database.verify(tmp_path / "gone")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_path_with_a_tilde_makes_no_directory_of_that_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=r"write os\.path\.expanduser\('~/data'\)"):
+        zlmdb.open("~/data", Store)
+    (tmp_path / "~").mkdir()
+    zlmdb.open("~/data", Store).close()
+
+
+def test_an_async_block_is_answered_with_a_plain_one(db: Any) -> None:
+    async def use() -> None:
+        async with db.write():
+            pass
+
+    with pytest.raises(TypeError, match=r"write `with db\.write\(\) as t:` without `await` in it, or `await db\.arun"):
+        asyncio.run(use())
 
 
 def test_an_empty_file_is_called_empty(tmp_path: Path) -> None:

@@ -59,6 +59,7 @@ class KeyCodec(ABC, Generic[T]):
     """For numbers: what the first key that ``table.add`` makes follows; later ones follow the last in the table."""
     expects: str = "a key that fits"
     """The tail of the error messages: what should have been given."""
+    _called: str = ""  # in error messages, if that is not the name in a file
 
     @property
     @abstractmethod
@@ -205,7 +206,7 @@ class KeyCodec(ABC, Generic[T]):
         shown = show(key)
         if shown in ("True", "False") and not isinstance(key, bool):
             shown += f" ({type(key).__module__}.{type(key).__name__})"
-        message = f"{shown} is not a key of type {self.name}{why}: expected {self.expects}"
+        message = f"{shown} is not a key of type {self._called or self.name}{why}: expected {self.expects}"
         if isinstance(key, slice):
             message += (
                 "; [...] looks up one key: write .select(start, stop) for a range, .select(limit=10) for the first"

@@ -20,6 +20,7 @@ class ChoiceKey(KeyCodec[Any]):
     def __init__(self, name: str, choices: Mapping[Any, Any]) -> None:
         self.inner = _inner(name, choices.values())
         self.name = self.inner.name
+        self._called = name
         self.width = self.inner.width
         self._plain = dict(choices)
         self._keys = {plain: key for key, plain in choices.items()}

@@ -93,7 +93,9 @@ class Runs(Protocol):
     _timeout: Optional[float]
 
     @property
-    def auto(self) -> Any: ...
+    def auto(self) -> Any:
+        """Its tables without a block."""
+        ...
 
     @property
     def _open_store(self) -> Store: ...

@@ -255,6 +255,14 @@ class Schema:
         def __dir__(self):
             return [name for name in super().__dir__() if not name.startswith("SLOT_DATA_")]  # as shells show them
 
+        def __aenter__(self):
+            raise TypeError(
+                "a transaction has no `async with`: write `with db.write() as t:` without `await` in it, or `await "
+                "db.arun(function)`"
+            )
+
+        __aexit__ = __aenter__
+
         def __reduce_ex__(self, protocol):
             if _storages_of(self) is None:  # a schema of zlmdb 26
                 return super().__reduce_ex__(protocol)

@@ -11,7 +11,6 @@ from ..store.ranges import keys_from, seek
 from ..store.scans import Written
 from . import upkeep
 from .indexstorage import BoundIndex
-from .missing import pairs
 from .storage import Storage
 from .tablestate import TableState
 from .upkeep import Change
@@ -49,6 +48,8 @@ class RecordWrites(TableState[K, V]):
 
         def update(self, other=(), /, **more):
             """Store the records of a dict, or of pairs of key and value."""
+            from .missing import pairs  # here, since checkers would miss its use
+
             super().update(other if hasattr(other, "keys") else pairs(other), **more)
 
     def _check_write(self) -> None:

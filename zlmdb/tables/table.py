@@ -23,7 +23,7 @@ from .compiled.kinds import kind_of
 from .compiled.points import REQUIRED
 from .declares import Declares
 from .enginereads import EngineReads
-from .missing import missing, refuse_limit, refuse_ranges
+from .missing import missing, refuse_limit
 from .ranged import Bounds, Ranged, limits
 from .recordwrites import RecordWrites
 from .selection import ALL, Selection
@@ -354,7 +354,7 @@ class Table(EngineReads[K, V], RecordWrites[K, V], MutableMapping[K, V], Generic
             **fields,
         ):  # fmt: skip
             if fields:
-                refuse_ranges(fields)
+                Ranged.select(self, **fields)  # which refuses them
             if stop is not None or through is not None or prefix is not None or startswith is not None:
                 return self._chosen((start, stop, through, prefix, startswith), reverse, limit)
             # What `_chosen` and `limits` come to, without the calls: many want the first record only.

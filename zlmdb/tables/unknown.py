@@ -54,7 +54,7 @@ _OF_QUEUES = {
 
 
 def _elsewhere(holder: Any, name: str, many: bool) -> Optional[str]:
-    if hasattr(type(holder), "claim") and name in _OF_QUEUES:
+    if name in _OF_QUEUES and hasattr(holder, "claim"):
         return _OF_QUEUES[name]
     return (_OF_MANY.get(name) if many else None) or _ELSEWHERE.get(name)
 

@@ -91,7 +91,20 @@ def _of_plain(recorder: Recorder, cls: Any, name: str) -> Any:
         changed(recorder, f".{name}()")
     if hasattr(cls, name):
         trace.block(f"{cls.__name__}.{name}, which is not listed as pure")
-    return trace.refuse(f"{node!r}.{name}: {typename(cls)} has no attribute {name!r}; use one that it has")
+    advice = f"write {node!r}[{name!r}]" if cls is dict else _OF_OTHERS.get(name, "use one that it has")
+    return trace.refuse(f"{node!r}.{name}: {typename(cls)} has no attribute {name!r}; {advice}")
+
+
+_OF_OTHERS = {
+    "contains": "write `x in ...`",
+    "icontains": "write `x in ....casefold()`",
+    "in_": "write `... in (x, y)`",
+    "isin": "write `... in (x, y)`",
+    "is_": "write `... is x`",
+    "like": "write `x in ...`, .startswith(x) or re.search(x, ...)",
+    "between": "write `x <= ... <= y`",
+}
+"""What queries of other stores call, where ours are Python."""
 
 
 def _unknown(recorder: Recorder, name: str) -> Any:
