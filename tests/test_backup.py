@@ -322,6 +322,31 @@ def test_a_damaged_backup_is_not_restored(backup: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "again").exists()
 
 
+@pytest.mark.twice
+@pytest.mark.parametrize("operation", ["restore", "salvage"])
+@pytest.mark.parametrize("writes", [True, False])
+def test_a_file_that_a_program_writes_to_is_not_copied_page_by_page(
+    db: Any, operation: str, writes: bool, tmp_path: Path
+) -> None:
+    """The copy had pages of several states."""
+    before = content(db)
+
+    def told(progress: zlmdb.Progress) -> None:
+        if writes:
+            with db.write() as t:
+                t.logins["more"] = progress.done
+
+    copy: Any = getattr(zlmdb.Database, operation)
+    if writes:
+        with pytest.raises(zlmdb.DatabaseInUse, match="wrote to"):
+            copy(tmp_path / "db", tmp_path / "again", progress=told)
+        assert not (tmp_path / "again" / "data.mdb").exists()
+    else:
+        copy(tmp_path / "db", tmp_path / "again", progress=told)
+        with zlmdb.open(tmp_path / "again", Store) as again:
+            assert content(again) == before
+
+
 @pytest.mark.once  # its processes have to start, which takes a while on PyPy
 @here_only
 @pytest.mark.parametrize("operation", ["restore", "compact"])

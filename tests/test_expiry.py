@@ -205,6 +205,17 @@ def test_the_clock_is_read_once_a_transaction(memory: Any) -> None:
     assert memory.clock is clock
 
 
+def test_the_clock_stays_when_the_file_is_replaced(tmp_path: Path) -> None:
+    """Records were gone, or there again, as compact() set the clock to that of the machine."""
+    with zlmdb.open(tmp_path / "db", Store) as db:
+        db.clock = lambda: 1000.0
+        fill(db)
+        db.compact()
+        with db.read() as t:
+            assert len(t.sessions) == 6
+        assert db.clock() == 1000.0
+
+
 def test_what_is_not_swept_is_there_again_when_the_clock_is_set_back(memory: Any) -> None:
     fill(memory)
     now = NOW[0]

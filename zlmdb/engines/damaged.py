@@ -68,12 +68,13 @@ class Record(Protocol):
 class Remains(Protocol):
     """A damaged file, read without the engine, which may crash on it. *size* is in bytes, *faults* are in words.
 
-    *format* is its `Engine.file_version`.
+    *format* is its `Engine.file_version`. *roots* are the bytes that lead to its states: each commit changes them.
     """
 
     path: str
     size: int
     format: str
+    roots: bytes
     faults: list[str]
 
     @property

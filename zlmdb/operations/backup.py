@@ -22,6 +22,7 @@ from ..store import openstores
 from ..store.store import Store
 from .progress import Progress, Told, silent
 from .temporary import temporary_file
+from .unwritten import unwritten
 
 try:
     import fcntl
@@ -74,7 +75,8 @@ def restore(backup: StrPath, target: StrPath, *, overwrite: bool = False, told: 
     source, final = file_of(engine), _followed(file_of(there))
     if not os.path.isfile(source):
         raise FileNotFoundError(f"no database at {os.fspath(backup)!r}: check the path of the backup")
-    _verify(engine, source, told)
+    with unwritten(engine):
+        _verify(engine, source, told)
     present = os.path.exists(final)
     if present and os.path.samefile(source, final):
         raise errors.DatabaseInUse(f"{final!r} is the backup itself: restore it to another place", path=final)
@@ -83,8 +85,9 @@ def restore(backup: StrPath, target: StrPath, *, overwrite: bool = False, told: 
     if not os.path.isdir(os.path.dirname(final)):
         os.makedirs(os.path.dirname(final))
     with alone(final, there.lock_file), replacing(final, overwrite, os.path.getsize(source)) as temporary:
-        _copy_file(source, temporary, told)
-        _verify(engine, temporary, told)
+        with unwritten(engine):
+            _copy_file(source, temporary, told)
+            _verify(engine, temporary, told)
         if present:
             _like(final, temporary)
         else:

@@ -32,6 +32,7 @@ from .filling import Filler, like, new_file
 from .multicheck import empty_keys
 from .progress import Progress, Told, silent
 from .report import KEPT
+from .unwritten import unwritten
 
 StrPath = Union[str, "os.PathLike[str]"]
 
@@ -102,7 +103,7 @@ def salvage(source: StrPath, target: StrPath, told: Optional[Told] = None) -> Sa
             )
         report.damage += file.faults
         with new_file(target, found.layout, file.format, file.size, like(engine)) as store:
-            with Filler(store) as filler:
+            with unwritten(engine, file.roots), Filler(store) as filler:
                 salvaging = _Salvage(found.state, filler, report, told or silent)
                 salvaging.tables() if found.layout == "tables" else salvaging.classic()
             _drop_empty_keys(store, report)

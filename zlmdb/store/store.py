@@ -52,7 +52,6 @@ class Store(OpenEnvironment):
 
     def _reopen(self, *, provisional: bool) -> Environment:
         self.contents = None
-        self.clock = time.time
         self._era = (-1, self._era[1])  # the file may be another
         return super()._reopen(provisional=provisional)
 

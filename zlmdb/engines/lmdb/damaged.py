@@ -18,6 +18,7 @@ class LmdbRemains:
         self.path = path
         self.size = file.size
         self.format = file.format
+        self.roots = file.roots
         wrong = contradiction(file)
         self.faults = [] if wrong is None else [wrong]
         self.states = [LmdbState(file, meta) for meta in most_likely(file)]
