@@ -269,6 +269,32 @@ def test_a_lock_file_that_was_removed_is_noticed(tmp_path: Path, replaced: bool)
             assert dict(t.numbers) == {1: 1}
 
 
+@pytest.mark.parametrize("made", [False, True])
+def test_without_the_lock_file_of_lmdb_nothing_is_written(tmp_path: Path, made: bool) -> None:
+    """A program that opens the file then has another one: its changes were lost with the next write of this one."""
+    program = """
+        import sys, zlmdb
+        class Store(zlmdb.Schema):
+            numbers: zlmdb.Table[int, int]
+        with zlmdb.open(sys.argv[1], Store) as db, db.write() as t:
+            t.numbers[2] = 2
+    """
+    with zlmdb.open(tmp_path / "db", Store) as db:
+        with db.write() as t:
+            t.numbers[1] = 1
+        (tmp_path / "db" / "lock.mdb").unlink()
+        if made:
+            environment = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
+            command = [sys.executable, "-c", textwrap.dedent(program), str(tmp_path / "db")]
+            subprocess.run(command, check=True, env=environment)
+        db._open_store.look_at = 0.0
+        with pytest.raises(zlmdb.InvalidDatabase, match="lock.mdb' was re"), db.write() as t:
+            t.numbers[3] = 3
+    with zlmdb.open(tmp_path / "db", Store) as db, db.write() as t:
+        t.numbers[4] = 4
+        assert list(t.numbers) == [1, 2, 4] if made else [1, 4]
+
+
 # -- names ----------------------------------------------------------------------------------------------------------
 
 

@@ -227,6 +227,12 @@ def test_the_database_itself_is_no_target(db: Any, tmp_path: Path) -> None:
             db.backup(target, overwrite=True)
 
 
+@pytest.mark.parametrize("name", ["lock.mdb", "writer.lock"])
+def test_a_lock_file_is_no_target(db: Any, name: str, tmp_path: Path) -> None:
+    with pytest.raises(zlmdb.DatabaseInUse):
+        db.backup(tmp_path / "db" / name, overwrite=True)
+
+
 def test_a_missing_directory_is_not_made(db: Any, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="no directory"):
         db.backup(tmp_path / "missing" / "copy")

@@ -57,7 +57,9 @@ def back_up(
     final: str = os.path.abspath(os.fspath(target))
     if os.path.isdir(final):
         final = there.file or final
-    if os.path.exists(final) and os.path.samefile(final, file):
+    # Also over a lock file: programs that open the database would have another one than those that have it open.
+    own = [one for one in source.engine.files() if os.path.exists(one)]
+    if os.path.exists(final) and any(os.path.samefile(final, one) for one in own):
         raise errors.DatabaseInUse(f"{final!r} is the database itself: choose another path for its backup", path=final)
     _refuse_existing(final, overwrite)
     _refuse_open(final)

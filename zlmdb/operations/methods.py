@@ -177,9 +177,9 @@ class Operations(DatabaseState):
         """Put the copy *backup* at the database's *path*, a directory or a data file; it is checked, then renamed.
 
         An existing database is kept unless *overwrite* is true; the new file gets its permissions and, if that is
-        permitted, its owner. Raises `DatabaseInUse` if this or another process has the database open, FileExistsError,
-        FileNotFoundError, `CorruptDatabase` if the copy is damaged, `InvalidDatabase` if it is not a database,
-        `DatabaseFull`, `DiskError`.
+        permitted, its owner. Raises `DatabaseInUse` if this or another process has the database open, or writes to
+        *backup* meanwhile, FileExistsError, FileNotFoundError, `CorruptDatabase` if the copy is damaged,
+        `InvalidDatabase` if it is not a database, `DatabaseFull`, `DiskError`.
         """
         from .backup import restore
 
@@ -363,8 +363,8 @@ class Operations(DatabaseState):
 
         The report lists what was not copied. Reads each page of *source* once, without LMDB, and never unpickles.
         Indexes are not copied; they are built again when a program that declares them opens *target*. *source* is not
-        changed, and nobody must write to it meanwhile. Raises FileExistsError, `CorruptDatabase` if no table is found,
-        `InvalidDatabase` if *source* is not an LMDB file, `DatabaseFull`, `DiskError`.
+        changed. Raises FileExistsError, `CorruptDatabase` if no table is found, `InvalidDatabase` if *source* is not an
+        LMDB file, `DatabaseInUse` if a program writes to it meanwhile, `DatabaseFull`, `DiskError`.
         """
         from .salvage import salvage
 

@@ -97,15 +97,24 @@ def _whose(lock: str) -> str:
     return f"has the mode {stat.S_IMODE(found.st_mode):04o}, owner {found.st_uid} and group {found.st_gid},"
 
 
+def identity_of(file: str) -> Optional[Hashable]:
+    """Device and inode of *file*; None while it does not exist."""
+    try:
+        found = os.stat(file)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 def require_same(path: str, file: str, opened: Hashable, found: Optional[Hashable]) -> None:
     """Raise `InvalidDatabase` where *found*, the identity of *file* now, is not that of the file *opened*.
 
-    Writes would go to a file without a name. None stands for a file that is not there.
+    Writes would go to a file without a name, or exclude nobody. None stands for a file that is not there.
     """
     if found != opened:
         what = "was removed" if found is None else "was replaced by another file"
         raise errors.InvalidDatabase(
-            f"{file!r} {what} while it is open here: what is written now would be lost. Close the database, and open "
-            "it again",
+            f"{file!r} {what} while it is open here: what is written now would be lost, or what other programs have "
+            "written since. Close the database, and open it again",
             path=path,
         )

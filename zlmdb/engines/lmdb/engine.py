@@ -24,7 +24,7 @@ from ..engine import Told
 from ..environment import Handle
 from ..options import known_options
 from . import mapsize, rollback, room, structure
-from .access import require_file, require_permitted, require_reader, require_regular, require_same
+from .access import identity_of, require_file, require_permitted, require_reader, require_regular, require_same
 from .copying import copy_compact, copy_whole
 from .damaged import LmdbRemains
 from .errors import MAX_READERS, MAX_TABLES, NO_SPACE, translate
@@ -94,6 +94,7 @@ class LmdbEngine:
         self.lock_file = self._beside("lock.mdb", "-lock")
         self._size = self._reserved = 0
         self._opened: Optional[Hashable] = None
+        self._locked: Optional[Hashable] = None
         self.is_local = False  # all processes that open the file are on one machine; known when it is open
 
     def _beside(self, name: str, ending: str) -> str:
@@ -127,11 +128,7 @@ class LmdbEngine:
 
     def identity(self) -> Optional[Hashable]:
         """Device and inode of the data file, the same however its path is spelt; None while it does not exist."""
-        try:
-            found = os.stat(self.file)
-        except OSError:
-            return None
-        return found.st_dev, found.st_ino
+        return identity_of(self.file)
 
     def exists(self) -> bool:
         """Whether the data file is there."""
@@ -185,7 +182,7 @@ class LmdbEngine:
         except BaseException:
             self.closed()
             raise
-        self._opened = self.identity()
+        self._opened, self._locked = self.identity(), identity_of(self.lock_file) if options.lock else None
         found = self.file_version(env)
         if options.lib_version not in (None, found):
             self.closed()
@@ -209,11 +206,14 @@ class LmdbEngine:
     def check_file(self) -> None:
         """Raise `InvalidDatabase` or `CorruptDatabase` where the open file was replaced, removed or cut off meanwhile.
 
-        Called before a write begins, since what is written then would be lost.
+        Called before a write begins, since what is written then would be lost. So it would be without LMDB's lock file,
+        as programs that open the file make another one, and do not know of this program.
         """
         if self._opened is None:
             return
         require_same(self.path, self.file, self._opened, self.identity())
+        if self._locked is not None:
+            require_same(self.path, self.lock_file, self._locked, identity_of(self.lock_file))
         structure.check_length(self.file)
 
     def _allocate(self) -> None:
