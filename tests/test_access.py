@@ -269,6 +269,7 @@ def test_a_lock_file_that_was_removed_is_noticed(tmp_path: Path, replaced: bool)
             assert dict(t.numbers) == {1: 1}
 
 
+@pytest.mark.twice
 @pytest.mark.parametrize("made", [False, True])
 def test_without_the_lock_file_of_lmdb_nothing_is_written(tmp_path: Path, made: bool) -> None:
     """A program that opens the file then has another one: its changes were lost with the next write of this one."""
