@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from typing import Any, Optional
 from unittest import mock
+from uuid import UUID
 
 import pytest
 
@@ -241,6 +242,65 @@ def test_functions_that_do_more_are_called_once_for_each_record(db: Any, followe
         assert t.plain.select().change(looking) == 30
         t.txn.abort()
     assert not any(followed)
+
+
+@dataclass
+class Wide:
+    """Of kinds that are stored as they are, and others; with defaults before others."""
+
+    number: int
+    name: str = "x"
+    at: Optional[datetime] = None
+    numbers: list[int] = field(default_factory=list)
+    by_name: dict[str, float] = field(default_factory=dict)
+    inner: Optional[Person] = None
+    key: Optional[UUID] = None
+    data: bytes = b""
+
+
+class Wides(Table[int, Wide]):
+    by_number = Index[int]("number")
+
+
+class WideStore(zlmdb.Schema):
+    wides: Wides
+
+
+def test_what_is_stored_of_other_fields_stays_byte_for_byte_and_is_refused_as_by_a_loop() -> None:
+    def rows(t: Any) -> list[Any]:
+        return list(t.txn._engine_txn.cursor(t.wides._db).iternext())
+
+    def by_hand() -> None:
+        t.wides[11] = replace(t.wides[11], data=b"1")
+
+    msgpack_of = zlmdb.MsgpackSerializer[Any]().raw_encode
+    noon = datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=timezone.utc)
+    with zlmdb.open(None, WideStore) as db, db.write() as t:
+        for n in range(5):
+            t.wides[n] = Wide(
+                n, "n" * n, noon, [n, 300], {"a": 0.5, "b": 1e300}, Person("p", n), UUID(int=n), b"\0\xff"
+            )
+            t.wides[n + 5] = Wide(n)
+        old = msgpack_of({"number": 10, "more": 1, "name": "other fields, and another order"})
+        t.txn._engine_txn.put(t.wides._lookup(10), old, db=t.wides._db)
+        chosen = t.wides.where(lambda w: w.data != b"none")
+        expected = [t.wides._storage.dump(replace(w, name=w.name + "!")) for w in t.wides.values()]
+        assert chosen.change(lambda w: replace(w, name=w.name + "!")) == 11
+        assert [data for _, data in rows(t)] == expected
+        for odd in ({"number": 11, "at": "2026-01-02T03:04:05"}, {"number": 11, "by_name": {"a": 1}}):
+            t.txn._engine_txn.put(t.wides._lookup(11), msgpack_of(odd), db=t.wides._db)
+            before, told = rows(t), []
+            for change in (by_hand, lambda: chosen.change(lambda w: replace(w, data=b"1"))):
+                try:
+                    change()
+                except zlmdb.Error as error:
+                    assert rows(t) == before
+                    told.append(str(error))
+                else:
+                    told.append(rows(t)[11])
+                    t.txn._engine_txn.put(t.wides._lookup(11), msgpack_of(odd), db=t.wides._db)
+            assert told[0] == told[1]
+        t.txn.abort()
 
 
 def test_what_is_refused_changes_nothing(db: Any) -> None:

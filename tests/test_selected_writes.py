@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import zlmdb
 from zlmdb.feed import log
-from zlmdb.query import loops
 from zlmdb.tables import changing
+from zlmdb.tables.executor import cachedscans
 
 from .interrupts import INTERRUPTS, interrupting, traces_instructions
 
@@ -259,7 +259,7 @@ def test_a_selection_writes_what_a_loop_writes(kind: str, steps: list[Any]) -> N
 def test_records_that_take_much_memory_are_read_when_their_turn_comes(
     monkeypatch: pytest.MonkeyPatch, name: str, few: int
 ) -> None:
-    monkeypatch.setattr(loops, "BLOCK", 3)
+    monkeypatch.setattr(cachedscans, "BLOCK", 3)
     with open_one(KINDS["plain"]) as db, db.write() as t:
         for number in range(12):
             t.rows[number] = Row(number, f"a{number}", None, [])
@@ -274,6 +274,27 @@ def test_records_that_take_much_memory_are_read_when_their_turn_comes(
         assert chosen.change(lambda row: replace(row, b=row.id)) == 11
         expected = [(None, None) if n == 5 else (n, f"b{n}") for n in range(12)]
         assert [(row.b, row.note) for row in t.rows.values()] == expected
+        t.txn.abort()
+
+
+@pytest.mark.parametrize("kind", ["plain", "fed", "many"])
+def test_a_damaged_record_behind_the_first_ones_refuses_the_whole_statement(
+    monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr(cachedscans, "BLOCK", 3)
+    with open_one(KINDS[kind]) as db, db.write() as t:
+        for number in range(12):
+            t.rows[number] = Row(number, f"a{number}", number, [])
+        chosen = t.rows.where(lambda row: row.id != 5)
+        t.txn._engine_txn.put(t.rows._lookup(7), b"\xff", db=t.rows._db)
+        before = stored(t)
+        for statement in (chosen.delete, lambda: chosen.change(lambda row: replace(row, b=1))):
+            with pytest.raises(zlmdb.DecodeError, match=r"7"):
+                statement()
+            assert stored(t) == before
+        assert t.rows.select(0, 7).where(lambda row: row.id != 5).delete() == 6
+        assert sorted(t.rows.select(8).keys()) == [8, 9, 10, 11]
+        assert list(t.rows.select(0, 7).keys()) == [5]
         t.txn.abort()
 
 

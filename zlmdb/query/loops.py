@@ -135,7 +135,8 @@ class Writer(RecordLines):
         numbers = range(len(self.stored))
         constants = "".join([*(f", given{number}" for number in numbers), *(f", c{number}" for number in numbers)])
         self.names.update(load=self.programs.load, load_key=self.programs.load_key)
-        with self.block(f"def scanning(rows, functions{', before, left' if limited else ''}{constants}):"):
+        self.late = self.want.keyed and not keyed
+        with self.block(f"def scanning(rows, key_of, functions{', before, left' if limited else ''}{constants}):"):
             self.unpack(captured)
             begin = len(self.source.lines)
             self.add("found_rows = []", "add = found_rows.append")

@@ -43,6 +43,7 @@ class Prepared:
         "_want",
         "keyed",
         "needs",
+        "of_keys",
     )
 
     def __init__(
@@ -65,8 +66,10 @@ class Prepared:
         ]
         for one in every:  # this is kept, and what these functions have captured must not be: it may be a transaction
             one.followed = one.followed.empty()
-        self.keyed = want.keyed or any([one.keyed for one in asked])
-        """Whether the loop needs the keys of the records."""
+        self.of_keys = any([one.keyed for one in asked])
+        """Whether something is asked of the keys of the records."""
+        self.keyed = self.of_keys or want.keyed
+        """Whether the loop needs these keys."""
         self.needs: Optional[frozenset[str]] = None
         """The fields that are enough for it; None if they are not known, or the whole record is needed."""
         self._late: Optional[bool] = None
@@ -99,7 +102,7 @@ class Prepared:
         made._condition, made._stored, made._renewals = self._condition, self._stored, self._renewals
         made._asked, made._want, made._programs, made._sources = self._asked, self._want, self._programs, self._sources
         made.keyed, made.needs, made._loops, made._listings = self.keyed, self.needs, self._loops, self._listings
-        made._late, made._scannings = self._late, self._scannings
+        made._late, made._scannings, made.of_keys = self._late, self._scannings, self.of_keys
         return made
 
     @property
@@ -131,8 +134,9 @@ class Prepared:
         found = self._scannings.get(limited)
         if found is None:
             found = self._scannings[limited] = self._programs.scanning(
-                self._condition, self._stored, self._asked, self._want, self._sources, keyed=self.keyed, limited=limited
-            )
+                self._condition, self._stored, self._asked, self._want, self._sources, keyed=self.of_keys,
+                limited=limited,
+            )  # fmt: skip
         return found
 
     @property

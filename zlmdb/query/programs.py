@@ -133,10 +133,11 @@ class Programs:
         self, condition: Optional[Condition], stored: tuple[bool, ...], asked: Sequence[Asked], want: Projection,
         captured: Sequence[Captured], *, keyed: bool, limited: bool,
     ) -> Callable[..., list[Any]]:  # fmt: skip
-        """As `listing`: the function ``(rows, functions, *given, *constants)``, of the stored bytes of all records.
+        """As `listing`: the function ``(rows, key_of, functions, *given, *constants)``, of the bytes of all records.
 
-        With *keyed*, *rows* are pairs of the engine's key and the bytes. *limited*: the third argument is the number of
-        rows to skip, the fourth of those wanted, -1 for all.
+        With *keyed*, *rows* are pairs of the engine's key and the bytes; otherwise ``key_of()`` gives the key of the
+        latest record, and is called for those that match. *limited*: the next argument is the number of rows to skip,
+        then of those wanted, -1 for all.
         """
         shape = None if condition is None else condition._shape()
         key = shape, stored, tuple([one.shape() for one in asked]), want.shape(), tuple(captured), keyed, limited, None

@@ -49,6 +49,7 @@ class RecordLines:
         self.measured: list[int] = []  # the constants whose lengths are compared, too
         self.short = False  # whether a text is read with numbers
         self.picking = True  # whether few records are expected to match
+        self.late = False  # whether the key of a record is read once it matches
         self.alone: Optional[dict[Path, str]] = None  # the expressions of parts, where there is no whole record
         self.source = Source()
         self.add, self.block = self.source.add, self.source.block
@@ -67,7 +68,8 @@ class RecordLines:
         form = self.form
         if not form.best and not form.grouped:
             wanted = self.want.source(of_path, self.of_asked)
-            return [f"block.append({wanted})" if form.listed else f"found = {wanted}"]
+            key = ["key = key_of()"] if self.late else []
+            return [*key, f"block.append({wanted})" if form.listed else f"found = {wanted}"]
         first, *more = [Projection((part,)).source(of_path, self.of_asked) for part in self.want.parts]
         if form.grouped:
             value = more[0] if len(more) == 1 else f"(None, {', '.join(more)})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union
 
 from ..query.projection import ENGINE_KEYS, RECORDS
@@ -33,17 +34,17 @@ def delete(selection: Selection[Any, Any]) -> int:
     """Delete the records of *selection*, or none if one is refused; how many."""
     table = selection._table
     table._check_write()
-    keys = selection._all_at_once(ENGINE_KEYS)
-    if not keys:
+    from .compiled.selected import remove_rows, wants_stored  # late: many programs change one record at a time
+
+    rows = _rows_of(selection, stored=wants_stored(table) and not table._storage.referrers)
+    if not rows:
         return 0
     if table._storage.referrers:
         from .removal import remove  # late: few tables have links to them
 
-        return remove(table, keys)
-    from .compiled.selected import remove_all  # late: many programs change one record at a time
-
+        return remove(table, [key for key, _ in rows])
     with table._txn._statement():
-        return remove_all(table, keys, type(table)._remove)
+        return remove_rows(table, rows, type(table)._remove)
 
 
 def change(selection: Selection[Any, V], how: Callable[[V], V]) -> int:
@@ -87,15 +88,21 @@ def edits(selection: Selection[Any, V]) -> Edits[V]:
     return Turns(made.edit, table, rows)
 
 
-def _rows_of(selection: Selection[Any, Any]) -> Rows:
-    """The records of *selection*. What is stored of them stays in memory, unless that is much."""
+def _rows_of(selection: Selection[Any, Any], *, stored: bool = True) -> Rows:
+    """The records of *selection*. With *stored*, what is stored of them stays in memory, unless that is much."""
     query, rows = selection._query, list[Any]()
     few = query.order is None and not query.skip and selection._limit is None and selection._plain
-    most = _kept(selection._table) if few and not selection._follows_links() else 0
-    if most == 0:
+    most = _kept(selection._table) if few and stored and not selection._follows_links() else 0
+    if not few:
         return [(key, None) for key in selection._all_at_once(ENGINE_KEYS)]
-    for block in selection._running_all().lists(RECORDS):
-        rows += block if len(rows) < most else [(key, None) for key, _ in block]
+    counts = selection._table._txn._puts, selection._table._txn._dels
+    for block in selection._running_all().lists(RECORDS if most else ENGINE_KEYS):
+        if most == 0:
+            rows += zip(block, repeat(None))
+        else:
+            rows += block if len(rows) < most else [(key, None) for key, _ in block]
+    if counts != (selection._table._txn._puts, selection._table._txn._dels):  # a function of the query has written
+        return [(key, None) for key, _ in rows]
     return rows
 
 

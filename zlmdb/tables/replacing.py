@@ -20,6 +20,7 @@ from ..query.following import Followed, Node
 from ..query.following.code import ByCode
 from ..query.following.nodes import Argument
 from ..query.following.operations import Apply, Choice
+from ..query.neededfields import taken
 from ..values.flat.members import is_bare
 from .compiled.selected import Rows, Setting, setting_of
 from .executor.execution import programs_of
@@ -96,10 +97,13 @@ def _found(
     writing = _Writing(followed, frozen=cls.__dataclass_params__.frozen)
     if not writing.write(followed.node, 0):
         return None
+    takes = taken([(node, followed.keyed) for node in writing.nodes])
+    fast = takes is not None and {path[0] for path in takes} <= {one.name for one in dataclasses.fields(cls)}
     key = None if storage.key_field is None else storage.key_field.path.partition(".")[0]
     if not writing.fields or key in writing.fields:
         return None
-    setting = setting_of(storage, writing.fields, writing.given, writing.lines, writing.names)
+    rewriter = storage.value.rewriter(writing.fields) if fast else None
+    setting = setting_of(storage, writing.fields, writing.given, writing.lines, writing.names, rewriter)
     reading.kept["change"] = storage.indexes, setting, writing.nodes
     return None if setting is None else Replacing(setting, _values(followed, writing.nodes))
 

@@ -118,6 +118,14 @@ class Serializer(ABC, Generic[T]):
         """
         return None
 
+    def rewriter(self, fields: Collection[str]) -> Optional[tuple[Decode, Encode]]:
+        """How records are stored again of which *fields* are set, and nothing else is changed, in less time; or None.
+
+        The first function gives objects that have the fields of the model class, and need not be of that class; the
+        second one raises for a field that does not fit.
+        """
+        return None
+
     def parts(self) -> Any:
         """How a loop makes the values of a dataclass faster than by `raw_decode`: `narrow.Parts`, or None."""
         return None

@@ -6,7 +6,7 @@ bytes of MessagePack and CBOR are the same on both; golden vectors in the tests 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, Callable, NoReturn, Optional
 
 from ..errors import EncodeError
@@ -67,6 +67,31 @@ class Model:
         from .reread import reread
 
         return reread(encode_checked, decode, name)
+
+    def checked_of(self, fields: Collection[str], encode: Encode) -> Optional[Encode]:
+        """*encode*, for objects that were decoded, and whose *fields* alone are others: it refuses as `checked`.
+
+        What a decoder gives fits where the type of the object says all. None if this is not all that `checked` does.
+        """
+        from .checks import Check
+        from .shapes import Record, is_sure
+
+        shape = self.shape
+        if type(shape) is not Record or self.recheck or self.foreign or not self.native:
+            return None
+        if self.shallow(encode) is not encode:
+            return None
+
+        def refuse(value: Any) -> NoReturn:
+            raise ValueError(value)
+
+        check = Check("refuse(value)", {"encode": encode, "refuse": refuse})
+        for field in shape.fields:
+            if field.name in fields or not is_sure(field.shape):
+                x = check.variable()
+                check.line(f"{x} = value.{field.name}")
+                field.shape.test(check, x)
+        return check.made("encode(value)", shape.label)
 
     def shallow(self, encode: Encode) -> Encode:
         """*encode*, but refuses values that are nested too deeply, if the type does not limit the depth."""

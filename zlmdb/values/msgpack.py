@@ -43,6 +43,7 @@ class MsgpackSerializer(FunctionSerializer[T]):
         self._narrows = msgspec is not None and not model.foreign
         encode, decode = _with_msgspec(model, msgspec) if msgspec is not None else _with_msgpack(model)
         self._plain = (model.shape, encode) if msgspec is not None and checked else None
+        self._model = model if msgspec is not None and checked else None
         super().__init__(
             "msgpack",
             model.checked(encode, decode) if checked else encode,
@@ -67,6 +68,16 @@ class MsgpackSerializer(FunctionSerializer[T]):
             return None
         decode: Decode = msgspec.msgpack.Decoder(made).decode
         return decode
+
+    def rewriter(self, fields: Collection[str]) -> Optional[tuple[Decode, Encode]]:
+        msgspec = find_msgspec()
+        if msgspec is None or self._model is None or type(self) is not MsgpackSerializer:
+            return None
+        from .narrow import alike  # late, as above
+
+        encode = self._model.checked_of(fields, msgspec.msgpack.Encoder().encode)
+        made = None if encode is None else alike(self._given[0], msgspec)
+        return None if made is None or encode is None else (msgspec.msgpack.Decoder(made).decode, encode)
 
     def parts(self) -> Any:
         msgspec = find_msgspec() if self._narrows else None

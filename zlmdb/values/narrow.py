@@ -91,6 +91,17 @@ def parted(annotation: Any, msgspec: ModuleType) -> Optional[tuple[type[Any], Se
     return None if made is None else (made, tuple(found))
 
 
+def alike(annotation: Any, msgspec: ModuleType) -> Optional[type[Any]]:
+    """A class of Structs with all fields of the dataclass *annotation*: msgspec writes the same bytes of them, faster.
+
+    None if the fields are not all that there is to it.
+    """
+    found = _readable(annotation, msgspec) if hasattr(annotation, "__dataclass_fields__") else {}
+    if not found or any([_odd(annotation, one) for one in found]):
+        return None
+    return _defined(annotation, list(found.values()), msgspec)
+
+
 def _readable(annotation: Any, msgspec: ModuleType) -> dict[str, _Field]:
     """The fields of the class *annotation*; none if these are not all that there is to it."""
     if not is_a(annotation, type) or typing.get_origin(annotation) is not None or not _plain(annotation):

@@ -14,7 +14,7 @@ from ..namedtuples import NamedTuple
 from .base import is_a, show, typename
 from .checks import DEEPEST, Check
 from .depth import too_deep
-from .scalars import DecimalLeaf, Kind, Leaf, PlainData, Shape
+from .scalars import DecimalLeaf, Float, Kind, Leaf, PlainData, Shape
 
 Load = Callable[[Any], Any]
 
@@ -279,6 +279,13 @@ class UnionOf(Shape):
             if isinstance(value, getattr(member, "cls", ())):
                 return member.misfit(value, path)
         return super().misfit(value, path)
+
+
+def is_sure(shape: Shape) -> bool:
+    """Whether all values of *shape* are of its types that need no look inside, or are None."""
+    if isinstance(shape, UnionOf):
+        return all([is_sure(member) for member in shape.members])
+    return type(shape) in (Leaf, Float) and bool(shape.sure)
 
 
 def is_plain_container(shape: Shape) -> bool:

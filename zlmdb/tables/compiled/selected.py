@@ -25,6 +25,7 @@ from ..storage import Selected, Storage
 from .entries import Lines, lines_of
 from .indexed import check_entries, handles_of, joined, names_of, reload_of, withdraw, withdrawal
 from .kinds import Followers
+from .oldrecords import OldRecords
 from .points import compiled
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ if len(edited) > 1 or type(value) is not turns.kind:
 }
 
 _REMOVING = """\
-def remove(self, keys):
+def remove(self, rows):
     writer = self._writer
     if not writer[0]._is_owned():
         return None
@@ -152,8 +153,9 @@ def remove(self, keys):
         get, db = self._get, self._db
         there, stored = [], []
         {lists}
-        for encoded in keys:
-            data = get(encoded, None, db)
+        for encoded, data in rows:
+            if data is None:
+                data = get(encoded, None, db)
             if data is not None:
                 {old}
                 {listed}
@@ -180,11 +182,11 @@ def remove(self, keys):
 
 
 _REMOVING_PLAIN = """\
-def remove(self, keys):
+def remove(self, rows):
     if not self._writer[0]._is_owned():
         return None
     try:
-        dels = sum(map(self._raw.delete, keys, repeat(b""), repeat(self._db)))
+        dels = sum(map(self._raw.delete, [encoded for encoded, _ in rows], repeat(b""), repeat(self._db)))
     except Exception as error:
         self._write_failed(None, error)
     self._txn._count(0, dels)
@@ -253,15 +255,33 @@ def selected_of(table: Table[Any, Any]) -> Optional[Selected]:
 
 def remove_all(table: Table[Any, Any], keys: Sequence[bytes], alone: Callable[[Any, bytes], int]) -> int:
     """Delete the records of *table* with the engine's *keys*; their number. *alone* deletes one."""
+    return remove_rows(table, [*zip(keys, repeat(None))], alone)
+
+
+def remove_rows(table: Table[Any, Any], rows: Rows, alone: Callable[[Any, bytes], int]) -> int:
+    """As `remove_all`, of records of which it may be known what is stored."""
     made = selected_of(table)
     if made is None:
-        return sum([alone(table, key) for key in keys])
-    done = 0
-    for start in range(0, len(keys), CHUNK):
-        chunk = keys[start : start + CHUNK]
-        removed = made.remove(table, chunk)
-        done += sum([alone(table, key) for key in chunk]) if removed is None else removed
+        return sum([alone(table, key) for key, _ in rows])
+    done, known = 0, True
+    for start in range(0, len(rows), CHUNK):
+        chunk = rows[start : start + CHUNK]
+        removed = made.remove(table, chunk if known else [(key, None) for key, _ in chunk])
+        if removed is None:  # whatever a function of an index does
+            known = False
+            removed = sum([alone(table, key) for key, _ in chunk])
+        done += removed
     return done
+
+
+def wants_stored(table: Table[Any, Any]) -> bool:
+    """Whether `remove_rows` takes less time for *table* if it is known what is stored."""
+    storage = table._storage
+    if not (storage.indexes or any([hasattr(one, "record") for one in storage.followers])):
+        return False
+    # The function of an index might write.
+    fields = [index.definition.get("fields") for index in storage.indexes if index.where is None and not index.adopted]
+    return len(fields) == len(storage.indexes) and all(fields)
 
 
 def _selected(storage: Storage[Any, Any], indexes: Sequence[IndexStorage]) -> Optional[Selected]:
@@ -315,12 +335,12 @@ def _changer(name: str, given: str, first: str, begin: str, changed: str, end: s
 
 def setting_of(
     storage: Storage[Any, Any], fields: Collection[str], given: Sequence[str], lines: Sequence[str],
-    names: Mapping[str, Any],
+    names: Mapping[str, Any], rewriter: Optional[tuple[Callable[..., Any], Callable[..., bytes]]],
 ) -> Optional[Setting]:  # fmt: skip
     """What sets *fields* of ``value`` by these *lines*, which use *names*, and the values *given*.
 
     Indexes and links of other fields are left as they are. None if nothing is
-    generated for the table.
+    generated for the table. *rewriter*: see `Serializer.rewriter`.
     """
     made = storage.generated.selected
     if made is None or made[0] is not storage.indexes or made[1] is None or made[1].change is None:
@@ -341,6 +361,8 @@ def setting_of(
 
         source = _SETTING.replace("<given>", ", ".join(given)).replace("<change>", joined(16, lines))
         known["put_rows"] = put_rows
+        if rewriter is not None:
+            known.update(load=rewriter[0], dump=rewriter[1], assign=setattr)
         many = compiled(_CHANGES, storage, source, known, self=_table_class())["setting"]
     return Setting(functions["change"], many)
 
@@ -400,9 +422,10 @@ def _remover(storage: Storage[Any, Any], lines: Sequence[Lines], parts: Any, nam
     recorded = parts["record_gone"] != "pass"
     if not (lines or recorded):
         return compiled(_REMOVALS, storage, _REMOVING_PLAIN, names, self=_table_class())["remove"]
+    olds = OldRecords(storage, [line.storage for line in lines])
     source = _REMOVING.format(
         lists=joined(8, [f"l{line.n} = []" for line in lines]),
-        old=joined(16, ["old = load(data)", *[part for line in lines for part in line.old]] if lines else []),
+        old=joined(16, ["old = load_old(data)", *[part for line in lines for part in line.old]] if lines else []),
         listed=joined(16, [line.gone() for line in lines]),
         remember="stored.append(data)" if recorded else "pass",
         **_failing(lines, recorded),
@@ -413,7 +436,9 @@ def _remover(storage: Storage[Any, Any], lines: Sequence[Lines], parts: Any, nam
         ),
         record_gone=f"for encoded, data in zip(there, stored): {parts['record_gone']}" if recorded else "pass",
     )
-    return compiled(_REMOVALS, storage, source, names, self=_table_class())["remove"]
+    known = {**names, "load_old": olds.load_whole}
+    olds.space = compiled(_REMOVALS, storage, source, known, self=_table_class())
+    return olds.space["remove"]
 
 
 def _table_class() -> Any:

@@ -22,9 +22,9 @@ from ...query.projection import ENGINE_KEYS
 from ...query.terms import Asking, conjuncts, subject_of
 from ...query.translated import Give, want_of
 from ...store.blocks import COUNTS_REFERENCES
-from ...store.ranges import pairs_from
 from ..indexstorage import BoundIndex, IndexStorage
 from .accessranges import captured, ends_otherwise
+from .cachedscans import scanned_rows
 from .indexfacts import vouches
 from .keylookups import by_cursor
 from .linkednodes import Making, link_of, nothing
@@ -155,8 +155,8 @@ class LinkScanReady:
         cursor, storage = linked._raw.cursor(linked._db), linked._storage
         if not cursor.first():
             return []
-        rows = pairs_from(cursor, storage.lower, storage.upper)
-        found = prepared.scanning(limited=False)(rows, functions, *prepared.given)
+        rows = scanned_rows(prepared, cursor, storage.lower, storage.upper)
+        found = prepared.scanning(limited=False)(rows, cursor.key, functions, *prepared.given)
         if not COUNTS_REFERENCES:
             cursor.close()
         return found

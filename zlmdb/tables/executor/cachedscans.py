@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Optional
 
 from ...handlers import let_through
 from ...query.following import Followed, walk
 from ...query.following.known import PLAIN
 from ...query.following.nodes import Parameter
+from ...query.forms import BLOCK
 from ...query.prepared import Prepared
 from ...query.projection import HITS
 from ...query.translated import Give
 from ...store.blocks import COUNTS_REFERENCES
 from ...store.ranges import pairs_from, seek, values_from
+from .indexfacts import vouches
 
 if TYPE_CHECKING:
     from ..selection import Selection
@@ -35,6 +37,48 @@ def scanned(running: Running, give: Give) -> Any:
         return False
     prepared = running.prepared(functions, (give,), True)
     return ScanReady(prepared, captured) if prepared.renewable else False
+
+
+def scanned_lists(
+    running: Running, prepared: Prepared, functions: Sequence[Followed]
+) -> Optional[Iterator[list[Any]]]:  # fmt: skip
+    """Lists of the rows of all records of the range of *running*; None if that is told in another way.
+
+    In a write transaction, the caller takes them all before anything is written.
+    """
+    table, storage = running.table, running.storage
+    plain = table._steady and running.selection._plain and storage.expiring is None and vouches(storage.value.name)
+    alone = running.at_once or not table._txn._write
+    if not plain or not alone or table._txn.buffers or running.joins is not None:
+        return None
+    if not all([one.reading.trusted and not one.reading.calls for one in functions]):
+        return None
+    return _lists(running, prepared, functions)
+
+
+def _lists(running: Running, prepared: Prepared, functions: Sequence[Followed]) -> Iterator[list[Any]]:
+    selection, given, cursor = running.selection, 0, None
+    table, lower, upper, reverse = selection._table, selection._lower, selection._upper, bool(selection._reverse)
+    try:
+        scanning, cursor = prepared.scanning(limited=False), table._raw.cursor(table._db)
+        rows: Any = ()
+        if seek(cursor, lower, upper, reverse):
+            rows = scanned_rows(prepared, cursor, lower, upper, reverse)
+        for first in rows:
+            block = scanning(chain((first,), islice(rows, BLOCK - 1)), cursor.key, functions, *prepared.given)
+            given += len(block)
+            yield block
+    except Exception as error:  # the general form tells what it is
+        let_through(error)
+        yield list(islice(running._loop(prepared, functions, selection._scan), given, None))
+    finally:
+        if cursor is not None:  # LMDB looks at every open one whenever something is written
+            cursor.close()
+
+
+def scanned_rows(prepared: Prepared, cursor: Any, lower: bytes, upper: bytes, reverse: bool = False) -> Any:
+    """What the function of `Prepared.scanning` reads, from where *cursor* is to the end of the range."""
+    return (pairs_from if prepared.of_keys else values_from)(cursor, lower, upper, reverse)
 
 
 class ScanReady:
@@ -91,15 +135,15 @@ class ScanReady:
             reverse = bool(selection._reverse)
             if not seek(cursor, lower, upper, reverse):
                 return []
-            rows: Any = (pairs_from if prepared.keyed else values_from)(cursor, lower, upper, reverse)
+            rows, key_of = scanned_rows(prepared, cursor, lower, upper, reverse), cursor.key
             if most is not None:
                 rows = islice(rows, most)
             found: list[Any]
             if limited:
                 left = -1 if limit is None else limit
-                found = prepared.scanning(limited=True)(rows, functions, skip, left, *prepared.given)
+                found = prepared.scanning(limited=True)(rows, key_of, functions, skip, left, *prepared.given)
             else:
-                found = prepared.scanning(limited=False)(rows, functions, *prepared.given)
+                found = prepared.scanning(limited=False)(rows, key_of, functions, *prepared.given)
             if not COUNTS_REFERENCES:
                 cursor.close()
         except Exception as error:  # the general form tells what it is

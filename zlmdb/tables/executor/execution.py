@@ -32,6 +32,7 @@ from ..scan import while_open
 from ..storage import Storage
 from .accessreads import AccessReads
 from .cachedplans import ready_of
+from .cachedscans import scanned_lists
 from .covered import Cover, Covered, Uncolumned, cover_of
 from .indexfacts import index_facts, key_facts
 from .keylookups import PickedScan, StagedScan
@@ -202,6 +203,10 @@ class Running:
         picked = None if covered is not None or not form.listed else self._picked_lists(choice, functions, gives)
         if picked is not None:
             return picked
+        told = covered is not None or choice.accesses or not form.listed
+        scanned = None if told else scanned_lists(self, prepared, functions)
+        if scanned is not None:
+            return scanned
         if covered is not None:
             rows = self._entry_loop(covered, functions, gives, one, form)
         else:
