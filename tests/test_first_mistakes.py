@@ -274,6 +274,12 @@ def test_what_others_have_is_answered_with_what_to_write(use: Any, text: str) ->
         assert len(t.notes) == len(t.jobs) == 0
 
 
+def test_the_fields_of_an_index_are_given_one_by_one() -> None:
+    fields: Any = ["title", "stars"]
+    with pytest.raises(TypeError, match=r"takes its fields one by one, got \['title', 'stars'\]: Index\[tuple"):
+        zlmdb.Index[tuple[str, int]](fields)
+
+
 def test_an_option_of_other_caches_is_answered_with_those_of_ours() -> None:
     with zlmdb.Cache(None) as cache:
         use: Any = cache

@@ -382,3 +382,16 @@ def test_values_of_a_key_are_no_list_and_say_what_to_write(db: Any) -> None:
         assert list(reversed(t.tags)) == ["ant"]
         with pytest.raises(TypeError, match=r"write \.count\(\)"):
             len(t.tags.select())
+
+
+@pytest.mark.once
+def test_what_a_shell_shows_after_the_transaction_has_ended() -> None:
+    with zlmdb.open(None, Store) as db:
+        with db.write() as t:
+            t.tags["ann"].add(3)
+            shown = [t.tags, t.tags["ann"], t.tags.select()]
+            assert list(map(repr, shown))[1:] == [
+                "<values of 'ann' in 'labels': [3]>",
+                "<pairs of 'labels': [('ann', 3)]>",
+            ]
+        assert all("its transaction has ended" in repr(one) for one in shown)

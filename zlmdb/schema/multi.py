@@ -13,7 +13,8 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Optional, TypeVar, Union
 
-from ..query import NoList, Reads, no_length
+from ..errors import TransactionClosed
+from ..query import NoList, Reads, no_length, preview
 from ..store.transaction import Transaction
 from ..tables.selection import Selection
 from ..tables.table import Table
@@ -238,7 +239,11 @@ class Several(Generic[K, V]):
             raise
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self._numbers._name!r}: {len(self._numbers)} keys>"
+        try:
+            content = f"{len(self._numbers)} keys"
+        except TransactionClosed:
+            content = "its transaction has ended"
+        return f"<{type(self).__name__} {self._numbers._name!r}: {content}>"
 
 
 class SetTable(Several[K, V]):
@@ -343,6 +348,9 @@ class Branch(NoList, Generic[K, V]):
 
     def __bool__(self) -> bool:
         return bool(self._keys)
+
+    def __repr__(self) -> str:
+        return f"<pairs of {self._table._numbers._name!r}: [{preview(lambda: iter(self))}]>"
 
     if not TYPE_CHECKING:  # checkers report it by themselves
         __len__ = no_length

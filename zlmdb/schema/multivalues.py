@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union
 
-from ..query import NoList, Reads
+from ..query import NoList, Reads, preview
 from ..query.explained import Plan
 from ..query.pages import Page
 from ..shown import shortened
@@ -81,7 +81,7 @@ class Values(NoList, Generic[K, V]):
             raise KeyError(value)
 
     def __repr__(self) -> str:
-        shown = ", ".join(shortened(value) for value in self._read(self._chosen(limit=4)))
+        shown = preview(lambda: iter(self._read(self._chosen(limit=4))))
         return f"<values of {shortened(self._key)} in {self._table._numbers._name!r}: [{shown}]>"
 
 

@@ -21,6 +21,9 @@ class TransactionStats:
     def __init__(self) -> None:
         self.reset()
 
+    def __repr__(self) -> str:
+        return f"<TransactionStats: {self.puts} puts, {self.dels} dels>"
+
     def reset(self) -> None:
         """Count from zero, beginning now."""
         self.puts = 0

@@ -123,6 +123,11 @@ class DeclaredIndex(Declares, Generic[I]):
 
     def _direction(self, field: Union[str, Descending]) -> str:
         """The name of *field*, after its direction was noted."""
+        given: Any = field
+        if not isinstance(given, (str, Descending)):
+            raise TypeError(
+                f"an index takes its fields one by one, got {shortened(field)}: Index[tuple[str, int]]('city', 'age')"
+            )
         self._down = (*self._down, isinstance(field, Descending))
         return str(field.value) if isinstance(field, Descending) else field
 
