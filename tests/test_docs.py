@@ -9,6 +9,8 @@ import pytest
 
 from .test_rules import MODULES, PACKAGE, RANK, ROOT, unit
 
+pytestmark = pytest.mark.once  # the pages are the same everywhere
+
 PAGES = sorted((ROOT / "docs").glob("*.rst"))
 PATH = re.compile(r"``((?:[\w-]+/)*[\w-]+(?:\.py|/))``")
 
@@ -18,7 +20,6 @@ def paths(text: str) -> list[str]:
     return PATH.findall(text)
 
 
-@pytest.mark.once  # the same on every interpreter
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_every_path_that_a_page_names_exists(page: Path) -> None:
     # `copies/` and `data/` are examples of what a user may have.

@@ -97,7 +97,7 @@ CODECS = {"plain": None, "msgpack": Msgpack, "cbor": Cbor, "json": Json, "flat":
 
 
 # That a codec gives the same on every interpreter is tried with its values.
-EVERYWHERE = ("plain", "flat")
+EVERYWHERE = ("flat",)
 
 
 @pytest.fixture(

@@ -226,7 +226,7 @@ def first() -> None:
 
 
 @pytest.mark.twice
-@pytest.mark.parametrize("layout", ["tables", "classic"])
+@pytest.mark.parametrize("layout", ["tables", pytest.param("classic", marks=pytest.mark.once)])
 @pytest.mark.parametrize("change", ["drop", "make"])
 def test_who_finds_a_file_made_meanwhile_does_not_take_the_next_change_for_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layout: Any, change: str
