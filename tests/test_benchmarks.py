@@ -233,7 +233,7 @@ def test_a_small_transaction_that_is_lost_is_no_figure(tmp_path: Path) -> None:
 @pytest.mark.once
 def test_a_comparison_has_times_and_what_was_stored_for_each_step() -> None:
     workload = WORKLOADS["zippondb"]
-    rows = compare(workload, 60, ["zlmdb", "raw lmdb + pickle", "dict + lock"], Bounds(2))
+    rows = compare(workload, 60, ["zlmdb", "raw lmdb + pickle", "dict + lock"], Bounds(2, budget=600.0))
     assert list(rows) == ["zlmdb", "raw lmdb + pickle", "dict + lock"]
     for label, row in rows.items():
         assert "absent" not in row, (label, row)
@@ -399,7 +399,7 @@ def test_an_uninstalled_contender_is_absent_in_a_real_worker(tmp_path: Path) -> 
 @pytest.mark.once
 @pytest.mark.parametrize("name", list(INSIDE))
 def test_what_is_measured_inside_one_process_has_every_label(name: str) -> None:
-    rows = measure(name, INSIDE[name].sizes["tiny"][0], None, BOUNDS["tiny"]._replace(rounds=2))
+    rows = measure(name, INSIDE[name].sizes["tiny"][0], None, BOUNDS["tiny"]._replace(rounds=2, budget=600.0))
     assert {len(step["wall"]) for row in rows.values() for step in row["steps"].values()} == {2}
     assert set(rows) <= set(INSIDE[name].labels)
     steps = {step for row in rows.values() for step in row["steps"]}

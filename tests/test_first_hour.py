@@ -537,7 +537,7 @@ def test_a_key_that_looks_like_a_position_says_what_to_write() -> None:
             with pytest.raises(TypeError, match=r"write \.first\(\)"):
                 view[:2]
         for view in (table, table.by_value, table.by_square):
-            with pytest.raises(zlmdb.EncodeError, match=r"write \.select\(limit=10\)"):
+            with pytest.raises(zlmdb.EncodeError, match=r"\.select\(limit=10\)"):
                 view[:2]
         t.numbers[0] = 0
         assert dict(t.numbers.select()) == {0: 0, 5: 3}
