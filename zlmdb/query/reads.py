@@ -74,6 +74,13 @@ class Reads(NoList, Iterable[R_co], Generic[R_co]):
         """The rows, for a caller who takes them all before the program continues."""
         return iter(self)
 
+    def _different_rows(self, *, soon: bool) -> Optional[Iterator[Any]]:
+        """Each row once, if that is known without reading all; with *soon*, the first of them early."""
+
+    def _different_plan(self) -> Plan:
+        """How `_different_rows` are found, or else the rows."""
+        return self._plan()
+
     def first(self) -> Optional[R_co]:
         """The first row; None when there is none."""
         return first_of(iter(self), None)
@@ -174,6 +181,14 @@ class Given(Reads[R_co]):
     def _summed_rows(self) -> Iterator[Any]:
         return self._selection._summed(self._give)
 
+    def _different_rows(self, *, soon: bool) -> Optional[Iterator[Any]]:
+        found = self._selection._running(ordered=False).different(self._give)
+        return None if found is None else found.rows(soon=soon)
+
+    def _different_plan(self) -> Plan:
+        found = self._selection._running(ordered=False).different(self._give)
+        return self._plan() if found is None else found.explained(self._plan())
+
     def _extreme(self, which: Callable[..., Any]) -> Any:
         found = self._selection._extreme_of(self._give, which)
         return super()._extreme(which) if found is None else found[0]
@@ -216,14 +231,18 @@ class Distinct(Reads[R_co]):
         self._reads = reads
 
     def __iter__(self) -> Iterator[R_co]:
-        return self._different(iter(self._reads))
+        return self._different(self._reads.__iter__, soon=True)
 
     def _summed_rows(self) -> Iterator[Any]:
-        return self._different(self._reads._summed_rows())
+        return self._different(self._reads._summed_rows, soon=False)
 
-    def _different(self, rows: Iterator[R_co]) -> Iterator[R_co]:
+    def _different(self, read: Callable[[], Iterator[R_co]], *, soon: bool) -> Iterator[R_co]:
+        found = self._reads._different_rows(soon=soon)
+        if found is not None:
+            yield from found
+            return
         seen: set[Any] = set()
-        for row in rows:
+        for row in read():
             if row not in seen:
                 seen.add(row)
                 yield row
@@ -243,7 +262,7 @@ class Distinct(Reads[R_co]):
         )
 
     def _plan(self) -> Plan:
-        plan = self._reads._plan()
+        plan = self._reads._different_plan()
         return plan._replace(give=f"{plan.give or 'pairs of key and value'}, each once")
 
 

@@ -83,7 +83,7 @@ def _entries(cursor: Any, lower: bytes, upper: bytes) -> int:
 
 def counted(selection: Selection[Any, Any]) -> Optional[int]:
     """How many records fit the conditions of *selection*; None if an index does not tell it by itself."""
-    known, where = _known(selection), selection._query.where
+    known, where = known_of(selection), selection._query.where
     if known is None:
         return None
     key = ("count", *[one.reading for one in where])
@@ -96,7 +96,7 @@ def counted(selection: Selection[Any, Any]) -> Optional[int]:
     return None if found is False else found.count(selection._table, where)
 
 
-def _known(selection: Selection[Any, Any], *, ask: bool = False) -> Optional[Known]:
+def known_of(selection: Selection[Any, Any], *, ask: bool = False) -> Optional[Known]:
     """What is known of the indexes; None if that is nothing yet, or entries are not enough for *selection*.
 
     *ask*: find it out if it is nothing yet.
@@ -117,7 +117,7 @@ def extreme(selection: Selection[Any, Any], give: Give, which: Callable[..., Any
     """The least or the greatest of what *give* says of the records of *selection*; None if no index tells it."""
     subject = subject_of(give.node, give.keyed) if isinstance(give, Followed) else None
     where = selection._query.where
-    known = _known(selection, ask=not where) if subject else None
+    known = known_of(selection, ask=not where) if subject else None
     if known is None or not subject or not isinstance(give, Followed) or selection._limit is not None:
         return None
     readings = [one.reading for one in (*where, give)]
@@ -127,7 +127,7 @@ def extreme(selection: Selection[Any, Any], give: Give, which: Callable[..., Any
     for facts in known.facts:
         for way in (subject, (DESCENDING, *subject)):
             access = None if facts.name == KEY else order_access(facts, (way,), parts)
-            if access is not None and access.facts.parts[-1].kind in _SORTED and _is_all(access, parts):
+            if access is not None and access.facts.parts[-1].kind in _SORTED and is_all(access, parts):
                 try:
                     return _at_end(selection, access, give, last=(which is max) is (way == subject))
                 except Exception as error:  # the general form tells what it is
@@ -136,9 +136,9 @@ def extreme(selection: Selection[Any, Any], give: Give, which: Callable[..., Any
     return None
 
 
-def _is_all(access: Access, parts: Sequence[Asking]) -> bool:
+def is_all(access: Access, parts: Sequence[Asking]) -> bool:
     """Whether *access*, of an order, finds exactly the records that fit all of *parts*."""
-    kind = access.facts.parts[-1].kind
+    kind = access.facts.parts[len(access.equal)].kind
     bounds = [one for one in (access.lower, access.upper) if one is not None]
     return access.serves(parts) and all([kind_of(one.value) is kind for one in bounds])
 

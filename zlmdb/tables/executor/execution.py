@@ -41,6 +41,7 @@ from .queryfailures import failed
 
 if TYPE_CHECKING:
     from ..selection import Selection
+    from .different import Different
     from .semijoins import SemiJoins
 
 _second = itemgetter(1)
@@ -172,6 +173,12 @@ class Running:
         """As `rows`, without an order and a limit: lists of many rows each."""
         self.every = True
         return self._rows((give,), True, None, form=LISTED)
+
+    def different(self, give: Give) -> Optional[Different]:
+        """What tells the different things that *give* says; None if no index does."""
+        from .different import different  # late: few programs ask for them
+
+        return different(self.selection, give)
 
     def rows_behind(
         self, gives: Sequence[Give], behind: Callable[[tuple[Any, Any]], bool], begin: Optional[Position]
