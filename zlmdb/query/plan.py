@@ -28,13 +28,15 @@ _MOST_KEPT = 256
 class Choice(NamedTuple):
     """What the planner chose: ranges to read and sort, or one index that gives the *order*, or neither.
 
-    *many*: it was not counted how many entries there are, so it may still be better to read all records.
+    *many*: it was not counted how many entries there are, so it may still be better to read all records. *parts*: so
+    many parts of the sort key does *order* have, and what is equal in these has to be sorted; 0 for all of them.
     """
 
     accesses: tuple[Access, ...] = ()
     order: Optional[Access] = None
     rejected: tuple[tuple[Access, str], ...] = ()
     many: bool = False
+    parts: int = 0
 
 
 Kept = dict[tuple[tuple[Node, int], ...], list[Access]]

@@ -57,7 +57,7 @@ def ready_by_scan(
     fits, selection = Followed(reading, nothing, followed.parameters), linked.select()
     other = type(running)(selection._with(selection._query._replace(where=(fits,))))
     inner = [Asking(node, followed.parameters, False) for node in conjuncts(reading.node)]
-    if reading.links or reading.calls or accesses(inner, other._facts()):
+    if reading.links or reading.calls or accesses(inner, other.known().facts):
         return None
     prepared = other.prepared([fits], (ENGINE_KEYS,), True)
     return (

@@ -36,7 +36,7 @@ from .cachedscans import scanned_lists
 from .covered import Cover, Covered, Uncolumned, cover_of
 from .indexfacts import index_facts, key_facts
 from .keylookups import PickedScan, StagedScan
-from .orderscans import order_scan
+from .orderscans import order_scan, partly_ordered, sorted_within
 from .queryfailures import failed
 
 if TYPE_CHECKING:
@@ -126,12 +126,12 @@ class Running:
         """What *gives* say of each record, in order, skipped and limited as asked."""
         if self.order is None:
             return self._rows(gives, one, None)
-        limit, txn, storage = self.selection._limit, self.table._txn, self.storage
+        limit, txn, storage, choice = self.selection._limit, self.table._txn, self.storage, None
         if limit is not None and not txn._write and self.table._steady and storage.expiring is None:
             choice = self.choice()
             if choice.order is None and self.query.skip + limit <= CAP:
                 return while_open(self.table, partial(self._few, choice, gives, one))
-        return map(_second, self._rows(gives, one, None))
+        return map(_second, self._rows(gives, one, None, choice))
 
     def _few(self, choice: Choice, gives: Sequence[Give], one: bool) -> Iterable[Any]:
         """As `rows`: the first few of many that are sorted. Only of these more is read than what they are sorted by."""
@@ -228,6 +228,8 @@ class Running:
             rows = filter(behind, rows)
         if not ordered:
             return self._sorted(rows, skip, limit)
+        if choice.parts:
+            rows = sorted_within(rows, choice.parts, backwards=query.backwards)
         rows = sliced(rows, skip, limit)
         if not self.table._txn._write:
             return rows
@@ -374,7 +376,7 @@ class Running:
 
     def _surely_ordered(self) -> bool:
         order = self.order
-        return order is not None and order.node.known.cls in _TOTAL and not order.node.known.optional
+        return order is not None and order.node.known.cls in TOTAL and not order.node.known.optional
 
     def _loop(
         self, prepared: Prepared, functions: Sequence[Followed], scan_of: Any, form: Form = ROWS, *more: Any
@@ -413,6 +415,8 @@ class Running:
             self._askings(), indexes, self._total(), order, limit, kept, tied=limit is not None, soon=soon
         )  # fmt: skip
         choice = choose(question, self.reads.measure)
+        if limit is not None and choice.order is None:
+            choice = partly_ordered(self, choice, order or (), question) or choice
         used = choice.accesses or choice.order
         every = (self.every or self.order is not None) and not self.explaining
         if joins is not None and joins.pending and every and not used and self.is_whole():
@@ -454,10 +458,6 @@ class Running:
             found.append(self._facts_of(None))
             known = self.programs.known = Known(state, [one for one in found if one is not None], {}, {}, {})
         return known
-
-    def _facts(self) -> Sequence[IndexFacts]:
-        """The indexes that the planner may use, the key among them."""
-        return self.known().facts
 
     def _facts_of(self, index: Optional[IndexStorage]) -> Optional[IndexFacts]:
         kept = self.programs.kept
@@ -501,5 +501,5 @@ class Running:
         return StagedScan(self.table, find, most, selection._lower, selection._upper, reverse=reverse)
 
 
-_TOTAL = {one for one in SETTLED if one.__name__ not in ("float", "Decimal", "complex", "time", "datetime")}
+TOTAL = {one for one in SETTLED if one.__name__ not in ("float", "Decimal", "complex", "time", "datetime")}
 """Types all of whose values are ordered."""

@@ -90,7 +90,7 @@ def _order_text(running: Running, choice: Choice) -> Optional[str]:
         return None
     how = "sorted in memory"
     if choice.order is not None:
-        how = "from the index"
+        how = "from the index, and sorted where that is equal" if choice.parts else "from the index"
     elif running.selection._limit is not None:
         how = f"the first {running.query.skip + running.selection._limit:,} kept in memory"
     return f"{spelled(running.order.node)}{', reversed' if running.query.backwards else ''}: {how}"

@@ -48,7 +48,7 @@ def _linked_way(
     if index is None or linked._txn is not running.table._txn or linked._storage.expiring is not None:
         return None
     other = type(running)(linked.select())
-    other_facts = other._facts()
+    other_facts = other.known().facts
     if any([one.where for one in other_facts]):
         return None
     inner = accesses([asking._replace(elements={link: ()}, linked=None)], other_facts)

@@ -6,15 +6,19 @@ has more parts, the keys of those that are equal are sorted; then no more than t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Optional
 
 from ...keys import TupleKey
-from ...query.accesses import Access
+from ...query.accesses import Access, order_access
 from ...query.cursors import Position
+from ...query.following.operations import Apply, Display, Unary
+from ...query.ordering import first_of
+from ...query.plan import Choice, Question, most_of
+from ...query.terms import CAP, Subject
 from ...store.ranges import pairs_from, seek
 from ..indexstorage import BoundIndex, IndexStorage
 from ..scan import IndexScan
@@ -94,3 +98,75 @@ def _common(index: IndexStorage, ties: int) -> Callable[[tuple[bytes, Any]], Any
     if whole and tail:
         return lambda pair: pair[0][:tail]
     return lambda pair: load_key(pair[0]) if whole else load_key(pair[0])[:ties]
+
+
+# -- an index of the first parts of a sort key
+
+
+def partly_ordered(
+    running: Running, choice: Choice, order: Sequence[Subject], question: Question
+) -> Optional[Choice]:  # fmt: skip
+    """The choice of an index that has the first parts of the sort key, if that is better than *choice*; else None.
+
+    What is equal in these parts is read as a whole and sorted, so that must not be much of the table. The other parts
+    must be such that any two compare: what is not read cannot raise.
+    """
+    limit, parts = question.limit or 0, question.parts()
+    node: Any = None if running.order is None else running.order.node
+    if len(order) < 2 or not isinstance(node, Display):
+        return None
+    if choice.accesses and sum([running.reads.measure(one, CAP) or 0 for one in choice.accesses]) < CAP:
+        return None
+    for count in range(len(order) - 1, 0, -1):
+        if not _compare(node.elements[count:]):
+            return None
+        for index in question.indexes:
+            access = order_access(index, tuple(order[:count]), parts, tied=True)
+            if access is None or not access.serves(parts) or running.reads.measure(access, 0) is None:
+                continue
+            if _is_little(running, access, count, limit, most_of(question.total)):
+                return Choice((), access, choice.rejected, parts=count)
+    return None
+
+
+def _compare(elements: Sequence[Any]) -> bool:
+    """Whether any two values of each of these *elements* of a tuple compare, and none is None or NaN."""
+    from .execution import TOTAL  # it imports this module
+
+    for one in elements:
+        inner = one.arguments[0] if isinstance(one, Apply) else one.inner if isinstance(one, Unary) else one
+        if inner.known.cls not in TOTAL or inner.known.optional:
+            return False
+    return True
+
+
+def _is_little(running: Running, access: Access, count: int, limit: int, most: int) -> bool:
+    """Whether fewer than *most* entries of *access* are read for *limit* rows, with what is equal to the last one."""
+    bound = running.reads.bound(access)
+    if bound is None or limit >= most:
+        return False
+    backwards = running.query.backwards is not access.flipped
+    within = running.reads.ranges(access)[0]
+    common = _common(bound.storage, access.ties or len(access.equal) + count)
+    cursor, read, last = running.table._cursor(bound.handle), 0, None
+    try:
+        found = seek(cursor, *within, backwards)
+        for pair in pairs_from(cursor, *within, backwards, running.table._txn.buffers) if found else ():
+            read += 1
+            if read == limit:
+                last = common(pair)
+            elif read > limit and common(pair) != last:
+                break
+            if read >= most:
+                return False
+        return True
+    finally:
+        cursor.close()
+
+
+def sorted_within(
+    rows: Iterator[tuple[Any, Any]], parts: int, *, backwards: bool
+) -> Iterator[tuple[Any, Any]]:  # fmt: skip
+    """*rows*, which are in the order of the first *parts* of their sort keys, in that of the whole sort keys."""
+    for _, equal in groupby(rows, lambda row: row[0][:parts]):
+        yield from first_of(equal, None, backwards=backwards)

@@ -122,7 +122,7 @@ class Referrers(NamedTuple):
         if not own and not vouches(running.storage.value.name):
             return None
         other = type(running)(table.select())
-        facts = next((one for one in other._facts() if one.name == view._name), None)
+        facts = next((one for one in other.known().facts if one.name == view._name), None)
         if facts is None or len(facts.parts) != 1 or facts.where or facts.parts[0].kind is not kind:
             return None
         name, *rest = facts.parts[0].subject

@@ -123,7 +123,7 @@ class SemiJoins:
         reading = telling.making.of_record(node, link)
         fits = Followed(reading, nothing, telling.parameters)
         all_wanted = running.every or telling.scan
-        if part not in self._unindexed and (not subject or all_wanted or is_indexed(subject, running._facts())):
+        if part not in self._unindexed and (not subject or all_wanted or is_indexed(subject, running.known().facts)):
             found = self._by_index(type(running), fits, part, table)
             if found is not None:
                 return frozenset(found)
@@ -180,7 +180,7 @@ class SemiJoins:
         fits = () if reading is None else (Followed(reading, nothing, parameters),)
         all_wanted = running.every or telling.scan
         if fits and part not in self._unindexed and (
-            not subject or all_wanted or is_indexed(subject, running._facts())
+            not subject or all_wanted or is_indexed(subject, running.known().facts)
         ):  # fmt: skip
             rows = self._by_index(type(running), fits[0], part, table, found.give)
             if rows is not None:
