@@ -15,7 +15,6 @@ from ...namedtuples import NamedTuple
 from ...query.accesses import Access, IndexFacts, ordered_by
 from ...query.cursors import Position
 from ...query.following import Followed
-from ...query.following.known import PLAIN as SETTLED
 from ...query.following.linked import TableTypes
 from ...query.following.nodes import Called
 from ...query.forms import BLOCK, GROUPED, LISTED, ROWS, Form
@@ -36,7 +35,7 @@ from .cachedscans import scanned_lists
 from .covered import Cover, Covered, Uncolumned, cover_of
 from .indexfacts import index_facts, key_facts
 from .keylookups import PickedScan, StagedScan
-from .orderscans import order_scan, partly_ordered, sorted_within
+from .orderscans import TOTAL, order_scan, partly_ordered, sorted_within
 from .queryfailures import failed
 
 if TYPE_CHECKING:
@@ -499,7 +498,3 @@ class Running:
         find = partial(self.reads.few, accesses, selection)
         most, reverse = most_of(self._total()), self._direction()
         return StagedScan(self.table, find, most, selection._lower, selection._upper, reverse=reverse)
-
-
-TOTAL = {one for one in SETTLED if one.__name__ not in ("float", "Decimal", "complex", "time", "datetime")}
-"""Types all of whose values are ordered."""

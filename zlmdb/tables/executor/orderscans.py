@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Optional
 from ...keys import TupleKey
 from ...query.accesses import Access, order_access
 from ...query.cursors import Position
+from ...query.following.known import PLAIN
 from ...query.following.operations import Apply, Display, Unary
 from ...query.ordering import first_of
 from ...query.plan import Choice, Question, most_of
@@ -102,6 +103,9 @@ def _common(index: IndexStorage, ties: int) -> Callable[[tuple[bytes, Any]], Any
 
 # -- an index of the first parts of a sort key
 
+TOTAL = {one for one in PLAIN if one.__name__ not in ("float", "Decimal", "complex", "time", "datetime")}
+"""Types all of whose values are ordered."""
+
 
 def partly_ordered(
     running: Running, choice: Choice, order: Sequence[Subject], question: Question
@@ -131,8 +135,6 @@ def partly_ordered(
 
 def _compare(elements: Sequence[Any]) -> bool:
     """Whether any two values of each of these *elements* of a tuple compare, and none is None or NaN."""
-    from .execution import TOTAL  # it imports this module
-
     for one in elements:
         inner = one.arguments[0] if isinstance(one, Apply) else one.inner if isinstance(one, Unary) else one
         if inner.known.cls not in TOTAL or inner.known.optional:
