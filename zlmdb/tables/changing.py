@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import repeat
 from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union
 
 from ..query.projection import ENGINE_KEYS, RECORDS
@@ -34,17 +33,18 @@ def delete(selection: Selection[Any, Any]) -> int:
     """Delete the records of *selection*, or none if one is refused; how many."""
     table = selection._table
     table._check_write()
-    from .compiled.selected import remove_rows, wants_stored  # late: many programs change one record at a time
+    from .compiled.selected import remove_all, wants_stored  # late: many programs change one record at a time
 
-    rows = _rows_of(selection, stored=wants_stored(table) and not table._storage.referrers)
-    if not rows:
+    rows = _rows_of(selection) if wants_stored(table) and not table._storage.referrers else None
+    keys = _keys_of(selection) if rows is None else [key for key, _ in rows]
+    if not keys:
         return 0
     if table._storage.referrers:
         from .removal import remove  # late: few tables have links to them
 
-        return remove(table, [key for key, _ in rows])
+        return remove(table, keys)
     with table._txn._statement():
-        return remove_rows(table, rows, type(table)._remove)
+        return remove_all(table, keys, type(table)._remove, None if rows is None else [data for _, data in rows])
 
 
 def change(selection: Selection[Any, V], how: Callable[[V], V]) -> int:
@@ -88,19 +88,31 @@ def edits(selection: Selection[Any, V]) -> Edits[V]:
     return Turns(made.edit, table, rows)
 
 
-def _rows_of(selection: Selection[Any, Any], *, stored: bool = True) -> Rows:
-    """The records of *selection*. With *stored*, what is stored of them stays in memory, unless that is much."""
-    query, rows = selection._query, list[Any]()
-    few = query.order is None and not query.skip and selection._limit is None and selection._plain
-    most = _kept(selection._table) if few and stored and not selection._follows_links() else 0
-    if not few:
-        return [(key, None) for key in selection._all_at_once(ENGINE_KEYS)]
+def _is_listed(selection: Selection[Any, Any]) -> bool:
+    """Whether all records that match are meant, in the order of the table."""
+    query = selection._query
+    return query.order is None and not query.skip and selection._limit is None and selection._plain
+
+
+def _keys_of(selection: Selection[Any, Any]) -> list[bytes]:
+    """The engine's keys of the records of *selection*."""
+    if not _is_listed(selection):
+        return selection._all_at_once(ENGINE_KEYS)
+    keys: list[bytes] = []
+    for block in selection._running_all().lists(ENGINE_KEYS):
+        keys += block
+    return keys
+
+
+def _rows_of(selection: Selection[Any, Any]) -> Rows:
+    """The records of *selection*. What is stored of them stays in memory, unless that is much."""
+    rows: list[Any] = []
+    most = _kept(selection._table) if _is_listed(selection) and not selection._follows_links() else 0
+    if most == 0:
+        return [(key, None) for key in _keys_of(selection)]
     counts = selection._table._txn._puts, selection._table._txn._dels
-    for block in selection._running_all().lists(RECORDS if most else ENGINE_KEYS):
-        if most == 0:
-            rows += zip(block, repeat(None))
-        else:
-            rows += block if len(rows) < most else [(key, None) for key, _ in block]
+    for block in selection._running_all().lists(RECORDS):
+        rows += block if len(rows) < most else [(key, None) for key, _ in block]
     if counts != (selection._table._txn._puts, selection._table._txn._dels):  # a function of the query has written
         return [(key, None) for key, _ in rows]
     return rows

@@ -65,13 +65,14 @@ class Selected(NamedTuple):
     """The functions for many records.
 
     *change* is a function of a bound table, of `selected.Rows`, and of what makes a new value of an old
-    one: it gives the number of records. *edit* is a generator function: see `changing.Turns`. *remove* deletes `Rows`
-    and gives their number, or None, if nothing was done, because it is not the common case.
+    one: it gives the number of records. *edit* is a generator function: see `changing.Turns`. *remove* deletes the
+    records of some keys, and is given what is stored there, where that is known; it gives their number, or None, if
+    nothing was done, because it is not the common case.
     """
 
     change: Optional[Callable[..., int]]
     edit: Optional[Callable[..., Iterator[Any]]]
-    remove: Callable[[Any, Any], Optional[int]]
+    remove: Callable[[Any, Sequence[bytes], Iterable[Optional[bytes]]], Optional[int]]
 
 
 class Generated:

@@ -145,7 +145,7 @@ if len(edited) > 1 or type(value) is not turns.kind:
 }
 
 _REMOVING = """\
-def remove(self, rows):
+def remove(self, keys, found):
     writer = self._writer
     if not writer[0]._is_owned():
         return None
@@ -153,7 +153,7 @@ def remove(self, rows):
         get, db = self._get, self._db
         there, stored = [], []
         {lists}
-        for encoded, data in rows:
+        for encoded, data in zip(keys, found):
             if data is None:
                 data = get(encoded, None, db)
             if data is not None:
@@ -182,11 +182,11 @@ def remove(self, rows):
 
 
 _REMOVING_PLAIN = """\
-def remove(self, rows):
+def remove(self, keys, found):
     if not self._writer[0]._is_owned():
         return None
     try:
-        dels = sum(map(self._raw.delete, [encoded for encoded, _ in rows], repeat(b""), repeat(self._db)))
+        dels = sum(map(self._raw.delete, keys, repeat(b""), repeat(self._db)))
     except Exception as error:
         self._write_failed(None, error)
     self._txn._count(0, dels)
@@ -253,29 +253,30 @@ def selected_of(table: Table[Any, Any]) -> Optional[Selected]:
     return made[1]
 
 
-def remove_all(table: Table[Any, Any], keys: Sequence[bytes], alone: Callable[[Any, bytes], int]) -> int:
-    """Delete the records of *table* with the engine's *keys*; their number. *alone* deletes one."""
-    return remove_rows(table, [*zip(keys, repeat(None))], alone)
+def remove_all(
+    table: Table[Any, Any], keys: Sequence[bytes], alone: Callable[[Any, bytes], int],
+    found: Optional[Sequence[Optional[bytes]]] = None,
+) -> int:  # fmt: skip
+    """Delete the records of *table* with the engine's *keys*; their number. *alone* deletes one.
 
-
-def remove_rows(table: Table[Any, Any], rows: Rows, alone: Callable[[Any, bytes], int]) -> int:
-    """As `remove_all`, of records of which it may be known what is stored."""
+    *found* is what is stored there, if that is known.
+    """
     made = selected_of(table)
     if made is None:
-        return sum([alone(table, key) for key, _ in rows])
-    done, known = 0, True
-    for start in range(0, len(rows), CHUNK):
-        chunk = rows[start : start + CHUNK]
-        removed = made.remove(table, chunk if known else [(key, None) for key, _ in chunk])
+        return sum([alone(table, key) for key in keys])
+    done = 0
+    for start in range(0, len(keys), CHUNK):
+        chunk = keys[start : start + CHUNK]
+        removed = made.remove(table, chunk, repeat(None) if found is None else found[start : start + CHUNK])
         if removed is None:  # whatever a function of an index does
-            known = False
-            removed = sum([alone(table, key) for key, _ in chunk])
+            found = None
+            removed = sum([alone(table, key) for key in chunk])
         done += removed
     return done
 
 
 def wants_stored(table: Table[Any, Any]) -> bool:
-    """Whether `remove_rows` takes less time for *table* if it is known what is stored."""
+    """Whether `remove_all` takes less time for *table* if it is known what is stored."""
     storage = table._storage
     if not (storage.indexes or any([hasattr(one, "record") for one in storage.followers])):
         return False
