@@ -415,7 +415,8 @@ class Cache(CachePending[K, V]):
     def transact(self) -> Generator[None, None, None]:
         """A block whose operations of this thread are one transaction: all of them are stored, or none.
 
-        Other writers wait until its end.
+        Other writers wait until its end. In asyncio, await nothing inside: what other tasks of the thread store
+        meanwhile becomes part of the block, and is undone with it.
         """
         if self._inside():
             yield
