@@ -436,7 +436,7 @@ def open_and_write(path: str, number: int, layout: Any) -> None:
                 t.numbers[f"{number}/{i}"] = number
 
 
-@pytest.mark.parametrize("layout", ["tables", "classic"])
+@pytest.mark.parametrize("layout", ["tables", pytest.param("classic", marks=pytest.mark.once)])
 def test_processes_open_the_same_new_file_at_once(tmp_path: Path, layout: Any) -> None:
     path = str(tmp_path / "db")
     context = multiprocessing.get_context("spawn")

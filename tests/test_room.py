@@ -29,7 +29,9 @@ class Texts(zlmdb.Table[int, bytes]): ...
 
 
 SIZES = [1 << 16, 3 << 20]
-each_file = pytest.mark.parametrize(("layout", "version"), [("tables", "0.9"), ("classic", "1.0")])
+each_file = pytest.mark.parametrize(
+    ("layout", "version"), [("tables", "0.9"), pytest.param("classic", "1.0", marks=pytest.mark.once)]
+)
 
 
 @pytest.fixture(params=SIZES)
