@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import shutil
+import subprocess
 import sys
 from collections import namedtuple
 from pathlib import Path
@@ -102,6 +103,27 @@ def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
     assert sum(report.records.values()) == 16
     assert report.target is None
     assert {path.name for path in tmp_path.iterdir()} == {"old"}
+
+
+def test_what_is_converted_is_one_state(tmp_path: Path) -> None:
+    """What a program wrote between the two passes looked like an error of the conversion."""
+    make_classic(tmp_path / "old")
+    program = """
+import sys, lmdb
+with lmdb.open(sys.argv[1]) as env, env.begin(write=True) as txn:
+    txn.delete(b"\\0\\x46n1" + bytes(7) + b"\\1")
+"""
+    stages: list[str] = []
+
+    def told(progress: zlmdb.Progress) -> None:
+        if not stages:
+            subprocess.run([sys.executable, "-c", program, str(tmp_path / "old")], check=True)
+        stages.append(progress.stage)
+
+    slots = {70: zlmdb.MapStringOidOid}
+    report = convert(tmp_path / "old", tmp_path / "new", maps=MAPS, slots=slots, progress=told)
+    assert report.verified == 16
+    assert sum(convert(tmp_path / "old", None, maps=MAPS, slots=slots).records.values()) == 15
 
 
 def test_types_that_are_not_given_are_all_named(tmp_path: Path) -> None:

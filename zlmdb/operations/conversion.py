@@ -98,14 +98,15 @@ def convert(
         version = {} if lib_version is None else {"lib_version": lib_version}
         limit = registry.engine(path, registry.options(path, **version)).key_limit
         conversion = _Conversion(store, report, told or silent, skip, limit)
-        if target is None:
-            conversion.run(plans, None)
-        else:
-            needed = os.path.getsize(file_of(store.engine))
-            with new_file(target, "tables", lib_version, needed, like(store.engine)) as made:
-                with Filler(made) as filler:
-                    conversion.run(plans, filler)
-                conversion.verify(plans, made)
+        with store.reading() as txn:  # for both passes: a program may write between them
+            if target is None:
+                conversion.run(txn, plans, None)
+            else:
+                needed = os.path.getsize(file_of(store.engine))
+                with new_file(target, "tables", lib_version, needed, like(store.engine)) as made:
+                    with Filler(made) as filler:
+                        conversion.run(txn, plans, filler)
+                    conversion.verify(txn, plans, made)
         return report
     finally:
         openstores.release(store)
@@ -193,27 +194,26 @@ class _Conversion:
         self._told = told
         self._skip = skip
 
-    def run(self, plans: Sequence[_Plan], filler: Optional[Filler]) -> None:
-        """Convert every record; without a *filler* nothing is written."""
+    def run(self, txn: Transaction, plans: Sequence[_Plan], filler: Optional[Filler]) -> None:
+        """Convert every record that *txn* reads; without a *filler* nothing is written."""
         report = self._report
-        with self._source.reading() as txn:
-            if filler is not None:
-                filler.copy_migrations(catalogue_of(self._source).migrations(txn))
-            for plan in plans:
-                keyspace = None if filler is None else self._keyspace(filler, plan)
-                report.records[plan.name] = report.keys[plan.name] = report.values[plan.name] = 0
-                for key, data in _rows(txn, plan.keyspace.prefix):
-                    converted = self._converted(plan, key, data)
-                    if converted is None:
-                        continue
-                    report.records[plan.name] += 1
-                    report.keys[plan.name] += converted[0] != key
-                    report.values[plan.name] += converted[1] != data
-                    if filler is not None and keyspace is not None:
-                        filler.put(keyspace, *converted)
-                    if report.records[plan.name] % _EVERY == 0:
-                        self._told(Progress(plan.name, report.records[plan.name]))
-                self._told(Progress(plan.name, report.records[plan.name], report.records[plan.name]))
+        if filler is not None:
+            filler.copy_migrations(catalogue_of(self._source).migrations(txn))
+        for plan in plans:
+            keyspace = None if filler is None else self._keyspace(filler, plan)
+            report.records[plan.name] = report.keys[plan.name] = report.values[plan.name] = 0
+            for key, data in _rows(txn, plan.keyspace.prefix):
+                converted = self._converted(plan, key, data)
+                if converted is None:
+                    continue
+                report.records[plan.name] += 1
+                report.keys[plan.name] += converted[0] != key
+                report.values[plan.name] += converted[1] != data
+                if filler is not None and keyspace is not None:
+                    filler.put(keyspace, *converted)
+                if report.records[plan.name] % _EVERY == 0:
+                    self._told(Progress(plan.name, report.records[plan.name]))
+            self._told(Progress(plan.name, report.records[plan.name], report.records[plan.name]))
         if report.failed and not self._skip:
             first = report.skipped[0]
             raise errors.DecodeError(
@@ -242,10 +242,10 @@ class _Conversion:
                 self._report.skipped.append(Skipped(plan.name, key.hex(), str(error)))
             return None
 
-    def verify(self, plans: Sequence[_Plan], made: Store) -> None:
-        """Compare the new file with the old one, record by record. Raises `CorruptDatabase`."""
+    def verify(self, old: Transaction, plans: Sequence[_Plan], made: Store) -> None:
+        """Compare the new file with what *old* reads, record by record. Raises `CorruptDatabase`."""
         report = self._report
-        with self._source.reading() as old, made.reading() as new:
+        with made.reading() as new:
             for plan in plans:
                 keyspace = self._new_keyspace(plan, made)
                 handle = getattr(made.space(keyspace.space), "handle", None)
