@@ -92,7 +92,7 @@ def test_nothing_is_changed_and_nothing_is_kept_when_they_are_read() -> None:
         assert state() == before
         own = [one for one in every if isinstance(one, types.FunctionType)]
         counts.append(sum(map(sys.getrefcount, own)) if COUNTED else 0)
-    assert counts[1] == counts[2]
+    assert not COUNTED or counts[1] == counts[2]
 
 
 @pytest.mark.filterwarnings("ignore")
