@@ -608,7 +608,7 @@ def test_an_engine_is_not_asked_for_what_it_cannot_do() -> None:
 
 
 WRONG = [
-    (points, "_READING", "self._db)", "self._base)", "self._base"),
+    (points, "_READING", "self._reader", "self._author", "self._author"),
     (points, "_READING", "load(data)", "lode(data)", "lode"),
     (points, "_WRITING", "txn._puts", "txn._put", "txn._put"),
     (indexwrites, "_STORING", "self._half_written", "self._remove_now", "self._remove_now"),
@@ -663,7 +663,7 @@ def test_a_traceback_through_a_table_shows_its_own_lines() -> None:
         numbers: Numbers
 
     with zlmdb.open(None, Tables) as db, db.read() as t:
-        for rows, call in ((t.texts, "self._get(key.encode(),"), (t.numbers, "self._get(key.int.to_bytes(16, 'big'),")):
+        for rows, call in ((t.texts, "get(key.encode(), None"), (t.numbers, "get(key.int.to_bytes(16, 'big'), None")):
             with pytest.raises(zlmdb.EncodeError) as caught:
                 rows[3.5]  # type: ignore[index]  # that is what is refused
             lines: list[str] = []

@@ -207,6 +207,30 @@ def test_a_write_outside_of_a_block_says_what_to_write(db: Any) -> None:
         pass
 
 
+def test_tables_of_a_reused_transaction_wait_for_its_block(db: Any) -> None:
+    for _ in range(3):
+        with db.write() as t:
+            t.numbers[1] = 2
+    del t
+    with pytest.raises(zlmdb.TransactionClosed, match="with db.write"):
+        db.write().numbers[1] = 3
+    with pytest.raises(zlmdb.TransactionClosed, match="begins with its block|has not begun"):
+        db.write().numbers[1]
+    block = db.write()
+    early: Any = None
+    with suppress(zlmdb.TransactionClosed):
+        early = block.numbers
+    with block as t:
+        t.numbers[1] = 4
+        if early is not None:  # where no transaction is reused, there is no such table
+            with pytest.raises(zlmdb.TransactionClosed):
+                early[1] = 5
+            with pytest.raises(zlmdb.TransactionClosed):
+                early[1]
+    with db.read() as t:
+        assert t.numbers[1] == 4
+
+
 def test_an_exit_stack_takes_transactions(db: Any) -> None:
     with ExitStack() as stack:
         t = stack.enter_context(db.write())

@@ -68,10 +68,9 @@ def test_generated_functions_write_with_what_the_table_has_at_any_time() -> None
             if may:
                 owner, *rest = table._writer
                 assert owner._is_owned()
-                assert rest == [
-                    t.txn, table._get, table._raw.put, table._raw.delete, table._db, table._watched, table._handles
-                ]  # fmt: skip
+                assert rest == [t.txn, table._raw, table._db, table._watched, table._handles]
                 assert table._raw is t.txn._raw
+            assert table._reader == (table._get, table._db) == (table._raw.get, table._db)
 
         for _ in range(3):
             with db.write() as t:

@@ -16,7 +16,7 @@ from .base import Data, Inline, KeyCodec
 
 _BIAS = 2**63  # added to a signed number it flips the sign bit, so that the negative ones come first
 _Q = struct.Struct(">Q")
-NO_BOOL = "(key.__class__ is int or key.__class__.__name__[:4] != 'bool')"
+NO_BOOL = "(type(key) is int or key.__class__.__name__[:4] != 'bool')"
 """Of all that `struct` packs as a number, what is certainly a key: no bool, and no `bool_` of numpy."""
 
 

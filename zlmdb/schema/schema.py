@@ -88,7 +88,7 @@ def bound(unit: Unit[Any], name: str) -> Table[Any, Any]:
         table = unit.tables[name] = cls._bound(txn, storage)
         unit.look_at_tables()
     # First: the end of the transaction looks there.
-    txn._aimed.append((table, table._db, table._handles) if txn._write else table)
+    txn._aimed.append((table, table._db, table._handles) if txn._write else (table, table._db))
     txn._tables[name] = unit.names[name] = table
     if len(txn._tables) > MOST_KEPT:
         txn._odd = True

@@ -10,7 +10,7 @@ from .. import errors
 
 def closed(*args: Any, **kwargs: Any) -> NoReturn:
     """Replaces the engine's functions after the end of a transaction."""
-    raise errors.TransactionClosed("the transaction has ended: use its tables inside its with block")
+    raise errors.TransactionClosed("the transaction has ended, or has not begun: use its tables inside its with block")
 
 
 def forked(*args: Any, **kwargs: Any) -> NoReturn:
@@ -23,6 +23,9 @@ class Ended:
 
     def __init__(self, refuse: Callable[..., NoReturn]) -> None:
         self.get = self.put = self.delete = self.drop = self.cursor = self.stat = refuse
+        self.reader = refuse, None
 
 
 CLOSED, FORKED = Ended(closed), Ended(forked)
+NO_READER = CLOSED.reader
+"""What a bound table has after the end: see `TableState._reader`."""

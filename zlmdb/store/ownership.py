@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-NOBODY: Any = (threading.RLock(), None, None, None, None, None, False, None)
+NOBODY: Any = (threading.RLock(), None, None, None, False, None)
 """What a bound table has where no thread may write: see `TableState._writer`. No thread ever holds this lock."""
 
 _MOST = 1000

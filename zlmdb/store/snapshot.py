@@ -9,7 +9,7 @@ from typing import Any, Optional
 
 from ..handlers import let_through
 from .blocks import COUNTS_REFERENCES
-from .ended import CLOSED, closed
+from .ended import CLOSED, NO_READER, closed
 from .pool import HELD, IN_LOOP, is_free, references
 from .transaction import Transaction
 from .transactionend import MOST_KEPT
@@ -57,12 +57,13 @@ class Snapshot(Transaction):
                         self._aim_tables()
                         return
                     self._seen = snapshot
-                for table in aimed:
+                for table, handle in aimed:
                     if references(table) != IN_LOOP and not is_free(table, HELD):
                         self._let_go()
                         break
                     table._raw = raw
-                    table._get = raw.get
+                    table._get = get = raw.get
+                    table._reader = get, handle
         except BaseException:
             self._clear()
             raise
@@ -78,9 +79,10 @@ class Snapshot(Transaction):
                 return
             raw.abort()
             self._raw = None
-            for table in self._aimed:
+            for table, _ in self._aimed:
                 table._raw = CLOSED
                 table._get = closed
+                table._reader = NO_READER
             store, since = self._store, self._since
             if _clock() - since > store.ages.limit or store.at_rest is not None:
                 self._end()
@@ -88,7 +90,8 @@ class Snapshot(Transaction):
             self._since = 0.0
             self._block = None
             unit = self._unit
-            unit.release(unit)
+            release = unit.release
+            release(unit)
         except BaseException as failure:
             if not isinstance(failure, Exception):
                 self._clear()
@@ -103,6 +106,7 @@ class Snapshot(Transaction):
         for table in self._tables.values():
             table._raw = CLOSED
             table._get = closed
+            table._reader = NO_READER
         store, since = self._store, self._since
         if _clock() - since > store.ages.limit and since:
             store.ages.ended(self)
@@ -119,6 +123,7 @@ class Snapshot(Transaction):
             for table in self._tables.values():
                 table._raw = CLOSED
                 table._get = closed
+                table._reader = NO_READER
             self._let_go()
         super()._end_oddities()
 

@@ -64,8 +64,8 @@ class Transaction(TransactionEnd, RawRecords):
         self._outer: list[Any] = []  # the engine's transactions around the present savepoint
         self._write = write
         self._tables: dict[Any, Any] = {}
-        # Those of the schema object once more, to write with the handle and those of the indexes, which then belong to
-        # the table. Where *_seen_era* is a number, the quick way serves all of them in that era, and in the snapshot
+        # Those of the schema object once more, with the handle and, to write, those of the indexes, which then belong
+        # to the table. Where *_seen_era* is a number, the quick way serves all of them in that era, and in the snapshot
         # *_seen*.
         self._aimed: list[Any] = []
         self._seen = self._seen_era = -1
@@ -105,16 +105,6 @@ class Transaction(TransactionEnd, RawRecords):
         self._opener, self._instruction = caller.f_code, caller.f_lasti
         self._begin()
         return self
-
-    def _refuse_use(self) -> NoReturn:
-        """Raise: the transaction is not open, because it has ended, or because a write transaction has not begun."""
-        self._check_forked()
-        if self._write and not self._thread:
-            raise errors.TransactionClosed(
-                "a write transaction begins with its block, and this one was used without a block, so nothing "
-                "would commit it: write `with db.write() as t:`"
-            )
-        raise errors.TransactionClosed("the transaction has ended: use its tables inside its with block")
 
     def _begin(self) -> None:
         # When `__enter__` was called by hand, there is no end but the call of `__exit__`.
@@ -185,7 +175,6 @@ class Transaction(TransactionEnd, RawRecords):
         self._era: Optional[int] = store.era_to_write(raw)
         self._owner = lock_of(self._thread)
         if self._tables:
-            self._unit.names.update(self._tables)
             self._aim_tables()
 
     def _begin_engine(self, store: Store) -> None:

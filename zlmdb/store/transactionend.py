@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any, Optional
 
 from .blocks import Leave, is_over
-from .ended import CLOSED, closed
+from .ended import CLOSED, NO_READER, closed
 from .holds import is_alive
 from .ownership import NOBODY
 from .pool import HELD, is_free
@@ -43,13 +43,12 @@ class TransactionEnd(Savepoints):
         for table in tables.values():  # what `_end` of a table does, without the calls
             table._raw = CLOSED
             table._get = closed
+            table._reader = NO_READER
             table._writer = NOBODY
         if unit is None:
             tables.clear()
         elif self._mixed or len(tables) > MOST_KEPT:
             self._let_go()
-        else:  # the next transaction has them from its beginning, and nobody before
-            unit.names.clear()
         if self._hold is not None:
             self._held.clear()
             store.writer.release(self._hold)
@@ -115,7 +114,7 @@ class TransactionEnd(Savepoints):
         eras: set[int] = set()
         now: list[Any] = []
         for table in tables.values():
-            now.append((table, table._db, table._handles) if write else table)  # as `Schema` binds it
+            now.append((table, table._db, table._handles) if write else (table, table._db))  # as `Schema` binds it
             quick = quick and table._steady and (table._generated or not write)
             if table._checked:
                 eras.add(table._era)

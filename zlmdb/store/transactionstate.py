@@ -173,6 +173,16 @@ class TransactionState:
                 f"begin one here, or hand the work to that thread"
             )
 
+    def _refuse_use(self) -> NoReturn:
+        """Raise: the transaction is not open, because it has ended, or because a write transaction has not begun."""
+        self._check_forked()
+        if self._write and not self._thread:
+            raise errors.TransactionClosed(
+                "a write transaction begins with its block, and this one was used without a block, so nothing "
+                "would commit it: write `with db.write() as t:`"
+            )
+        raise errors.TransactionClosed("the transaction has ended: use its tables inside its with block")
+
     def _check_write(self) -> None:
         """Raise unless this thread can write: `ReadonlyDatabase`, `TransactionClosed`, `WrongThread`."""
         if self._raw is None:
@@ -180,7 +190,7 @@ class TransactionState:
         if not self._write:
             raise errors.ReadonlyDatabase("this is a read transaction: write in db.write() or begin(write=True)")
         if self._raw is None:
-            raise errors.TransactionClosed("the transaction is not open: use it inside its with block")
+            self._refuse_use()
         if _get_ident() != self._thread:
             self._check_thread()
 

@@ -9,7 +9,7 @@ from typing import Any, Optional
 
 from ..handlers import let_through
 from .blocks import COUNTS_REFERENCES
-from .ended import CLOSED, closed
+from .ended import CLOSED, NO_READER, closed
 from .lockfile import BUSY, OTHERS
 from .ownership import LOCKS, NOBODY, lock_of
 from .pool import HELD, IN_LOOP, is_free, references
@@ -33,8 +33,9 @@ class SchemaWriting(Transaction):
         now = _clock()
         self._thread = thread = _get_ident()
         unit.exit = unit.other  # so that only the statement, if there is one, has the method that it got
-        if unit.watch() is not None:
-            self._block = unit.watch
+        watch = unit.watch
+        if watch() is not None:
+            self._block = watch
         self._in_with = self._block is not None
         self._since = now
         try:
@@ -73,7 +74,6 @@ class SchemaWriting(Transaction):
             self._owner = owner = LOCKS.get(thread) or lock_of(thread)
             aimed = self._aimed
             if aimed:
-                unit.names.update(self._tables)
                 if era != self._seen_era:
                     self._aim_tables()
                     return
@@ -83,7 +83,8 @@ class SchemaWriting(Transaction):
                         break
                     table._raw = raw
                     table._get = get = raw.get
-                    table._writer = owner, self, get, raw.put, raw.delete, handle, False, handles
+                    table._reader = get, handle
+                    table._writer = owner, self, raw, handle, False, handles
         except BaseException as error:
             raw = get = None  # see `_roll_back`
             if self._since:
@@ -114,9 +115,9 @@ class SchemaWriting(Transaction):
         for table, _, _ in self._aimed:
             table._raw = CLOSED
             table._get = closed
+            table._reader = NO_READER
             table._writer = NOBODY
         unit = self._unit
-        unit.names.clear()
         if self._held:
             self._held.clear()
         writer = store.writer
@@ -135,7 +136,8 @@ class SchemaWriting(Transaction):
             self._block = None
             if block is unit.watch:
                 unit.exit = block()
-                unit.release(unit)
+                release = unit.release
+                release(unit)
             else:
                 unit.give_back()
 

@@ -15,7 +15,7 @@ from .. import errors, reserved
 from ..handlers import let_through
 from ..query import preview
 from ..shown import shortened
-from ..store.ended import CLOSED, closed
+from ..store.ended import CLOSED, NO_READER, closed
 from ..store.ownership import NOBODY
 from ..store.transaction import Transaction
 from . import atomic
@@ -159,7 +159,7 @@ class Table(EngineReads[K, V], RecordWrites[K, V], MutableMapping[K, V], Generic
         self._checked, self._era = storage.find_indexes is not None, None
         self._snapshot = storage.snapshot if storage.opening == txn._store.opening else -1
         self._found = storage.file_indexes
-        self._raw, self._get = CLOSED, closed  # until it is aimed
+        self._raw, self._get, self._reader = CLOSED, closed, NO_READER  # until it is aimed
         self._writer = NOBODY
         self._bind_indexes(self._found.unknown)
         self._aim()

@@ -36,6 +36,7 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
         "_lookup",
         "_name",
         "_raw",
+        "_reader",
         "_snapshot",
         "_steady",
         "_storage",
@@ -50,9 +51,10 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
     _name: str
     _watched: bool  # scans have to be told of what is written
     # For the generated functions: what the thread holds that may write by them (`store.ownership`), the transaction,
-    # the engine's get, put and delete, the handle, `_watched`, and `_handles`. One tuple, since to read an attribute
-    # takes as long as to call C where a class has a `__getattr__` (up to Python 3.11), and these need them all.
-    _writer: tuple[Any, Any, Any, Any, Any, Any, bool, Any]
+    # the engine's transaction, the handle, `_watched`, and `_handles`. One tuple, since to read an attribute takes as
+    # long as to call C where a class has a `__getattr__` (up to Python 3.11), and these need them all.
+    _writer: tuple[Any, Any, Any, Any, bool, Any]
+    _reader: tuple[Any, Any]  # in the same way `_get` and the handle
     _raw: Any
     _db: Any
     _get: Callable[..., Any]
@@ -76,7 +78,8 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
         txn = self._txn
         if self._steady:
             self._raw = raw = txn._raw
-            self._get = raw.get
+            self._get = get = raw.get
+            self._reader = get, self._db
         else:
             self._through(txn._engine_txn if self._absent is None else self._absent)
         if txn._write:
@@ -187,7 +190,7 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
     def _writing(self) -> Any:
         """`_writer` where its thread may write."""
         raw, txn = self._raw, self._txn
-        return txn._owner, txn, self._get, raw.put, raw.delete, self._db, self._watched, self._handles
+        return txn._owner, txn, raw, self._db, self._watched, self._handles
 
     def _look_again(self) -> None:
         """Read the indexes of the file again, after the catalogue was changed in this transaction."""
@@ -214,6 +217,7 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
                 return keep(raw.get(key, default, db))
 
             self._get = get
+        self._reader = self._get, self._db
         if self._writer is not NOBODY:
             self._writer = self._writing()
 
@@ -222,6 +226,7 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
         if self._absent is None and self._found.unreadable is None:
             self._raw = ended
             self._get = ended.get
+            self._reader = ended.reader
             if self._writer is not NOBODY:
                 self._writer = (*NOBODY,)  # not that itself: where its thread may write, `_use` says so again
 
@@ -229,6 +234,7 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
         """End with the transaction: from now on every use raises what the functions of *ended* raise."""
         self._raw = ended
         self._get = ended.get
+        self._reader = ended.reader
         self._writer = NOBODY
 
     def __reduce_ex__(self, protocol: Any) -> Any:

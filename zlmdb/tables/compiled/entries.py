@@ -33,7 +33,7 @@ class Lines:
         self.n, self.storage, self.primary = n, index, primary
         self.names: dict[str, Any] = {f"take{n}": index.get_key, f"entry{n}": index.entry}
         self.data = f"v{n}" if index.carries else "b''" if index.tail else primary
-        self.put = f"put({self.written}{n}, {self.data}, True, True, False, h{n})"
+        self.put = f"raw.put({self.written}{n}, {self.data}, True, True, False, h{n})"
         self.old_data: Sequence[str] = ()  # the lines for what *update* needs besides *old*
         self.too_long = ""
         if index.storage.key.composite:
@@ -93,7 +93,7 @@ class Lines:
         """An expression that claims a unique index key for the record; false if it belongs to another one."""
         n = self.n
         same = f"e{n} == d{n} or " if moved else ""
-        return f"({same}e{n} is None or put(e{n}, {self.data}, True, False, False, h{n}))"
+        return f"({same}e{n} is None or raw.put(e{n}, {self.data}, True, False, False, h{n}))"
 
     def entry(self, moved: bool) -> str:
         """An entry that a refused statement may have claimed, with its handle."""
@@ -112,13 +112,13 @@ class Lines:
         put = "" if self.storage.unique else f"{self.put}; "
         return [
             f"if e{n} != d{n}:",
-            f"    if d{n} is not None and delete(d{n}, b'', h{n}): dels += 1",
+            f"    if d{n} is not None and raw.delete(d{n}, b'', h{n}): dels += 1",
             f"    if e{n} is not None: {put}puts += 1",
         ]
 
     def remove(self) -> list[str]:
         """The lines that delete the entries of a record, and count them in ``dels``."""
-        return [f"if d{self.n} is not None and delete(d{self.n}, b'', h{self.n}): dels += 1"]
+        return [f"if d{self.n} is not None and raw.delete(d{self.n}, b'', h{self.n}): dels += 1"]
 
     def inserted(self) -> str:
         """An expression: how many entries a new record has."""
@@ -174,12 +174,12 @@ class ElementLines(Lines):
         n = self.n
         return [
             f"if e{n} != d{n}:",
-            f"    for x{n} in d{n} - e{n}: dels += delete(x{n}, b'', h{n})",
+            f"    for x{n} in d{n} - e{n}: dels += raw.delete(x{n}, b'', h{n})",
             f"    for x{n} in e{n} - d{n}: {self.put}; puts += 1",
         ]
 
     def remove(self) -> list[str]:
-        return [f"for x{self.n} in d{self.n}: dels += delete(x{self.n}, b'', h{self.n})"]
+        return [f"for x{self.n} in d{self.n}: dels += raw.delete(x{self.n}, b'', h{self.n})"]
 
     def inserted(self) -> str:
         return f"len(e{self.n})"

@@ -43,7 +43,7 @@ def __setitem__(self, key, value):
     except Exception as error:
         let_through(error)
         return general(self, key, value)
-    owner, txn, get, put, delete, db, watched, handles = self._writer
+    owner, txn, raw, db, watched, handles = self._writer
     if not owner._is_owned():
         return general(self, key, value)
     {ready}
@@ -51,8 +51,8 @@ def __setitem__(self, key, value):
     {check_entries}
     {handles}
     try:
-        found = None if growing[0] else get(encoded, None, db)
-        if found is None and put(encoded, data, True, False, False, db):
+        found = None if growing[0] else raw.get(encoded, None, db)
+        if found is None and raw.put(encoded, data, True, False, False, db):
             growing[0] = True
             if {claimed}:
                 {insert}
@@ -65,12 +65,12 @@ def __setitem__(self, key, value):
                     txn._count({inserted}, 0)
                 return
             {withdraw}
-            delete(encoded, b"", db)
+            raw.delete(encoded, b"", db)
         else:
             growing[0] = False
             try:
                 if found is None:
-                    found = get(encoded, None, db)
+                    found = raw.get(encoded, None, db)
                 old = load_old(found)
                 {old}
             except Exception as error:
@@ -82,7 +82,7 @@ def __setitem__(self, key, value):
                 if {moved}:
                     puts, dels = 1, 0
                     {update}
-                    put(encoded, data, True, True, False, db)
+                    raw.put(encoded, data, True, True, False, db)
                     if watched:
                         self._tell(encoded, False, ({updated_entries}))
                     {record_changed}
@@ -101,12 +101,12 @@ def __setitem__(self, key, value):
 
 _REMOVING = """\
 def <name>(self, <argument>):
-    owner, txn, get, put, delete, db, watched, handles = self._writer
+    owner, txn, raw, db, watched, handles = self._writer
     if not owner._is_owned():
         return general_<name>(self, <argument>)
     try:
         <encoding>
-        data = get(encoded, None, db)
+        data = raw.get(encoded, None, db)
         if data is not None:
             old = load_old(data)
             {old}
@@ -120,7 +120,7 @@ def <name>(self, <argument>):
     dels = 0
     try:
         {removed}
-        if delete(encoded, b"", db): dels += 1
+        if raw.delete(encoded, b"", db): dels += 1
         {record_gone}
     except BaseException as error:
         self._half_written(None, error)

@@ -22,7 +22,8 @@ from ..storage import Storage, Stream
 _READING = """\
 def __getitem__(self, key):
     try:
-        data = self._get({encode}, None, self._db)
+        get, db = self._reader
+        data = get({encode}, None, db)
         if data is not None:
             return load(data)
     except Exception as error:
@@ -31,7 +32,8 @@ def __getitem__(self, key):
 
 def get(self, key, default=None, /):
     try:
-        data = self._get({encode}, None, self._db)
+        get, db = self._reader
+        data = get({encode}, None, db)
         if data is not None:
             return load(data)
     except Exception as error:
@@ -48,14 +50,14 @@ def __setitem__(self, key, value):
     except Exception as error:
         let_through(error)
         return general(self, key, value)
-    owner, txn, get, put, delete, db, watched, handles = self._writer
+    owner, txn, raw, db, watched, handles = self._writer
     if not owner._is_owned():
         return general(self, key, value)
     {check_size}
     try:
         if watched:
             self._tell_stored(encoded)
-        put(encoded, data, True, True, False, db)
+        raw.put(encoded, data, True, True, False, db)
     except Exception as error:
         self._write_failed(key, error)
     if txn._stats is None:
@@ -66,7 +68,7 @@ def __setitem__(self, key, value):
 
 _DELETING = """\
 def __delitem__(self, key):
-    owner, txn, get, put, delete, db, watched, handles = self._writer
+    owner, txn, raw, db, watched, handles = self._writer
     if not owner._is_owned():
         return general___delitem__(self, key)
     try:
@@ -75,7 +77,7 @@ def __delitem__(self, key):
         let_through(error)
         return general___delitem__(self, key)
     try:
-        deleted = delete(encoded, b"", db)
+        deleted = raw.delete(encoded, b"", db)
     except Exception as error:
         general_key(key)  # what does not fit raises
         self._write_failed(key, error)
@@ -87,11 +89,11 @@ def __delitem__(self, key):
         txn._count(0, 1)
 
 def _remove(self, encoded):
-    owner, txn, get, put, delete, db, watched, handles = self._writer
+    owner, txn, raw, db, watched, handles = self._writer
     if not owner._is_owned():
         return general__remove(self, encoded)
     try:
-        deleted = delete(encoded, b"", db)
+        deleted = raw.delete(encoded, b"", db)
     except Exception as error:
         self._write_failed(None, error)
     if not deleted:

@@ -47,7 +47,7 @@ _CHANGING = """\
 def <name>(self, rows, <given>):
     txn, done = self._txn, 0
     sure, writer = False, self._writer
-    owner, _, get, put, delete, db, watched, handles = writer
+    owner, _, raw, db, watched, handles = writer
     <first>
     for encoded, found in rows:
         <begin>
@@ -55,7 +55,7 @@ def <name>(self, rows, <given>):
         if sure or owner._is_owned():
             try:
                 if found is None or not known:
-                    found = get(encoded, None, db)
+                    found = raw.get(encoded, None, db)
                     if found is None:
                         continue
                 value = old = load(found)
@@ -72,7 +72,7 @@ def <name>(self, rows, <given>):
         done += 1
         if self._writer is not writer:
             writer = self._writer
-            owner, _, get, put, delete, db, watched, handles = writer
+            owner, _, raw, db, watched, handles = writer
         if txn._puts != puts_before or txn._dels != dels_before:
             readable = known = False
         if readable and owner._is_owned():
@@ -95,7 +95,7 @@ def <name>(self, rows, <given>):
                     if {moved}:
                         puts, dels = 1, 0
                         {update}
-                        put(encoded, data, True, True, False, db)
+                        raw.put(encoded, data, True, True, False, db)
                         if watched:
                             self._tell(encoded, False, ({updated_entries}))
                         {record_changed}
@@ -113,7 +113,7 @@ def <name>(self, rows, <given>):
             general_store(self, encoded, value)
             known = sure = False
             writer = self._writer
-            owner, _, get, put, delete, db, watched, handles = writer
+            owner, _, raw, db, watched, handles = writer
         <end>
     return done
 
@@ -168,7 +168,7 @@ def remove(self, keys, found):
     if self._writer is not writer:  # the function of an index has begun a scan, say
         return None
     {handles}
-    delete, dels = writer[4], 0
+    delete, dels = writer[2].delete, 0
     try:
         {removed}
         dels += sum(map(delete, sorted(there), repeat(b""), repeat(db)))
