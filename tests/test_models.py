@@ -877,6 +877,33 @@ def test_models_of_a_function_find_each_other_by_localns() -> None:
             assert with_names.decode(with_names.encode(value)) == value
 
 
+def test_named_tuples_and_names_inside_of_others_find_the_classes_of_their_function() -> None:
+    class Dot(NamedTuple):
+        x: int
+
+    class Stroke(NamedTuple):
+        start: Dot
+        others: list[Dot]
+
+    class Spot(TypedDict):
+        at: Dot
+        lines: dict[str, Stroke]
+
+    class Drawing:
+        """Its names are texts inside of others, which typing makes ForwardRefs."""
+
+        __annotations__ = {"lines": typing.List["Stroke"], "one": typing.Optional["Dot"]}  # noqa: UP006
+
+    area: Any = dataclass(Drawing)
+    line = Stroke(Dot(1), [Dot(2)])
+    for alias in (*FORMATS.values(), values.FlatBuffers):
+        if alias is values.Pickle:
+            continue
+        for model, value in ((Stroke, line), (Spot, {"at": Dot(3), "lines": {"a": line}}), (area, area([line], None))):
+            codec = serializer(alias[model], localns=locals())
+            assert codec.decode(codec.encode(value)) == value
+
+
 def test_an_unknown_name_in_an_annotation_is_named() -> None:
     class Missing:
         pass

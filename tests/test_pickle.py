@@ -9,6 +9,7 @@ import pickle
 import sys
 import threading
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
@@ -423,6 +424,21 @@ def test_new_fields_of_attrs_and_namedtuples_get_their_defaults() -> None:
     assert serializer(Pickle[Slotted]).decode(pickle.dumps(("0badc0de:a", 1))) == Slotted(a=1)
     if msgspec is not None:
         assert serializer(Pickle[Cat]).decode(pickle.dumps(("0badc0de:name", "Tom"))) == Cat(name="Tom")
+
+
+def test_a_typed_dict_loses_the_keys_that_its_class_lacks_but_none_of_another_member_of_a_union() -> None:
+    Named = TypedDict("Named", {"name": str})  # noqa: UP013 - twice in one line each
+    Aged = TypedDict("Aged", {"age": int}, total=False)  # noqa: UP013
+    old = {"name": "Ann", "removed": 1}
+    assert serializer(Pickle[Named]).decode(pickle.dumps(old)) == {"name": "Ann"}
+    assert serializer(Pickle[dict[str, list[Optional[Named]]]]).decode(pickle.dumps({"a": [old]})) == {
+        "a": [{"name": "Ann"}]
+    }
+    for other in (Aged, dict[str, int], Mapping[str, int]):
+        either = serializer(Pickle[Union[Named, other]])
+        assert either.decode(pickle.dumps({"age": 1})) == {"age": 1}
+        with pytest.raises(DecodeError):
+            either.decode(pickle.dumps(old))
 
 
 def test_a_new_field_without_a_default_is_a_decode_error() -> None:

@@ -204,7 +204,7 @@ class Reader:
             # msgspec resolves annotations itself, without these names: leave it nothing to resolve.
             for base in reversed(cls.__mro__):
                 own = _own_annotations(base)
-                if any(isinstance(hint, str) for hint in own.values()):
+                if own:  # texts, ForwardRefs of NamedTuples and TypedDicts, and these inside of list[...]
                     hints = typing.get_type_hints(base, localns=localns, include_extras=True)
                     own.update({name: hints[name] for name in own})
             return typing.get_type_hints(cls, localns=localns, include_extras=True)

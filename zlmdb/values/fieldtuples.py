@@ -25,7 +25,7 @@ from .checks import Check
 from .packed import packing_of, unpacked
 from .pickleshapes import PydanticObject, structure
 from .scalars import Shape
-from .shapes import DictOf, Field, ListOf, NamedTupleRecord, Record, TupleOf, UnionOf, walk
+from .shapes import DictOf, Field, ListOf, NamedTupleRecord, Record, TupleOf, TypedDictRecord, UnionOf, walk
 from .validated import holds_pydantic, rename_fields, validated
 
 _PICKLING = Recipe("pickling")
@@ -204,15 +204,19 @@ def made_of(record: Record, given: dict[str, Any]) -> Any:
     return value
 
 
-def completed(value: Any, shape: Shape) -> None:
+def completed(value: Any, shape: Shape, alone: bool = True) -> None:
     """Give objects in *value*, which is to fit *shape*, the fields that their classes have got since, by default.
 
-    Raises ValueError for a field without a default.
+    TypedDicts lose the keys that their class lacks, as in the other formats, if *alone*: nothing else of a Union is
+    a dict. Raises ValueError for a field without a default.
     """
     if not holds_records(shape):
         return
     if isinstance(shape, Record) and is_a(value, dict):
         _rename_keys(value, shape)
+        if isinstance(shape, TypedDictRecord) and alone:
+            for key in value.keys() - shape.keys.keys():
+                del value[key]
     elif isinstance(shape, PydanticObject):
         if is_a(value, shape.cls):
             rename_fields(value, shape)  # Pydantic knows the defaults itself
@@ -220,8 +224,13 @@ def completed(value: Any, shape: Shape) -> None:
         for field in shape.fields:
             if not hasattr(value, field.name) or _is_shadow(value, field.name):
                 _put(value, field.name, _former(value, field, shape))
+    alone = not isinstance(shape, UnionOf) or sum(map(_may_be_dict, shape.members)) < 2
     for item, inner in _inside(value, shape):
-        completed(item, inner)
+        completed(item, inner, alone)
+
+
+def _may_be_dict(shape: Shape) -> bool:
+    return shape.anything or isinstance(shape, UnionOf) or isinstance({}, getattr(shape, "cls", ()))
 
 
 def _rename_keys(value: dict[Any, Any], record: Record) -> None:
