@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, make_dataclass
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
-from typing import Annotated, Any, NamedTuple, Optional
+from typing import Annotated, Any, NamedTuple, Optional, TypedDict
 from uuid import UUID
 
 import pytest
@@ -277,3 +277,42 @@ def test_what_is_computed_of_fields_reads_no_other_field() -> None:
                 assert found == [(n, f"n{n}!") for n in range(20) if n != 2]
             with pytest.raises(zlmdb.DecodeError, match="13"):
                 t.names.fields(lambda r: r.more + r.name).all()
+
+
+class Size(TypedDict):
+    wide: int
+
+
+class Thing(TypedDict):
+    name: str
+    size: Optional[Size]
+    get: int
+
+
+def test_views_of_typed_dicts_have_the_items_that_queries_and_indexes_ask_for() -> None:
+    class Things(zlmdb.Table[int, FlatBuffersView[Thing]]):
+        by_name = zlmdb.Index[str]("name")
+        by_width = zlmdb.Index[int]("size.wide")
+
+    class Store(zlmdb.Schema):
+        things: Things
+
+    def has_seven(thing: Thing) -> bool:
+        for letter in thing["name"]:
+            if letter == "7":
+                return True
+        return False
+
+    with zlmdb.open(None, Store) as db:
+        with db.write() as t:
+            for n in range(20):
+                t.things[n] = {"name": f"n{n}", "size": None if n % 2 else {"wide": n}, "get": 5}
+        with db.read() as t:
+            assert t.things.where(has_seven).keys().all() == [7, 17]
+            assert t.things.where(lambda v: v["name"] > "n8").keys().all() == [9]
+            assert t.things.where(lambda v: v["size"] is not None and v["size"]["wide"] == 4).keys().all() == [4]
+            assert t.things.by_name["n3"].count() == t.things.by_width[4].count() == 1
+            thing = t.things[3]
+            assert (thing["get"], "size" in thing, "depth" in thing) == (5, True, False)
+            with pytest.raises(KeyError, match="depth"):
+                thing["depth"]  # type: ignore[typeddict-item] # pyright: ignore

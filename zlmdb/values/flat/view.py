@@ -63,6 +63,20 @@ def load(view: Any) -> Any:
         raise DecodeError(f"{type(view).__name__}: {error}") from error
 
 
+def _item(view: Any, key: Any) -> Any:
+    if key not in view._names:
+        raise KeyError(key)
+    return getattr(view, key)
+
+
+_ITEMS: dict[str, Any] = {
+    "__getitem__": _item,
+    "__contains__": lambda view, key: key in view._names,
+    "get": lambda view, key, default=None: _item(view, key) if key in view._names else default,
+}
+"""What queries and indexes ask of a TypedDict. A key ``get`` is the field."""
+
+
 def record_of(view: View, model: Any) -> Optional[bytes]:
     """The bytes of the record that *view* is of; None for a view of a part, or of another class than *model*."""
     data, table = view._data, view._table
@@ -96,7 +110,8 @@ def make_viewer(schema: Schema, layouts: dict[str, Layout]) -> Decode:
         layout = layouts[table.fbs]
         # Made by a call: in the body of a class a field called ``property`` would hide that, and names be mangled.
         getters = {name: property(space[getter]) for name, getter in writer.names(table).items()}
-        members = {"__module__": space["__name__"], "__slots__": (), **getters}
+        items = _ITEMS if hasattr(modelled(schema, table)[0], "__required_keys__") else {}
+        members = {"__module__": space["__name__"], "__slots__": (), **items, **getters}
         cls: Any = type(f"{table.fbs}View", (View,), members)
         space[f"View__{table.fbs}"] = cls
         cls._count, cls._known = layout.count, {}
