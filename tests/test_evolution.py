@@ -10,12 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, make_dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Optional, TypedDict, Union
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 
 import zlmdb
-from zlmdb.schema import contents
+from zlmdb.schema import contents, indexbuilding
 from zlmdb.values import U16, Id, InStruct
 
 pytestmark = pytest.mark.twice  # what is in a file does not depend on the version of Python
@@ -826,3 +826,77 @@ def test_a_live_reader_with_the_new_name_reads_before_and_after_the_rewriting(pa
         with db.read() as t:
             assert t.users[1] == Renamed("Ann", "ann@x", 31)
             assert t.users[2] == BOB
+
+
+@pytest.mark.parametrize("form", ["Msgpack", "FlatBuffers", "Pickle"])
+def test_another_default_of_a_field_that_records_lack_builds_its_indexes_again(path: Path, form: str) -> None:
+    def declared(default: str) -> Any:
+        return schema(
+            model(name=str, city=(str, default)), form,
+            by_city=zlmdb.Index[str]("city"), by_name=zlmdb.Index[str]("name", where=lambda u: u.city == "Rome"),
+            by_length=zlmdb.Index[int](lambda u: len(u.city), version=1),
+        )  # fmt: skip
+
+    def found(t: Any, city: str) -> list[Any]:
+        asked = t.users.where(lambda u: u.city == city).keys().all()
+        assert asked == [key for key, user in t.users.items() if user.city == city]
+        return [asked, t.users.by_city[city].count(), t.users.by_length[len(city)].count()]
+
+    user = model(name=str)
+    start(path, user, *[user(f"u{n}") for n in range(20)], form=form)
+    with zlmdb.open(path, declared("Oslo")) as before:
+        with before.write() as t:
+            t.users[7] = type(t.users[7])("seven", "Rome")
+        with before.read() as t:
+            assert found(t, "Rome") == [[7], 1, 20]
+        with zlmdb.open(path, declared("Bergen"), create=False) as reader, reader.read() as t:
+            assert t.users.where(lambda u: u.city == "Bergen").count() == 19
+            assert t.users.where(lambda u: u.city == "Oslo").count() == 0
+        with zlmdb.open(path, declared("Bergen")) as after:
+            with after.read() as t:
+                assert found(t, "Rome") == [[7], 1, 1]
+                assert found(t, "Bergen")[1:] == [19, 19]
+                assert found(t, "Oslo") == [[], 0, 1]
+            with before.read() as t:
+                assert t.users.where(lambda u: u.city == "Oslo").count() == 19
+            with pytest.raises(zlmdb.SchemaMismatch, match="another shape"), before.write() as t:
+                del t.users[1]
+            with after.write() as t:
+                del t.users[1]
+                t.users[7] = type(t.users[2])("seven")
+            assert after.check().ok
+    with zlmdb.open(path, declared("Rome")) as again:
+        with again.read() as t:
+            assert (t.users.by_city["Rome"].count(), t.users.by_name.select().count()) == (18, 18)
+        assert again.check().ok
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_an_index_of_a_default_that_is_another_one_each_time_is_refused_while_records_lack_the_field(
+    path: Path, many: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user, wider = model(name=str), model(name=str, token=(UUID, field(default_factory=uuid4)))
+    by_token: Any = zlmdb.Index[UUID]("token")
+    start(path, user, *[user(f"u{n}") for n in range(6)])
+    if many:
+        monkeypatch.setattr(indexbuilding, "BATCH", 3)
+    with pytest.raises(zlmdb.SchemaMismatch, match="another one each time.*store the records again"):
+        zlmdb.open(path, schema(wider, by_token=by_token))
+    with zlmdb.open(path, schema(wider)) as db, db.write() as t:
+        for key, value in t.users.items():
+            t.users[key] = value
+    with zlmdb.open(path, schema(wider, by_token=by_token)) as db:
+        with db.write() as t:
+            del t.users[1]
+            assert t.users.by_token[t.users[2].token].keys().all() == [2]
+        assert db.check().ok
+
+
+def test_structs_store_what_equals_their_default_as_it_may_change(path: Path) -> None:
+    msgspec = pytest.importorskip("msgspec")
+    old, new = (msgspec.defstruct("User", [("age", int, default)], omit_defaults=True) for default in (5, 6))
+    for form in ("Msgpack", "Json", "Cbor"):
+        place = path.with_name(form)
+        start(place, old, old(), old(7), form=form)
+        with zlmdb.open(place, schema(new, form)) as db, db.read() as t:
+            assert [user.age for user in t.users.values()] == [5, 7]

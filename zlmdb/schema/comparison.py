@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any, Optional
 
 from .. import errors
@@ -171,14 +173,36 @@ def indexes_to_build(slot: Slot, declared: Declaration, found: Verdict, drop_ind
 
 
 def outdated_indexes(slot: Slot, declared: Declaration) -> list[str]:
-    """The declared indexes that the file lacks, or has with another definition."""
+    """The declared indexes that the file lacks, or has with another definition, or of other defaults."""
     found: list[str] = []
-    indexes = slot.indexes if slot.fields == declared.described else stored_indexes(slot, declared)
+    same = slot.fields == declared.described
+    indexes = slot.indexes if same else stored_indexes(slot, declared)
+    redefaulted = [] if same else _redefaulted(slot, declared)
     for name, definition in declared.definitions.items():
         stored = indexes.get(name)
-        if stored != definition and (stored is None or {**stored, "slot": 0} != {**definition, "slot": 0}):
+        changed = stored != definition and (stored is None or {**stored, "slot": 0} != {**definition, "slot": 0})
+        if changed or name in redefaulted:
             found.append(name)
     return found
+
+
+def _redefaulted(slot: Slot, declared: Declaration) -> list[str]:
+    """The declared indexes whose entries may be those of another default, of a field that older records lack."""
+    if slot.fields is None or declared.fields is None or not slot.indexes:
+        return []
+    from .evolution import Relation  # late, as above
+
+    return affected(declared.definitions, Relation(slot.fields, declared.fields).redefaulted)
+
+
+def affected(definitions: Mapping[str, Mapping[str, Any]], paths: Sequence[str]) -> list[str]:
+    """The indexes whose keys may depend on a field of one of the *paths*; those of a function may on any field."""
+    names = {path.rpartition(".")[2] for path in paths}
+    return [
+        index
+        for index, definition in definitions.items()
+        if names and ("fields" not in definition or not names.isdisjoint(re.findall(r"\w+", repr(definition))))
+    ]
 
 
 def stored_indexes(slot: Slot, declared: Declaration) -> dict[str, dict[str, Any]]:

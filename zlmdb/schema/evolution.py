@@ -23,7 +23,8 @@ class Relation:
 
     *problems*: what cannot be read, in words. *lacking*: recorded fields that the class does not have. *added*: fields
     that the file does not have. *renames*: declared renames; *rewritten* says whether records contain the names.
-    *wider*: types that accept more than the recorded ones. *description* is what the file must record from then on.
+    *wider*: types that accept more than the recorded ones. *redefaulted*: fields that older records lack, and whose
+    default is another one now. *description* is what the file must record from then on.
     """
 
     def __init__(self, stored: Description, declared: Fields) -> None:
@@ -31,6 +32,7 @@ class Relation:
         self.lacking: list[str] = []
         self.added: list[str] = []
         self.wider: list[str] = []
+        self.redefaulted: list[str] = []
         self.renames: Renames = {}
         self.rewritten = False
         self._old: list[dict[str, Any]] = stored["models"]
@@ -49,7 +51,7 @@ class Relation:
     @property
     def same(self) -> bool:
         """Whether nothing has changed."""
-        return not (self.problems or self.lacking or self.added or self.wider or self.renames)
+        return not (self.problems or self.lacking or self.added or self.wider or self.redefaulted or self.renames)
 
     # -- types ----------------------------------------------------------------------------------------------------
 
@@ -163,6 +165,8 @@ class Relation:
             field["absent"] = True
             if not free:
                 self.problems.append(f"{path} has no default any more, and older records in the file lack the field")
+            elif [old.get("default"), old.get("made")] != [field.get("default"), field.get("made")]:
+                self.redefaulted.append(path)
         if field.get("id") != old.get("id"):
             self.problems.append(
                 f"{path} has the number {field.get('id')} in the class and {old.get('id')} in the file: FlatBuffers "

@@ -27,6 +27,7 @@ from ..store.store import OpenSpace, Store
 from ..tables.indexstorage import IndexStorage
 from ..tables.links import leads
 from ..tables.storage import Storage
+from ..tables.upkeep import entries_to_build
 from . import indexbuilding
 from .comparison import compare, unfinished
 from .contents import open_handle
@@ -202,7 +203,7 @@ def _read(
             key = storage.decode_key(raw_key)
             value = storage.decode_value(data, key)
             for index, _, _, found in parts:
-                for entry in index.entries(value, primary):
+                for entry in entries_to_build(index, storage, data, key, value, primary):
                     found.append((entry, index.entry_value(value, key, primary)))
                     entries += 1
         except Exception as error:  # also of the program's own functions

@@ -118,8 +118,9 @@ class Storage(Generic[K, V]):
     *name* names the table in errors. *indexes* are maintained with the records, and *followers* are called for every
     change, too (see `upkeep`). *file_indexes* are those of the file when it was opened; *find_indexes* takes an
     engine's transaction and its era, and returns the indexes that the file has in it. *number* is the slot. *alone*:
-    the space contains nothing else. *model* is the type of the values, and the names that it may use; *key_type* is the
-    annotation of the keys. *generated* is filled by the modules that generate.
+    the space contains nothing else. *steady*: no record lacks a field whose default a function makes. *model* is the
+    type of the values, and the names that it may use; *key_type* is the annotation of the keys. *generated* is filled
+    by the modules that generate.
     """
 
     def __init__(
@@ -134,6 +135,7 @@ class Storage(Generic[K, V]):
         self.max_key_size = max_key_size
         self.number = 0
         self.alone = False
+        self.steady = True
         self.lookup: Callable[[Any], bytes] = key.lookup(prefix)
         self.exact = key.exact if key.sorts else None
         self.load: Callable[[Any], V] = value.raw_decode

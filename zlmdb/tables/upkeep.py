@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, Optional, Protocol
 
 from ..engines import Handle
 from ..engines import Transaction as EngineTransaction
+from ..errors import SchemaMismatch
 from ..namedtuples import NamedTuple
+from ..shown import shortened
 from .indexstorage import BoundIndex, IndexStorage
 from .storage import Storage
 
@@ -158,6 +160,27 @@ def _delete_entry(bound: BoundIndex, entry: bytes, raw: Any, key: Any, primary: 
     return int(raw.delete(entry, db=handle))
 
 
+def entries_to_build(
+    index: IndexStorage, table: Storage[Any, Any], data: Any, key: Any, value: Any, primary: bytes
+) -> Iterable[bytes]:
+    """The entries of the record of *key*, whose *value* was read of *data*.
+
+    Raises `SchemaMismatch` if they are others each time the record is read, as nobody would find them again.
+    """
+    entries = index.entries(value, primary)
+    if table.steady:
+        return entries
+    found = list(entries)
+    if list(index.entries(table.decode_value(data, key), primary)) != found:
+        raise SchemaMismatch(
+            f"index {index.full_name!r} cannot be built: the record {shortened(key)} lacks a field, and the default "
+            f"of its class is another one each time the record is read: store the records again, by a class that does "
+            f"not declare the index, and then declare it",
+            table=table.name,
+        )
+    return found
+
+
 def build(
     rows: Iterator[tuple[bytes, bytes]],
     table: Storage[Any, Any],
@@ -175,7 +198,7 @@ def build(
         primary = bytes(raw_key[skip:])
         key = table.decode_key(raw_key)
         value = table.decode_value(data, key)
-        for entry in index.entries(value, primary):
+        for entry in entries_to_build(index, table, data, key, value, primary):
             if not txn.put(entry, index.entry_value(value, key, primary), overwrite=not index.unique, db=handle):
                 raise index.conflict(index.get_key(value), index.owner_of(txn.get(entry, None, handle), table), key)
             entries += 1

@@ -289,6 +289,8 @@ def _struct(cls: Any) -> tuple[Record, Names]:
     tag = None if config.tag is None else (config.tag_field, config.tag)
     shape = NamedTupleRecord if config.array_like else Record
     record = shape(cls, tag=tag, recheck=hasattr(cls, "__post_init__"))
+    # What msgspec leaves out would be another value as soon as the class has another default.
+    record.native = not config.omit_defaults
     names = zip(cls.__struct_fields__, cls.__struct_encode_fields__)
     return record, [(name, stored, False) for name, stored in names]
 
