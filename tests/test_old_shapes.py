@@ -6,7 +6,7 @@ import subprocess
 import sys
 import types
 from collections.abc import Callable
-from dataclasses import dataclass, make_dataclass
+from dataclasses import dataclass, make_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Optional
 from uuid import UUID
@@ -366,6 +366,28 @@ def test_steps_that_leave_another_shape_are_refused_as_a_whole(path: Path) -> No
             assert db.schema_version == 0
     with zlmdb.open(path, schema(users=table(First))) as db, db.read() as t:
         assert t.users[1] == First("Ann Nr1", "1")
+
+
+def test_a_step_that_reads_a_table_by_its_class_too_early_is_told_how_to_read_it(path: Path) -> None:
+    start(path)
+
+    def upper(t: Any) -> None:
+        for key, user in list(t.users.items()):
+            t.users[key] = replace(user, first=user.first.upper())
+
+    def upper_fields(t: Any, old: Any) -> None:
+        old.rewrite("users", lambda key, fields: {**fields, "first": fields["first"].upper()})
+
+    with zlmdb.open(path, new(rewriting, upper)) as db:
+        with pytest.raises(
+            zlmdb.SchemaMismatch, match=r"^table 'users': first is new.*they read the table by old\['users"
+        ):
+            db.migrate(dry_run=True)
+        assert db.schema_version == 0
+    with zlmdb.open(path, new(rewriting, upper_fields)) as db:
+        assert len(db.migrate()) == 2
+        with db.read() as t:
+            assert t.users[1].first == "ANN"
 
 
 @LAYOUTS

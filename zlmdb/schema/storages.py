@@ -121,8 +121,12 @@ def waiting_storage(store: Store, declared: Declaration, reason: str) -> Storage
     size = store.environment.max_key_size()
     storage = Storage(declared.name, _ABSENT, b"", stored_key(store, declared), stored_value(store, declared), size)
     storage.model = declared.model, declared.names
-    todo = f"the schema has migrations to apply: call db.migrate(); one of them needs old.take({declared.name!r})"
-    named = f"table {declared.name!r}"  # the error will name it
-    reason = reason.removeprefix(f"{named}, ").removeprefix(f"{named}: ")
+    name = declared.name
+    todo = (
+        f"the schema has migrations to apply: call db.migrate(). Until the last one has run, they read the table by "
+        f"old[{name!r}], and change it by old.rewrite({name!r}, ...) or old.take({name!r})"
+    )
+    for named in (f"table {name!r}, ", f"table {name!r}: ", f"table {name!r} of the class {declared.class_name}: "):
+        reason = reason.removeprefix(named)  # the error will name it
     storage.file_indexes = FileIndexes(unreadable=f"{reason}; {todo}")
     return storage
