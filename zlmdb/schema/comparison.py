@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
 from typing import Any, Optional
 
 from .. import errors
@@ -190,19 +188,9 @@ def _redefaulted(slot: Slot, declared: Declaration) -> list[str]:
     """The declared indexes whose entries may be those of another default, of a field that older records lack."""
     if slot.fields is None or declared.fields is None or not slot.indexes:
         return []
-    from .evolution import Relation  # late, as above
+    from .evolution import Relation, affected  # late, as above
 
     return affected(declared.definitions, Relation(slot.fields, declared.fields).redefaulted)
-
-
-def affected(definitions: Mapping[str, Mapping[str, Any]], paths: Sequence[str]) -> list[str]:
-    """The indexes whose keys may depend on a field of one of the *paths*; those of a function may on any field."""
-    names = {path.rpartition(".")[2] for path in paths}
-    return [
-        index
-        for index, definition in definitions.items()
-        if names and ("fields" not in definition or not names.isdisjoint(re.findall(r"\w+", repr(definition))))
-    ]
 
 
 def stored_indexes(slot: Slot, declared: Declaration) -> dict[str, dict[str, Any]]:

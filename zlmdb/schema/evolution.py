@@ -6,6 +6,7 @@ members of an Enum. Allowed with a declaration: a former name (`Was`). Everythin
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Optional
 
@@ -194,6 +195,16 @@ class Relation:
     def _fields_of(self, field: Mapping[str, Any]) -> list[dict[str, Any]]:
         """The declared fields that *field* is one of."""
         return next(model["fields"] for model in self._new if any(one is field for one in model["fields"]))
+
+
+def affected(definitions: Mapping[str, Mapping[str, Any]], paths: Sequence[str]) -> list[str]:
+    """The indexes whose keys may depend on a field of one of the *paths*; those of a function may on any field."""
+    names = {path.rpartition(".")[2] for path in paths}
+    return [
+        index
+        for index, definition in definitions.items()
+        if names and ("fields" not in definition or not names.isdisjoint(re.findall(r"\w+", repr(definition))))
+    ]
 
 
 def _at(path: str, name: str) -> str:

@@ -10,7 +10,6 @@ from ..store.catalogue import Catalogue
 from ..store.slots import Slot
 from ..store.store import Store
 from ..tables.storage import FileIndexes
-from .comparison import affected
 from .declaration import Declaration
 from .verdict import FITS, of_feed, verdict
 
@@ -80,6 +79,8 @@ class IndexFinder:
         else:
             found = verdict(slot, declared, opening=False)
         if found.relation is not None and found.relation.redefaulted:
+            from .evolution import affected  # late: few fields get another default
+
             gone |= frozenset(affected(self._known, found.relation.redefaulted))
         older = len(slot.history) > 1 and self._declared.fingerprint in slot.history[:-1]
         unwritable = found.unwritable
