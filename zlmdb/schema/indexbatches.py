@@ -32,7 +32,7 @@ from . import indexbuilding
 from .comparison import compare, unfinished
 from .contents import open_handle
 from .declaration import Declaration
-from .indexbuilding import empty_index, forget_index
+from .indexbuilding import empty_index, forget_index, is_steady
 from .links import SHOWN, dangling
 from .links import record as record_links
 from .storages import known_indexes, storage_of
@@ -137,6 +137,7 @@ class _Builder:
         behind = [name for name in names if _position(slot.building[name]) == _position(reached)]
         met = further[len(behind) - 1] if len(behind) < len(names) else None  # from there on all are built together
         storage = storage_of(self._store, self._catalogue, slots, declared)
+        storage.steady = is_steady(slot)
         parts = [self._part(one, slots, open_space) for one in storage.indexes if one.name in behind]
         handle = open_handle(storage.space, open_space)
         lower = storage.prefix + reached["after"] + b"\0" if reached["records"] else storage.lower

@@ -51,6 +51,7 @@ def build_index(
         # A program that knew an index of this name before may have written entries.
         empty_index(catalogue, slot, name, txn, open_space)
     storage = storage_of(store, catalogue, slots, declared)
+    storage.steady = is_steady(slot)
     index = next(index for index in storage.indexes if index.name == name)
     handle = open_handle(index.storage.space, open_space)
     table_handle = open_handle(storage.space, open_space)
@@ -63,6 +64,12 @@ def build_index(
     entries = build(pairs_between(txn.cursor(table_handle), storage.lower, storage.upper), storage, index, txn, handle)
     if entries:
         log.info("index %s built: %d entries", index.storage.name, entries)
+
+
+def is_steady(slot: Slot) -> bool:
+    """Whether no record may lack a field whose default is made by a function."""
+    models = [] if slot.fields is None else slot.fields["models"]
+    return not any("absent" in field and "made" in field for model in models for field in model["fields"])
 
 
 def are_many(txn: Transaction, handle: Handle, storage: Storage[Any, Any]) -> bool:

@@ -10,7 +10,6 @@ from ..store.slots import Slot
 from ..store.store import Store
 from ..tables.storage import FileIndexes, Storage
 from ..values.base import Serializer
-from ..values.description import Description
 from .comparison import outdated_indexes, stored_key, stored_value
 from .declaration import Declaration
 from .indexfinder import IndexFinder
@@ -40,7 +39,6 @@ def storage_of(
     storage.key_field = declared.key_field
     storage.number = 0 if absent else slot.number
     storage.alone = not keyspace.prefix
-    storage.steady = slot.fields is None or not _has_made(slot.fields)
     storage.model = declared.model, declared.names
     storage.key_type = declared.key_type
     for name, index in declared.indexes.items():
@@ -80,11 +78,6 @@ def storage_of(
     storage.find_indexes = IndexFinder(store, catalogue, slot, known, declared)
     storage.file_indexes = storage.find_indexes.first
     return storage
-
-
-def _has_made(fields: Description) -> bool:
-    """Whether records may lack a field whose default is made by a function."""
-    return any("absent" in field and "made" in field for model in fields["models"] for field in model["fields"])
 
 
 def known_indexes(slot: Slot, declared: Declaration) -> dict[str, dict[str, Any]]:
