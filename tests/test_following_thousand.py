@@ -99,6 +99,8 @@ def test_nothing_is_changed_and_nothing_is_kept_when_they_are_read() -> None:
 def test_nothing_is_kept_of_functions_that_are_made_anew() -> None:
     """Copies of all of them, with code of their own: they are gone with the last name for them."""
     reader = following(User)
+    code = compile("1", "", "eval")
+    alone = sys.getrefcount(code) if COUNTED else 0  # since CPython 3.14 not every reference is counted
     for function in functions():
         if not (COUNTED and isinstance(function, types.FunctionType)):
             continue
@@ -113,10 +115,10 @@ def test_nothing_is_kept_of_functions_that_are_made_anew() -> None:
         code = copy.__code__
         del copy, read
         kept = sys.getrefcount(code)
-        if kept > 2:
+        if kept > alone:
             gc.collect()
             kept = sys.getrefcount(code)
-        assert kept == 2, function.__code__
+        assert kept == alone, function.__code__
 
 
 def test_globals_that_change_between_calls_are_followed() -> None:

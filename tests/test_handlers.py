@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dis
 import functools
 import gc
 import os
+import re
 import signal
 import sys
 import threading
@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import CodeType
 from typing import Any, Callable, Optional
 
 import pytest
@@ -24,8 +23,10 @@ import zlmdb
 from zlmdb.handlers import let_through
 from zlmdb.store.blocks import COUNTS_REFERENCES
 
+from .interrupts import handled_at, is_mark, traces_instructions
+
 PACKAGE = os.path.dirname(zlmdb.__file__)
-MEMORY = os.path.join("engines", "memory")
+LOCKING = re.compile(r"engines.memory|zlmdb.locks\.py$")  # of zlmdb, where a lock is taken and where that is written
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="this system has no signals that a program may use"),
@@ -35,9 +36,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
-traces_instructions = pytest.mark.skipif(
-    sys.implementation.name != "cpython", reason="only CPython calls a trace function for each instruction"
-)
 
 
 @dataclass
@@ -102,18 +100,6 @@ def handled(error: type[BaseException]) -> Iterator[None]:
         signal.signal(signal.SIGUSR1, before)
 
 
-@functools.cache
-def handled_at(code: CodeType) -> set[int]:
-    """Before which instructions of *code* Python runs handlers: not between a ``with`` statement and its lock."""
-    found = set()
-    before = ""
-    for instruction in dis.get_instructions(code):
-        if instruction.opname == "RESUME" or before.startswith(("CALL", "JUMP_BACKWARD")):
-            found.add(instruction.offset)
-        before = instruction.opname
-    return found
-
-
 class Sending:
     """A block with a signal at the instruction number *at* of zlmdb and of what it generates."""
 
@@ -127,7 +113,11 @@ class Sending:
         if not code.co_filename.startswith((PACKAGE, "<zlmdb")) or code.co_name in ("__del__", "<genexpr>"):
             return None
         frame.f_trace_opcodes = True
-        if event == "opcode" and (MEMORY not in code.co_filename or frame.f_lasti in handled_at(code)):
+        if (
+            event == "opcode"
+            and not is_mark(frame)
+            and (LOCKING.search(code.co_filename) is None or frame.f_lasti in handled_at(code))
+        ):
             self.count += 1
             if self.count == self.at:
                 sys.settrace(None)

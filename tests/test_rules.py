@@ -36,7 +36,7 @@ ROWS = [
         "tables.indexkinds",
     ],  # the packages themselves: a sentence each
     ["namedtuples"],
-    ["_version", "notifier", "codegen", "errors", "handlers", "late", "log", "reserved", "shown", "typeargs"],
+    ["_version", "notifier", "codegen", "errors", "handlers", "late", "locks", "log", "reserved", "shown", "typeargs"],
     ["engines.environment", "engines.options", "engines.damaged"],
     ["engines.engine"],
     ["engines"],

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
 from typing import Union
 from uuid import UUID, SafeUUID
 
+from .. import locks
 from .plain import random_int
 
 # ``UUID(bytes=...)`` takes 1.2 us on CPython, most of it in checks that 16 bytes cannot fail. Setting the two slots
@@ -48,7 +48,7 @@ class _Version7:
 
     def reset(self) -> None:
         """Begin afresh, as the child of a fork must: another thread may have held the lock, and the state is shared."""
-        self._lock = threading.Lock()
+        self._lock = locks.lock()
         self._millis = 0
         self._tail = 0
 
@@ -71,7 +71,7 @@ class _Version7:
         if lock.acquire(timeout=_PATIENCE):
             lock.release()
         elif self._lock is lock:
-            self._lock = threading.Lock()
+            self._lock = locks.lock()
 
 
 new_uuid = _Version7()

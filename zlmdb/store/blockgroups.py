@@ -189,7 +189,8 @@ class Turns:
         lender = self._lenders.get(0)
         self._wake()
         if lender is not None and lender is not threading.current_thread():
-            lender.join(PATIENCE)
+            with suppress(RuntimeError):  # Python ends, and no longer waits for a thread
+                lender.join(PATIENCE)
 
     def is_led(self) -> bool:
         """Whether there is a lender."""

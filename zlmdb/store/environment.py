@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any, NoReturn, Optional
 
-from .. import errors
+from .. import errors, locks
 from ..engines import Engine, Environment, Handle, Transaction
 from ..log import log
 from ..namedtuples import NamedTuple
@@ -65,7 +65,7 @@ class OpenEnvironment(Maintenance):
 
     def _reset_locks(self) -> None:
         self._gate = None
-        self.lock = threading.RLock()
+        self.lock = locks.rlock()
         self.writer = WriterLock(self.engine.writer_lock, self.engine.file)
         self.writer.is_local = self.engine.is_local
 

@@ -6,6 +6,8 @@ import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 
+from .. import locks
+
 _get_ident = threading.get_ident
 
 
@@ -17,8 +19,8 @@ class Gate:
 
     def __init__(self) -> None:
         # Reentrant, since the finaliser of a transaction may leave while its thread is in the middle of a method here.
-        self._lock = threading.RLock()
-        self._changed = threading.Condition(self._lock)
+        self._lock = locks.rlock()
+        self._changed = locks.condition(self._lock)
         self._inside: dict[int, int] = {}  # for whom, by identity: the thread
         self._shut = False
 

@@ -9,21 +9,21 @@ import weakref
 from collections.abc import Callable, Hashable
 from typing import Any, Optional
 
-from .. import errors
+from .. import errors, locks
 from ..engines import Engine, Options, registry
 from ..namedtuples import NamedTuple
 from .layout import Layout
 from .store import Store
 
-lock = threading.RLock()
+lock = locks.rlock()
 """Held while files are opened and closed, but not while one that is open waits for its writer."""
 
-sharing = threading.RLock()
+sharing = locks.rlock()
 """Held while a thread looks for an open handle, or opens one. `lock` may be taken inside, not around."""
 
 _stores: dict[Hashable, Store] = {}
 _handles: weakref.WeakValueDictionary[Hashable, Any] = weakref.WeakValueDictionary()  # both by `Engine.identity`
-_unprepared: weakref.WeakKeyDictionary[Store, threading.Lock] = weakref.WeakKeyDictionary()
+_unprepared: weakref.WeakKeyDictionary[Store, Any] = weakref.WeakKeyDictionary()
 """The open stores whose layout is not known yet, each with what is held by the thread that finds out."""
 
 
@@ -58,9 +58,9 @@ class Opening(NamedTuple):
 def _in_child() -> None:
     """In a forked child: replace locks that another thread of the parent may have held."""
     global lock, sharing
-    lock, sharing = threading.RLock(), threading.RLock()
+    lock, sharing = locks.rlock(), locks.rlock()
     for store in list(_unprepared):
-        _unprepared[store] = threading.Lock()
+        _unprepared[store] = locks.lock()
 
 
 if hasattr(os, "register_at_fork"):
@@ -171,11 +171,11 @@ def _shared(opening: Opening, handle: Any) -> Store:
 
 def _new(opening: Opening, engine: Engine) -> Store:
     store = Store(engine, opening.layout)
-    _unprepared[store] = threading.Lock()
+    _unprepared[store] = locks.lock()
     return store
 
 
-def _prepare(store: Store, opening: Opening, preparing: threading.Lock) -> None:
+def _prepare(store: Store, opening: Opening, preparing: Any) -> None:
     """Recognise the layout of *store*, unless another thread has done so meanwhile.
 
     It waits for a program that is writing, and must not block the opening and closing of other files.

@@ -12,7 +12,7 @@ import weakref
 from collections import deque
 from typing import Any, Optional
 
-from ... import errors
+from ... import errors, locks
 from ...namedtuples import NamedTuple
 from .records import FORKED, KeyspaceHandle, Records, Spaces, stamps
 
@@ -95,7 +95,7 @@ class Versions:
     """
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.lock = locks.lock()
         self.main = KeyspaceHandle(None)
         empty = Spaces({self.main: Records({}, (), size=0, stamp=next(stamps), born=0)})
         self._state = State(empty, 0, None)
@@ -103,7 +103,7 @@ class Versions:
         self._readers: dict[int, int] = {}  # by token: the number of the snapshot
         self._begun: dict[int, weakref.ref[Any]] = {}  # by token: every open transaction but children
         self._abandoned: deque[tuple[int, Optional[Writer]]] = deque()
-        self._writer_ended = threading.Condition(self.lock)
+        self._writer_ended = locks.condition(self.lock)
 
     @property
     def committed(self) -> Spaces:
@@ -215,8 +215,8 @@ class Versions:
 
     def in_child(self) -> None:
         """Be the last commit only, in a forked process: the transactions, and the threads behind them, are not here."""
-        self.lock = threading.Lock()
-        self._writer_ended = threading.Condition(self.lock)
+        self.lock = locks.lock()
+        self._writer_ended = locks.condition(self.lock)
         for txn in [ref() for ref in self._begun.values()]:
             while txn is not None:
                 txn.spaces = FORKED

@@ -64,6 +64,7 @@ _FORBIDDEN: dict[int, str] = {
 }
 _IF_NONE = _containing("_IF_NONE") | _containing("_IF_NOT_NONE")
 _IS = _opcodes("IS_OP")
+_OWN = _opcodes("LOAD_COMMON_CONSTANT")
 _STORES = _opcodes("STORE_DEREF", "DELETE_DEREF")
 _LOAD_CONST = dis.opmap["LOAD_CONST"]
 _BUILD_SET, _BUILD_TUPLE = dis.opmap["BUILD_SET"], dis.opmap["BUILD_TUPLE"]
@@ -120,10 +121,18 @@ def _is_operands(code: CodeType) -> Iterator[IsOperand]:
     """The right operands of each ``is`` in *code*."""
     before: list[dis.Instruction] = []
     for instruction in dis.get_instructions(code):
-        if instruction.opcode in _IS:
+        if instruction.opcode in _IS and not _is_compilers(before):
             yield _operand(before)
         if instruction.opcode not in _PADDING:
             before.append(instruction)
+
+
+def _is_compilers(before: list[dis.Instruction]) -> bool:
+    """Whether the question after *before* is the compiler's: since 3.14 ``any(x for ...)`` asks for the built-in one.
+
+    Then the loop runs on the spot. A followed function finds another one by that name, which is called as ever.
+    """
+    return len(before) > 1 and before[-1].opcode in _OWN and before[-2].opname == "COPY"
 
 
 def _operand(before: list[dis.Instruction]) -> IsOperand:
