@@ -299,6 +299,21 @@ def test_a_task_that_waits_for_itself_is_told(
         assert asyncio.run(db.arun(lambda t: list(t.numbers))) == []
 
 
+@pytest.mark.parametrize("call", ["run", "submit", "block"])
+def test_a_loop_that_a_write_transaction_runs_cannot_wait_for_its_end(db: Any, call: str) -> None:
+    def waits(t: Any = None) -> None:
+        asyncio.run(asyncio.wait_for(db.arun(len), 60))
+
+    def in_a_block() -> None:
+        with db.write():
+            waits()
+
+    calls = {"run": lambda: db.run(waits), "submit": lambda: db.submit(waits).result(60), "block": in_a_block}
+    with pytest.raises(zlmdb.NestedTransaction, match="end the block before you await"):
+        calls[call]()
+    assert asyncio.run(db.arun(lambda t: 3)) == 3
+
+
 def test_who_waits_for_the_block_of_another_task_with_a_future_is_left_alone(
     db: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -280,12 +280,20 @@ def _called(fn: Callable[[], R]) -> R:
 def _awaits_in_block(store: Store) -> bool:
     """Whether the caller, or a coroutine that awaits it, has the tables of the write transaction in a variable.
 
-    If another task has them, the caller only waits until the block of that task ends.
+    Or the function that has begun it runs the event loop. If another task has them, the caller only waits until the
+    block of that task ends.
     """
-    views = [one._unit.view for one in store.live.alive() if one._write and one.active and one._unit is not None]
+    txns = [one for one in store.live.alive() if one._write and one.active]
+    views = [one._unit.view for one in txns if one._unit is not None]
+    openers = [getattr(one, "_opener", None) for one in txns]
     frame: Optional[FrameType] = _getframe(2)
     while frame is not None and frame.f_code.co_flags & _CO_AWAITS:
         if any([value is view for value in frame.f_locals.values() for view in views]):
+            return True
+        frame = frame.f_back
+    while frame is not None:
+        code = frame.f_code
+        if not code.co_flags & _CO_AWAITS and any([code is opener for opener in openers]):
             return True
         frame = frame.f_back
     return False
