@@ -44,17 +44,19 @@ class _Safe:
         return True
 
 
-_NEEDED = sys.implementation.name == "cpython" and sys.version_info >= (3, 14)
+lock: Callable[[], Any] = threading.Lock
+"""Makes a `threading.Lock` for ``with`` statements."""
 
+rlock: Callable[[], Any] = threading.RLock
+"""Makes a `threading.RLock` for ``with`` statements."""
 
-def lock() -> Any:
-    """A `threading.Lock` for ``with`` statements."""
-    return _Safe(threading.Lock()) if _NEEDED else threading.Lock()
+if sys.implementation.name == "cpython" and sys.version_info >= (3, 14):
 
+    def lock() -> Any:
+        return _Safe(threading.Lock())
 
-def rlock() -> Any:
-    """A `threading.RLock` for ``with`` statements."""
-    return _Safe(threading.RLock()) if _NEEDED else threading.RLock()
+    def rlock() -> Any:
+        return _Safe(threading.RLock())
 
 
 def condition(of: Any) -> threading.Condition:
