@@ -231,7 +231,7 @@ class Calls(DatabaseState, Generic[S_co]):
     def _in_thread(self, fn: Callable[[], R]) -> Awaitable[R]:
         from asyncio import get_running_loop  # late: not every program uses it
 
-        call = partial(copy_context().run, _called, fn)
+        call: Callable[[], R] = partial(copy_context().run, partial(_called, fn))
         while True:
             executor = self._executor()
             try:

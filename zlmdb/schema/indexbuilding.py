@@ -68,7 +68,7 @@ def build_index(
 
 def is_steady(slot: Slot) -> bool:
     """Whether no record may lack a field whose default is made by a function."""
-    models = [] if slot.fields is None else slot.fields["models"]
+    models: list[Any] = [] if slot.fields is None else slot.fields["models"]
     return not any("absent" in field and "made" in field for model in models for field in model["fields"])
 
 

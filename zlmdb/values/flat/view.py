@@ -69,11 +69,15 @@ def _item(view: Any, key: Any) -> Any:
     return getattr(view, key)
 
 
-_ITEMS: dict[str, Any] = {
-    "__getitem__": _item,
-    "__contains__": lambda view, key: key in view._names,
-    "get": lambda view, key, default=None: _item(view, key) if key in view._names else default,
-}
+def _has(view: Any, key: Any) -> bool:
+    return key in view._names
+
+
+def _got(view: Any, key: Any, default: Any = None) -> Any:
+    return getattr(view, key) if key in view._names else default
+
+
+_ITEMS: dict[str, Any] = {"__getitem__": _item, "__contains__": _has, "get": _got}
 """What queries and indexes ask of a TypedDict. A key ``get`` is the field."""
 
 
