@@ -162,7 +162,7 @@ def test_a_file_that_is_not_lmdbs_is_refused(tmp_path: Path) -> None:
         for readonly in (False, True):
             if content or readonly:  # of an empty file, a writer makes a database
                 data.write_bytes(content)
-                with pytest.raises(zlmdb.InvalidDatabase, match=r"no LMDB data file"):
+                with pytest.raises(zlmdb.InvalidDatabase, match="no LMDB data file" if content else "is empty"):
                     zlmdb.open(tmp_path, Store, readonly=readonly)
                 assert data.read_bytes() == content
                 assert list(tmp_path.iterdir()) == [data]

@@ -38,8 +38,12 @@ WAYS: list[Callable[[], None]] = [in_thread, in_finalizer]
 
 
 def test_a_failing_thread_of_pytest_itself_is_an_error(pytestconfig: pytest.Config) -> None:
-    """pytest warns of it, and each warning is an error."""
-    assert pytestconfig.getini("filterwarnings") == ["error"]
+    """pytest warns of it, and each warning is an error but two, of CPython 3.14."""
+    first, *others = pytestconfig.getini("filterwarnings")
+    assert first == "error"
+    assert [one.split(":")[:2] for one in others] == [
+        ["ignore", "'return' in a 'finally' block"], ["ignore", "It looks like `register_random` was passed"]
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("way", WAYS)
