@@ -770,10 +770,20 @@ def test_a_loop_that_was_closed_stops_nobody(db: Any) -> None:
         running.send(None)  # it waits for its future from now on
         return running
 
-    with db.write():
-        loop = asyncio.new_event_loop()
-        left = loop.run_until_complete(leave())
-        loop.close()
+    def block() -> None:
+        with db.write():
+            held.set()
+            closed.wait(20)
+
+    held, closed = threading.Event(), threading.Event()
+    thread = threading.Thread(target=block)
+    thread.start()
+    held.wait(20)
+    loop = asyncio.new_event_loop()
+    left = loop.run_until_complete(leave())
+    loop.close()
+    closed.set()
+    thread.join()
     assert db.submit(put(2)).result(20) == 2
     assert asyncio.run(db.arun(put(3))) == 3
     with db.read() as t:

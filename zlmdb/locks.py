@@ -44,19 +44,18 @@ class _Safe:
         return True
 
 
-lock: Callable[[], Any] = threading.Lock
-"""Makes a `threading.Lock` for ``with`` statements."""
+def lock() -> Any:
+    """A `threading.Lock` for ``with`` statements."""
+    return _Safe(threading.Lock())
 
-rlock: Callable[[], Any] = threading.RLock
-"""Makes a `threading.RLock` for ``with`` statements."""
 
-if sys.implementation.name == "cpython" and sys.version_info >= (3, 14):
+def rlock() -> Any:
+    """A `threading.RLock` for ``with`` statements."""
+    return _Safe(threading.RLock())
 
-    def lock() -> Any:
-        return _Safe(threading.Lock())
 
-    def rlock() -> Any:
-        return _Safe(threading.RLock())
+if sys.implementation.name != "cpython" or sys.version_info < (3, 14):
+    lock, rlock = threading.Lock, threading.RLock
 
 
 def condition(of: Any) -> threading.Condition:
