@@ -278,10 +278,10 @@ def test_real_signals_surface_as_what_their_handler_raises(db: Any, work: Callab
     try:
         for n in range(80):
             try:
-                signal.setitimer(signal.ITIMER_REAL, 0.0003 + n * 2e-6)
                 with db.write(timeout=5) as t:
                     armed = True
                     try:
+                        signal.setitimer(signal.ITIMER_REAL, 0.0003 + n * 2e-6)
                         for_a_while(work, t)
                     finally:
                         armed = False
