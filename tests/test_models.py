@@ -518,7 +518,7 @@ REFUSED: list[tuple[Any, Any, str]] = [
     (User, ann(options={"dept": 3}), "options: .*Options with 'dept', which it does not have"),
     (User, ann(options={"depth": "3"}), r"options\['depth'\]: expected int"),
     (User, ann(friend=ann(tags=[None])), r"friend.tags\[0\]: expected str"),
-    (User, ann(either=1.5), "either: expected .*Union"),
+    (User, ann(either=1.5), r"either: expected (.*Union|int \| str)"),
     (User, ann(anything={"a": (1, 2)}), r"anything\['a'\]: expected plain data"),
     (User, ann(anything=[{1, 2}]), r"anything\[0\]: expected plain data"),
     (User, ann(anything=Point(1)), "anything: expected plain data"),
@@ -1090,7 +1090,7 @@ def test_a_whole_number_in_a_union_is_never_read_as_a_member_of_an_enum(alias: A
     assert held_by(alias, Union[float, Level], Level.LOW) is Level.LOW
     assert type(held_by(alias, Union[float, Level], 1.0)) is float
     for whole in (1, 7):  # stored as Level.LOW and as no level at all
-        with pytest.raises(EncodeError, match="expected Union"):
+        with pytest.raises(EncodeError, match=r"expected (Union|float \|)"):
             codec.encode(whole)
 
 
