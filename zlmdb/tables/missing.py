@@ -10,19 +10,19 @@ from ..shown import shortened
 
 
 def pairs(rows: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
-    """The *rows* given to ``update``. Raises TypeError for what is no pair of key and value."""
+    """The *rows* given to ``update``. Raises, as a dict does, TypeError or ValueError for what is no pair."""
     if not hasattr(rows, "__iter__"):
-        _refuse_row(rows)
+        _refuse_row(rows, TypeError)
     for row in rows:
         try:
             key, value = row
-        except (TypeError, ValueError):
-            _refuse_row(row)
+        except (TypeError, ValueError) as error:
+            _refuse_row(row, TypeError if isinstance(error, TypeError) else ValueError)
         yield key, value
 
 
-def _refuse_row(row: object) -> NoReturn:
-    raise TypeError(
+def _refuse_row(row: object, kind: type[Exception]) -> NoReturn:
+    raise kind(
         f"update() takes a dict, or pairs of key and value, got {shortened(row)}: table.add(value) stores a value "
         f"under a new key"
     ) from None
