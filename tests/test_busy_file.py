@@ -13,6 +13,8 @@ import pytest
 
 import zlmdb
 
+from .waiters import in_another_thread
+
 pytestmark = pytest.mark.twice  # processes and what is in files, which no version of Python makes different
 
 
@@ -144,24 +146,11 @@ def test_drops_wait_as_long_as_the_database_waits(tmp_path: Path) -> None:
         fed: Fed
 
     with zlmdb.open(tmp_path / "fed", Feeding, timeout=0.05) as db:
-        written, dropped = threading.Event(), threading.Event()
-
-        def write() -> None:
-            with db.write():
-                written.set()
-                dropped.wait(60)
-
-        writer = threading.Thread(target=write)
-        writer.start()
-        written.wait(60)
-        try:
+        with in_another_thread(db.write):
             with pytest.raises(zlmdb.WriterTimeout):
                 db.drop_index("fed", "by_number")
             with pytest.raises(zlmdb.WriterTimeout):
                 db.drop_feed("fed")
-        finally:
-            dropped.set()
-            writer.join()
         db.drop_index("fed", "by_number")
         assert db.drop_feed("fed") == 0
 

@@ -8,7 +8,6 @@ import os
 import random
 import threading
 from collections.abc import Generator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,6 +23,8 @@ from zlmdb.cache import state as cachestate
 from zlmdb.cache import use as cacheuse
 from zlmdb.testing.faults import inject
 
+from .waiters import in_another_thread
+
 pytestmark = pytest.mark.twice  # processes and what is in files, which no version of Python makes different
 
 
@@ -31,26 +32,6 @@ pytestmark = pytest.mark.twice  # processes and what is in files, which no versi
 def cache(tmp_path: Path) -> Generator[zlmdb.Cache[str, Any], None, None]:
     with zlmdb.Cache(tmp_path / "cache") as found:
         yield found
-
-
-@contextmanager
-def other_writer(cache: zlmdb.Cache[str, Any]) -> Generator[None, None, None]:
-    """Another thread is in a block of the cache."""
-    there, go = threading.Event(), threading.Event()
-
-    def hold() -> None:
-        with cache.transact():
-            there.set()
-            go.wait(20)
-
-    thread = threading.Thread(target=hold)
-    thread.start()
-    there.wait(20)
-    try:
-        yield
-    finally:
-        go.set()
-        thread.join(20)
 
 
 def full(cache: zlmdb.Cache[str, Any], entries: int) -> None:
@@ -63,7 +44,7 @@ def full(cache: zlmdb.Cache[str, Any], entries: int) -> None:
 
 def test_a_read_waits_for_no_writer(cache: zlmdb.Cache[str, Any]) -> None:
     full(cache, 1100)
-    with other_writer(cache):
+    with in_another_thread(cache.transact):
         for number in range(1100):
             assert cache[str(number)] == number
         assert len(cache._marked) == 1100

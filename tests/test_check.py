@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable
@@ -15,6 +14,8 @@ from operated import START, Store, User, Users, fill, flip, make, user
 
 import zlmdb
 from zlmdb.store.layout import encode
+
+from .waiters import in_another_thread
 
 pytestmark = pytest.mark.twice  # what is in a file does not depend on the version of Python
 
@@ -78,20 +79,8 @@ def test_a_check_of_a_file_that_looks_damaged_waits_for_a_writer_no_longer_than_
 ) -> None:
     with zlmdb.open(tmp_path / "busy", Store, timeout=0.05) as db:
         monkeypatch.setattr(db._open_store, "_verify", lambda file, told: ["damaged"])
-        began, ends = threading.Event(), threading.Event()
-
-        def writes() -> None:
-            with db.write():
-                began.set()
-                ends.wait(20)
-
-        other = threading.Thread(target=writes)
-        other.start()
-        assert began.wait(20)
-        with pytest.raises(zlmdb.WriterTimeout):
+        with in_another_thread(db.write), pytest.raises(zlmdb.WriterTimeout):
             db.check()
-        ends.set()
-        other.join(20)
         assert not db.check().ok
 
 

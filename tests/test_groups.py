@@ -26,7 +26,7 @@ import zlmdb
 from zlmdb.store import asyncfutures, groups
 
 from .interrupts import INTERRUPTS, Interrupt, interrupting, traces_instructions
-from .waiters import Caller, first_group_fails, last, put, wait_until, waiting_together
+from .waiters import Caller, first_group_fails, in_another_thread, last, put, wait_until, waiting_together
 from .workers import kill
 
 
@@ -441,20 +441,8 @@ def test_who_led_in_vain_joins_the_groups_of_blocks_again(tmp_path: Path) -> Non
         with db.write() as t:
             unit = t.txn._hold
             assert unit.join is not None
-        done, began = threading.Event(), threading.Event()
-
-        def writes() -> None:
-            with db.begin(write=True):
-                began.set()
-                done.wait(20)
-
-        other = threading.Thread(target=writes)
-        other.start()
-        assert began.wait(20)
-        with pytest.raises(zlmdb.WriterTimeout):
+        with in_another_thread(lambda: db.begin(write=True)), pytest.raises(zlmdb.WriterTimeout):
             db.run(put(2))
-        done.set()
-        other.join(20)
         with db.write() as t:
             assert t.txn._hold.join is not None
         assert unit.join is not None
@@ -770,20 +758,10 @@ def test_a_loop_that_was_closed_stops_nobody(db: Any) -> None:
         running.send(None)  # it waits for its future from now on
         return running
 
-    def block() -> None:
-        with db.write():
-            held.set()
-            closed.wait(20)
-
-    held, closed = threading.Event(), threading.Event()
-    thread = threading.Thread(target=block)
-    thread.start()
-    held.wait(20)
-    loop = asyncio.new_event_loop()
-    left = loop.run_until_complete(leave())
-    loop.close()
-    closed.set()
-    thread.join()
+    with in_another_thread(db.write):
+        loop = asyncio.new_event_loop()
+        left = loop.run_until_complete(leave())
+        loop.close()
     assert db.submit(put(2)).result(20) == 2
     assert asyncio.run(db.arun(put(3))) == 3
     with db.read() as t:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import struct
-import threading
 from base64 import b64encode
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,8 @@ import lmdb
 import pytest
 
 import zlmdb
+
+from .waiters import in_another_thread
 
 pytestmark = pytest.mark.twice  # what is in a file does not depend on the version of Python
 
@@ -143,20 +144,8 @@ def test_adopted_it_is_a_file_of_zlmdb(path: Path) -> None:
 
 def test_adopting_waits_for_a_writer_no_longer_than_it_may(path: Path) -> None:
     with zlmdb.open(path, Store, layout="raw", timeout=0.05) as db:
-        began, ends = threading.Event(), threading.Event()
-
-        def writes() -> None:
-            with db.write():
-                began.set()
-                ends.wait(20)
-
-        other = threading.Thread(target=writes)
-        other.start()
-        assert began.wait(20)
-        with pytest.raises(zlmdb.WriterTimeout):
+        with in_another_thread(db.write), pytest.raises(zlmdb.WriterTimeout):
             db.adopt()
-        ends.set()
-        other.join(20)
         assert db.adopt() == 4
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Callable, Optional, TypeVar
 
 import pytest
@@ -55,6 +55,26 @@ def wait_until(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < until
         time.sleep(0.001)
+
+
+@contextmanager
+def in_another_thread(begin: Callable[[], AbstractContextManager[Any]]) -> Iterator[None]:
+    """While this block lasts, another thread is in the one that *begin* gives there."""
+    began, ends = threading.Event(), threading.Event()
+
+    def stays() -> None:
+        with begin():
+            began.set()
+            ends.wait(60)
+
+    other = threading.Thread(target=stays)
+    other.start()
+    try:
+        assert began.wait(20)
+        yield
+    finally:
+        ends.set()
+        other.join(20)
 
 
 @contextmanager
