@@ -164,6 +164,14 @@ def read_old_flatbuffers() -> None:
         assert codec.decode(old) == Row(1, "old")
 
 
+def change_flatbuffers() -> None:
+    codec = serializer(FlatBuffers[Row])
+    load_one, dump = codec.rewriter(["id"], ["id"]) or pytest.fail("there is none")
+    one = load_one(codec.encode(ROW))
+    one.id += 1
+    assert codec.decode(dump(one)) == replace(ROW, id=ROW.id + 1)
+
+
 def view_flatbuffers() -> None:
     codec = serializer(FlatBuffersView[Row])
     view = codec.decode(serializer(FlatBuffers[Row]).encode(ROW))
@@ -400,6 +408,7 @@ CASES: dict[str, list[Callable[[], None]]] = {
     "CBOR of floats": [write_cbor_of_floats],
     "FlatBuffers reader": [read_and_write_flatbuffers],
     "FlatBuffers reader of a layout": [read_old_flatbuffers],
+    "FlatBuffers splices": [change_flatbuffers],
     "FlatBuffers views": [view_flatbuffers],
     "FlatBuffers writer": [read_and_write_flatbuffers],
     "JSON": [write_json],

@@ -98,11 +98,12 @@ def _found(
     if not writing.write(followed.node, 0):
         return None
     takes = taken([(node, followed.keyed) for node in writing.nodes])
-    fast = takes is not None and {path[0] for path in takes} <= {one.name for one in dataclasses.fields(cls)}
+    read = None if takes is None else {path[0] for path in takes} | ({*writing.fields} if writing.chosen else set())
+    fast = read is not None and read <= {one.name for one in dataclasses.fields(cls)}
     key = None if storage.key_field is None else storage.key_field.path.partition(".")[0]
     if not writing.fields or key in writing.fields:
         return None
-    rewriter = storage.value.rewriter(writing.fields) if fast else None
+    rewriter = storage.value.rewriter(writing.fields, read) if read is not None and fast else None
     setting = setting_of(storage, writing.fields, writing.given, writing.lines, writing.names, rewriter)
     reading.kept["change"] = storage.indexes, setting, writing.nodes
     return None if setting is None else Replacing(setting, _values(followed, writing.nodes))
@@ -125,6 +126,8 @@ class _Writing:
     def __init__(self, followed: Followed, *, frozen: bool) -> None:
         self._followed, self._frozen = followed, frozen
         self.fields: set[str] = set()
+        self.chosen = False
+        """Whether there are records of which some of the fields are not set."""
         self.lines: list[str] = []
         self.given: list[str] = []
         """The names of the values that the lines need, which are those of *nodes*."""
@@ -138,6 +141,7 @@ class _Writing:
             self.lines.append(f"{indent}pass")
             return True
         if isinstance(node, Choice):
+            self.chosen = True
             self.lines.append(f"{indent}if {self._asked(node.condition)}:")
             if depth >= _DEPTH or not self.write(node.yes, depth + 1):
                 return False

@@ -118,11 +118,11 @@ class Serializer(ABC, Generic[T]):
         """
         return None
 
-    def rewriter(self, fields: Collection[str]) -> Optional[tuple[Decode, Encode]]:
+    def rewriter(self, fields: Collection[str], read: Collection[str]) -> Optional[tuple[Decode, Encode]]:
         """How records are stored again of which *fields* are set, and nothing else is changed, in less time; or None.
 
-        The first function gives objects that have the fields of the model class, and need not be of that class; the
-        second one raises for a field that does not fit.
+        The first function gives objects that have the fields *read*, and need not be of the model class; the second
+        one is given them with all of *fields*, and raises for one that does not fit.
         """
         return None
 

@@ -8,7 +8,7 @@ the value is the finished buffer, without a file identifier. https://flatbuffers
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, Callable, Optional, TypeVar
 
 from ..errors import EncodeError, Error
@@ -116,6 +116,14 @@ class FlatBuffersSerializer(Serializer[T]):
         from .flat.columns import Columns
 
         return Columns(codec, lazy=self._lazy)
+
+    def rewriter(self, fields: Collection[str], read: Collection[str]) -> Optional[tuple[Decode, Encode]]:
+        encode, decode = self.raw_encode, self.raw_decode
+        if self._codec is None or self._lazy:
+            return None
+        from .flat.splices import make_splices  # late: few programs change many records
+
+        return make_splices(self._codec, fields, read, decode, encode)
 
     def encode(self, value: T) -> bytes:
         """The bytes of *value*. Raises `EncodeError` for a value that does not fit, with the path inside it."""

@@ -69,7 +69,7 @@ class MsgpackSerializer(FunctionSerializer[T]):
         decode: Decode = msgspec.msgpack.Decoder(made).decode
         return decode
 
-    def rewriter(self, fields: Collection[str]) -> Optional[tuple[Decode, Encode]]:
+    def rewriter(self, fields: Collection[str], read: Collection[str]) -> Optional[tuple[Decode, Encode]]:
         msgspec = find_msgspec()
         if msgspec is None or self._model is None or type(self) is not MsgpackSerializer:
             return None
