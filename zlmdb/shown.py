@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Optional
 
 _LIMIT = 80
@@ -44,3 +44,11 @@ def nearest(name: str, known: Iterable[str], *, listed: bool = True) -> str:
     if close:
         return f"did you mean {close[0]!r}?"
     return f"there are {', '.join(map(repr, names)) or 'none'}" if listed else ""
+
+
+def refuse_options(call: str, given: Iterable[str], known: Iterable[str], instead: Mapping[str, str]) -> None:
+    """Raise TypeError if *call* is *given* an option that is not *known*. *instead* says what those of others are."""
+    for name in given:
+        if name not in known:
+            advice = instead.get(name) or nearest(name, known)
+            raise TypeError(f"{call}(..., {name}=...): there is no such option; {advice}")

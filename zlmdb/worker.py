@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager, suppress
 from threading import get_ident
-from typing import Any, Generic, Optional, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar
 from uuid import UUID
 
 from . import Database, Schema, errors
@@ -42,6 +42,15 @@ class Worker(Generic[T]):
 
     def __repr__(self) -> str:
         return f"<worker of {self._db!r}>"
+
+    if not TYPE_CHECKING:  # checkers report it
+
+        def __iter__(self):
+            raise TypeError("a worker is not iterated over: write `while True:` and in it `with worker.job() as job:`")
+
+        def __getattr__(self, name):
+            advice = ": write .get(timeout=0)" if name == "get_nowait" else ""
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{advice}")
 
     # -- in threads -------------------------------------------------------------------------------------------------
 

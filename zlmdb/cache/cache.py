@@ -14,6 +14,7 @@ from weakref import WeakSet
 from .. import DecodeError, Error, SchemaMismatch
 from .. import open as open_database
 from ..values import serializer
+from .elsewhere import INSTEAD, Elsewhere
 from .entry import HEAD, MOVED, NEVER, SIZE, added, refuse_options, tag_bytes_of, tag_of, until_of
 from .entry import CacheDetails as CacheDetails
 from .file import CacheFile
@@ -160,6 +161,9 @@ class Cache(CachePending[K, V]):
         if self._path is None:
             raise TypeError("a cache in memory cannot be pickled: give it a path")
         return _opened_again, self._given
+
+    def __dir__(self) -> Iterable[str]:
+        return [name for name in super().__dir__() if name not in INSTEAD]
 
     def __repr__(self) -> str:
         return f"<cache {self._path!r}, {'open' if self._db.is_open else 'closed'}>"
@@ -386,8 +390,10 @@ class Cache(CachePending[K, V]):
         """Delete the entries with this tag; returns their number."""
         return self._in_steps(lambda t: self._forget_tagged(t, tag, _PAGE))
 
-    def expire(self) -> int:
+    def expire(self, *key: NoReturn) -> int:
         """Delete what has expired; returns the number of entries. Writes do so, too, little by little."""
+        if key:
+            raise TypeError("expire() deletes what has expired: write touch(key, expire=seconds) for one entry")
         if not self._do(self._some_expired, write=False):  # a look takes less than a write transaction
             return 0
         return self._in_steps(lambda t: self._forget_expired(t, _PAGE))
@@ -438,6 +444,7 @@ class Cache(CachePending[K, V]):
         ignore: Union[str, Iterable[str]] = (),
         key: Optional[Callable[..., str]] = None,
         lock: float = 60.0,
+        **others: NoReturn,
     ) -> Callable[[F], F]:
         """A decorator of functions and coroutine functions, whose results the cache keeps.
 
@@ -450,6 +457,8 @@ class Cache(CachePending[K, V]):
         dies, another caller computes after *lock* seconds. An exception is not kept; threads that wait for it compute
         in turn.
         """
+        if others:
+            refuse_options("memoize", others)
         if callable(name):
             raise TypeError("memoize is called with its options: write @cache.memoize()")
         if not self._textual:
@@ -473,6 +482,9 @@ def _opened_again(path: str, key: Any, value: Any, size_limit: int, policy: Evic
     """The cache of a pickle."""
     return Cache(path, key, value, size_limit=size_limit, eviction_policy=policy, keep=keep)
 
+
+for _name in INSTEAD:
+    setattr(Cache, _name, Elsewhere(_name))
 
 _caches: WeakSet[Cache[Any, Any]] = WeakSet()
 

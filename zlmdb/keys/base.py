@@ -213,6 +213,10 @@ class KeyCodec(ABC, Generic[T]):
             )
         elif isinstance(key, FunctionType):
             message += "; a function is a condition: write .where(lambda record: ...)"
+        elif any(
+            [hasattr(type(key), name) for name in ("__dataclass_fields__", "__struct_fields__", "__attrs_attrs__")]
+        ):
+            message += "; this is a record: give its key, which add() and .key(...) of a unique index return"
         raise EncodeError(message, key=key)
 
     def __eq__(self, other: object) -> bool:

@@ -231,6 +231,10 @@ class Schema:
             )
             if hasattr(Transaction, name):
                 others = f"the transaction has it: t.txn.{name}"
+            elif storages:
+                from ..tables.unknown import of_transaction  # late: for this error only
+
+                others = of_transaction(name, next(iter(storages)), Table) or others
             error = AttributeError(f"{type(self).__name__} declares no table {name!r}; {others}")
             error.name = name  # else Python 3.12 and later would add a suggestion of their own
             raise error

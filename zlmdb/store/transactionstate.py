@@ -170,7 +170,8 @@ class TransactionState:
         if _get_ident() != self._thread:
             raise errors.WrongThread(
                 f"this write transaction belongs to thread {self._thread}, not to this one ({_get_ident()}): "
-                f"begin one here, or hand the work to that thread"
+                f"begin one here, or hand the work to that thread (frameworks may run a dependency in another thread "
+                f"than the function that uses it: begin the transaction in the function)"
             )
 
     def _refuse_use(self) -> NoReturn:

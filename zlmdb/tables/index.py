@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union, get_ar
 
 from ..keys import KeyCodec, key_codec
 from ..query import Descending
-from ..shown import shortened
+from ..shown import refuse_options, shortened
 from ..typeargs import field_types
 from ..values.base import Serializer
 from ..values.resolve import serializer
@@ -47,6 +47,16 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
+_INSTEAD = {
+    **dict.fromkeys(
+        ("back_populates", "backref", "related_name"), "the link selects the records: t.books.by_author[key]"
+    ),
+    "desc": "write desc('field') for the field",
+    "type": "write the type of its keys in brackets, Index[str]('field')",
+    "unique": "write UniqueIndex",
+}
+
+
 class DeclaredIndex(Declares, Generic[I]):
     """The common part of `Index` and `UniqueIndex`: the declaration of an index on a table class."""
 
@@ -56,6 +66,13 @@ class DeclaredIndex(Declares, Generic[I]):
     _carries: tuple[str, ...] = ()  # the fields whose values are stored with the entries
     _down: tuple[bool, ...] = ()  # of each field, whether the greatest comes first
     _texts: tuple[tuple[str, ...], ...] = ()  # the named transforms of each field; empty where there are none
+
+    if not TYPE_CHECKING:  # checkers report an option that there is not
+
+        def __new__(cls, *given, **options):
+            if options and cls.__module__ in (DeclaredIndex.__module__, f"{__package__}.foreignkey"):  # not of programs
+                refuse_options(cls.__name__, options, cls.__init__.__kwdefaults__, _INSTEAD)
+            return super().__new__(cls)
 
     def __init__(
         self,

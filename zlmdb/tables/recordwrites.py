@@ -35,6 +35,8 @@ class RecordWrites(TableState[K, V]):
             from .keyfield import KeyField  # late: the key of few tables is a field
 
             key: K = (self._storage.key_field or KeyField(rule)).of(value)
+            if key is None:
+                self._check_none(rule)
             return key
         if rule is not None:
             made: K = rule()
@@ -43,6 +45,17 @@ class RecordWrites(TableState[K, V]):
         counted: Any = codec.counts_from
         last = None if counted is None else next(iter(self.select(reverse=True, limit=1).keys()), counted)
         return codec.new_key(last)
+
+    def _check_none(self, field: str) -> None:
+        """Raise `EncodeError` if None, which a record has in the *field* of its key, is no key of this table."""
+        try:
+            self._storage.encode_key(None)  # type: ignore[arg-type]  # keys of some named types may be None
+        except errors.EncodeError as error:
+            raise errors.EncodeError(
+                f"{error}; add() takes the key from the field {field!r}, since the class declares key={field!r}: give "
+                f"the record its key, or leave out key=, and add() makes a key and returns it",
+                table=self._name,
+            ) from None
 
     if not TYPE_CHECKING:  # checkers have the signatures of MutableMapping
 

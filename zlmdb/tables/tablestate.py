@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Generic, NoReturn, Optional, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Optional, TypeVar
 
 from .. import errors
 from ..store.ended import Ended
@@ -72,6 +72,16 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
     _generated: bool  # those let the generated functions write
 
     _kept: ClassVar[tuple[IndexStorage, ...]] = ()  # the indexes that the generated functions keep in step
+
+    if not TYPE_CHECKING:  # checkers report it
+
+        def __class_getitem__(cls, types):
+            if len(cls.__parameters__) == 2 and (type(types) is not tuple or len(types) != 2):
+                raise TypeError(
+                    f"{cls.__name__}[{getattr(types, '__name__', types)}]: expected the types of the keys and of the "
+                    f"values, such as {cls.__name__}[int, User]"
+                )
+            return super().__class_getitem__(types)
 
     def _aim(self) -> None:
         """Read and write in the transaction, which has just begun. The handles are those of the previous one."""

@@ -26,6 +26,12 @@ _ELSEWHERE = {
     **dict.fromkeys(("exists", "any"), "write bool(...where(lambda record: ...)), or `if` before it"),
     **dict.fromkeys(("join", "prefetch_related", "select_related"), _LINKED),
     **dict.fromkeys(("fetchall", "fetchone", "scalars", "to_list", "tolist"), "write .all(), or .first() for one"),
+    **dict.fromkeys(("head", "nth"), "write .select(limit=10), or .order_by(...).limit(count, skip)"),
+    **dict.fromkeys(
+        ("to_csv", "to_df", "to_dict", "to_json", "to_pandas"), "loop over .items() or .values(), or take dict(table)"
+    ),
+    "extend": "write .put_many(pairs of key and value), or .add(value) for each",
+    "value_counts": "write .group_by(lambda record: ..., lambda group: group.count())",
     "exclude": "write .where(lambda record: not ...)",
     "get_or_create": "write .setdefault(key, value)",
     "all": "write .select().all()",
@@ -51,6 +57,24 @@ _OF_QUEUES = {
     **dict.fromkeys(("empty", "qsize", "size"), "write .ready.count(), or len(...) for the jobs of all states"),
     "peek": "write .ready.first()",
 }
+
+
+_OF_TRANSACTIONS = {
+    "begin_nested": "write `with t.txn.savepoint():`",
+    "execute": "there is no SQL: write t.table[key], or t.table.where(lambda record: ...)",
+    "flush": "what is stored in a transaction is seen in it at once, and the end of the block commits it",
+    "rollback": "t.txn.abort() undoes all changes, and so does an exception that leaves the block",
+}
+
+
+def of_transaction(name: str, table: str, known: Any) -> str:
+    """What to write for the method *name* of other transactions. Ours has a *table*; *known* is the class of tables."""
+    if name in _OF_TRANSACTIONS:
+        return _OF_TRANSACTIONS[name]
+    if name.startswith("_") or not (hasattr(known, name) or name in _ELSEWHERE):
+        return ""
+    asked = f"that is asked of a table, such as t.{table}"
+    return f"{asked}: {_ELSEWHERE[name]}" if name in _ELSEWHERE else f"{asked}.{name}"
 
 
 def _elsewhere(holder: Any, name: str, many: bool) -> Optional[str]:

@@ -144,6 +144,8 @@ class Serializer(ABC, Generic[T]):
 
     def _refusal(self, verb: str, what: str, error: Exception) -> str:
         expected = f"expected {self.expects}; " if self.expects else ""
+        if isinstance(error, RecursionError):
+            return f"{self.name} cannot {verb} {what}: it is nested too deeply, or holds itself: store keys of records"
         return f"{self.name} cannot {verb} {what}: {expected}{error or typename(type(error))}"
 
     def __repr__(self) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Callable, Literal, Optional, TypeVar, Union
 
 from ..typeargs import nested_types, own_names
-from .base import is_a, is_free, typename
+from .base import is_a, is_free, show, typename
 from .pydantics import PydanticRecord, hints_of, is_pydantic, names_of
 from .scalars import Choice, Float, Form, Leaf, PlainData, Shape, enum_choice, literal_choice, scalars
 from .shapes import (
@@ -255,6 +255,8 @@ def model_record(cls: Any, where: str) -> tuple[Record, Names]:
     """What kind of model class *cls* is, and its fields."""
     if hasattr(cls, "__dataclass_fields__"):
         record = Record(cls, recheck=hasattr(cls, "__post_init__"))
+        if not cls.__dataclass_fields__:  # those with ClassVar are in it
+            _check_annotated(cls, where)
         return record, [(field.name, field.name, _required(field)) for field in dataclasses.fields(cls)]
     if hasattr(cls, "__attrs_attrs__"):
         attributes = cls.__attrs_attrs__
@@ -278,6 +280,16 @@ def model_record(cls: Any, where: str) -> tuple[Record, Names]:
         f"{where}: {typename(cls)} cannot be stored: use a dataclass, an attrs class, a Pydantic model, a "
         "NamedTuple, a TypedDict or a msgspec.Struct, or the Pickle serializer"
     )
+
+
+def _check_annotated(cls: Any, where: str) -> None:
+    """Raise TypeError if the dataclass *cls* has no field, and has values whose annotations were forgotten."""
+    for name, value in vars(cls).items():
+        if not name.startswith("_") and not hasattr(type(value), "__get__") and not isinstance(value, type):
+            raise TypeError(
+                f"{where}: {typename(cls)} has no fields, and would store nothing: give {name} a type, such as "
+                f"`{name}: {typename(type(value))} = {show(value)}`"
+            )
 
 
 def _required(field: dataclasses.Field[Any]) -> bool:

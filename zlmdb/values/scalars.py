@@ -100,7 +100,8 @@ class Shape:
 
     def misfit(self, value: Any, path: str) -> str:
         """Why *value*, found at *path* and not fitting, does not fit."""
-        return f"{path}: expected {self.label}, got {show(value)} ({typename(type(value))})"
+        said = f"{path}: expected {self.label}, got {show(value)} ({typename(type(value))})"
+        return f"{said}: convert it, with its .item()" if typename(type(value)).startswith("numpy.") else said
 
 
 class Leaf(Shape):

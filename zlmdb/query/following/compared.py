@@ -107,9 +107,13 @@ def check(
         return
     if value is None or known.fits(value):
         return
-    shown = f"{left!r} in {container!r}" if container is right else f"{left!r} {operator} {right!r}"
+    shown, subject = f"{left!r} {operator} {right!r}", repr(left)
+    if container is left:
+        shown, subject = f"{right!r} in {container!r}", f"an element of {left!r}"
+    elif container is not None:
+        shown = f"{left!r} in {container!r}"
     trace.refuse(
-        f"{shown}: {left!r} is of type {typename(known.annotation)}, which {show(value)} "
+        f"{shown}: {subject} is of type {typename(known.annotation)}, which {show(value)} "
         f"({typename(type(value))}) is not; compare it with a value of its type"
     )
 

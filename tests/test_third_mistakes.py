@@ -1,0 +1,162 @@
+"""The mistakes of those who come from another store: an ORM, Redis, a shelve, pandas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Optional
+
+import pytest
+
+import zlmdb
+
+
+@dataclass
+class Post:
+    title: str
+    likes: int = 0
+    tags: list[int] = field(default_factory=list)
+
+
+@dataclass
+class Numbered:
+    title: str
+    id: Optional[int] = None
+
+
+class Posts(zlmdb.Table[int, Post]):
+    by_tag = zlmdb.Index[int]("tags", each=True)
+
+
+class Named(zlmdb.Table[int, Numbered], key="id"):
+    """Records that have their key."""
+
+
+class Blog(zlmdb.Schema):
+    posts: Posts
+    named: Named
+    jobs: zlmdb.Queue[str]
+
+
+@pytest.fixture
+def db() -> Iterator[Any]:
+    with zlmdb.open(None, Blog) as database:
+        with database.write() as t:
+            t.posts.update({1: Post("One", 3, [7]), 2: Post("Two")})
+        yield database
+
+
+@pytest.mark.parametrize(
+    ("mistake", "said"),
+    [
+        (lambda db, t: t.rollback(), r"declares no table .rollback.; t.txn.abort\(\) undoes"),
+        (lambda db, t: t.add(Post("x")), "declares no table 'add'; that is asked of a table, such as t.posts.add"),
+        (lambda db, t: t.query(Post), "such as t.posts: write .where"),
+        (lambda db, t: t.posts.to_dict(), "take dict\\(table\\)"),
+        (lambda db, t: t.posts.value_counts("title"), "write .group_by"),
+        (lambda db, t: db.create_all(), "made when it is opened"),
+        (lambda db, t: db.pack(), "db.compact\\(\\) makes"),
+        (lambda db, t: zlmdb.Worker(db, lambda t: t.jobs).get_nowait(), r"write .get\(timeout=0\)"),
+    ],
+)
+def test_a_method_of_another_store_is_answered_with_what_to_write(db: Any, mistake: Any, said: str) -> None:
+    with db.write() as t, pytest.raises(AttributeError, match=said):
+        mistake(db, t)
+
+
+@pytest.mark.parametrize(
+    ("mistake", "said"),
+    [
+        (lambda: zlmdb.Table[Post], r"Table\[Post\]: expected the types of the keys and of the values"),
+        (lambda: zlmdb.Index[str]("title", unique=True), "there is no such option; write UniqueIndex"),
+        (lambda: zlmdb.ForeignKey[Posts]("post", ondelete="cascade"), "did you mean 'on_delete'"),
+        (lambda: zlmdb.ForeignKey[Posts]("post", related_name="x"), "the link selects"),
+    ],
+)
+def test_a_declaration_of_another_store_is_answered_with_ours(mistake: Any, said: str) -> None:
+    with pytest.raises(TypeError, match=said):
+        mistake()
+
+
+def test_a_member_of_another_type_than_the_elements_is_named_before_the_list(db: Any) -> None:
+    said = r"'python' in p.tags: an element of p.tags is of type int, which 'python' \(str\) is not"
+    with db.read() as t:
+        with pytest.raises(TypeError, match=said):
+            t.posts.where(lambda p: "python" in p.tags)
+        with pytest.raises(TypeError, match=r"p.likes in .*: p.likes is of type int"):
+            t.posts.where(lambda p: p.likes in ["a"])
+
+
+def test_a_record_in_place_of_its_key_is_told_so(db: Any) -> None:
+    with db.read() as t, pytest.raises(zlmdb.EncodeError, match="this is a record: give its key"):
+        t.posts.by_tag[Post("x")]
+
+
+def test_a_key_that_the_record_has_not_got_yet_is_explained(db: Any) -> None:
+    with db.write() as t, pytest.raises(zlmdb.EncodeError, match="leave out key=, and add"):
+        t.named.add(Numbered("x"))
+
+
+def test_a_dataclass_whose_annotations_were_forgotten_is_refused() -> None:
+    @dataclass
+    class Forgotten:
+        name = ""
+
+    @dataclass
+    class Empty:
+        """It has no fields on purpose."""
+
+        kind: ClassVar[str] = "empty"
+
+        def greet(self) -> str:
+            return "hello"
+
+    class Wrong(zlmdb.Schema):
+        records: zlmdb.Table[int, Forgotten]
+
+    class Right(zlmdb.Schema):
+        records: zlmdb.Table[int, Empty]
+
+    with pytest.raises(TypeError, match="has no fields, and would store nothing: give name a type, such as `name: str"):
+        zlmdb.open(None, Wrong)
+    zlmdb.open(None, Right).close()
+
+
+def test_an_object_that_holds_itself_is_told_so() -> None:
+    @dataclass
+    class Node:
+        inner: list[Node] = field(default_factory=list)
+
+    class Tree(zlmdb.Schema):
+        nodes: zlmdb.Table[int, Node]
+
+    node = Node()
+    node.inner.append(node)
+    with zlmdb.open(None, Tree) as tree, tree.write() as t, pytest.raises(zlmdb.EncodeError, match="nested"):
+        t.nodes[1] = node
+
+
+def test_a_number_of_numpy_in_a_field_is_told_how_to_convert_it(db: Any) -> None:
+    numpy = pytest.importorskip("numpy", reason="the test needs numpy")
+    with db.write() as t, pytest.raises(zlmdb.EncodeError, match=r"expected int, .*convert it, with its .item\(\)"):
+        t.posts[3] = Post("x", numpy.int64(3))
+
+
+def test_methods_of_other_caches_are_answered_and_not_listed() -> None:
+    with zlmdb.Cache(None) as cache:
+        asked: Any = cache
+        for name, said in [("keys", "for key in cache"), ("setex", "expire=seconds"), ("ttl", "details")]:
+            with pytest.raises(AttributeError, match=said):
+                getattr(asked, name)
+            assert name not in dir(cache)
+            assert not hasattr(zlmdb.Cache, name)
+        with pytest.raises(TypeError, match=r"touch\(key, expire=seconds\)"):
+            asked.expire("a", 10)
+        with pytest.raises(TypeError, match="memoize.. has no option ttl"):
+            asked.memoize(ttl=5)
+
+
+def test_a_worker_that_is_iterated_over_is_answered_with_a_loop(db: Any) -> None:
+    worker: Any = zlmdb.Worker(db, lambda t: t.jobs)
+    with pytest.raises(TypeError, match=r"with worker.job\(\) as job"):
+        iter(worker)
