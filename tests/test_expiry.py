@@ -18,6 +18,8 @@ from hypothesis import strategies as st
 import zlmdb
 from zlmdb.schema import indexbuilding
 
+from .reliability.failing import Fuse, Fused
+
 pytestmark = pytest.mark.twice  # what engines and tables do does not depend on the version of Python
 
 NOW = [1000.0]
@@ -743,3 +745,37 @@ def test_of_a_list_of_records_those_that_have_expired_already_are_absent_at_once
         assert ([*t.sessions], [*t.events]) == (["b"], [1])
     with db.read() as t:
         assert ([*t.sessions], [*t.events]) == (["b"], [1])
+
+
+def test_whatever_call_of_the_engine_fails_beside_an_expired_record_the_error_is_one_of_ours(tmp_path: Path) -> None:
+    fuse = Fuse(lambda: zlmdb.lmdb.Error("mdb_get: Input/output error"))
+    failed = 0
+    with zlmdb.open(tmp_path / "db", Store, durability="none") as db:
+        db._open_store.env = Fused(db._open_store.env, fuse)
+        for at in range(1, 1000):
+            db.clock = lambda: 1000.0
+            with db.write() as t:
+                t.sessions.update(a=Session("a", 1001.0), b=Session("b", 1001.0), c=Session("c", 1001.0))
+            db.clock = lambda: 1002.0
+            fuse.light(at)
+            try:
+                with db.write() as t:
+                    t.sessions["a"] = Session("b")
+            except zlmdb.Error:
+                failed += 1
+            calls, _ = fuse.calls, fuse.light(None)
+            if calls < at:
+                break
+        db._open_store.env = db._open_store.env._inner
+    assert failed > 5
+
+
+def test_a_broken_record_is_named_where_another_one_has_expired(db: Any) -> None:
+    with db.write() as t:
+        t.sessions.update(b=Session("b"), a=Session("a", 999.0))
+        t.sessions._raw.put(t.sessions._storage.encode_key("b"), b"?", True, True, False, t.sessions._db)
+        with pytest.raises(zlmdb.DecodeError, match="key 'b'"):
+            t.sessions["b"] = Session("new")
+        with pytest.raises(zlmdb.DecodeError, match="key 'b'"):
+            t.sessions["c"] = Session("b")
+        t.txn.abort()

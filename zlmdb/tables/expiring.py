@@ -142,15 +142,18 @@ class Expiring(Table[Any, Any]):
         index = times.storage
         lower, upper = max(index.lower, behind + b"\0"), index.bound(self._cut, through=True)
         found: list[tuple[bytes, bytes]] = []
-        cursor = self._raw.cursor(times.handle)
         try:
-            if seek(cursor, lower, upper):
-                for entry, owner in pairs_from(cursor, lower, upper, views=True):
-                    found.append((entry, _primary(self._storage, index, entry, owner)))
-                    if len(found) == most:
-                        break
-        finally:
-            cursor.close()
+            cursor = self._raw.cursor(times.handle)
+            try:
+                if seek(cursor, lower, upper):
+                    for entry, owner in pairs_from(cursor, lower, upper, views=True):
+                        found.append((entry, _primary(self._storage, index, entry, owner)))
+                        if len(found) == most:
+                            break
+            finally:
+                cursor.close()
+        except Exception as error:
+            self._txn._fail(error, table=self._name, index=INDEX)
         return found
 
     def _any_expired(self) -> bool:
@@ -204,7 +207,7 @@ class Expiring(Table[Any, Any]):
                 except Exception as error:
                     let_through(error)
                     return False  # the statement says why
-                owners = [(entry, raw.get(entry, None, handle)) for entry in entries]
+                owners = [(entry, self._as_stored(raw, entry, handle)) for entry in entries]
                 found.update(
                     storage.prefix + _primary(storage, index, entry, owner)
                     for entry, owner in owners
@@ -212,8 +215,8 @@ class Expiring(Table[Any, Any]):
                 )
         held = False
         for one in found:
-            data = raw.get(one, None, self._db)
-            if data is not None and self._has_expired(storage.load(data)):
+            data = self._as_stored(raw, one, self._db)
+            if data is not None and self._has_expired(storage.decode_value(data, storage.decode_key(one))):
                 try:
                     self._expel(one)
                 except errors.StillLinked:
@@ -221,6 +224,13 @@ class Expiring(Table[Any, Any]):
                         raise
                     held = True
         return held
+
+    def _as_stored(self, raw: Any, key: bytes, handle: Any) -> Any:
+        """What the transaction *raw* of the engine has under *key*, expired or not."""
+        try:
+            return raw.get(key, None, handle)
+        except Exception as error:
+            self._txn._fail(error, table=self._name)
 
     def _expel(self, encoded: bytes) -> int:
         """Delete the expired record *encoded*, with all that follows it; returns the number of records."""
