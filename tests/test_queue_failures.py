@@ -406,3 +406,84 @@ def test_a_worker_that_waits_learns_that_the_database_is_closed(
     thread.join(20)
     assert not thread.is_alive()
     assert isinstance(errors[0], zlmdb.Error)
+
+
+class ByText(zlmdb.Queue[str]):
+    by_error = zlmdb.Index[str]("error")
+
+
+class Both(Store):
+    by_text: ByText
+
+
+def exchange(jobs: Any, id: Any, data: bytes = b"?") -> bytes:
+    """Store other bytes for a job, that were never a job; what was there."""
+    encoded = jobs._storage.encode_key(next(key for key in jobs if key[2] == id))
+    before = bytes(jobs._engine_get(encoded, None, jobs._db))
+    jobs._raw.put(encoded, data, True, True, False, jobs._db)
+    return before
+
+
+@pytest.mark.parametrize("state", ["ready", "delayed", "leased"])
+def test_a_job_that_cannot_be_decoded_is_a_dead_letter_and_the_next_one_is_claimed(
+    db: zlmdb.Database[Store], state: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with db.write() as t:
+        broken = t.jobs.put("a", delay=5 if state == "delayed" else 0)
+        if state == "leased":
+            t.jobs.claim()
+        t.jobs.put("b")
+        data = exchange(t.jobs, broken)
+    NOW[0] += 100
+    with db.write() as t:
+        assert t.jobs.claim().body == "b"
+        t.txn.abort()
+    assert caplog.messages == []
+    with db.write() as t:
+        lease = t.jobs.claim()
+        assert lease.body == "b"
+        assert t.jobs.claim() is None
+        t.jobs.done(lease)
+    assert len(caplog.messages) == 1
+    assert f"the job {broken} cannot be read" in caplog.messages[0]
+    with db.write() as t:
+        (key,) = t.jobs.dead.keys()
+        with pytest.raises(zlmdb.DecodeError, match=str(broken)):
+            t.jobs.revive(key)
+        exchange(t.jobs, broken, data)
+        t.jobs.revive(key)
+        assert t.jobs.claim().body == "a"
+
+
+def test_jobs_that_cannot_be_decoded_and_are_not_due_are_in_nobodys_way(db: zlmdb.Database[Store]) -> None:
+    with db.write() as t:
+        ids = [t.jobs.put(str(n), delay=1e6 * (n == 2)) for n in range(3)]
+        for _ in range(3):
+            t.jobs.fail(t.jobs.claim(), delay=0)
+        t.jobs.claim(lease=1e6)
+        for id in ids:
+            exchange(t.jobs, id)
+        assert [key[0] for key in t.jobs] == [1, 2, 3]
+    for seconds in (50, -5000, 0):
+        with db.write() as t:
+            assert t.jobs.claim() is None
+            assert t.jobs.pause() > 0
+            t.jobs.put("a")
+            found = t.jobs.claim()
+            assert found.body == "a"
+            t.jobs.done(found)
+        NOW[0] += seconds  # and it is set back
+    with db.read() as t:
+        assert [key[0] for key in t.jobs] == [1, 2, 3]
+
+
+def test_in_a_queue_with_an_index_a_job_that_cannot_be_decoded_is_an_error() -> None:
+    with zlmdb.open(None, Both) as db:
+        with db.write() as t:
+            exchange(t.by_text, t.by_text.put("a"))
+        with db.write() as t:
+            for _ in range(2):
+                with pytest.raises(zlmdb.DecodeError):
+                    t.by_text.claim()
+        with db.read() as t:
+            assert t.by_text.ready.count() == 1

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar, Generic, NoReturn, Optional, TypeVar
@@ -12,6 +13,7 @@ from weakref import WeakKeyDictionary
 
 from . import Selection, Table, errors, keys
 from .feed.doorbell import Doorbell
+from .log import log
 from .shown import shortened
 from .store.transactionstate import Undone
 
@@ -146,12 +148,18 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
         A claimed job must be acknowledged by `done`, or given back by `fail` or `release`. A job whose lease ends is
         claimed again, or is a dead letter if it has had all its attempts. If the clock is set back, a lease ends as
         many seconds after the first look as it had in the beginning, at the latest.
+
+        A job that cannot be decoded becomes a dead letter as it is, and the error is logged; in a queue with indexes or
+        a feed it raises `DecodeError`.
         """
         self._check_write()  # also where there is no job, which a read transaction would take for an empty queue
         now = self._now()
         seconds = self._lease if lease is None else _checked("lease", lease)
-        self._wake_up(now)
-        found = self.first()
+        try:
+            self._wake_up(now)
+            found = self.first()
+        except errors.DecodeError:
+            found = self._past_unreadable(now)
         if found is None or found[0][0] != _READY:
             return None
         key, job = found
@@ -231,7 +239,7 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
 
     @property
     def dead(self) -> Selection[JobKey, Job[T]]:
-        """The dead letters, the oldest first: jobs that failed in every attempt."""
+        """The dead letters, the oldest first: jobs that failed in every attempt, or that could not be decoded."""
         return self.select(prefix=(_DEAD,))
 
     def pause(self) -> Optional[float]:
@@ -293,7 +301,7 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
             job = self.get(key)
             if job is not None and (job.attempts, job.lease) == (attempts, seconds):
                 return key, job
-        for key, job in self.leased:  # perhaps its lease was shortened, since the clock was set back
+        for key, job in self._readable_leases():  # perhaps its lease was shortened, since the clock was set back
             held = key[2] == lease.id and job.attempts == attempts
             if held and any(key < one and job.lease == seconds for one, seconds in found):
                 return key, job
@@ -313,11 +321,14 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
         if first is not None and first[0][0] == _LEASED:
             if first[0][1] <= now:
                 self._end_leases(now)
-            if self._was_set_back(now, _looked.get(self._storage, _MOST)):
-                self._shorten_leases(now)
-                again = partial(_looked.__setitem__, self._storage, _MOST)
-                self.txn._hook(Undone(again))
+            self._mind_the_clock(now)
         _looked[self._storage] = now
+
+    def _mind_the_clock(self, now: int) -> None:
+        """Shorten the leases if the clock was set back."""
+        if self._was_set_back(now, _looked.get(self._storage, _MOST)):
+            self._shorten_leases(now)
+            self.txn._hook(Undone(partial(_looked.__setitem__, self._storage, _MOST)))
 
     def _was_set_back(self, now: int, looked: int) -> bool:
         """Whether the clock was set back since this process has *looked*, or before.
@@ -326,11 +337,14 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
         """
         if now < looked - _SECOND:  # less is of threads that read the clock one after the other
             return True
-        last = self.select(None, (_DEAD,), reverse=True, limit=1).first()
+        try:
+            last = self.select(None, (_DEAD,), reverse=True, limit=1).first()
+        except errors.DecodeError:
+            return False
         return last is not None and last[0][0] == _LEASED and _ends_late(last[0], last[1], now)
 
     def _shorten_leases(self, now: int) -> None:
-        for key, job in self.leased.all():
+        for key, job in list(self._readable_leases()):
             if _ends_late(key, job, now):
                 self._leased(key[2], job, now, job.lease)
                 del self[key]
@@ -349,6 +363,53 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
                 job.lease = 0.0
                 self[_READY, -job.priority, key[2]] = job
             del self[key]
+
+    # -- jobs that cannot be decoded ----------------------------------------------------------------------------------
+
+    def _readable_leases(self) -> Iterator[tuple[JobKey, Job[T]]]:
+        keys = self.leased.keys()
+        for key in keys:
+            with suppress(errors.DecodeError):
+                yield key, self[key]
+
+    def _past_unreadable(self, now: int) -> Optional[tuple[JobKey, Job[T]]]:
+        """As in `claim`, but jobs that are in the way and cannot be decoded become dead letters; the next job."""
+        for state in (_DELAYED, _LEASED):
+            over = self.select((state,), (state, now + 1), limit=_AT_ONCE).keys()
+            for key in over:
+                self._readable(key, now)
+        self._end_delays(now)
+        self._end_leases(now)
+        self._mind_the_clock(now)
+        _looked[self._storage] = now
+        keys = self.ready.keys()
+        jobs = ((key, self._readable(key, now)) for key in keys)
+        return next(((key, job) for key, job in jobs if job is not None), None)
+
+    def _readable(self, key: JobKey, now: int) -> Optional[Job[T]]:
+        """The job *key*; None if it cannot be decoded and was made a dead letter, with the same bytes."""
+        try:
+            return self[key]
+        except errors.DecodeError as error:
+            if self._index_state.kept or self._storage.followers:
+                raise
+            self._bury_as_stored(key, now)
+            text = f"the job {key[2]} cannot be read, and is a dead letter now: {error}"
+            self.txn.after_commit(partial(log.error, "%s", text))
+            return None
+
+    def _bury_as_stored(self, key: JobKey, now: int) -> None:
+        encode = self._storage.encode_key
+        data, dead = bytes(self._engine_get(encode(key), None, self._db)), encode((_DEAD, now, key[2]))
+        self._check_write()
+        try:
+            if self._watched:
+                self._tell_stored(dead)
+            self._raw.put(dead, data, True, True, False, self._db)
+        except Exception as error:
+            self._write_failed(key, error)
+        self.txn._count(1, 0)
+        del self[key]
 
 
 def _ends_late(key: JobKey, job: Job[Any], now: int) -> bool:
