@@ -11,11 +11,9 @@ import subprocess
 import sys
 import tempfile
 import textwrap
-from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Optional
+from typing import Any, Optional
 
 import pytest
 from hypothesis import settings
@@ -23,124 +21,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 import zlmdb
-from zlmdb import ForeignKey, Table
 from zlmdb.testing import kill_points
+
+from .office import Model, Note, Office, Person, Refused, Task, dangles, delete
 
 pytestmark = pytest.mark.twice  # what indexes and links hold does not depend on the version of Python
 
 KEYS = st.integers(1, 6)
 MAYBE = st.one_of(st.none(), KEYS)
 TABLES = st.sampled_from(["people", "tasks", "notes"])
-
-
-@dataclass
-class Person:
-    boss: Optional[int] = None
-    twin: Optional[int] = None
-    friends: list[int] = field(default_factory=list)
-
-
-@dataclass
-class Task:
-    owner: int
-    parent: Optional[int] = None
-
-
-@dataclass
-class Note:
-    task: Optional[int] = None
-    author: Optional[int] = None
-
-
-class People(Table[int, Person]):
-    by_boss = ForeignKey["People"]("boss", on_delete="set_none")
-    by_twin = ForeignKey["People"]("twin", deferred=True)
-    by_friend = ForeignKey["People"]("friends", each=True, on_delete="set_none")
-
-
-class Tasks(Table[int, Task]):
-    by_owner = ForeignKey["People"]("owner", on_delete="cascade")
-    by_parent = ForeignKey["Tasks"]("parent", on_delete="cascade")
-
-
-class Notes(Table[int, Note]):
-    by_task = ForeignKey["Tasks"]("task")
-    by_author = ForeignKey["People"]("author", on_delete="set_none")
-
-
-class Office(zlmdb.Schema):
-    people: People
-    tasks: Tasks
-    notes: Notes
-
-
-class Link(NamedTuple):
-    source: str
-    field: str
-    target: str
-    on_delete: str = "restrict"
-    deferred: bool = False
-
-    def keys(self, value: Any) -> list[int]:
-        found = getattr(value, self.field)
-        return [] if found is None else found if isinstance(found, list) else [found]
-
-
-LINKS = [
-    Link("people", "boss", "people", "set_none"),
-    Link("people", "twin", "people", deferred=True),
-    Link("people", "friends", "people", "set_none"),
-    Link("tasks", "owner", "people", "cascade"),
-    Link("tasks", "parent", "tasks", "cascade"),
-    Link("notes", "task", "tasks"),
-    Link("notes", "author", "people", "set_none"),
-]
-
-Model = dict[str, dict[int, Any]]
-
-
-class Refused(Exception):
-    """The model refuses a statement."""
-
-
-def dangles(model: Model, table: str, key: int, value: Any, *, deferred: bool) -> bool:
-    """Whether a link of a record leads nowhere."""
-    for link in LINKS:
-        if link.source == table and link.deferred == deferred:
-            for to in link.keys(value):
-                if to not in model[link.target] and (link.target, to) != (table, key):
-                    return True
-    return False
-
-
-def delete(model: Model, table: str, keys: Iterable[int]) -> None:
-    """The rules of a deletion, the slow way."""
-    going = {(table, key) for key in keys if key in model[table]}
-    grown = True
-    while grown:
-        found = {
-            (link.source, key)
-            for link in LINKS
-            if link.on_delete == "cascade"
-            for key, value in model[link.source].items()
-            if any((link.target, to) in going for to in link.keys(value))
-        }
-        grown = not found <= going
-        going |= found
-    stays = [(name, key, value) for name in model for key, value in model[name].items() if (name, key) not in going]
-    for name, _, value in stays:
-        for link in LINKS:
-            restricts = link.source == name and link.on_delete == "restrict"
-            if restricts and any((link.target, to) in going for to in link.keys(value)):
-                raise Refused
-    for name, _, value in stays:
-        for link in LINKS:
-            if link.source == name and link.on_delete == "set_none":
-                kept = [to for to in link.keys(value) if (link.target, to) not in going]
-                now: Any = kept if link.field == "friends" else (kept or [None])[0]
-                setattr(value, link.field, now)
-    for name, key in going:
-        del model[name][key]
 
 
 class Machine(RuleBasedStateMachine):
@@ -366,12 +255,12 @@ OTHER = textwrap.dedent(
         owner: int
         parent: Optional[int] = None
 
-    class People(zlmdb.Table[int, Person]):
+    class People(zlmdb.Table[int, zlmdb.Checked[Person]]):
         by_boss = zlmdb.ForeignKey["People"]("boss", on_delete="set_none")
         by_twin = zlmdb.ForeignKey["People"]("twin", deferred=True)
         by_friend = zlmdb.ForeignKey["People"]("friends", each=True, on_delete="set_none")
 
-    class Tasks(zlmdb.Table[int, Task]):
+    class Tasks(zlmdb.Table[int, zlmdb.Checked[Task]]):
         pass
 
     class Part(zlmdb.Schema):

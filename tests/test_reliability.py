@@ -96,7 +96,7 @@ def test_a_cut_keeps_what_was_flushed_and_any_of_the_rest() -> None:
 
 @pytest.mark.once
 def test_after_any_failing_call_of_the_engine_the_database_goes_on(tmp_path: Path) -> None:
-    found = failing.engine_calls(tmp_path, 400, 15 if MANY > 1 else 30)
+    found = failing.engine_calls(tmp_path, 600, 40)
     assert found["failures"] == []
     assert sum(found["lmdb, no space"].get(name, 0) for name in ("DiskError", "TransactionPoisoned")) > 3
 
@@ -104,7 +104,7 @@ def test_after_any_failing_call_of_the_engine_the_database_goes_on(tmp_path: Pat
 @records_writes
 @pytest.mark.once
 def test_after_any_failing_write_the_database_goes_on(tmp_path: Path) -> None:
-    found = failing.system_calls(tmp_path, 400, 20 // MANY)
+    found = failing.system_calls(tmp_path, 400, 8)
     assert found["failures"] == []
     assert found["full, i/o error"]["DiskError"] > 1
 

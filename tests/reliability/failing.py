@@ -110,10 +110,15 @@ def workload(db: zlmdb.Database[Ledger], n: int) -> int:
     return n + 4
 
 
-def broken_calls(db: zlmdb.Database[Ledger], fuse: Fuse, most: int, every: int) -> tuple[Counter[str], list[str], int]:
-    """Let each call of `workload` fail: the errors it ended with, what was wrong after, and the number of calls."""
+def broken_calls(
+    db: zlmdb.Database[Ledger], fuse: Fuse, most: int, every: int, first: int = 0
+) -> tuple[Counter[str], list[str], int]:
+    """Let each call of `workload` fail: the errors it ended with, what was wrong after, and the number of calls.
+
+    With more than one call left out between, the *first* says which ones are tried.
+    """
     model, seen, failures = Model(), Counter[str](), list[str]()
-    at = 1
+    at = 1 + first % every
     while at <= most:
         n = reached(db)[0]
         fuse.light(at)
@@ -140,18 +145,21 @@ def broken_calls(db: zlmdb.Database[Ledger], fuse: Fuse, most: int, every: int) 
 
 
 def engine_calls(directory: Path, most: int = 100_000, every: int = 1) -> dict[str, Any]:
-    """Let each call of the engine fail with each of its errors, on LMDB and in memory."""
+    """Let each call of the engine fail with each of its errors, on LMDB and in memory.
+
+    With EVERY other than 1, each error has calls of its own, and together they have all calls.
+    """
     found: dict[str, Any] = {"failures": []}
     for engine in ("lmdb", "memory"):
         kinds = ENGINE_ERRORS if engine == "lmdb" else {"memory": MemoryError, "full": zlmdb.DatabaseFull}
-        for name, error in kinds.items():
+        for turn, (name, error) in enumerate(kinds.items()):
             fuse = Fuse(error)
             path = None if engine == "memory" else directory / name.replace("/", "")
             db = zlmdb.open(path, Ledger, durability="none", maxsize=1 << 26)
             for n in range(1, 30):
                 db.run(lambda t, n=n: step(t, n))
             db._open_store.env = Fused(db._open_store.env, fuse)
-            seen, failures, calls = broken_calls(db, fuse, most, every)
+            seen, failures, calls = broken_calls(db, fuse, most, every, turn)
             found[f"{engine}, {name}"] = {"calls": calls, **seen}
             found["failures"] += [f"{engine}, {name}, {failure}" for failure in failures[:50]]
             db._open_store.env = db._open_store.env._inner

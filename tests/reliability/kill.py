@@ -46,15 +46,20 @@ def kill_one(path: Path, durability: Any, delay: float) -> int:
     return int.from_bytes(received[-8:], "big")
 
 
-def kills(directory: Path, count: int, durability: str = "full", seed: int = 1) -> dict[str, Any]:
-    """Kill a writer COUNT times; after each, nothing acknowledged is lost, nothing is half, and check() is clean."""
+def kills(
+    directory: Path, count: int, durability: str = "full", seed: int = 1, longest: float = 0.02
+) -> dict[str, Any]:
+    """Kill a writer COUNT times; after each, nothing acknowledged is lost, nothing is half, and check() is clean.
+
+    A kill comes at most *longest* seconds after the first acknowledgement.
+    """
     rnd, model, path = random.Random(seed), Model(), directory / "data"
     mode: Any = durability
     zlmdb.open(path, Ledger).close()
     failures: list[str] = []
     in_flight = last = 0
     for number in range(count):
-        acknowledged = kill_one(path, mode, rnd.random() * rnd.choice([0.0005, 0.005, 0.02]))
+        acknowledged = kill_one(path, mode, rnd.random() * rnd.choice([longest / 40, longest / 4, longest]))
         with zlmdb.open(path, Ledger, durability=mode) as db:
             problem = wrong(db, model, acknowledged, acknowledged + 1)
             last = reached(db)[0]
@@ -66,4 +71,4 @@ def kills(directory: Path, count: int, durability: str = "full", seed: int = 1) 
 
 
 if __name__ == "__main__":
-    main(kills, count=1000, durability="full", seed=1)
+    main(kills, count=1000, durability="full", seed=1, longest=0.02)

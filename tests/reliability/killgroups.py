@@ -10,9 +10,10 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any, Callable, NamedTuple
 
 import zlmdb
+from tests.office import Office, Person, change
 from zlmdb.store import blockgroups, groups
 
 from .command import forked, main
@@ -32,11 +33,25 @@ class Jobs(zlmdb.Queue[tuple[int, int]], lease=0.05, attempts=1_000_000):
     """A job for each number of a thread; what a killed worker has claimed comes again soon."""
 
 
-class Book(zlmdb.Schema):
-    """Each thread counts in a record of its own, enters each number once, and puts a job for it, for any thread."""
+class Entry(NamedTuple):
+    thread: int
+    data: bytes
+
+
+class Entries(zlmdb.Table[tuple[int, int], zlmdb.Msgpack[Entry]]):
+    """By thread and number. Each refers to the counter of its thread, which is stored after it."""
+
+    by_thread = zlmdb.ForeignKey["Counters"]("thread", deferred=True)
+
+
+class Book(Office):
+    """Each thread counts in a record of its own, enters each number once, and puts a job for it, for any thread.
+
+    All change the tables of the office, where some of it is refused.
+    """
 
     counters: Counters
-    entries: zlmdb.Table[tuple[int, int], bytes]
+    entries: Entries
     jobs: Jobs
     done: zlmdb.Table[tuple[int, int], int]
 
@@ -46,9 +61,12 @@ def counted(thread: int, n: int) -> Callable[[Any], int]:
 
     def fn(t: Any) -> int:
         last: int = t.counters.get(thread, 0)
-        t.entries[thread, last + 1] = b"%d" % n * (1 + n % 50)
+        t.entries[thread, last + 1] = Entry(thread, b"%d" % n * (1 + n % 50))
+        change(t, thread << 32 | n)
         if n % 7 == 0 and last % 2:
             raise LookupError
+        if n % 11 == 0:
+            t.people[7] = Person(None, 8)  # who is not there: the end of the transaction, or of the function, says so
         t.counters[thread] = last + 1
         t.jobs.put((thread, last + 1), priority=n % 3, delay=n % 2 * 0.001)
         return last + 1
@@ -85,8 +103,10 @@ def write(path: Path, process: int, acknowledged: int) -> None:
                 else:
                     with db.write() as t:
                         stored = counted(thread, n)(t)
-            except LookupError:
+            except (LookupError, zlmdb.DanglingLink):
                 continue
+            if n % 11 == 0:
+                os._exit(1)
             os.write(acknowledged, ACKNOWLEDGEMENT.pack(thread, stored))
             do_a_job(db)
 
@@ -135,7 +155,8 @@ def wrong(db: Any, acknowledged: dict[int, int]) -> str:
             entries = [number for _, number in keys]
             if entries != list(range(1, n + 1)):
                 return f"thread {thread}: the counter says {n}, and there are {len(entries)} entries"
-    return ""
+    report = db.check()
+    return f"check: {report.problems[0].text}" if report.problems else ""
 
 
 def lost_jobs(db: Any) -> str:
@@ -154,10 +175,10 @@ def lost_jobs(db: Any) -> str:
 def unlike(db: Any, followed: dict[int, int]) -> str:
     """How the feed of the counters, which a consumer has *followed* so far, differs from them; empty if it does not."""
     changes = db.changes(Counters, consumer="check")
-    for change in changes:
-        if followed.get(change.key) != change.old:
-            return f"change {change.number} has {change.old} before it, the one before left {followed.get(change.key)}"
-        followed[change.key] = change.new
+    for one in changes:
+        if followed.get(one.key) != one.old:
+            return f"change {one.number} has {one.old} before it, the one before left {followed.get(one.key)}"
+        followed[one.key] = one.new
     changes.acknowledge()
     with db.read() as t:
         return "" if followed == dict(t.counters) else f"the feed leads to {followed}, there is {dict(t.counters)}"
@@ -200,4 +221,4 @@ def kills(directory: Path, count: int, seed: int = 1, longest: float = 0.1) -> d
 
 
 if __name__ == "__main__":
-    main(kills, count=500, seed=1)
+    main(kills, count=500, seed=1, longest=0.1)
