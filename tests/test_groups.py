@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator
 from concurrent import futures
 from concurrent.futures import CancelledError
@@ -23,7 +24,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import zlmdb
-from zlmdb.store import asyncfutures, groups
+from zlmdb.store import asyncfutures, groups, members
+from zlmdb.store.holds import wake_some
 
 from .interrupts import INTERRUPTS, Interrupt, interrupting, traces_instructions
 from .waiters import Caller, first_group_fails, in_another_thread, last, put, wait_until, waiting_together
@@ -53,6 +55,44 @@ def waiting(db: Any) -> int:
 
 def together(db: Any, functions: list[Callable[[Any], Any]]) -> AbstractContextManager[list[Caller]]:
     return waiting_together(db, Caller, functions, waiting)
+
+
+def test_those_who_are_stored_wake_one_another(disk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(groups, "_SHORTEST", 1.0)
+    disk.run(put(0))
+    by: list[int] = []
+    wake = members.Member.wake
+
+    def seen(member: members.Member) -> None:
+        if member.told:
+            by.append(threading.get_ident())
+        wake(member)
+
+    monkeypatch.setattr(members.Member, "wake", seen)
+    before = last(disk)
+    with together(disk, [put(n) for n in range(1, 21)]):
+        pass
+    assert last(disk) <= before + 2
+    assert len(by) >= 20
+    assert max(map(by.count, by)) <= 6  # the one who led, too: each that is awake has to wait for the interpreter
+
+
+def test_who_has_left_wakes_nobody_so_another_is_woken_instead() -> None:
+    class One:
+        left = woken = False
+
+        def wake(self) -> None:
+            self.woken = True
+
+    waiting = deque([One() for _ in range(6)])
+    everybody = list(waiting)
+    for at in (0, 1, 3):
+        everybody[at].left = True
+    wake_some(waiting)
+    assert [one.woken for one in everybody] == [True] * 5 + [False]
+    wake_some(waiting)
+    wake_some(waiting)
+    assert everybody[5].woken
 
 
 def test_those_who_wait_for_the_writer_are_stored_by_one_commit(disk: Any, monkeypatch: pytest.MonkeyPatch) -> None:

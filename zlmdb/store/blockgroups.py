@@ -33,7 +33,7 @@ from typing import Any, Optional
 from .. import errors
 from ..log import log
 from .blocks import COUNTS_REFERENCES
-from .holds import Hold
+from .holds import Hold, wake_some
 from .store import Store
 from .writerlock import PATIENCE, WriterLock
 
@@ -54,7 +54,7 @@ _LOOKS = 20  # so many times the lender looks at a block, until it collects what
 class Turn:
     """A write block that waits for the transaction of a group, and then for its commit."""
 
-    __slots__ = ("_called", "_told", "_turns", "alone", "error", "gone", "hold", "leader", "right")
+    __slots__ = ("_called", "_told", "_turns", "alone", "error", "gone", "hold", "leader", "left", "others", "right")
 
     def __init__(self, turns: Turns, hold: Hold) -> None:
         self._turns = turns
@@ -71,6 +71,10 @@ class Turn:
         self.gone = False
         """It has ended, or does not wait any more."""
         self.error: Optional[Exception] = None
+        self.others: deque[Turn] = deque()
+        """Those of its group who are still to be woken."""
+        self.left = False
+        """It does not wait for the commit any more."""
 
     def wake(self) -> None:
         """Let it see that it has the lock, or what came of its group."""
@@ -81,11 +85,11 @@ class Turn:
         """The block is over, or does not want to begin any more. Calling this twice is allowed."""
         self._turns.given_back(self)
 
-    def tell(self, error: Optional[Exception]) -> None:
-        """The group is stored, or failed with *error*."""
+    def tell(self, error: Optional[Exception], others: deque[Turn]) -> None:
+        """The group is stored, or failed with *error*. It wakes *others*, when it is woken itself."""
         self.error = error
+        self.others = others
         self._told = True
-        self.wake()
 
     def wait(self, seconds: float) -> bool:
         """Wait until it is woken; False when so many *seconds* have passed."""
@@ -95,9 +99,13 @@ class Turn:
     def outcome(self) -> Optional[Exception]:
         """Give the transaction back, and wait for the commit. What it failed with, as an object for this thread."""
         self.give_back()
-        while not self._told:
-            if not self._called.acquire(timeout=_LOOK_AGAIN) and not self._turns.is_led():
-                return errors.DiskError("the thread that commits has ended, nobody knows whether this was stored")
+        try:
+            while not self._told:
+                if not self._called.acquire(timeout=_LOOK_AGAIN) and not self._turns.is_led() and not self._told:
+                    return errors.DiskError("the thread that commits has ended, nobody knows whether this was stored")
+        finally:
+            self.left = True  # first: who wakes it looks at that afterwards
+            wake_some(self.others)
         error = self.error
         if error is None:
             return None
@@ -256,8 +264,11 @@ class Turns:
             members, self._members = self._members, []
             self._txn = self._next()
             self._lock.call(self._txn._hold)
+            others: deque[Turn] = deque()
             for turn in members:
-                turn.tell(failed)
+                turn.tell(failed, others)
+            others.extend(members)  # afterwards: each of them is told
+            wake_some(others)
             del failed
 
     def _lend_to_all(self) -> None:

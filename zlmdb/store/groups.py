@@ -29,7 +29,8 @@ from typing import TYPE_CHECKING, Any, Optional, Protocol, TypeVar
 
 from .. import errors
 from .futures import Submitted
-from .members import Member, Own, any_of, cancelled, is_own, woken
+from .holds import wake_some
+from .members import Gathering, Member, Own, any_of, cancelled, is_own, woken
 from .results import BODIES, refuse_body
 from .store import Store
 from .transactionstate import undone
@@ -46,7 +47,6 @@ _LOOK_AGAIN = 0.05  # seconds after which a member that waits looks whether anyb
 _LINGER = 0.1  # seconds without work after which the thread of `submit` ends
 _SHORTEST = 0.0005  # seconds that a group takes members for, however fast the disk is
 _GATHER = 0.25  # of the time of a commit: what a leader waits for those who were in the group before
-_PAUSE = 0.00002
 _STORED = "stored"
 _AWAKE = suppress(RuntimeError)  # it was woken already
 _WARY = 1024  # functions that run in savepoints of their own after one has raised
@@ -81,6 +81,7 @@ class Groups:
         self._submitted: dict[Member, Member] = {}  # in order; until their futures know
         self._lead = WriterLock(None)
         self._recent = 1  # members of the last group
+        self._gathering = Gathering()
         self._commit = 0.0  # seconds that its commit took
         self._wary = 0  # so many functions are to run in savepoints of their own
         self._worker: Optional[threading.Thread] = None
@@ -105,6 +106,8 @@ class Groups:
         member = Member(fn, woken())
         self._queue.append(member)
         try:
+            if len(self._queue) >= self._gathering.wanted:
+                self._gathering.end()
             while not member.told:
                 if not self._lead.is_taken():
                     if self._advance(db, member, timeout):
@@ -113,6 +116,9 @@ class Groups:
                 elif not member.woken.acquire(timeout=_LOOK_AGAIN):
                     self._give_up(member, timeout)
                     self._lead.end_leftovers()
+            others, member.others = member.others, None
+            if others:
+                wake_some(others)
             result = member.outcome()
             return result
         finally:
@@ -157,6 +163,8 @@ class Groups:
                 raise
         elif not self._lead.is_taken():
             member.wake()
+        elif len(self._queue) >= self._gathering.wanted:
+            self._gathering.end()
 
     def finish(self) -> None:
         """Wait until what was submitted is stored, unless this thread itself keeps it from that."""
@@ -232,7 +240,8 @@ class Groups:
         return False
 
     def _lead_group(self, db: Runs, members: list[Member], timeout: Optional[float]) -> None:
-        self._gather()
+        # Those of the last group have just been released, and may come again.
+        self._gathering.wait(self._queue, self._recent, self._commit * _GATHER)
         told: list[object] = []
         # No signal interrupts a worker, so what comes in it is of the function.
         own = any_of if threading.current_thread() in self._workers else is_own
@@ -257,12 +266,6 @@ class Groups:
             hold.join = join  # it may not have begun
         self._commit = _clock() - committing
         self._recent = len(members)
-
-    def _gather(self) -> None:
-        """Wait a little for those of the last group, who have just been released and may come again."""
-        until = _clock() + self._commit * _GATHER
-        while len(self._queue) < self._recent and _clock() < until:
-            time.sleep(_PAUSE)
 
     def _take(self, members: list[Member]) -> None:
         # In one call, so that no interrupt comes between the two.
@@ -349,6 +352,7 @@ class Groups:
     def _tell(self, members: list[Member]) -> None:
         """After the group, when nobody leads: its members look what came of it, and the next one leads."""
         works, submitted = False, self._submitted
+        stored: deque[Member] = deque()
         here = self._worker is threading.current_thread()
         for member in members:
             future = member.future
@@ -356,7 +360,11 @@ class Groups:
                 hooks, member.hooks = member.hooks, ()
                 undone(hooks)
             if future is None:
-                member.wake()
+                if member.told:
+                    member.others = stored
+                    stored.append(member)
+                else:
+                    member.wake()
                 continue
             works = True
             if here and member.told:
@@ -368,6 +376,8 @@ class Groups:
             if here:
                 self._post()
             self._work_now()  # it delivers the rest, as no signal can interrupt it
+        if stored:
+            wake_some(stored)
         with suppress(IndexError):
             self._queue[0].wake()
 
@@ -388,6 +398,9 @@ class Groups:
 
     def _leave(self, member: Member) -> None:
         """The caller goes, perhaps by an interrupt: whoever is next is not to wait for it."""
+        member.left = True  # first: who wakes it looks at that afterwards
+        if member.others:
+            wake_some(member.others)
         if not member.told:  # else a leader has taken it out
             self._withdraw(member)
         if self._queue and not self._lead.is_taken():

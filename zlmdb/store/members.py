@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Sequence, Sized
 from contextlib import suppress
 from contextvars import Context, copy_context
 from typing import Any, Optional
@@ -14,15 +15,18 @@ from .results import BODIES, refuse_body
 from .transaction import committed
 
 _clock = time.monotonic
+_NOBODY = 1 << 30
 _AWAKE = suppress(RuntimeError)  # it was woken already
 
 
 class Member:
     """A function that waits to be run, and what came of it."""
 
-    since, begun = 0.0, False  # of the class, as those below: to give each function its own takes longer
+    since, begun, left = 0.0, False, False  # of the class, as those below: to give each function its own takes longer
     told: Sequence[object] = ()
     """Of its group: filled when that is stored."""
+    others: Optional[deque[Member]] = None
+    """Those of its group who are still to be woken."""
     result: Any = None
     error: Optional[BaseException] = None
     hooks: Sequence[Callable[[bool], object]] = ()
@@ -60,6 +64,34 @@ class Member:
             return result
         finally:
             del error  # which has this frame in its traceback
+
+
+class Gathering:
+    """A leader that waits for others before it begins."""
+
+    def __init__(self) -> None:
+        self.wanted = _NOBODY
+        """When so many are in the queue, call `end`."""
+        self._here = woken()
+
+    def wait(self, queue: Sized, count: int, seconds: float) -> None:
+        """Wait until *count* are in the *queue*, but no longer than so many *seconds*."""
+        until = _clock() + seconds
+        self.wanted = count
+        try:
+            while len(queue) < count:
+                left = until - _clock()
+                if left <= 0:
+                    break
+                self._here.acquire(timeout=left)
+        finally:
+            self.wanted = _NOBODY
+
+    def end(self) -> None:
+        """All are there."""
+        self.wanted = _NOBODY
+        with _AWAKE:
+            self._here.release()
 
 
 Own = Callable[[Member, BaseException], bool]
