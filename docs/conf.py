@@ -26,6 +26,7 @@ def setup(app: Sphinx) -> None:
 
 
 html_theme = "furo"
+pygments_dark_style = "github-dark"  # that of the theme underlines the names of classes, like links
 html_title = f"zlmdb {release}"
 html_static_path = ["_static"]
 html_css_files = ["page.css"]
