@@ -17,6 +17,7 @@ import pytest
 from operated import Store, content, make
 
 import zlmdb
+import zlmdb.operations.conversion
 
 pytestmark = pytest.mark.twice  # what is in a file does not depend on the version of Python
 
@@ -124,6 +125,30 @@ with lmdb.open(sys.argv[1]) as env, env.begin(write=True) as txn:
     report = convert(tmp_path / "old", tmp_path / "new", maps=MAPS, slots=slots, progress=told)
     assert report.verified == 16
     assert sum(convert(tmp_path / "old", None, maps=MAPS, slots=slots).records.values()) == 15
+
+
+def test_a_table_made_when_the_tables_are_known_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its records were left out without a word, and those that were stored with it in other tables were not."""
+    make_classic(tmp_path / "old")
+    program = """
+import sys, lmdb
+with lmdb.open(sys.argv[1]) as env, env.begin(write=True) as txn:
+    txn.put(b"\\0\\x47new", bytes(8))
+    txn.put(b"\\0\\x46n9" + bytes(7) + b"\\1", bytes(8))
+"""
+    plans: Any = zlmdb.operations.conversion._plans
+
+    def late(*arguments: Any) -> Any:
+        found = plans(*arguments)
+        subprocess.run([sys.executable, "-c", program, str(tmp_path / "old")], check=True)
+        return found
+
+    monkeypatch.setattr("zlmdb.operations.conversion._plans", late)
+    slots = {70: zlmdb.MapStringOidOid}
+    report = convert(tmp_path / "old", tmp_path / "new", maps=MAPS, slots=slots)
+    assert report.verified == 16
+    with pytest.raises(zlmdb.SchemaMismatch, match="slot 71"):
+        convert(tmp_path / "old", tmp_path / "other", maps=MAPS, slots=slots)
 
 
 def test_types_that_are_not_given_are_all_named(tmp_path: Path) -> None:

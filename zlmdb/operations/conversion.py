@@ -94,11 +94,11 @@ def convert(
                 f"{opening.path!r} has the tables layout already: there is nothing to convert", path=opening.path
             )
         report = ConversionReport(str(opening.path), None if target is None else os.path.abspath(os.fspath(target)))
-        plans = _plans(store, {cls._zlmdb_oid: cls for cls in maps}, slots or {})
         version = {} if lib_version is None else {"lib_version": lib_version}
         limit = registry.engine(path, registry.options(path, **version)).key_limit
         conversion = _Conversion(store, report, told or silent, skip, limit)
-        with store.reading() as txn:  # for both passes: a program may write between them
+        with store.reading() as txn:  # one state: a program may make a table, or write, at any moment
+            plans = _plans(store, txn, {cls._zlmdb_oid: cls for cls in maps}, slots or {})
             if target is None:
                 conversion.run(txn, plans, None)
             else:
@@ -118,14 +118,13 @@ class _Handle:
     is_open = False
 
 
-def _plans(store: Store, maps: Mapping[Any, Any], slots: Mapping[int, Any]) -> list[_Plan]:
-    """The tables to convert. Raises `SchemaMismatch` naming the tables whose types are unknown."""
+def _plans(store: Store, txn: Transaction, maps: Mapping[Any, Any], slots: Mapping[int, Any]) -> list[_Plan]:
+    """The tables that *txn* sees. Raises `SchemaMismatch` naming the tables whose types are unknown."""
     catalogue = catalogue_of(store)
-    with store.reading() as txn:
-        found = catalogue.read(txn)
-        keyspaces = [catalogue.keyspace(slot) for slot in found.values()]
-        keyspaces += [catalogue.index_keyspace(slot, name) for slot in found.values() for name in slot.indexes]
-        by_hand = _numbers(txn, {int.from_bytes(keyspace.prefix, "big") for keyspace in keyspaces})
+    found = catalogue.read(txn)
+    keyspaces = [catalogue.keyspace(slot) for slot in found.values()]
+    keyspaces += [catalogue.index_keyspace(slot, name) for slot in found.values() for name in slot.indexes]
+    by_hand = _numbers(txn, {int.from_bytes(keyspace.prefix, "big") for keyspace in keyspaces})
     plans: list[_Plan] = []
     unknown: list[str] = []
     for slot in found.values():
