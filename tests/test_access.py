@@ -269,31 +269,55 @@ def test_a_lock_file_that_was_removed_is_noticed(tmp_path: Path, replaced: bool)
             assert dict(t.numbers) == {1: 1}
 
 
-@pytest.mark.twice
-@pytest.mark.parametrize("made", [False, True])
-def test_without_the_lock_file_of_lmdb_nothing_is_written(tmp_path: Path, made: bool) -> None:
-    """A program that opens the file then has another one: its changes were lost with the next write of this one."""
+def opened_elsewhere(path: Path) -> str:
+    """The error of a process that opens the database at *path*, or nothing."""
     program = """
         import sys, zlmdb
         class Store(zlmdb.Schema):
             numbers: zlmdb.Table[int, int]
-        with zlmdb.open(sys.argv[1], Store) as db, db.write() as t:
-            t.numbers[2] = 2
+        try:
+            with zlmdb.open(sys.argv[1], Store) as db, db.write() as t:
+                t.numbers[2] = 2
+        except zlmdb.Error as error:
+            print(type(error).__name__)
     """
+    environment = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
+    command = [sys.executable, "-c", textwrap.dedent(program), str(path)]
+    return subprocess.run(command, check=True, env=environment, stdout=subprocess.PIPE, text=True).stdout.strip()
+
+
+@pytest.mark.twice
+def test_without_the_lock_file_of_lmdb_nothing_is_written(tmp_path: Path) -> None:
+    """A program that opens the file then had another one: its changes were lost with the next write of this one."""
     with zlmdb.open(tmp_path / "db", Store) as db:
         with db.write() as t:
             t.numbers[1] = 1
         (tmp_path / "db" / "lock.mdb").unlink()
-        if made:
-            environment = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
-            command = [sys.executable, "-c", textwrap.dedent(program), str(tmp_path / "db")]
-            subprocess.run(command, check=True, env=environment)
         db._open_store.look_at = 0.0
         with pytest.raises(zlmdb.InvalidDatabase, match="lock.mdb' was re"), db.write() as t:
             t.numbers[3] = 3
     with zlmdb.open(tmp_path / "db", Store) as db, db.write() as t:
         t.numbers[4] = 4
-        assert list(t.numbers) == [1, 2, 4] if made else [1, 4]
+        assert list(t.numbers) == [1, 4]
+
+
+@pytest.mark.twice
+@pytest.mark.skipif(sys.platform == "win32", reason="nobody removes an open file there")
+def test_nobody_makes_a_second_lock_file_beside_one_who_reads(tmp_path: Path) -> None:
+    """A writer did not know of the reader, and overwrote the pages that it read."""
+    path = tmp_path / "db"
+    zlmdb.open(path, Store).close()
+    for compacted in (False, True):
+        with zlmdb.open(path, Store, readonly=not compacted) as db:
+            if compacted:
+                db.compact()  # the file is another one then
+            pid = os.fork()
+            if pid == 0:  # which closes what it has inherited, and nothing of its parent
+                os._exit(0)
+            os.waitpid(pid, 0)
+            (path / "lock.mdb").unlink()
+            assert opened_elsewhere(path) == "DatabaseInUse"
+        assert opened_elsewhere(path) == ""
 
 
 # -- names ----------------------------------------------------------------------------------------------------------

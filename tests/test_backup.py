@@ -263,10 +263,10 @@ try:
     db.backup({str(tmp_path / "copy")!r})
 except zlmdb.DiskError as error:
     with db.read() as t:
-        print("DiskError", len(t["logins"]))
+        print("/copy' could not be written" in str(error), len(t["logins"]))
 """
     done = subprocess.run(child(program), capture_output=True, text=True, timeout=60)
-    assert done.stdout.split() == ["DiskError", "100"], done.stderr
+    assert done.stdout.split() == ["True", "100"], done.stderr
     assert names(tmp_path) == {"db"}
 
 

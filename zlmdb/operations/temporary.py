@@ -69,8 +69,10 @@ def _locked(directory: str, stem: str, make: Callable[[str], None]) -> Generator
             return
         descriptor = os.open(path, os.O_RDONLY)
         try:
-            with suppress(OSError):  # a file system without locks
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with suppress(
+                OSError
+            ):  # a file system without locks; shared: it may become an open database before its end
+                fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
             if _is(path, descriptor):  # else another copy has removed it before it was locked
                 yield path
                 return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 
@@ -10,6 +11,7 @@ import lmdb
 from ..engine import Told
 from .roots import copy_pages, finish_copy
 
+_UNWRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 _PAUSE = 0.1  # seconds between two reports of progress
 
 
@@ -40,7 +42,13 @@ def copy_compact(env: lmdb.Environment, target: int, total: int, told: Told) -> 
     finally:  # whatever *told* raises: the descriptor, whose number others get, must outlive the thread
         writer.join()
     if failed:
-        raise failed[0]
+        raise _of_system(failed[0]) from failed[0]
     finish_copy(target, env.info()["last_txnid"])  # not before: others may commit until LMDB begins to read
     size = os.fstat(target).st_size
     told(size, size)
+
+
+def _of_system(error: Exception) -> Exception:
+    """What the operating system said of the copy, which *error* has as a text, so that the copy is named with it."""
+    said = (one for one in _UNWRITTEN if os.strerror(one) in str(error))
+    return next((OSError(one, os.strerror(one)) for one in said), error)

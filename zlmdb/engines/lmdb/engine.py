@@ -30,6 +30,7 @@ from .damaged import LmdbRemains
 from .errors import MAX_READERS, MAX_TABLES, NO_SPACE, translate
 from .filesystem import look_at, no_space
 from .options import LmdbOptions
+from .presence import Presence
 
 _LEAST_SIZE = 1 << 16
 _LOCK_PAUSES = (0.02, 0.1, 0.5)  # seconds
@@ -95,6 +96,7 @@ class LmdbEngine:
         self._size = self._reserved = 0
         self._opened: Optional[Hashable] = None
         self._locked: Optional[Hashable] = None
+        self._presence = Presence()
         self.is_local = False  # all processes that open the file are on one machine; known when it is open
 
     def _beside(self, name: str, ending: str) -> str:
@@ -274,7 +276,8 @@ class LmdbEngine:
         first, least = mapsize.growable(self.file), max(mapsize.used(self.file), _LEAST_SIZE)
         while True:
             try:
-                return self._patient(keywords)
+                with self._presence.entering(self.file, self.lock_file if self.is_local and keywords["lock"] else None):
+                    return self._patient(keywords)
             except lmdb.MapResizedError:  # another process made the file larger in just this moment
                 self.closed()
                 limit = self.options.maxsize
@@ -323,6 +326,7 @@ class LmdbEngine:
 
     def closed(self) -> None:
         """Give the reservation of a closed environment back to the budget of the process."""
+        self._presence.leave()
         mapsize.release(self._reserved)
         self._size = self._reserved = 0
 
@@ -468,6 +472,7 @@ class LmdbEngine:
         forked, and in this process these never return. Hence the second reference, which outlives the end of Python.
         """
         global _keys_of
+        self._presence.leave()
         if env is not None:
             _inherited.append(env)
             increase = getattr(sys.modules.get("_ctypes"), "Py_INCREF", None)
