@@ -23,14 +23,13 @@ from ...log import log
 from ..engine import Told
 from ..environment import Handle
 from ..options import known_options
-from . import mapsize, rollback, room, structure
+from . import mapsize, presence, rollback, room, structure
 from .access import identity_of, require_file, require_permitted, require_reader, require_regular, require_same
 from .copying import copy_compact, copy_whole
 from .damaged import LmdbRemains
 from .errors import MAX_READERS, MAX_TABLES, NO_SPACE, translate
 from .filesystem import look_at, no_space
 from .options import LmdbOptions
-from .presence import Presence
 
 _LEAST_SIZE = 1 << 16
 _LOCK_PAUSES = (0.02, 0.1, 0.5)  # seconds
@@ -96,7 +95,7 @@ class LmdbEngine:
         self._size = self._reserved = 0
         self._opened: Optional[Hashable] = None
         self._locked: Optional[Hashable] = None
-        self._presence = Presence()
+        self._present: Optional[int] = None  # what `presence` has locked
         self.is_local = False  # all processes that open the file are on one machine; known when it is open
 
     def _beside(self, name: str, ending: str) -> str:
@@ -273,17 +272,22 @@ class LmdbEngine:
 
     def _fitting(self, keywords: dict[str, Any]) -> lmdb.Environment:
         """An environment with the map size that is wanted; where the address space is short, with a smaller one."""
-        first, least = mapsize.growable(self.file), max(mapsize.used(self.file), _LEAST_SIZE)
+        shows, made = self.is_local and keywords["lock"], not os.path.exists(self.lock_file)
         while True:
             try:
-                with self._presence.entering(self.file, self.lock_file if self.is_local and keywords["lock"] else None):
-                    return self._patient(keywords)
+                if shows:
+                    self._present = presence.enter(self.file, self.lock_file)
+                env = self._patient(keywords)
+                if shows and made:
+                    self._present = presence.share(self.file, self._present)
+                return env
             except lmdb.MapResizedError:  # another process made the file larger in just this moment
                 self.closed()
                 limit = self.options.maxsize
                 self._size = mapsize.growable(self.file) if limit is None else self._limited_size(limit)
             except lmdb.MemoryError:
                 size = self._size
+                first, least = mapsize.growable(self.file), max(mapsize.used(self.file), _LEAST_SIZE)
                 if self.options.maxsize is not None or size <= least:
                     raise
                 self.closed()
@@ -326,7 +330,8 @@ class LmdbEngine:
 
     def closed(self) -> None:
         """Give the reservation of a closed environment back to the budget of the process."""
-        self._presence.leave()
+        presence.leave(self._present)
+        self._present = None
         mapsize.release(self._reserved)
         self._size = self._reserved = 0
 
@@ -388,13 +393,13 @@ class LmdbEngine:
             size = env.info()["map_size"]
             self._require_space(size)
             log.info("%s grows to %d bytes", self.path, 2 * size)
-            _set_size(env, 2 * size)
+            mapsize.set_size(env, 2 * size)
 
     def adopt_size(self, env: lmdb.Environment) -> None:
         """Follow another process that made the file larger. No transaction of this process may be open."""
         limit, used = self.options.maxsize, mapsize.used(self.file)
         self._require_space(used - env.info()["map_size"])
-        _set_size(env, 0 if limit is None else self._limited_size(limit))
+        mapsize.set_size(env, 0 if limit is None else self._limited_size(limit))
 
     def _limited_size(self, limit: int) -> int:
         """The map size for a file of at most *limit* bytes, with room for deletions, or for what it takes already."""
@@ -472,7 +477,8 @@ class LmdbEngine:
         forked, and in this process these never return. Hence the second reference, which outlives the end of Python.
         """
         global _keys_of
-        self._presence.leave()
+        presence.leave(self._present)
+        self._present = None
         if env is not None:
             _inherited.append(env)
             increase = getattr(sys.modules.get("_ctypes"), "Py_INCREF", None)
@@ -484,15 +490,3 @@ class LmdbEngine:
             inherited: Callable[..., tuple[Any, ...]] = envid.env_keys
             # py-lmdb refuses files that are open in the process, and cannot know that here they are the parent's.
             envid.env_keys = lambda *args: tuple(("child", _keys_of, *key) for key in inherited(*args))  # pyright: ignore[reportUnknownLambdaType]  # a lambda's *args cannot be annotated
-
-
-def _set_size(env: lmdb.Environment, size: int) -> None:
-    try:
-        env.set_mapsize(size)
-    except lmdb.MemoryError:
-        # py-lmdb has closed the environment. With cffi (PyPy) it goes on to take the file for open in this process.
-        cffi: Any = sys.modules.get("lmdb.cffi")
-        keys = getattr(env, "_open_keys", None)
-        if cffi is not None and keys:
-            cffi._open_env_keys.difference_update(keys)
-        raise

@@ -5,6 +5,9 @@ from __future__ import annotations
 import mmap
 import os
 import sys
+from typing import Any
+
+import lmdb
 
 TIB = 1 << 40
 RESERVATION = TIB
@@ -74,3 +77,16 @@ def release(reserved: int) -> None:
     """Let others of this process have the address space that was *reserved* for an environment closed now."""
     global _reserved
     _reserved -= reserved
+
+
+def set_size(env: lmdb.Environment, size: int) -> None:
+    """Give the open *env* a map of *size* bytes; 0: as large as the file."""
+    try:
+        env.set_mapsize(size)
+    except lmdb.MemoryError:
+        # py-lmdb has closed the environment. With cffi (PyPy) it goes on to take the file for open in this process.
+        cffi: Any = sys.modules.get("lmdb.cffi")
+        keys = getattr(env, "_open_keys", None)
+        if cffi is not None and keys:
+            cffi._open_env_keys.difference_update(keys)
+        raise

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import Optional
 
 from ... import errors
@@ -24,65 +23,56 @@ except ImportError:  # Windows, where nobody removes a file that is open
 _PAUSES = (0.01, 0.05, 0.2, 0.5, 1.0)  # seconds: so long others may take to make the lock file, or to close
 
 
-class Presence:
-    """The lock of this process on a data file, while it has that open."""
+def enter(file: str, lock: str) -> Optional[int]:
+    """Lock the data file *file* before LMDB opens it with the lock file *lock*; what is to be kept for `leave`.
 
-    def __init__(self) -> None:
-        self._descriptor: Optional[int] = None
-
-    @contextmanager
-    def entering(self, file: str, lock: Optional[str]) -> Generator[None, None, None]:
-        """A block in which LMDB opens the data file *file*, with the lock file *lock* if it is not None.
-
-        Raises `DatabaseInUse` if *lock* is to be made, and another process has the file open.
-        """
-        self.leave()
-        if lock is None or fcntl is None:
-            yield
-            return
-        try:
-            if os.path.exists(file):
-                self._lock(file, lock)
-            yield
-            self._share(file)
-        except BaseException:
-            self.leave()
-            raise
-
-    def _lock(self, file: str, lock: str) -> None:
+    None where that cannot be, as of a new file. Raises `DatabaseInUse` if *lock* is to be made, and another process has
+    the file open.
+    """
+    if fcntl is None:
+        return None
+    try:
+        descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
         for pause in (*_PAUSES, None):
-            if os.path.exists(lock):
-                self._share(file)
-                return
+            kind = fcntl.LOCK_SH if os.path.exists(lock) else fcntl.LOCK_EX
             try:
-                fcntl.flock(self._opened(file), fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
             except BlockingIOError as error:
-                if pause is None:
+                if pause is not None:
+                    time.sleep(pause)
+                elif kind == fcntl.LOCK_EX:
                     raise errors.DatabaseInUse(
                         f"another process has {file!r} open without the lock file {lock!r}, which was removed "
-                        f"meanwhile, or is that of another name of the file: what is written now would overwrite "
-                        f"what that process reads. End it, and open the database then",
+                        f"meanwhile, or is that of another name of the file: what is written now would overwrite what "
+                        f"that process reads. End it, and open the database then",
                         path=file,
                     ) from error
-                time.sleep(pause)
             except OSError:  # a file system without locks
-                return
+                break
             else:
-                return
+                break
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
 
-    def _share(self, file: str) -> None:
-        """Lock the open *file*; whoever makes the lock file in just this moment may not let this be."""
-        with suppress(OSError):
-            fcntl.flock(self._opened(file), fcntl.LOCK_SH | fcntl.LOCK_NB)
 
-    def _opened(self, file: str) -> int:
-        if self._descriptor is None:
-            self._descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
-        return self._descriptor
+def share(file: str, descriptor: Optional[int]) -> Optional[int]:
+    """LMDB has made the lock file, and *descriptor* is what `enter` has returned: others may come in; as `enter`."""
+    if fcntl is None:
+        return None
+    with suppress(OSError):  # as in `enter`
+        if descriptor is None:
+            descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    return descriptor
 
-    def leave(self) -> None:
-        """The file was closed; or this is a forked child, and the lock stays that of its parent."""
-        descriptor, self._descriptor = self._descriptor, None
-        if descriptor is not None:
-            with suppress(OSError):  # the program has closed all that is open, as daemons do
-                os.close(descriptor)
+
+def leave(descriptor: Optional[int]) -> None:
+    """The file was closed; or this is a forked child, and the lock stays that of its parent."""
+    if descriptor is not None:
+        with suppress(OSError):  # the program has closed all that is open, as daemons do
+            os.close(descriptor)
