@@ -160,3 +160,15 @@ def test_a_worker_that_is_iterated_over_is_answered_with_a_loop(db: Any) -> None
     worker: Any = zlmdb.Worker(db, lambda t: t.jobs)
     with pytest.raises(TypeError, match=r"with worker.job\(\) as job"):
         iter(worker)
+
+
+def test_one_migration_in_place_of_a_tuple_is_told_so() -> None:
+    class Alone(zlmdb.Schema):
+        posts: zlmdb.Table[int, str]
+        migrations = zlmdb.Migration(1, "alone", lambda t: None)
+
+    with (
+        zlmdb.open(None, Alone) as alone,
+        pytest.raises(TypeError, match="migrations is one migration: expected a tuple"),
+    ):
+        alone.migrate()

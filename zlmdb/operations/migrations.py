@@ -66,6 +66,8 @@ def declared(schema: type[Any]) -> Sequence[Migration]:
     """The steps that *schema* lists. Raises ValueError unless their versions ascend."""
     steps: Sequence[Any] = getattr(schema, "migrations", ())
     last = 0
+    if isinstance(steps, Migration):
+        raise TypeError(f"{schema.__name__}.migrations is one migration: expected a tuple, (zlmdb.Migration(...),)")
     for step in steps:
         if not isinstance(step, Migration):
             raise TypeError(

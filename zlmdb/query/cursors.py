@@ -16,6 +16,7 @@ from typing import Any
 from uuid import UUID
 
 from ..namedtuples import NamedTuple
+from ..shown import shortened
 from .following.known import kind_of
 from .ordering import Descending
 
@@ -42,7 +43,7 @@ def cursor_of(position: Position, query: str) -> str:
 
 def position_of(cursor: str, query: str) -> Position:
     """The position that *cursor* holds. Raises ValueError for one of another query, or that is none."""
-    wrong = f"after={cursor!r} is no cursor of this query: give the .next of a page of the same query, or None"
+    wrong = f"after={shortened(cursor)} is no cursor of this query: give the .next of a page of the same query, or None"
     try:
         said: Any = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode())
         name, entry, key = said
