@@ -17,6 +17,7 @@ from zlmdb.tables.executor import cachedplans
 from zlmdb.tables.executor.accesspaths import AccessPath
 from zlmdb.tables.executor.cachedplans import FEW
 from zlmdb.tables.executor.execution import Running
+from zlmdb.tables.executor.foundkeys import FoundKeys
 
 pytestmark = pytest.mark.twice  # plans do not depend on the version of Python
 
@@ -555,12 +556,12 @@ class Aging(zlmdb.Schema):
 def test_of_two_indexes_with_many_entries_none_is_read_for_a_few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
 
-    def keys(self: Any, table: Any, where: Any, most: int) -> Any:
+    def fewer(self: FoundKeys, most: int) -> Any:
         asked.append(most)
-        return original(self, table, where, most)
+        return original(self, most)
 
-    original = AccessPath.keys
-    monkeypatch.setattr(AccessPath, "keys", keys)
+    original = FoundKeys.fewer
+    monkeypatch.setattr(FoundKeys, "fewer", fewer)
     with zlmdb.open(None, Aging) as db:
         with db.write() as t:
             t.ages.put_many((n, Aged(f"n{n % 3}", n * 7919 % 97)) for n in range(5000))

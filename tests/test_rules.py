@@ -82,6 +82,7 @@ ROWS = [
     ["tables.indexkinds.elements", "tables.indexkinds.fieldtexts", "tables.indexkinds.partial"],
     ["tables.executor.accessranges", "tables.executor.covered", "tables.indexkinds.carrying"],
     ["tables.scan"],
+    ["tables.executor.foundkeys"],
     ["tables.executor.keylookups"],
     [
         "tables.executor.accesspaths",
@@ -179,6 +180,7 @@ LATE: dict[tuple[str, str], str] = {
     ("tables.storage", "tables.links"): "annotations: links lead to a table",
     ("tables.storage", "tables.upkeep"): "annotations: a table has followers",
     ("tables.scan", "tables.table"): "annotations: a scan reads a table",
+    ("tables.executor.foundkeys", "tables.table"): "annotations: entries of a table's index are read",
     ("tables.executor.keylookups", "tables.table"): "annotations: a scan reads a table",
     ("tables.executor.execution", "tables.selection"): "annotations: the query of a selection runs",
     ("tables.executor.queryfailures", "tables.selection"): "annotations: the query of a selection runs",

@@ -12,6 +12,7 @@ from ...store.blocks import COUNTS_REFERENCES
 from ...store.ranges import keys_from, seek, values_from
 from ..indexstorage import BoundIndex
 from .accessranges import Find, Range, finder
+from .foundkeys import FoundKeys, Spans
 
 if TYPE_CHECKING:
     from ..selection import Selection
@@ -61,6 +62,21 @@ class AccessPath:
         """The engine's keys of the records that it finds, each once, at most *most*; None if it cannot tell."""
         ranges = self.find(where)
         return None if not ranges else self._within(table, ranges, most)
+
+    def found(self, table: Table[Any, Any], where: Sequence[Followed]) -> Optional[FoundKeys]:
+        """As `keys`, read as far as is asked for, in a range at least; None if it cannot tell."""
+        spans = self.spans(table, where)
+        return None if not spans else FoundKeys(table, spans, once=not self.several)
+
+    def spans(self, table: Table[Any, Any], where: Sequence[Followed]) -> list[Spans]:
+        """What is read of the index; nothing if it cannot tell."""
+        ranges = self.find(where)
+        return self._spans(table, ranges) if ranges else []
+
+    def _spans(self, table: Table[Any, Any], ranges: Sequence[Range]) -> list[Spans]:
+        if self.of_keys:
+            return [Spans(table._db, 0, b"", ranges)]
+        return [Spans(self.handle, self.tail or None, self.prefix, ranges)]
 
     def narrowed(self, selection: Selection[Any, Any]) -> Optional[Range]:
         """The range of the entries of records of *selection*, if the way is `in_order`; None if it cannot be told."""
@@ -164,7 +180,7 @@ class EitherPath(AccessPath):
     __slots__ = ("_ways",)
 
     def __init__(self, ways: Sequence[AccessPath]) -> None:
-        self._ways, first, self.only, self.in_order = ways, ways[0], False, False
+        self._ways, first, self.only, self.in_order, self.several = ways, ways[0], False, False, True
         self.of_keys = self.sparse = first.sparse
         self.is_range_of_keys = False
 
@@ -178,3 +194,7 @@ class EitherPath(AccessPath):
             if len(keys) >= most:  # more than that may be there
                 return list(found) if len(found) >= most else None
         return list(found)
+
+    def spans(self, table: Table[Any, Any], where: Sequence[Followed]) -> list[Spans]:
+        found = [way.spans(table, where) for way in self._ways]
+        return [one for few in found for one in few] if all(found) else []

@@ -15,6 +15,7 @@ from ...query.terms import KEY
 from ...store.ranges import keys_from, pairs_from, seek
 from ..indexstorage import BoundIndex
 from .accessranges import Range, ranges_of
+from .foundkeys import FoundKeys, spans_of
 
 if TYPE_CHECKING:
     from ..selection import Selection
@@ -93,6 +94,11 @@ class AccessReads:
         if known is not None and not self._table._txn._write:
             return known[1]
         return chain.from_iterable([self._entries(access, *one) for one in self.ranges(access)])
+
+    def found(self, accesses: Sequence[Access]) -> FoundKeys:
+        """The keys of the records that *accesses* find, which are not read before they are asked for."""
+        spans = [spans_of(self._table, self.bound(one), self.ranges(one)) for one in accesses]
+        return FoundKeys(self._table, spans, once=self._finds_once(accesses))
 
     def few(
         self, accesses: Sequence[Access], selection: Selection[Any, Any], lower: bytes, upper: bytes, most: int, *,

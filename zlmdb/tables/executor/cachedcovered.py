@@ -63,7 +63,9 @@ class CoveredReady(Ready):
                 if few is None and limit is not None:
                     stop = query.skip + limit
                     if self._scan is not None and stop <= FEW:
-                        first, _ = self._scan.part(selection, give, FEW)
+                        parts = self._scan.parts(selection, give)
+                        first = parts.next(FEW)
+                        parts.close()
                         if len(first) >= stop:
                             return first[query.skip : stop]
                     few = self._fewer(table, where, CAP)

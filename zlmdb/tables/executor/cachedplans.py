@@ -9,9 +9,10 @@ handles all cases.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from itertools import chain, islice
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 from ...handlers import let_through
@@ -33,6 +34,7 @@ from .cachedorder import BLOCK, Ordered
 from .cachedpartial import ReadyPartial
 from .cachedscans import ScanReady, behind, scanned
 from .covered import Cover, cover_of
+from .foundkeys import FoundKeys
 from .keylookups import stages
 
 if TYPE_CHECKING:
@@ -287,33 +289,63 @@ class Ready:
     def _lists(self, selection: Selection[Any, Any], give: Give, first: int) -> Iterator[list[Any]]:
         """Lists of the rows, of *first* ones to begin with. Raises where somebody else has to find out."""
         table, scan, functions = selection._table, self._scan, (*selection._query.where, give)
-        few = self._ways[0].ends(selection, FEW) if self.in_order else None
-        if few is not None:
-            for block in _blocks(few, first):
+        most = most_of_all(_total(table))
+        read, size, until = 0, FEW, FEW if scan is None else most
+        while self.in_order and read < until:  # the entries are in the order of the records
+            few = self._ways[0].ends(selection, size)
+            if few is None:
+                break
+            for block in _blocks(few, max(first, read)):
                 yield self._list(block, table._get, table._db, functions)
-            if len(few) < FEW:
+            if len(few) < size:
                 return
             selection = behind(selection, few[-1])
-        keys: Optional[list[bytes]] = None
-        if scan is None:
-            keys, functions = self._keys(selection, give)
-        else:
-            most = most_of_all(_total(table))
-            for entries, records in chain(((FEW, FEW),), stages(most)):
-                keys = self._fewer(table, selection._query.where, min(entries, KEYS))
-                if keys is not None or entries >= KEYS:
-                    break
-                for _ in range(0, records, BLOCK):
-                    rows, rest = scan.part(selection, give, min(records, BLOCK))
-                    yield rows
-                    if rest is None:
-                        return
-                    selection = rest
-            keys = self._in_key_order(selection, keys)
+            read, size = read + size, min(2 * size, BLOCK)
+        if scan is not None:
+            counted = ((FEW, FEW), *stages(most)) if read < most else ((0, sys.maxsize),)
+            yield from self._staged(selection, give, first, scan, counted)
+            return
+        keys, functions = self._keys(selection, give)
         if keys is None:
-            raise LookupError("so many are read faster in the order of the table, or would take much memory")
+            raise LookupError("so many are read faster in the order of the table")
         for block in _blocks(keys, first):
             yield self._list(block, table._get, table._db, functions)
+
+    def _staged(
+        self, selection: Selection[Any, Any], give: Give, first: int, scan: ScanReady,
+        counted: Iterable[tuple[int, int]],
+    ) -> Iterator[list[Any]]:  # fmt: skip
+        """As `_lists`: records are read in their order until it is known, by *counted*, whether entries are few.
+
+        *counted* is as `stages`.
+        """
+        table, where = selection._table, selection._query.where
+        found = [_given(way.found(table, where)) for way in self._ways]
+        parts = scan.parts(selection, give)
+        keys: Optional[list[bytes]] = None
+        try:
+            if not parts.are_left:
+                return
+            for entries, records in counted:
+                keys = min(
+                    [few for way in found if (few := way.fewer(min(entries, KEYS))) is not None], key=len, default=None
+                )
+                if keys is not None or entries > KEYS:
+                    break
+                # Where many of them match, reading the records one after the other is the faster way anyhow.
+                while records > 0 or parts.are_dense:
+                    size = min(records if records > 0 else parts.scanned, BLOCK)
+                    yield parts.next(size)
+                    records -= size
+                    if not parts.are_left:
+                        return
+            selection = parts.rest()
+        finally:
+            parts.close()
+        if keys is None:
+            raise LookupError("so many would take much memory")
+        for block in _blocks(self._in_key_order(selection, keys), first):
+            yield self._list(block, table._get, table._db, (*where, give))
 
     def _fewer(self, table: Table[Any, Any], where: Sequence[Followed], most: int) -> Optional[list[bytes]]:
         """The keys that the way with the fewest entries finds, if these are fewer than *most*. Raises as `_lists`."""
@@ -333,12 +365,10 @@ class Ready:
         table, where = selection._table, selection._query.where
         ways = self._ways
         found = self._found(table, where) if len(ways) == 1 else self._fewest(table, where)
-        return self._in_key_order(selection, found), (*where, give)
+        return self._in_key_order(selection, found) if found else found, (*where, give)
 
-    def _in_key_order(self, selection: Selection[Any, Any], found: Optional[list[bytes]]) -> Optional[list[bytes]]:
+    def _in_key_order(self, selection: Selection[Any, Any], found: list[bytes]) -> list[bytes]:
         """Those of the keys *found* that are in the range of *selection*, in its order."""
-        if not found:
-            return found
         found = self._in_range(selection, found)
         if len(found) > 1:
             found.sort(reverse=selection._reverse)
@@ -359,9 +389,8 @@ class Ready:
         found = way.keys(table, where, FEW)
         if found is None or len(found) < FEW:
             return found
-        most = most_of(table)
-        found = way.keys(table, where, most)
-        return None if found is None or len(found) >= most else found
+        entries = way.found(table, where)
+        return None if entries is None else entries.fewer(most_of(table))
 
     def _fewest(self, table: Table[Any, Any], where: Sequence[Followed]) -> Optional[list[bytes]]:
         """As the planner has it: of several indexes the one with the fewest entries."""
@@ -397,13 +426,15 @@ class Ready:
                 skipped = min(skip, len(found))
                 skip -= skipped
                 del found[:skipped]
+            if left is not None:
+                del found[left - given :]
             for row in found:
-                if left is not None and given >= left:
-                    return
-                given += 1
                 yield row
                 if table._raw is not raw:
                     table._cursor()  # raises: the transaction has ended
+            given += len(found)
+            if left is not None and given >= left:
+                return
         yield from islice(selection._running().rows(give), given, None)
 
     def _all_or(self, selection: Selection[Any, Any], give: Give) -> Iterable[Any]:
@@ -412,6 +443,12 @@ class Ready:
 
 
 AnyReady = Union[Ready, Ordered, ScanReady, "LinkScanReady"]
+
+
+def _given(keys: Optional[FoundKeys]) -> FoundKeys:
+    if keys is None:
+        raise LookupError("the index cannot hold such a value")
+    return keys
 
 
 def most_of(table: Table[Any, Any]) -> int:

@@ -11,6 +11,7 @@ from ...query.following import Followed, walk
 from ...query.following.known import PLAIN
 from ...query.following.nodes import Parameter
 from ...query.forms import BLOCK
+from ...query.inorder import SHARE
 from ...query.prepared import Prepared
 from ...query.projection import HITS
 from ...query.translated import Give
@@ -93,39 +94,35 @@ class ScanReady:
         """
         self._prepared, self._captured = prepared, captured
 
+    def parts(self, selection: Selection[Any, Any], give: Give) -> ScanParts:
+        """The rows of the records of *selection*, none of which is skipped, so many records at a time.
+
+        Raises LookupError where somebody else has to find out.
+        """
+        where = selection._query.where
+        functions = (*where, give) if isinstance(give, Followed) else where
+        prepared = self._prepared.renewed(functions) if self._fits(where) else None
+        if prepared is None:
+            raise LookupError("values of other types are captured")
+        return ScanParts(selection, prepared, functions)
+
+    def _fits(self, where: Sequence[Followed]) -> bool:
+        """Whether the captured values are of the types that are known."""
+        return all([type(where[function].parameters[number]) is kind for function, number, kind in self._captured])
+
     def all(
         self, selection: Selection[Any, Any], give: Give, limit: Optional[int]
     ) -> Optional[list[Any]]:  # fmt: skip
         """At most *limit* of the rows of *selection*; None where somebody else has to find out."""
-        return self._listed(selection, give, limit, None)
-
-    def part(
-        self, selection: Selection[Any, Any], give: Give, most: int
-    ) -> tuple[list[Any], Optional[Selection[Any, Any]]]:  # fmt: skip
-        """The rows of the first *most* records, none skipped, and what is behind these; None if there is nothing.
-
-        Raises LookupError where somebody else has to find out.
-        """
-        keys = selection._record_keys(most + 1)
-        rows = self._listed(selection, give, most, most)
-        if rows is None:
-            raise LookupError("something is unusual")
-        return rows, behind(selection, keys[most - 1]) if len(keys) > most else None
-
-    def _listed(
-        self, selection: Selection[Any, Any], give: Give, limit: Optional[int], most: Optional[int]
-    ) -> Optional[list[Any]]:  # fmt: skip
-        """As `all`; with *most* of the first so many records, and nothing is skipped."""
         table, query = selection._table, selection._query
-        where, skip, raw = query.where, query.skip if most is None else 0, table._raw
+        where, skip, raw = query.where, query.skip, table._raw
         if limit == 0:
             return []
         limited = limit is not None or skip > 0
         if give is HITS and not limited:  # to count them takes no list
             return None
-        for function, number, kind in self._captured:
-            if type(where[function].parameters[number]) is not kind:
-                return None
+        if not self._fits(where):
+            return None
         try:
             functions = (*where, give) if isinstance(give, Followed) else where
             prepared = self._prepared.renewed(functions)
@@ -136,8 +133,6 @@ class ScanReady:
             if not seek(cursor, lower, upper, reverse):
                 return []
             rows, key_of = scanned_rows(prepared, cursor, lower, upper, reverse), cursor.key
-            if most is not None:
-                rows = islice(rows, most)
             found: list[Any]
             if limited:
                 left = -1 if limit is None else limit
@@ -159,3 +154,48 @@ class ScanReady:
 def behind(selection: Selection[Any, Any], key: bytes) -> Selection[Any, Any]:
     """The part of *selection* behind the engine's *key* of one of its records."""
     return selection._with(upper=key) if selection._reverse else selection._with(lower=key + b"\0")
+
+
+class ScanParts:
+    """The rows of the records of *selection*, so many records at a time, in a read transaction."""
+
+    __slots__ = ("_cursor", "_first", "_functions", "_given", "_prepared", "_rows", "_selection", "scanned")
+
+    def __init__(self, selection: Selection[Any, Any], prepared: Prepared, functions: Sequence[Followed]) -> None:
+        table, within = selection._table, (selection._lower, selection._upper, bool(selection._reverse))
+        self._selection, self._prepared, self._functions = selection, prepared, functions
+        cursor = self._cursor = table._raw.cursor(table._db)
+        self._rows: Any = scanned_rows(prepared, cursor, *within) if seek(cursor, *within) else iter(())
+        self._first = next(self._rows, None)  # of what is left: the cursor is there
+        self._given = self.scanned = 0
+
+    @property
+    def are_left(self) -> bool:
+        """Whether there are more records."""
+        return self._first is not None
+
+    @property
+    def are_dense(self) -> bool:
+        """Whether so many of the records had a row that an index would not find them faster."""
+        return self._given * SHARE >= self.scanned
+
+    def next(self, most: int) -> list[Any]:
+        """The rows of the next *most* records."""
+        some = (self._first,) if self.are_left else ()
+        prepared = self._prepared
+        rows = prepared.scanning(limited=False)(
+            chain(some, islice(self._rows, most - 1)), self._cursor.key, self._functions, *prepared.given
+        )
+        self._first = next(self._rows, None)
+        self.scanned += most
+        self._given += len(rows)
+        return rows
+
+    def rest(self) -> Selection[Any, Any]:
+        """The part of the selection that is left."""
+        key, selection = self._cursor.key(), self._selection
+        return selection._with(upper=key + b"\0") if selection._reverse else selection._with(lower=key)
+
+    def close(self) -> None:
+        """Nothing more is asked of it."""
+        self._cursor.close()

@@ -495,6 +495,6 @@ class Running:
 
     def _staged_scan(self, accesses: Sequence[Access]) -> StagedScan:
         selection = self.selection
-        find = partial(self.reads.few, accesses, selection)
+        found, find = self.reads.found(accesses), partial(self.reads.few, accesses, selection)
         most, reverse = most_of(self._total()), self._direction()
-        return StagedScan(self.table, find, most, selection._lower, selection._upper, reverse=reverse)
+        return StagedScan(self.table, found, find, most, selection._lower, selection._upper, reverse=reverse)

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any, Optional
 
 from ... import errors
 from ...handlers import let_through
+from ...query.inorder import KEYS
 from ...query.plan import SHARE
 from ...query.terms import CAP
 from ...store.blocks import COUNTS_REFERENCES
 from ...store.ranges import pairs_from, seek
 from ..scan import Scan
+from .foundkeys import FoundKeys
 
 if TYPE_CHECKING:
     from ..table import Table
@@ -107,6 +109,8 @@ class PickedScan:
 
 _BLOCK = 1000
 """Records that are read together while others are looked for, at most."""
+_FACTOR = 16
+"""How many times as many entries are looked at next: reading them all takes less time than reading records in vain."""
 
 
 def stages(most: int) -> Iterator[tuple[int, int]]:
@@ -117,24 +121,24 @@ def stages(most: int) -> Iterator[tuple[int, int]]:
     """
     entries = CAP
     while entries < most:
-        yield entries, entries // SHARE
-        entries *= SHARE
+        yield entries, entries // (2 * SHARE) + 1
+        entries *= _FACTOR
     yield most, sys.maxsize
 
 
 class StagedScan(PickedScan):
     """As `PickedScan`, of an index that may have many entries: until that is known, records are read in their order.
 
-    *find* gives the keys in a range, if there are fewer entries than a number, and else None. From *most* entries on
-    all records are read.
+    *found* has the keys, as long as nothing is written; of more than fit in memory *find* gives those in a range, if
+    there are fewer entries than a number. From *most* entries on all records are read.
     """
 
     def __init__(
-        self, table: Table[Any, Any], find: Callable[..., Optional[Iterable[bytes]]], most: int, lower: bytes,
-        upper: bytes, *, reverse: bool,
+        self, table: Table[Any, Any], found: FoundKeys, find: Callable[..., Optional[Iterable[bytes]]], most: int,
+        lower: bytes, upper: bytes, *, reverse: bool,
     ) -> None:  # fmt: skip
         super().__init__(table, (), lower, upper, reverse=reverse)
-        self._find, self._most = find, most
+        self._found, self._find, self._most = found, find, most
         self._lower, self._upper, self._reverse = lower, upper, reverse
 
     def pairs(self) -> Iterator[tuple[bytes, Any]]:
@@ -165,10 +169,16 @@ class StagedScan(PickedScan):
         """Whether the keys of the other records are known, as there are fewer *entries*, or not wanted."""
         if self._is_written():
             return True
-        found = None if entries == CAP else self._find(self._lower, self._upper, entries, reverse=self._reverse)
-        if found is not None:
-            self._keys, self._close_keys = found, getattr(found, "close", None)
-        return found is not None
+        lower, upper, reverse = self._lower, self._upper, self._reverse
+        keys: Optional[Iterable[bytes]] = None
+        if entries > KEYS:
+            keys = self._find(lower, upper, entries, reverse=reverse)
+        elif entries != CAP:  # that there are so many is known
+            few = self._found.fewer(entries)
+            keys = None if few is None else sorted([key for key in few if lower <= key < upper], reverse=reverse)
+        if keys is not None:
+            self._keys, self._close_keys = keys, getattr(keys, "close", None)
+        return keys is not None
 
     def _block(self, most: int) -> list[tuple[bytes, Any]]:
         """The next records of the range, which then begins behind them."""

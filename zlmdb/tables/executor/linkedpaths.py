@@ -17,6 +17,7 @@ from .accesspaths import AccessPath, way_of
 from .accessranges import captured, finder_of
 from .cachedplans import FEW, Ready, most_of
 from .covered import EXACT, cover_of
+from .foundkeys import Spans
 from .linkednodes import Making, link_of, nothing
 from .linkscans import EXACT_KEYS
 
@@ -116,6 +117,10 @@ class LinkedPath(AccessPath):
     def keys(self, table: Table[Any, Any], where: Sequence[Followed], most: int) -> Optional[list[bytes]]:
         values = self.values(table, where)
         return None if values is None else self.of_values(table, values, most)
+
+    def spans(self, table: Table[Any, Any], where: Sequence[Followed]) -> list[Spans]:
+        values = self.values(table, where)
+        return [] if values is None else self._spans(table, self._of_values(values) if values else ())
 
     def values(self, table: Table[Any, Any], where: Sequence[Followed]) -> Optional[list[Any]]:
         """The keys of the records of the other table; None if it cannot tell, or they are many."""
