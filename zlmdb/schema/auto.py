@@ -23,7 +23,7 @@ from ..tables.compiled.kinds import kind_of
 from ..tables.indexview import UniqueIndexView
 from ..tables.storage import Storage
 from ..tables.table import Table
-from .autowrites import RUN_AGAIN, Single, compiled, is_plain
+from .autowrites import RUN_AGAIN, Known, OutdatedError, Single, compiled, is_plain
 from .runtimetables import MadeTable
 
 _ALWAYS = float("inf")
@@ -33,13 +33,13 @@ _FETCHING = """\
         single = take()
         try:
             single._since = always
-            if store.sequence != self._sequence:
+            if store.sequence != known.sequence:
                 raise outdated
             raw = single._raw = store.env.begin()
             try:
-                data = raw.get({encode}, None, self._handle)
-                if raw.id() != self._snapshot:
-                    self._compare(raw)
+                data = raw.get({encode}, None, known.handle)
+                if raw.id() != known.snapshot:
+                    compare(raw)
             finally:
                 raw.abort()
                 single._raw = None
@@ -79,11 +79,7 @@ def __contains__(self, key):
         encode_key(key)
     return data is not None
 """
-_READS = Recipe("single reads", raw=EngineTransaction, single=Single)
-
-
-class OutdatedError(Exception):
-    """What the fast path knows no longer holds. Raised as a class: an object would keep the frames of each raising."""
+_READS = Recipe("single reads", raw=EngineTransaction, single=Single, known=Known)
 
 
 class Runs(Protocol):
@@ -181,11 +177,10 @@ class AutoTable:
     _plain = False  # a generated function stores records
 
     __slots__ = (
-        "_db", "_era", "_handle", "_idle", "_name", "_never_waits", "_of", "_sequence", "_snapshot", "_storage",
-        "_store", "_writes",
+        "_db", "_idle", "_known", "_name", "_never_waits", "_of", "_storage", "_store",
     )  # fmt: skip
 
-    def __init__(self, db: Runs, name: str, idle: list[Single]) -> None:
+    def __init__(self, db: Runs, name: str, idle: list[Single], known: Known) -> None:
         self._db = db
         self._name = name
         self._of: Callable[[Any], Any] = (attrgetter if name in vars(db._schema) else itemgetter)(name)
@@ -193,11 +188,7 @@ class AutoTable:
         self._store = db._open_store
         self._never_waits = self._store.engine.options.durability == "none"  # for a disk, with which commits are shared
         self._storage = db._storages[name][1]
-        self._handle: Any = None
-        self._sequence = -1  # nothing is known
-        self._snapshot: Optional[int] = None
-        self._era: Optional[int] = None
-        self._writes = False
+        self._known = known
 
     def __reduce__(self) -> Any:
         return getitem, (self._db.auto, self._name)
@@ -252,27 +243,20 @@ class AutoTable:
         store, txn = self._store, table._txn
         same = self._db._storages[self._name][1] is self._storage and txn._store is store
         if same and store.gate is None and table._steady and table._found.unreadable is None:
-            self._sequence = -1  # another thread is not to take some of this for all
-            self._handle, self._era = table._db, table._era if table._checked else None
-            self._snapshot = None if txn._write else txn.id()  # what is not stored yet may never be
-            self._writes = table._generated
-            if txn._write and (txn._turn is not None or txn._era is None or txn._era != self._era):
+            known = self._known
+            known.sequence = -1  # another thread is not to take some of this for all
+            known.handle, known.era = table._db, table._era if table._checked else None
+            known.snapshot = None if txn._write else txn.id()  # what is not stored yet may never be
+            known.writes = table._generated
+            if txn._write and (txn._turn is not None or txn._era is None or txn._era != known.era):
                 return
-            self._sequence = txn._sequence
+            known.sequence = txn._sequence
             if not self._idle:
                 self._idle.append(Single(store))
 
     def _forget(self) -> None:
         """Know nothing any more: the database is closed, and the general form says so."""
-        self._sequence = -1
-
-    def _compare(self, raw: Any) -> None:
-        """Whether what is known holds in *raw*, of another snapshot. Raises if it does not."""
-        snapshot = raw.id()
-        era = self._store.era_of(snapshot)
-        if era is None or era != self._era:
-            raise OutdatedError
-        self._snapshot = snapshot
+        self._known.sequence = -1
 
     # These may run twice, so what they are given is fetched first.
 
@@ -377,18 +361,19 @@ def _made(db: Runs, name: str, idle: list[Single]) -> AutoTable:
     cls, storage = db._storages[name]
     kind = kind_of(cls, Table, storage)
     store = db._open_store
+    known = Known()
     methods: dict[str, Any] = {}
     if kind._point_reads and kind.__contains__ is Table.__contains__:
-        methods.update(_compiled(storage, store, idle))
+        methods.update(_compiled(storage, store, idle, known))
     if is_plain(cls, storage, store):
-        methods["__setitem__"] = compiled(storage, store, AutoTable.__setitem__, AutoTable)
+        methods["__setitem__"] = compiled(storage, store, AutoTable.__setitem__, AutoTable, known)
         methods["__setitem__"].__doc__ = AutoTable.__setitem__.__doc__
         methods["_plain"] = True
     made: type[AutoTable] = AutoTable if not methods else type("AutoTable", (AutoTable,), {"__slots__": (), **methods})
-    return made(db, name, idle)
+    return made(db, name, idle, known)
 
 
-def _compiled(storage: Storage[Any, Any], store: Store, idle: list[Single]) -> Mapping[str, Any]:
+def _compiled(storage: Storage[Any, Any], store: Store, idle: list[Single], known: Known) -> Mapping[str, Any]:
     encode, names = storage.key.lookup_source(storage.prefix)
     methods = ("__getitem__", "get", "__contains__")
     names = {
@@ -400,6 +385,8 @@ def _compiled(storage: Storage[Any, Any], store: Store, idle: list[Single]) -> M
         "take": idle.pop,
         "give": idle.append,
         "store": store,
+        "known": known,
+        "compare": partial(known.compare, store),
         "always": _ALWAYS,
         "outdated": OutdatedError,
     }

@@ -64,11 +64,11 @@ def __setitem__(self, key, value):
                     writer.release(hold)
                 else:
                     taken = True
-        if (taken or {taken}) and now < store.quiet.writes and self._writes and storage.indexes is indexes:
+        if (taken or {taken}) and now < store.quiet.writes and known.writes and storage.indexes is indexes:
             single._raw = raw = store.env.begin(None, None, True)
             snapshot, era = store._era
-            if era == self._era and snapshot == raw.id() - 1 and store.sequence == self._sequence:
-                raw.put(encoded, data, True, True, False, self._handle)
+            if era == known.era and snapshot == raw.id() - 1 and store.sequence == known.sequence:
+                raw.put(encoded, data, True, True, False, known.handle)
                 stored = True
                 store._era = snapshot + 1, era  # before others read it: as `Store.goes_on`
                 raw.commit()
@@ -96,6 +96,34 @@ def __setitem__(self, key, value):
             return
     return general(self, key, value)
 """
+
+
+class OutdatedError(Exception):
+    """What the fast path knows no longer holds. Raised as a class: an object would keep the frames of each raising."""
+
+
+class Known:
+    """What an operation in a block has found out about the file, for the fast path: see `auto`.
+
+    An object of its own: the table has a ``__getattr__``, with which CPython up to 3.11 reads each attribute slowly.
+    """
+
+    __slots__ = ("era", "handle", "sequence", "snapshot", "writes")
+
+    def __init__(self) -> None:
+        self.handle: Any = None
+        self.sequence = -1  # nothing is known
+        self.snapshot: Optional[int] = None
+        self.era: Optional[int] = None
+        self.writes = False
+
+    def compare(self, store: Store, raw: Any) -> None:
+        """Raise unless what is known holds in *raw*, too, of another snapshot."""
+        snapshot = raw.id()
+        era = store.era_of(snapshot)
+        if era is None or era != self.era:
+            raise OutdatedError
+        self.snapshot = snapshot
 
 
 class Single(Transaction):
@@ -136,7 +164,7 @@ class SingleWrite(Single):
         super().__init__(store, write=True)
 
 
-_WRITES = Recipe("single writes", raw=EngineTransaction, single=SingleWrite)
+_WRITES = Recipe("single writes", raw=EngineTransaction, single=SingleWrite, known=Known)
 
 
 def is_plain(cls: type[Table[Any, Any]], storage: Storage[Any, Any], store: Store) -> bool:
@@ -145,7 +173,9 @@ def is_plain(cls: type[Table[Any, Any]], storage: Storage[Any, Any], store: Stor
     return COUNTS_REFERENCES and simple and cls.__setitem__ is Table.__setitem__ and store.writer.path is not None
 
 
-def compiled(storage: Storage[Any, Any], store: Store, general: Callable[..., None], owner: type[Any]) -> Any:
+def compiled(
+    storage: Storage[Any, Any], store: Store, general: Callable[..., None], owner: type[Any], known: object
+) -> Any:
     """The function that stores a record for the class *owner*; *general* stores it in a block."""
     idle: list[SingleWrite] = []
     # Where no commit waits for the disk, nobody waits for a group.
@@ -156,7 +186,7 @@ def compiled(storage: Storage[Any, Any], store: Store, general: Callable[..., No
         storage,
         {
             "general": general, "take": idle.pop, "give": idle.append, "idle": idle, "made": SingleWrite,
-            "store": store, "storage": storage, "indexes": storage.indexes, "clock": time.monotonic,
+            "store": store, "known": known, "storage": storage, "indexes": storage.indexes, "clock": time.monotonic,
             "recover": _recover, "thread": threading.get_ident, "busy": BUSY, "others": OTHERS,
         },
         alone="pass" if never_waits else "if not self._db._writes_alone(): return self._share(key, value)",
