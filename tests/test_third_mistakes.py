@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar, Optional
 
 import pytest
@@ -169,3 +170,10 @@ def test_one_migration_in_place_of_a_tuple_is_told_so() -> None:
 
     with pytest.raises(TypeError, match="migrations is one migration: expected a tuple"):
         zlmdb.open(None, Alone)
+
+
+def test_a_cache_with_keys_of_another_type_is_named(tmp_path: Path) -> None:
+    zlmdb.Cache(tmp_path / "cache").close()
+    with pytest.raises(zlmdb.SchemaMismatch, match="the cache .* does not have keys of type int: give the type"):
+        zlmdb.Cache(tmp_path / "cache", int, str)
+    zlmdb.Cache(tmp_path / "cache").close()

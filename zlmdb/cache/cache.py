@@ -15,7 +15,7 @@ from .. import DecodeError, Error, SchemaMismatch
 from .. import open as open_database
 from ..values import serializer
 from .elsewhere import INSTEAD, Elsewhere
-from .entry import HEAD, MOVED, NEVER, SIZE, added, refuse_options, tag_bytes_of, tag_of, until_of
+from .entry import HEAD, MOVED, NEVER, SIZE, added, check_keys, refuse_options, tag_bytes_of, tag_of, until_of
 from .entry import CacheDetails as CacheDetails
 from .file import CacheFile
 from .memoized import memoized
@@ -109,9 +109,10 @@ class Cache(CachePending[K, V]):
         try:
             where = None if self._file is None else self._file.database
             self._db = open_database(where, tables_for(key), durability="none")
-        except BaseException:
+        except BaseException as error:
             if self._file is not None:
                 self._file.close(None)
+            check_keys(self._path, key, error)
             raise
         try:
             self._db.run(lambda t: self._check_types(t, codec.name))

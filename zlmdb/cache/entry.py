@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from struct import Struct
 from typing import Any, NoReturn, Optional
 
+from ..errors import SchemaMismatch
 from ..namedtuples import NamedTuple
 from ..shown import shortened
 
@@ -54,6 +55,17 @@ def refuse_options(method: str, others: Iterable[str]) -> NoReturn:
         f"{method}() has no option {', '.join(others)}: expire= is the seconds until the entry is gone, tag= a text by "
         f"which evict() deletes it"
     )
+
+
+def check_keys(path: Optional[str], key: Any, error: BaseException) -> None:
+    """If *error* says of the table of a cache that its keys are of another type, say so of the cache."""
+    if not isinstance(error, SchemaMismatch) or "has keys of type" not in str(error):
+        return
+    given = getattr(key, "__name__", key)
+    raise SchemaMismatch(
+        f"the cache {path!r} does not have keys of type {given}: give the type with which it was made, "
+        f"zlmdb.Cache(path, key, value), or another path"
+    ) from error
 
 
 def tag_bytes_of(data: bytes) -> bytes:
