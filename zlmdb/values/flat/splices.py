@@ -61,8 +61,6 @@ class _Splices:
         first = layout.tail.index(self.texts[0]) if self.texts else len(layout.tail)
         self.moving = layout.tail[first + 1 :]
         """What is behind a text that is set."""
-        self.ends = self.lined == layout.tail
-        """Whether they are the end of the record."""
         self.source = Source()
         self.add, self.block = self.source.add, self.source.block
         self.names: dict[str, Any] = {"HEAD": self.head, "join": b"".join, "new": object.__new__}
@@ -91,13 +89,10 @@ class _Splices:
                 codes += f"{at - end}x{entry.code}"
                 end = at + entry.size
                 variables.append(f"f{entry.field.id}")
-        form = struct.Struct(codes)
-        self.names["unpack"] = form.unpack_from
-        other = ": return decode(data)"
-        fixed = self.start + self.layout.fixed
+        fixed, other = self.start + self.layout.fixed, ": return decode(data)"
+        self.names["unpack"] = struct.Struct(f"{codes}{fixed - end}x").unpack_from  # raises for what is shorter
         tests = [f"f{one.id} != {pinned[one.name]}" for one in self.layout.table.fields if one.name in pinned]
         with self.block("def load(data):"):
-            self.add(f"if len(data) < {fixed}{other}")
             self.add(f"{', '.join(variables)}, = unpack(data)")
             self.add(f"if {' or '.join(['head != HEAD', *tests])}{other}")
             self.texts_in_place(fixed, other)
@@ -112,21 +107,27 @@ class _Splices:
 
     def texts_in_place(self, fixed: int, other: str) -> None:
         """Lines that find the texts, and do *other* unless each is behind the one before, the first one at *fixed*."""
-        for field in self.lined:
-            self.add(f"p{field.id} = f{field.id} + {self.at[field.name]}")
+        places = {one.name: f"f{one.id} + {self.at[one.name]}" for one in self.lined}
+        for number, field in enumerate(self.lined):
+            if self.ends_at(field) or field in self.texts or (number and self.ends_at(self.lined[number - 1])):
+                self.add(f"p{field.id} = {places[field.name]}")
+                places[field.name] = f"p{field.id}"
         if self.lined:
-            places = " < ".join([f"p{field.id}" for field in self.lined])
-            self.add(f"if not ({fixed} == {places}){other}")
+            self.add(f"if not ({fixed} == {' < '.join(places.values())} < len(data)){other}")
         for field, after in zip(self.lined, [*self.lined[1:], None]):
             n = field.id
-            if field in self.texts or field in self.read or (after is None and self.texts):
-                wrong = f"!= p{after.id}" if after is not None else "!= len(data)" if self.ends else "> len(data)"
+            if self.ends_at(field):
+                wrong = f"!= p{after.id}" if after is not None else "> len(data)"
                 self.add(f"z{n}, = get_u32(data, p{n})", f"e{n} = p{n} + (z{n} + 8 & -4)")
                 self.add(f"if e{n} {wrong} or data[p{n} + 4 + z{n}]{other}")
 
+    def ends_at(self, field: Field) -> bool:
+        """Whether it matters where the text *field* ends: there is nothing behind the last one."""
+        return field in self.read or (field in self.texts and field is not self.layout.tail[-1])
+
     def kept(self) -> list[str]:
         """The variables that ``dump`` needs, too."""
-        places = [f"{name}{field.id}" for field in self.texts for name in "pe"]
+        places = [f"{name}{one.id}" for one in self.texts for name in ("pe" if self.ends_at(one) else "p")]
         return ["data", *places, *[f"f{field.id}" for field in self.moving]]
 
     def dump(self) -> None:
@@ -164,7 +165,7 @@ class _Splices:
             n = field.id
             pieces += [f"data[{end}:p{n}]", f"SIZES[n{n}] if n{n} < 1024 else u32(n{n})", f"s{n}", f"PADS[n{n} & 3]"]
             end = f"e{n}"
-        return pieces if self.ends and self.texts[-1:] == self.lined[-1:] != [] else [*pieces, f"data[{end}:]"]
+        return pieces if self.texts and self.texts[-1] is self.layout.tail[-1] else [*pieces, f"data[{end}:]"]
 
 
 def _is_movable(field: Field) -> bool:
