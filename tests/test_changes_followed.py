@@ -303,6 +303,28 @@ def test_what_is_stored_of_other_fields_stays_byte_for_byte_and_is_refused_as_by
         t.txn.abort()
 
 
+@pytest.mark.parametrize("form", [zlmdb.Json, zlmdb.Cbor, zlmdb.FlatBuffers])
+def test_a_change_of_some_fields_is_that_of_a_loop_in_each_format(form: Any) -> None:
+    class Rows(Table[int, form[Wide]]):  # type: ignore[valid-type]
+        """Wide records in that format."""
+
+    class Tables(zlmdb.Schema):
+        rows: Rows
+
+    noon = datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=timezone.utc)
+    with zlmdb.open(None, Tables) as db, db.write() as t:
+        rows: Any = t.rows
+        for n in range(100):
+            rows[n] = Wide(n, "é" * n, noon, [n], {"a": n / 2}, Person("p", n), UUID(int=n), b"\0\xff")
+        expected = [replace(w, name=w.name + "!", number=-w.number) for w in rows.values()]
+        assert rows.select().change(lambda w: replace(w, name=w.name + "!", number=-w.number)) == 100
+        assert list(rows.values()) == expected
+        wrong: Any = b"1"
+        with pytest.raises(zlmdb.EncodeError, match=r"Wide\.name: expected str"):
+            rows.select().change(lambda w: replace(w, name=wrong))
+        assert list(rows.values()) == expected
+
+
 def test_what_is_refused_changes_nothing(db: Any) -> None:
     with db.write() as t:
         for table, how, error in (

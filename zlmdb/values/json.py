@@ -10,9 +10,10 @@ class is an object of its fields by name, in the order of the class; bytes are b
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Callable, TypeVar
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any, Callable, Optional, TypeVar
 
-from .base import Data, Decode, Encode
+from .base import Data, Decode, Encode, is_free
 from .depth import limited, text_may_be_deep
 from .documents import DocumentSerializer
 from .models import Model, find_msgspec
@@ -83,6 +84,15 @@ class JsonSerializer(DocumentSerializer[T]):
             return lambda value: dumps(dump(value)), decode
         encode = msgspec.json.Encoder().encode
         return encode, decode
+
+    def rewriter(self, fields: Collection[str], read: Collection[str]) -> Optional[tuple[Decode, Encode]]:
+        given, msgspec = self._given, find_msgspec()
+        typed = not is_free(given["annotation"]) and given["marshal"] is None and given["unmarshal"] is None
+        if msgspec is None or not typed or type(self) is not JsonSerializer:
+            return None
+        from .narrow import rewriting  # late: few programs change many records
+
+        return rewriting(Model(given["annotation"], self.form, dumps, given["localns"]), fields, msgspec.json)
 
 
 def _with_msgspec(msgspec: ModuleType) -> tuple[Encode, Decode]:

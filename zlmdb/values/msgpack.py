@@ -73,11 +73,9 @@ class MsgpackSerializer(FunctionSerializer[T]):
         msgspec = find_msgspec()
         if msgspec is None or self._model is None or type(self) is not MsgpackSerializer:
             return None
-        from .narrow import alike  # late, as above
+        from .narrow import rewriting  # late, as above
 
-        encode = self._model.checked_of(fields, msgspec.msgpack.Encoder().encode)
-        made = None if encode is None else alike(self._given[0], msgspec)
-        return None if made is None or encode is None else (msgspec.msgpack.Decoder(made).decode, encode)
+        return rewriting(self._model, fields, msgspec.msgpack)
 
     def parts(self) -> Any:
         msgspec = find_msgspec() if self._narrows else None

@@ -19,11 +19,13 @@ from typing import TYPE_CHECKING, Any, Optional
 from ..handlers import let_through
 from ..namedtuples import NamedTuple
 from ..typeargs import UNIONS
-from .base import is_a
+from .base import Decode, Encode, is_a, library
 from .paths import IS_NONE, Path
 
 if TYPE_CHECKING:
     from types import ModuleType
+
+    from .models import Model
 
 
 def narrowed(annotation: Any, paths: Collection[Path], msgspec: ModuleType) -> Optional[type[Any]]:
@@ -89,6 +91,13 @@ def parted(annotation: Any, msgspec: ModuleType) -> Optional[tuple[type[Any], Se
         return None
     made = _defined(annotation, list(found.values()), msgspec)
     return None if made is None else (made, tuple(found))
+
+
+def rewriting(model: Model, fields: Collection[str], form: Any) -> Optional[tuple[Decode, Encode]]:
+    """What `Serializer.rewriter` gives, of *model*, for which *form* is msgspec's module of a format."""
+    encode = model.checked_of(fields, form.Encoder().encode)
+    made = None if encode is None else alike(model.annotation, library("msgspec", "msgspec"))
+    return None if made is None or encode is None else (form.Decoder(made).decode, encode)
 
 
 def alike(annotation: Any, msgspec: ModuleType) -> Optional[type[Any]]:
