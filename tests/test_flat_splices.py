@@ -69,7 +69,7 @@ def splices(cls: Any, fields: Sequence[str], read: Sequence[str] = ()) -> Any:
 @pytest.mark.parametrize("cls", [Person, Wide])
 def test_a_change_of_some_fields_stores_the_same_bytes_as_the_whole_record(cls: Any) -> None:
     names, tried = [field.name for field in dataclasses.fields(cls)], 0
-    for fields in [*combinations(names, 1), *combinations(names, 2)]:
+    for fields in [*combinations(names, 1), *DICE.sample([*combinations(names, 2)], 6)]:
         codec, found = splices(cls, fields, DICE.sample(names, 1))
         for _ in range(8 if found is not None else 0):
             value, other = made(cls), made(cls)
@@ -80,7 +80,7 @@ def test_a_change_of_some_fields_stores_the_same_bytes_as_the_whole_record(cls: 
                 setattr(value, name, getattr(other, name))
             assert found[1](one) == codec.encode(value)
             tried += 1
-    assert tried > 50
+    assert tried > 20
 
 
 def test_what_is_read_is_the_field() -> None:
