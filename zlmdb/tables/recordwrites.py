@@ -49,7 +49,8 @@ class RecordWrites(TableState[K, V]):
     def _check_none(self, field: str) -> None:
         """Raise `EncodeError` if None, which a record has in the *field* of its key, is no key of this table."""
         try:
-            self._storage.encode_key(None)  # type: ignore[arg-type]  # keys of some named types may be None
+            none: Any = None
+            self._storage.encode_key(none)  # keys of some named types may be None
         except errors.EncodeError as error:
             raise errors.EncodeError(
                 f"{error}; add() takes the key from the field {field!r}, since the class declares key={field!r}: give "

@@ -284,8 +284,9 @@ def model_record(cls: Any, where: str) -> tuple[Record, Names]:
 
 def _check_annotated(cls: Any, where: str) -> None:
     """Raise TypeError if the dataclass *cls* has no field, and has values whose annotations were forgotten."""
-    for name, value in vars(cls).items():
-        if not name.startswith("_") and not hasattr(type(value), "__get__") and not isinstance(value, type):
+    body: Mapping[str, Any] = cls.__dict__
+    for name, value in body.items():
+        if not name.startswith("_") and not hasattr(value, "__get__") and not isinstance(value, type):
             raise TypeError(
                 f"{where}: {typename(cls)} has no fields, and would store nothing: give {name} a type, such as "
                 f"`{name}: {typename(type(value))} = {show(value)}`"
