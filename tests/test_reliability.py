@@ -14,7 +14,10 @@ from typing import Any
 
 import pytest
 
-from .reliability import failing, kill, killgroups, many, mutate, patches, powercut, shim, together
+import zlmdb
+
+from .office import Person
+from .reliability import failing, kill, killgroups, ledger, many, mutate, patches, powercut, shim, together
 
 pytestmark = [
     pytest.mark.twice,  # processes and what is in files, which no version of Python makes different
@@ -99,6 +102,31 @@ def test_after_any_failing_call_of_the_engine_the_database_goes_on(tmp_path: Pat
     found = failing.engine_calls(tmp_path, 600, 40)
     assert found["failures"] == []
     assert sum(found["lmdb, no space"].get(name, 0) for name in ("DiskError", "TransactionPoisoned")) > 3
+
+
+@pytest.mark.once
+def test_whatever_call_of_the_engine_fails_the_error_is_one_of_ours(tmp_path: Path) -> None:
+    fuse = failing.Fuse(lambda: zlmdb.lmdb.Error("mdb_get: Input/output error"))
+    at = failed = 0
+    with zlmdb.open(tmp_path / "db", ledger.Ledger, durability="none", maxsize=1 << 26) as db:
+        db._open_store.env = failing.Fused(db._open_store.env, fuse)
+        while fuse.calls >= at:
+            at += 1
+            fuse.light(at)
+            try:
+                with db.write() as t:
+                    failing.rarer(t)
+                    t.people[1] = Person(None, 77)  # whose link is deferred
+                    t.people[77] = Person()
+                failing.follow(db)
+            except zlmdb.Error:
+                failed += 1
+            calls, _ = fuse.calls, fuse.light(None)
+            db.run(lambda t: t.marks.put_many([(9, ledger.Mark("m", [], 3, None))]))
+            fuse.calls = calls
+        db._open_store.env = db._open_store.env._inner
+        assert db.check().ok
+    assert at > failed > at // 2
 
 
 @records_writes

@@ -19,10 +19,11 @@ from pathlib import Path
 from typing import Any, Callable, Optional
 
 import zlmdb
+from tests.office import Person, Task
 
 from . import shim
 from .command import loud, main
-from .ledger import Item, Ledger, Model, digest, reached, step, wrong
+from .ledger import EXPIRED, Item, Ledger, Mark, Marks, Model, digest, reached, step, wrong
 
 lmdb = zlmdb.lmdb
 
@@ -94,6 +95,7 @@ def workload(db: zlmdb.Database[Ledger], n: int) -> int:
     with db.write() as t:
         with suppress(KeyError), t.txn.savepoint():
             t.items.clear()
+            rarer(t)
             raise KeyError
         with t.txn.savepoint():
             step(t, n + 2)
@@ -107,7 +109,37 @@ def workload(db: zlmdb.Database[Ledger], n: int) -> int:
     with db.read() as t:
         list(t.items.by_group.select(1, 3))
         digest(t)
+    follow(db)
     return n + 4
+
+
+def rarer(t: Any) -> None:
+    """Statements that `step` does not have, each of which may be refused."""
+    people = {key: Person(None, None, [key]) for key in range(1, 5)}
+    statements: list[Callable[[], object]] = [
+        lambda: t.people.put_many(people.items()),
+        lambda: t.tasks.put_many([(key, Task(key)) for key in people]),
+        lambda: t.people.where(lambda r: r.boss is None).change(lambda r: Person(1, 2, [3])),
+        lambda: t.people.select(2, 4).delete(),
+        lambda: t.people.where(lambda r: 3 in r.friends).delete(),
+        lambda: t.marks.put_many([(n, Mark(f"o{n}", ["a"], n, EXPIRED if n % 2 else None)) for n in range(5)]),
+        lambda: t.marks.put_new(1, Mark("o3", ["b"], 3, None)),
+        lambda: t.marks.where(lambda r: r.group > 2).delete(),
+        lambda: (len(t.marks), list(t.marks.by_tag.select()), t.marks.by_group.count(), list(t.marks.items())),
+        t.marks.clear, t.notes.clear, t.tasks.clear, t.people.clear,
+    ]  # fmt: skip
+    for statement in statements:
+        with suppress(zlmdb.ConstraintError):
+            statement()
+
+
+def follow(db: Any) -> None:
+    """Read a feed in each way, and delete what has expired."""
+    changes = db.changes(Marks, consumer="new", after=db.changes(Marks).first() - 1)
+    changes.take(2)
+    changes.acknowledge()
+    changes.forget()
+    db.sweep()
 
 
 def broken_calls(

@@ -196,14 +196,16 @@ class Changes(Generic[K, V]):
         """The next changes that are there, up to *most*."""
         with self._db.read() as t:
             codecs = self._codecs(t)
-            raw, handle = t.txn._engine_txn, self._handle(t.txn)
-            self._check_position(raw, handle)
-            entries = log.read(raw, handle, self._after, most, _PAGE_BYTES)
+            entries = self._in(t, lambda raw, handle: self._next(raw, handle, most))
         if entries and entries[0].number != self._after + 1:
             raise errors.CorruptDatabase(f"table {self._name!r}: the change {self._after + 1} is missing in the feed")
         if entries:
             self._give_again_if_undone()
         return [Change(entry, codecs) for entry in entries]
+
+    def _next(self, raw: Any, handle: Any, most: int) -> list[log.Entry]:
+        self._check_position(raw, handle)
+        return log.read(raw, handle, self._after, most, _PAGE_BYTES)
 
     def _give_again_if_undone(self) -> None:
         """If this thread is in a write transaction, and that is undone, go back to where this object is now."""
@@ -374,13 +376,16 @@ class Changes(Generic[K, V]):
 
     def _read(self, work: Callable[[Any, Any], R]) -> R:
         with self._db.read() as t:
-            return work(t.txn._engine_txn, self._handle(t.txn))
+            return self._in(t, work)
 
     def _in(self, t: Optional[Schema], work: Callable[[Any, Any], R]) -> R:
         if t is None:
             return self._read(work)
         self._check_own(t)
-        return work(t.txn._engine_txn, self._handle(t.txn))
+        try:
+            return work(t.txn._engine_txn, self._handle(t.txn))
+        except Exception as error:
+            t.txn._fail(error, table=self._name)
 
     def _check_own(self, t: Schema) -> None:
         if t.txn._store is not self._db._open_store:
@@ -396,9 +401,9 @@ class Changes(Generic[K, V]):
     def _work(self, txn: Transaction, work: Callable[[Any, Any], int]) -> int:
         txn._check_write()
         raw, handle = txn._engine_txn, self._handle(txn)
-        self._removed(raw, handle)
         self._present(txn._store).raw = None  # who writes next looks again where the feed begins
         try:
+            self._removed(raw, handle)
             written = work(raw, handle)
         except Exception as error:
             txn._fail(error, table=self._name)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 K = TypeVar("K")
 V = TypeVar("V")
-
+R = TypeVar("R")
 
 FOLLOWED = 64
 """Records for which following the function that changes them pays."""
@@ -35,8 +35,8 @@ def delete(selection: Selection[Any, Any]) -> int:
     table._check_write()
     from .compiled.selected import remove_all, wants_stored  # late: many programs change one record at a time
 
-    rows = _rows_of(selection) if wants_stored(table) and not table._storage.referrers else None
-    keys = _keys_of(selection) if rows is None else [key for key, _ in rows]
+    rows = _found(selection, _rows_of) if wants_stored(table) and not table._storage.referrers else None
+    keys = _found(selection, _keys_of) if rows is None else [key for key, _ in rows]
     if not keys:
         return 0
     if table._storage.referrers:
@@ -53,7 +53,7 @@ def change(selection: Selection[Any, V], how: Callable[[V], V]) -> int:
 
     table = selection._table
     table._check_write()
-    rows = _rows_of(selection)
+    rows = _found(selection, _rows_of)
     if not rows:
         return 0
     made, changed = selected_of(table), 0
@@ -81,7 +81,7 @@ def edits(selection: Selection[Any, V]) -> Edits[V]:
 
     table = selection._table
     table._check_write()
-    rows = _rows_of(selection)
+    rows = _found(selection, _rows_of)
     made = selected_of(table)
     if made is None or made.edit is None:
         return _Editing(table, [key for key, _ in rows])
@@ -92,6 +92,14 @@ def _is_listed(selection: Selection[Any, Any]) -> bool:
     """Whether all records that match are meant, in the order of the table."""
     query = selection._query
     return query.order is None and not query.skip and selection._limit is None and selection._plain
+
+
+def _found(selection: Selection[Any, Any], read: Callable[[Selection[Any, Any]], R]) -> R:
+    """What *read* finds of *selection*."""
+    try:
+        return read(selection)
+    except Exception as error:
+        selection._table._txn._fail(error, table=selection._table._name)
 
 
 def _keys_of(selection: Selection[Any, Any]) -> list[bytes]:

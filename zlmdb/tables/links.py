@@ -110,7 +110,11 @@ class Link:
                 return (key,)
             if encoded == own and self.source == self.target:
                 continue
-            if target._get(encoded, None, target._db) is None:
+            try:
+                there = target._get(encoded, None, target._db) is not None
+            except Exception as error:
+                txn._fail(error, table=target._name)
+            if not there:
                 return (key,)
         return None
 

@@ -32,11 +32,14 @@ def remove(table: Table[Any, Any], keys: Iterable[bytes]) -> int:
     Raises `StillLinked` if a record that stays refers to one of them by a link that restricts; nothing is changed then.
     """
     removal, get, handle = _Removal(table), table._get, table._db
-    count = sum([removal.add(table, key) for key in keys if get(key, None, handle) is not None])
     try:
-        removal.follow()
-    finally:
-        removal.close()
+        count = sum([removal.add(table, key) for key in keys if get(key, None, handle) is not None])
+        try:
+            removal.follow()
+        finally:
+            removal.close()
+    except Exception as error:
+        table._txn._fail(error, table=table._name)
     removal.carry_out()
     return count
 
@@ -51,7 +54,11 @@ def clear(table: Table[Any, Any]) -> Optional[int]:
         bound = _index(link, source)
         if bound is None or source._name == table._name:
             continue
-        if bound.storage.storage.any(plain_cursor(source, bound.handle)):
+        try:
+            refers = bound.storage.storage.any(plain_cursor(source, bound.handle))
+        except Exception as error:
+            table._txn._fail(error, table=source._name, index=link.name)
+        if refers:
             before = table._txn._dels
             remove(table, list(table.select()._run(ENGINE_KEYS)))
             return table._txn._dels - before

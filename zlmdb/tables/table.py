@@ -441,7 +441,7 @@ class Table(EngineReads[K, V], RecordWrites[K, V], MutableMapping[K, V], Generic
                 deleted += dels
             return deleted
         except BaseException as error:
-            self._txn._poison(error)
+            self._half_written(None, error)
             raise
 
     def __repr__(self) -> str:
