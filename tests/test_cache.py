@@ -292,6 +292,40 @@ def test_operations_in_a_block_are_one_transaction(cache: zlmdb.Cache[str, Any])
     assert cache["a"] == 2
 
 
+def test_a_block_is_of_its_task_in_asyncio(memory: zlmdb.Cache[str, Any]) -> None:
+    """What another task stored would be undone with the block, after it was told that it is stored."""
+    memory["a"] = 1
+
+    async def block() -> None:
+        with memory.transact():
+            memory["a"] = 2
+            await asyncio.sleep(0)
+            assert memory["a"] == 2
+            raise ZeroDivisionError
+
+    async def other() -> None:
+        assert (memory["a"], len(memory)) == (1, 1)
+        for write in (lambda: memory.set("b", 3), memory.transact().__enter__):
+            with pytest.raises(zlmdb.NestedTransaction, match="await nothing in that block"):
+                write()
+
+    async def main() -> None:
+        first, second = await asyncio.gather(block(), other(), return_exceptions=True)
+        assert (type(first), second) == (ZeroDivisionError, None)
+        with memory.transact():
+            memory["b"] = 4
+
+    asyncio.run(main())
+    assert [(key, memory[key]) for key in memory] == [("a", 1), ("b", 4)]
+    with memory.transact():
+        asyncio.run(main_of(memory))  # the block is of the thread: its tasks are in it
+    assert memory["c"] == 5
+
+
+async def main_of(cache: zlmdb.Cache[str, Any]) -> None:
+    cache["c"] = 5
+
+
 def test_an_iteration_may_write(memory: zlmdb.Cache[str, Any]) -> None:
     with memory.transact():
         for number in range(2500):

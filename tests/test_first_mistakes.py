@@ -224,6 +224,18 @@ def test_a_table_is_neither_copied_nor_pickled(db: Any) -> None:
                 use(t.notes)
 
 
+def test_a_selection_is_copied_but_neither_deeply_nor_pickled(db: Any) -> None:
+    """A selection by an index said `cannot pickle 'mappingproxy' object`."""
+    with db.write() as t:
+        t.notes[1] = Note("One")
+        for selection in (t.notes.select(), t.notes.where(lambda n: n.title == "One"), t.notes.by_stars[0]):
+            assert copy.copy(selection).keys().all() == selection.keys().all() != []
+            for use in (copy.deepcopy, pickle.dumps):
+                for one in (selection, selection.values()):
+                    with pytest.raises(TypeError, match=r"table 'notes' belongs to a transaction .*dict\(table\)"):
+                        use(one)
+
+
 def test_a_transaction_is_not_copied_which_would_abort_it(db: Any) -> None:
     with db.write() as t:
         t.notes[1] = Note("One")

@@ -18,7 +18,7 @@ from .elsewhere import INSTEAD, Elsewhere
 from .entry import HEAD, MOVED, NEVER, SIZE, added, check_keys, refuse_options, tag_bytes_of, tag_of, until_of
 from .entry import CacheDetails as CacheDetails
 from .file import CacheFile
-from .memoized import memoized
+from .memoized import memoized, task_here
 from .pending import CachePending
 from .state import MISSING
 from .tables import tables_for
@@ -422,16 +422,17 @@ class Cache(CachePending[K, V]):
     def transact(self) -> Generator[None, None, None]:
         """A block whose operations of this thread are one transaction: all of them are stored, or none.
 
-        Other writers wait until its end. In asyncio, await nothing inside: what other tasks of the thread store
-        meanwhile becomes part of the block, and is undone with it.
+        Other writers wait until its end. In asyncio, it is a block of its task, and nothing may be awaited inside:
+        another task of the thread cannot write meanwhile, which raises `NestedTransaction`.
         """
         if self._inside():
             yield
             return
+        self._refuse_others()
         me = threading.get_ident()
         with self._db.write() as t:
             try:
-                self._blocks[me] = t
+                self._blocks[me] = t, task_here()
                 yield
             finally:
                 self._blocks.pop(me, None)

@@ -101,12 +101,17 @@ def _forget(flights: dict[str, ReferenceType[_Flight]], key: str, flight: Refere
         flights.pop(key, None)
 
 
+def task_here() -> Optional[asyncio.Task[Any]]:
+    """The task of asyncio that runs now, or None."""
+    try:
+        return asyncio.current_task()
+    except RuntimeError:  # no loop runs in this thread
+        return None
+
+
 def _me() -> object:
     """The task that runs now, or else the thread."""
-    try:
-        task = asyncio.current_task()
-    except RuntimeError:
-        task = None
+    task = task_here()
     return threading.get_ident() if task is None else task
 
 

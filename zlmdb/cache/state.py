@@ -7,9 +7,10 @@ import time
 from collections.abc import Callable
 from typing import Any, Generic, Optional, TypeVar
 
-from .. import Database, DecodeError
+from .. import Database, DecodeError, NestedTransaction
 from ..tables.compiled.selected import remove_all
 from .entry import HEAD, NEVER, SIZE, listed_at, listed_of, tag_bytes_of, tag_of, until_of
+from .memoized import task_here
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -37,14 +38,16 @@ class CacheState(Generic[K, V]):
     _marked: set[K]  # keys that were used, and are not noted in the file yet
     _marking: bool
     _look_at: float
-    _blocks: dict[int, Any]  # the tables of those that are going on, by thread
+    _blocks: dict[int, tuple[Any, Any]]  # of those that are going on, by thread: the tables, and the task or None
 
     def _do(self, work: Callable[[Any], R], *, write: bool = True) -> R:
-        """The result of *work* in a transaction: that of the block of this thread, or one of its own."""
+        """The result of *work* in a transaction: that of the block that this is in, or one of its own."""
         t = self._block() if self._blocks else None
         if t is not None:
             return work(t)
         if write:
+            if self._blocks:
+                self._refuse_others()
             return self._db.run(work)
         with self._db.read() as t:
             return work(t)
@@ -55,17 +58,28 @@ class CacheState(Generic[K, V]):
         return self._find(key) if t is None else t.entries.get(key)
 
     def _block(self) -> Any:
-        """The tables of the block that this thread is in, or None."""
+        """The tables of the block that this thread, or this task of asyncio, is in, or None."""
         me = threading.get_ident()
-        t = self._blocks.get(me)
-        if t is not None and not t.txn.active:  # an interrupt came at its very end
+        block = self._blocks.get(me)
+        if block is None:
+            return None
+        t, task = block
+        if not t.txn.active:  # an interrupt came at its very end
             del self._blocks[me]
             return None
-        return t
+        return t if task is None or task is task_here() else None
 
     def _inside(self) -> bool:
-        """Whether this thread is in a block."""
+        """Whether this thread, or this task, is in a block."""
         return self._block() is not None
+
+    def _refuse_others(self) -> None:
+        """Raise if another task of this thread is in a block: what this one writes would be undone with it."""
+        if threading.get_ident() in self._blocks:
+            raise NestedTransaction(
+                "another asyncio task of this thread is in a block of transact(), and nobody can write before it ends: "
+                "await nothing in that block"
+            )
 
     @staticmethod
     def _living(t: Any, key: Any) -> Optional[bytes]:

@@ -75,6 +75,13 @@ class KeyRange(Generic[K, V]):
     _plain: ClassVar[bool] = True
     """Whether it is a range of the table's own keys."""
 
+    def __copy__(self) -> Any:
+        selection: Any = self  # every range is one
+        return selection._with()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self._table.__reduce_ex__(protocol)  # which refuses it
+
     def _at_end(self, reverse: bool, give: Give = PAIRS) -> Any:
         """*give*, pairs, keys or values, of the first record of the range, with *reverse* of the last one.
 

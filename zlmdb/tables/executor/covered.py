@@ -127,10 +127,14 @@ class Covered(NamedTuple):
 
     def failed(self, functions: Sequence[Followed], error: Exception, key: Any, data: Any, scan: Any) -> None:
         """Raise what *error* means, which came when *functions* were asked."""
-        if lacks_zone(error):
-            table = self.table
-            for encoded, _ in self.scan().pairs():
-                tell_zones(table._storage, functions, error, encoded, table._get(encoded, None, table._db))
+        from .queryfailures import is_of_program, raise_own  # late: for an error only
+
+        table = self.table
+        for encoded, _ in self.scan().pairs() if is_of_program(table, error) else ():
+            record = table._get(encoded, None, table._db)
+            if lacks_zone(error):
+                tell_zones(table._storage, functions, error, encoded, record)
+            raise_own(table._storage, functions, error, encoded, record)
         self.table._txn._fail(error, table=self.table._name, index=self.bound.storage.name)
 
 

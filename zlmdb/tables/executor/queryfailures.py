@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Optional
 
 from ... import errors
-from ...handlers import let_through
+from ...handlers import let_through, of_program
 from ...query.following import Followed
 from ...query.prepared import Prepared
 from ...query.scanned import Scanned
@@ -15,6 +15,7 @@ from .zones import lacks_zone, tell_zones
 
 if TYPE_CHECKING:
     from ..selection import Selection
+    from ..table import Table
 
 
 def failed(
@@ -28,11 +29,16 @@ def failed(
         if key is None and scan is not None and scan.any:
             key, data = scan.current()
         tell_zones(storage, functions, error, key, data)
-    if data is None or columns is None or not isinstance(error, (errors.DecodeError, *_broken())):
+    read = data is not None
+    if is_of_program(selection._table, error):
+        if key is None and scan is not None and scan.any:  # the loop had no need of keys
+            key, data = scan.current()
+        raise_own(storage, functions, error, key, data)
+    if not read or columns is None or not isinstance(error, (errors.DecodeError, *_broken())):
         selection._failed(error, key, data, scan)
-    if key is None and scan is not None:  # the loop had no need of keys
+    if key is None and scan is not None:
         key, data = scan.current()
-    if _raises_it(storage, prepared.called(functions), error, key, data):
+    if _raised(storage, prepared.called(functions), error, key, data) is not None:
         raise error
     try:
         selection._failed(error, key, data)
@@ -47,24 +53,40 @@ def failed(
     raise storage.named(errors.DecodeError(text, size=len(data)), decoded) from error
 
 
-def _raises_it(
+def is_of_program(table: Table[Any, Any], error: Exception) -> bool:
+    """Whether what a query does with a record may have raised *error*: neither the engine nor zlmdb has."""
+    return not isinstance(table._txn._translate(error, table=table._name), (errors.Error, MemoryError))
+
+
+def raise_own(
     storage: Storage[Any, Any], functions: Sequence[Followed], error: Exception, key: Any, data: Any
-) -> bool:
-    """Whether it is a function of the query that raises *error* for a record that can be read."""
+) -> None:  # fmt: skip
+    """Raise what *error* is, the error of a compiled function, as the function itself raises it: from its own line."""
+    if key is None or data is None or any(of_program(error.__traceback__)):
+        return  # there is no record, or it is the function that raised it
+    own = _raised(storage, functions, error, key, data)
+    if own is not None:
+        raise own from own.__cause__
+
+
+def _raised(
+    storage: Storage[Any, Any], functions: Sequence[Followed], error: Exception, key: Any, data: Any
+) -> Optional[Exception]:
+    """The exception of the type of *error* that one of *functions* raises for a record that can be read."""
     try:
         decoded = storage.decode_key(key)
         value = storage.decode_value(data, decoded)
     except errors.Error as unread:
         let_through(unread)
-        return False
+        return None
     for followed in functions:
         try:
             followed.function(*((decoded, value) if followed.keyed else (value,)))
         except Exception as own:
             let_through(own)
             if type(own) is type(error):
-                return True
-    return False
+                return own
+    return None
 
 
 def _broken() -> tuple[type[Exception], ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, time
 from typing import Any, Optional
 
 from ...codegen import value_of
@@ -66,6 +66,8 @@ class Node:
         stored = f" (stored as {self.fbs})" if self.fbs not in ("", self.label) else ""
         naive = self.label == "datetime" and type(value) is datetime and value.utcoffset() is None
         wanted = " with a time zone, such as datetime.now(timezone.utc)" if naive else ""
+        if self.label == "time" and type(value) is time and value.tzinfo is not None:
+            wanted = " without a time zone"
         return f"{path}: expected {self.label}{wanted}{stored}, got {show(value)} ({typename(type(value))})"
 
     def children(self) -> Iterable[Node]:

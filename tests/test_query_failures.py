@@ -1,0 +1,100 @@
+"""An exception of a compiled function comes from the line of the function, as if it had been called."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Callable
+
+import pytest
+
+import zlmdb
+
+
+@dataclass
+class Shop:
+    name: str
+    staff: int
+    number: int
+    prices: dict[str, int] = field(default_factory=dict)
+
+
+class Shops(zlmdb.Table[int, Shop]):
+    by_number = zlmdb.Index[int]("number", carries=("staff",))
+
+
+class Store(zlmdb.Schema):
+    plain: zlmdb.Table[int, Shop]
+    flat: zlmdb.Table[int, zlmdb.FlatBuffers[Shop]]
+    views: zlmdb.Table[int, zlmdb.values.FlatBuffersView[Shop]]
+    pickled: zlmdb.Table[int, zlmdb.Pickle[Shop]]
+    covered: Shops
+
+
+def load(shop: Any) -> int:
+    return 100 // int(shop.staff)
+
+
+FUNCTIONS: list[tuple[type[Exception], str, Callable[[Any], Any]]] = [
+    (ZeroDivisionError, "100 // int(shop.staff)", lambda s: s.number < 50 and load(s) > 3),
+    (KeyError, 's.prices["tea"]', lambda s: s.prices["tea"] > 3),
+    (ValueError, "int(s.name)", lambda s: int(s.name) > 3),
+]
+ASKED: list[Callable[[Any, Any], Any]] = [
+    lambda table, function: table.where(function).keys().all(),
+    lambda table, function: list(table.where(function)),
+    lambda table, function: table.where(function).count(),
+    lambda table, function: table.fields(function).all(),
+    lambda table, function: table.fields(function).sum(),
+    lambda table, function: table.order_by(function).limit(1).keys().all(),
+    lambda table, function: table.group_by(function, lambda g: g.count()),
+]
+
+
+@pytest.fixture(scope="module")
+def db() -> Iterator[Any]:
+    with zlmdb.open(None, Store) as db:
+        with db.write() as t:
+            for table in (t.plain, t.flat, t.views, t.pickled, t.covered):
+                for key in range(20):
+                    empty = key == 12  # beyond the records that are compared when the function is new
+                    table[key] = Shop("?" if empty else str(key), 0 if empty else 2, key, {} if empty else {"tea": key})
+        yield db
+
+
+@pytest.mark.parametrize("name", ["plain", "flat", "views", "pickled", "covered"])
+@pytest.mark.parametrize(("kind", "line", "function"), FUNCTIONS, ids=lambda part: getattr(part, "__name__", None))
+def test_it_ends_in_the_line_of_the_function(
+    db: Any, name: str, kind: type[Exception], line: str, function: Callable[[Any], Any]
+) -> None:
+    for mode in (db.read, db.write):
+        with mode() as t:
+            for asked in ASKED:
+                with pytest.raises(kind) as caught:
+                    asked(getattr(t, name), function)
+                last = traceback.extract_tb(caught.value.__traceback__)[-1]
+                assert last.filename == __file__
+                assert line in str(last.line)
+                assert caught.value.__suppress_context__ or caught.value.__context__ is None
+
+
+def test_a_query_that_reads_an_index_only_tells_it_too(db: Any) -> None:
+    with db.read() as t:
+        query = t.covered.where(lambda s: 5 < s.number < 15).fields(lambda s: load(s))
+        assert "no records" in str(query.explain())
+        with pytest.raises(ZeroDivisionError) as caught:
+            query.all()
+        assert traceback.extract_tb(caught.value.__traceback__)[-1].name == "load"
+
+
+def test_the_cause_that_a_function_gives_its_exception_is_kept(db: Any) -> None:
+    def told(shop: Any) -> bool:
+        try:
+            return bool(shop.prices["tea"])
+        except KeyError as error:
+            raise LookupError("no tea") from error
+
+    with db.read() as t, pytest.raises(LookupError, match="no tea") as caught:
+        t.plain.where(told).keys().all()
+    assert type(caught.value.__cause__) is KeyError
