@@ -179,7 +179,7 @@ def broken_calls(
 def engine_calls(directory: Path, most: int = 100_000, every: int = 1) -> dict[str, Any]:
     """Let each call of the engine fail with each of its errors, on LMDB and in memory.
 
-    With EVERY other than 1, each error has calls of its own, and together they have all calls.
+    With EVERY more than 1, only each so many-th call fails, and another one of them with each error.
     """
     found: dict[str, Any] = {"failures": []}
     for engine in ("lmdb", "memory"):
