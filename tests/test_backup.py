@@ -233,6 +233,40 @@ def test_a_lock_file_is_no_target(db: Any, name: str, tmp_path: Path) -> None:
         db.backup(tmp_path / "db" / name, overwrite=True)
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no pipes with names")
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_pipe_or_device_is_not_replaced(linked: bool, db: Any, backup: Path, tmp_path: Path) -> None:
+    """A backup to /dev/null with overwrite=True replaced the device by a file."""
+    pipe = target = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    if linked:
+        target = tmp_path / "link"
+        target.symlink_to(pipe)
+    with pytest.raises(FileExistsError, match="is a device"):
+        db.backup(target, overwrite=True)
+    with pytest.raises((FileExistsError, zlmdb.InvalidDatabase)):
+        zlmdb.Database.restore(backup, target, overwrite=True)
+    assert pipe.is_fifo()
+    assert target.is_symlink() is linked
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="nobody removes an open file there")
+def test_another_database_at_the_path_is_neither_copied_nor_replaced(db: Any, tmp_path: Path) -> None:
+    """Without *compact* its file was copied instead of the one that is open."""
+    os.rename(tmp_path / "db", tmp_path / "moved")
+    with zlmdb.open(tmp_path / "db", Store):
+        for operation in (
+            lambda: db.backup(tmp_path / "copy", compact=False),
+            lambda: db.backup(tmp_path / "copy"),
+            db.compact,
+        ):
+            with pytest.raises(zlmdb.InvalidDatabase, match="was replaced"):
+                operation()
+    with db.read() as t:
+        assert len(t.logins) == 100
+    assert not (tmp_path / "copy").exists()
+
+
 def test_a_missing_directory_is_not_made(db: Any, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="no directory"):
         db.backup(tmp_path / "missing" / "copy")

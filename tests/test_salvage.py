@@ -420,3 +420,15 @@ def test_a_key_whose_values_are_lost_gets_none_of_a_new_key(layout: Any, tmp_pat
     with zlmdb.open(tmp_path / "out", Tagged) as db, db.write() as t:
         t.tags.add("c", 3)
         assert {key: list(t.tags[key]) for key in t.tags} == {"a": [1], "c": [3]}
+
+
+def test_a_target_that_another_program_makes_meanwhile_is_kept(tmp_path: Path) -> None:
+    make(tmp_path / "db")
+
+    def told(progress: zlmdb.Progress) -> None:
+        (tmp_path / "new").mkdir(exist_ok=True)
+        (tmp_path / "new" / "data.mdb").touch()
+
+    with pytest.raises(FileExistsError, match="by another program meanwhile"):
+        salvage(tmp_path / "db", tmp_path / "new", progress=told)
+    assert {path.name for path in tmp_path.iterdir()} == {"db", "new"}

@@ -53,6 +53,7 @@ def back_up(
 ) -> Backup:
     """Copy the database open in *source* into the file *target*; of a directory, into ``data.mdb`` in it."""
     file = file_of(source.engine)
+    source.engine.check_file()
     there = registry.engine(os.fspath(target))
     final: str = os.path.abspath(os.fspath(target))
     if os.path.isdir(final):
@@ -102,6 +103,7 @@ def compact(of: Store, told: Optional[Told] = None, timeout: Optional[float] = N
     file = _followed(file_of(of.engine))
     if of.readonly:
         raise errors.ReadonlyDatabase(f"{file!r} is open read-only: open it writable to compact it", path=file)
+    of.engine.check_file()
     before = os.path.getsize(file)
     with of.writing(timeout), of.lock:
         _refuse_transactions(of)
@@ -187,6 +189,10 @@ def replacing(final: str, overwrite: bool, needed: int) -> Generator[str, None, 
 def _refuse_existing(final: str, overwrite: bool) -> None:
     if os.path.lexists(final) and not overwrite:
         raise FileExistsError(f"{final!r} exists: remove it, choose another path, or give overwrite=True")
+    if os.path.exists(final) and not os.path.isfile(final):  # also behind a link, such as /dev/stdout
+        raise FileExistsError(
+            f"{final!r} is a device, a pipe or a directory, which is not replaced: choose another path"
+        )
 
 
 def _refuse_open(final: str) -> None:

@@ -75,8 +75,18 @@ def new_file(
         if empty:
             publish(file, os.path.join(final, os.path.basename(file)), overwrite=False)
         else:
-            os.rename(made, final)
+            _rename(made, final)
         flush(directory)
+
+
+def _rename(made: str, final: str) -> None:
+    """Give the new directory its name. Raises `FileExistsError` if another program was first."""
+    try:
+        os.rename(made, final)
+    except OSError as error:
+        if not os.path.lexists(final):
+            raise
+        raise FileExistsError(f"{final!r} was created by another program meanwhile") from error
 
 
 @contextmanager
