@@ -969,6 +969,25 @@ def test_an_index_that_the_class_lost_is_dropped_when_that_is_asked_for(
 
 
 @on_disk
+def test_a_program_that_goes_back_to_an_older_definition_is_told_how(
+    make_db: Callable[..., Any], combo: str, check_indexes: Any
+) -> None:
+    """Opening it to write builds nothing, as the file is newer, and this was advised."""
+    by_age, by_name = (schema_with(by=zlmdb.Index(field)) for field in ("age", "name"))
+    for schema in (by_age, by_name):
+        with make_db(schema) as db, db.write() as t:
+            t.users.update(PEOPLE)
+    with make_db(by_age) as db, db.write() as t:
+        with pytest.raises(zlmdb.IndexNotAttached, match="go back.*drop_indexes=True"):
+            t.users[9] = User("nine", "nine@x", 9)
+        with pytest.raises(zlmdb.IndexNotBuilt, match="as it is declared here: .*drop_indexes=True"):
+            t.users.by[31].keys()
+    with make_db(by_age, drop_indexes=True) as db, db.write() as t:
+        assert list(t.users.by[31].keys()) == [1, 2]
+        check_indexes(t.users)
+
+
+@on_disk
 def test_an_older_class_never_drops_a_newer_index(make_db: Callable[..., Any], combo: str, check_indexes: Any) -> None:
     email, age = zlmdb.UniqueIndex[str]("email"), zlmdb.Index[int]("age")
     older, newer = schema_with(by_age=age), schema_with(by_age=age, by_email=email)

@@ -87,9 +87,13 @@ class _View(NoList, Ranged[I, K, V], Generic[I, K, V]):
         self._name = name
         if bound is None:
             raise errors.IndexNotBuilt(
-                f"index {table._name}.{name} is not in the file: open it writable with a schema that "
-                "declares the index, "
-                f"which builds it",
+                f"index {table._name}.{name} is not in the file{' as it is declared here' * table._found.older}: "
+                + (
+                    "the file is newer than this program, use a newer one; or, to go back to the indexes of this "
+                    "program, open it writable once with drop_indexes=True"
+                    if table._found.older
+                    else "open it writable with a schema that declares the index, which builds it"
+                ),
                 table=table._name,
                 index=name,
             )

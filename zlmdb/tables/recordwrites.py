@@ -90,7 +90,9 @@ class RecordWrites(TableState[K, V]):
     def _way_out(self) -> str:
         """The advice for a file with an index that the program does not have."""
         if self._found.older:
-            return "the file is newer than this program, use a newer one, which declares them"
+            back = "; or, to go back to the indexes of this program, open it once with drop_indexes=True"
+            newer = "the file is newer than this program, use a newer one, which declares them"
+            return newer + back * (self._found.unwritable is None)
         if self._is_late():
             return "open the database again, to write, with its schema, which declares them"
         return (
