@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import random
@@ -432,3 +433,19 @@ def test_a_target_that_another_program_makes_meanwhile_is_kept(tmp_path: Path) -
     with pytest.raises(FileExistsError, match="by another program meanwhile"):
         salvage(tmp_path / "db", tmp_path / "new", progress=told)
     assert {path.name for path in tmp_path.iterdir()} == {"db", "new"}
+
+
+@pytest.mark.parametrize("failing", ["fsync", "rename"])
+def test_an_error_of_the_disk_at_the_end_is_one_of_ours(
+    failing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(tmp_path / "db")
+
+    def fail(*arguments: Any) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, failing, fail)
+        with pytest.raises(zlmdb.DiskError, match="new' could not be written"):
+            salvage(tmp_path / "db", tmp_path / "new")
+    assert {path.name for path in tmp_path.iterdir()} == {"db"}

@@ -173,13 +173,19 @@ def replacing(final: str, overwrite: bool, needed: int) -> Generator[str, None, 
     if not os.path.isdir(directory):
         raise FileNotFoundError(f"no directory {directory!r}: create it first")
     check_room(directory, needed)
+    with disk_errors(final), temporary_file(directory, os.path.basename(final)) as temporary:
+        yield temporary
+        if os.path.exists(temporary):  # else the block has put it in its place
+            flush(temporary)
+            publish(temporary, final, overwrite)
+        flush(directory)
+
+
+@contextmanager
+def disk_errors(final: str) -> Generator[None, None, None]:
+    """A block that writes *final*. Raises `DiskError` if the disk does not let it."""
     try:
-        with temporary_file(directory, os.path.basename(final)) as temporary:
-            yield temporary
-            if os.path.exists(temporary):  # else the block has put it in its place
-                flush(temporary)
-                publish(temporary, final, overwrite)
-            flush(directory)
+        yield
     except OSError as error:
         if isinstance(error, errors.Error) or error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
             raise

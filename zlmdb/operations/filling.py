@@ -17,7 +17,7 @@ from ..store.holds import Hold
 from ..store.layout import Layout
 from ..store.slots import Keyspace, Slot
 from ..store.store import OpenSpace, Store
-from .backup import as_private_as, check_room, file_of, flush, publish
+from .backup import as_private_as, check_room, disk_errors, file_of, flush, publish
 from .linked import check_links
 from .temporary import remains, temporary_directory
 
@@ -71,12 +71,13 @@ def new_file(
         engine = registry.engine(made, registry.options(made, durability="none", **version), create=True)
         with _filled(engine, layout) as store:
             yield store
-        file = _finished(engine, like)
-        if empty:
-            publish(file, os.path.join(final, os.path.basename(file)), overwrite=False)
-        else:
-            _rename(made, final)
-        flush(directory)
+        with disk_errors(final):  # not around the block, which reads another file
+            file = _finished(engine, like)
+            if empty:
+                publish(file, os.path.join(final, os.path.basename(file)), overwrite=False)
+            else:
+                _rename(made, final)
+            flush(directory)
 
 
 def _rename(made: str, final: str) -> None:
@@ -97,7 +98,8 @@ def _filled(engine: Engine, layout: Layout) -> Generator[Store, None, None]:
     try:
         store.prepare(slots_expected=True)
         yield store
-        store.environment.sync(True)
+        with store.translated():
+            store.environment.sync(True)
     finally:
         store.close()
 
