@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 import zlmdb
 from zlmdb import desc
+from zlmdb.store.ranges import pairs_between
+from zlmdb.tables.executor.covered import cover_of
 from zlmdb.tables.executor.execution import Running
 from zlmdb.values import F32
 
@@ -448,3 +450,27 @@ def opened(key: Any, model: Any, make: Any) -> None:
         table: Table
 
     zlmdb.open(None, Schema).close()
+
+
+def test_generated_rows_have_what_the_general_form_gives(t: Any) -> None:
+    for table in (t.books, t.flat, t.named):
+        running = Running(table.where(lambda b: b.year > 0))
+        for facts in running.known().facts:
+            bound = next((one for one in table._indexes if one.storage.name == facts.name), None)
+            if bound is None:
+                continue
+            index = bound.storage
+            cover = cover_of(index, facts, table._storage, running.programs.following)
+            assert cover is not None
+            made = [cover.maker(frozenset(some)) for some in ([one] for one in cover.fields)]
+            every = cover.maker(cover.fields)
+            cursor = table._cursor(bound.handle)
+            for entry, data in pairs_between(cursor, index.lower, index.upper):
+                expected = cover.row(entry, data)._asdict()
+                assert every(entry, data)._asdict() == expected
+                for one in made:
+                    ((name, value),) = one(entry, data)._asdict().items()
+                    assert value == expected[name]
+                if index.name == "by_price":  # the general form says what is wrong
+                    with pytest.raises(zlmdb.DecodeError):
+                        every(entry, data[:-1])

@@ -39,6 +39,12 @@ class IndexStorage:
     carries: Sequence[str] = ()
     """The fields whose values are stored with the entries."""
 
+    serializers: Sequence[Any] = ()
+    """What encodes the values of these fields."""
+
+    absent: bytes = b""
+    """In place of the length of such a value: it is None."""
+
     of_dicts = False
     """Whether these are items of dicts."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Optional
 
@@ -17,7 +17,7 @@ from ..scan import while_open
 from .accesspaths import AccessPath
 from .cachedplans import FEW, Ready
 from .cachedscans import ScanReady
-from .covered import Cover, Covered
+from .covered import Covered
 
 if TYPE_CHECKING:
     from ..selection import Selection
@@ -26,17 +26,20 @@ if TYPE_CHECKING:
 class CoveredReady(Ready):
     """As `Ready`, of one index whose entries have all that is asked for."""
 
-    __slots__ = ("_bound", "_cover", "_functions", "_prepared")
+    __slots__ = ("_bound", "_functions", "_prepared", "_row")
 
     def __init__(
-        self, way: AccessPath, prepared: Prepared, bound: BoundIndex, cover: Cover, scan: Optional[ScanReady], *,
-        gives: bool,
+        self, way: AccessPath, prepared: Prepared, bound: BoundIndex, row: Callable[[bytes, bytes], Any],
+        scan: Optional[ScanReady], *, gives: bool,
     ) -> None:  # fmt: skip
-        """*prepared* serves objects with the fields of entries. *gives*: what is given is a function, too."""
+        """*prepared* serves objects with the fields of entries, which *row* makes.
+
+        *gives*: what is given is a function, too.
+        """
         self._ways: Sequence[AccessPath] = (way,)
         self._scan = scan
         self.in_order = way.in_order
-        self._prepared, self._bound, self._cover, self._functions = prepared, bound, cover, gives
+        self._prepared, self._bound, self._row, self._functions = prepared, bound, row, gives
 
     def all(
         self, selection: Selection[Any, Any], give: Give, limit: Optional[int]
@@ -72,7 +75,7 @@ class CoveredReady(Ready):
                 if few is None:
                     return None
             covered = Covered(
-                table, self._cover, self._bound, ranges, ordered, selection._reverse, lower, upper
+                table, self._bound, ranges, ordered, selection._reverse, lower, upper, self._row
             )  # fmt: skip
             loop = prepared.loop(prepared.keyed, False)
             failed = partial(covered.failed, functions)

@@ -10,7 +10,7 @@ handles all cases.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Optional, Union
@@ -33,7 +33,7 @@ from .accesspaths import AccessPath, EitherPath, way_of
 from .cachedorder import BLOCK, Ordered
 from .cachedpartial import ReadyPartial
 from .cachedscans import ScanReady, behind, scanned
-from .covered import Cover, cover_of
+from .covered import cover_of
 from .foundkeys import FoundKeys
 from .keylookups import stages
 
@@ -223,14 +223,14 @@ def _has_order(order: Followed, parts: Sequence[Asking], known: Known, tied: boo
 
 def _covered(
     functions: Sequence[Followed], give: Give, found: Sequence[Access], running: Running
-) -> Optional[tuple[BoundIndex, Cover]]:  # fmt: skip
-    """The index whose entries are enough, and how they stand in for records."""
+) -> Optional[tuple[BoundIndex, Callable[[bytes, bytes], Any]]]:  # fmt: skip
+    """The index whose entries are enough, and what makes of one what stands in for a record."""
     fields = needed(functions, (give,))
     bound = running.reads.bound(found[0]) if len(found) == 1 and fields is not None else None
     if bound is None or (running.programs.columns is not None and not bound.storage.carries):
         return None
     cover = cover_of(bound.storage, found[0].facts, running.storage, running.programs.following)
-    return (bound, cover) if cover is not None and fields is not None and fields <= cover.fields else None
+    return (bound, cover.maker(fields)) if cover is not None and fields is not None and fields <= cover.fields else None
 
 
 class Ready:

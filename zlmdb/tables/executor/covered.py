@@ -10,13 +10,15 @@ from __future__ import annotations
 import collections
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
-from itertools import chain
-from operator import itemgetter
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Optional
 from uuid import UUID
 
+from ...codegen import Recipe, Source
+from ...handlers import let_through
 from ...keys import TupleKey
 from ...namedtuples import NamedTuple
+from ...query import inorder
 from ...query.accesses import IndexFacts
 from ...query.following import Followed, Following
 from ...query.inorder import blocks_of, in_order
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 _NAMEDTUPLE: Any = collections.namedtuple  # of names that are known to the program only
 EXACT = (int, str, bytes, bool, UUID, date, timedelta)
 """Types whose key encoding gives back exactly the value."""
+
+_ROWS = Recipe("row of an entry")
 
 Range = tuple[bytes, bytes]
 
@@ -56,12 +60,59 @@ class Cover:
         self._tuples = isinstance(index.storage.key, TupleKey)
         self._index = index
         self._make: Callable[..., Any] = _dicts_of(names) if as_dicts else _NAMEDTUPLE("Entry", names)
+        self._keyed = dict(zip(names, self._positions))
+        self._as_dicts = as_dicts
+        self._makers: dict[frozenset[str], Callable[[bytes, bytes], Any]] = {}
 
     def row(self, entry: bytes, data: bytes) -> Any:
-        """An object with the fields of an entry as attributes or items."""
+        """An object with the fields of an entry as attributes or items: the general form of `maker`."""
         index = self._index
         key = index.load_key(entry) if self._tuples else (index.load_key(entry),)
         return self._make(*[key[number] for number in self._positions], *index.carried(data))
+
+    def maker(self, fields: frozenset[str]) -> Callable[[bytes, bytes], Any]:
+        """The function `row` that makes no more than *fields*; values must be bytes."""
+        found = self._makers.get(fields)
+        if found is None:
+            found = self._makers[fields] = self._written(fields)
+        return found
+
+    def _written(self, fields: frozenset[str]) -> Callable[[bytes, bytes], Any]:
+        index, source = self._index, Source()
+        storage, joined = index.storage, index.joined
+        codec: Any = storage.key if joined is None else joined
+        names: dict[str, Any] = {
+            "decode": codec.raw_decode, "length": int.from_bytes, "new": tuple.__new__, "general": self.row,
+            "let_through": let_through,
+        }  # fmt: skip
+        values = {name: f"key[{number}]" if self._tuples else "key" for name, number in self._keyed.items()}
+        with source.block("def row(entry, data):"):
+            with source.block("try:"):
+                if not fields.isdisjoint(self._keyed):
+                    entry = f"entry[{len(storage.prefix)}:]" if storage.prefix else "entry"
+                    source.add(f"key = decode({entry}){'' if joined is None else '[0]'}")
+                carried = [number for number, name in enumerate(index.carries) if name in fields]
+                source.add(*(["end = 0"] if carried else []))
+                for number, serializer in enumerate(index.serializers[: carried[-1] + 1] if carried else ()):
+                    source.add("at = end + 4", "head = data[end:at]", "end = at")
+                    with source.block(f"if head == {index.absent!r}:"):
+                        source.add(f"value{number} = None")
+                    with source.block("else:"):
+                        source.add("end += length(head, 'big')")
+                        if number in carried:
+                            names[f"load{number}"] = serializer.raw_decode
+                            source.add(f"value{number} = load{number}(data[at:end])")
+                    values[index.carries[number]] = f"value{number}"
+                given = sorted(fields)
+                if self._as_dicts:
+                    source.add(f"return {{{', '.join([f'{one!r}: {values[one]}' for one in given])}}}")
+                else:
+                    names["Entry"] = _NAMEDTUPLE("Entry", given)
+                    source.add(f"return new(Entry, ({''.join([f'{values[one]}, ' for one in given])}))")
+            with source.block("except Exception as error:"):
+                source.add("let_through(error)", "return general(entry, data)  # it says what is wrong")
+        made: Callable[[bytes, bytes], Any] = _ROWS.functions(index.full_name, str(source), names)["row"]
+        return made
 
 
 def cover_of(
@@ -113,13 +164,15 @@ class Covered(NamedTuple):
     """
 
     table: Table[Any, Any]
-    cover: Cover
     bound: BoundIndex
     ranges: Sequence[Range]
     ordered: bool
     reverse: bool
     lower: bytes
     upper: bytes
+
+    row: Callable[[bytes, bytes], Any]
+    """Of `Cover.maker`."""
 
     def scan(self) -> CoveredScan:
         """One iteration."""
@@ -149,11 +202,15 @@ class CoveredScan:
 
     def values(self) -> Iterator[Any]:
         """What stands in for the records."""
-        return map(itemgetter(1), self.pairs())
+        row, raw, table = self._covered.row, self._raw, self._covered.table
+        for _, entry, data in self._entries():
+            yield row(entry, data)
+            if table._raw is not raw:
+                self._check()
 
     def pairs(self) -> Iterator[tuple[bytes, Any]]:
         """The engine's keys of the records, with what stands in for each."""
-        row, raw, table = self._covered.cover.row, self._raw, self._covered.table
+        row, raw, table = self._covered.row, self._raw, self._covered.table
         for key, entry, data in self._entries():
             yield key, row(entry, data)
             if table._raw is not raw:
@@ -169,8 +226,33 @@ class CoveredScan:
         covered = self._covered
         if covered.ordered:
             return self._rows()
+        few = self._few(inorder.KEYS)
+        if len(few) < inorder.KEYS:
+            lower, upper, storage = covered.lower, covered.upper, covered.table._storage
+            if lower != storage.lower or upper != storage.upper:
+                few = [row for row in few if lower <= row[0] < upper]
+            few.sort(reverse=covered.reverse)  # no two have the same key
+            return iter(few)
         blocks = in_order(self._blocks, covered.lower, covered.upper, reverse=covered.reverse)
         return chain.from_iterable(map(_values_of, blocks))
+
+    def _few(self, most: int) -> list[tuple[bytes, bytes, bytes]]:
+        """The first *most* of `_rows`."""
+        covered = self._covered
+        prefix, tail = covered.table._storage.prefix, covered.bound.storage.tail
+        few: list[tuple[bytes, bytes, bytes]] = []
+        cursor = covered.table._cursor(covered.bound.handle)
+        try:
+            for lower, upper in covered.ranges:
+                if seek(cursor, lower, upper):
+                    pairs = islice(pairs_from(cursor, lower, upper), most - len(few))
+                    if tail:
+                        few += [(prefix + entry[tail:], entry, data) for entry, data in pairs]
+                    else:
+                        few += [(prefix + data, entry, data) for entry, data in pairs]
+        finally:
+            cursor.close()
+        return few
 
     def _rows(self) -> Iterator[tuple[bytes, bytes, bytes]]:
         """As `_entries`, in the order of the index."""

@@ -310,7 +310,8 @@ class Running:
         lower, upper = self.selection._lower, self.selection._upper
         ordered = choice.order is not None
         reverse = self.query.backwards if ordered else self._direction()
-        return Covered(self.table, cover, bound, self.reads.ranges(access), ordered, reverse, lower, upper)
+        row = cover.maker(fields)
+        return Covered(self.table, bound, self.reads.ranges(access), ordered, reverse, lower, upper, row)
 
     def uncolumned(self) -> Programs:
         """The programs for objects with fields in place of records."""
