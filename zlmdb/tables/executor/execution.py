@@ -307,11 +307,10 @@ class Running:
         cover: Optional[Cover] = kept[key]
         if cover is None or not fields <= cover.fields:
             return None
-        lower, upper = self.selection._lower, self.selection._upper
-        ordered = choice.order is not None
+        lower, upper, ordered = self.selection._lower, self.selection._upper, choice.order is not None
         reverse = self.query.backwards if ordered else self._direction()
-        row = cover.maker(fields)
-        return Covered(self.table, bound, self.reads.ranges(access), ordered, reverse, lower, upper, row)
+        ranges, row = self.reads.ranges(access), cover.maker(fields)
+        return Covered(self.table, bound, ranges, ordered, reverse, lower, upper, row)
 
     def uncolumned(self) -> Programs:
         """The programs for objects with fields in place of records."""
