@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -98,3 +99,46 @@ def test_the_cause_that_a_function_gives_its_exception_is_kept(db: Any) -> None:
     with db.read() as t, pytest.raises(LookupError, match="no tea") as caught:
         t.plain.where(told).keys().all()
     assert type(caught.value.__cause__) is KeyError
+
+
+class Status(enum.Enum):
+    """Members that equal their values, and each other without case."""
+
+    NEW = "new"
+    LOUD = "NEW"
+
+    def __eq__(self, other: object) -> bool:
+        return str(self.value).lower() == str(getattr(other, "value", other)).lower()
+
+    def __hash__(self) -> int:
+        return hash(str(self.value).lower())
+
+
+@dataclass
+class Order:
+    status: Status
+
+
+class Orders(zlmdb.Table[int, Order]):
+    by_status = zlmdb.Index[Status]("status")
+
+
+class Orderly(zlmdb.Schema):
+    orders: Orders
+
+
+def test_members_with_an_equality_of_their_own_are_compared_by_it() -> None:
+    wanted = ["new", Status.LOUD]
+    asked: list[Callable[[Any], Any]] = [
+        lambda o: o.status == "new",
+        lambda o: o.status == Status.NEW,
+        lambda o: o.status in ("new", "old"),
+        lambda o: o.status in wanted,
+        lambda o: o.status != "old",
+    ]
+    with zlmdb.open(None, Orderly) as db:
+        with db.write() as t:
+            t.orders.update({key: Order([Status.NEW, Status.LOUD][key // 20]) for key in range(40)})
+        with db.read() as t:
+            for function in asked:
+                assert t.orders.where(function).count() == 40

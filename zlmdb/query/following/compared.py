@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ...values.base import show, typename
 from .code import is_searching
-from .known import BOOL, CONTAINERS, NUMBERS, PLAIN, SOMETHING, Known, is_enum, kind_of
+from .known import BOOL, CONTAINERS, NUMBERS, PLAIN, SOMETHING, Known, has_own_equality, is_enum, kind_of
 from .nodes import Constant, Node, Parameter
 from .operations import Compare
 from .sight import node_of
@@ -88,6 +88,8 @@ def contained(recorder: Recorder, member: Any) -> Node:
             check(trace, node, member_known, "in", trace.nodes.constant(one), Known.of_value(one), container)
     elif known.cls is not bytes and isinstance(node, Constant) and not isinstance(container, Parameter):
         check(trace, container, known.element(), "in", node, node.known, container)
+    elif has_own_equality(member_known.cls):
+        trace.block(f"{node!r} in {container!r}: {typename(member_known.cls)} has an __eq__ of its own")
     by_hash = known.cls in (set, frozenset, dict)
     raises = not (member_known.plain if by_hash else known.cls in (list, tuple))
     found: Node = trace.nodes.make(Compare, "in", node, container, raises, BOOL)
@@ -98,6 +100,8 @@ def check(
     trace: Trace, left: Node, known: Known, operator: str, right: Node, right_known: Known, container: Any = None
 ) -> None:
     """Refuse a comparison of values of which none ever equals or precedes the other."""
+    if has_own_equality(known.cls):
+        trace.block(f"{left!r} {operator} {right!r}: {typename(known.cls)} has an __eq__ of its own")
     if isinstance(right, Constant):
         value = right.value
     elif isinstance(right, Parameter) and typing.get_origin(known.annotation) is not Literal:

@@ -192,6 +192,15 @@ def is_enum(known: Known) -> bool:
     return cls is not None and issubclass(cls, enum.Enum) and not issubclass(cls, enum.Flag)
 
 
+def has_own_equality(cls: Optional[type[Any]]) -> bool:
+    """Whether *cls* is an Enum whose members may equal what is none of them, or each other."""
+    return (
+        cls is not None
+        and issubclass(cls, enum.Enum)
+        and any("__eq__" in names_of(one) for one in cls.__mro__ if one.__module__ not in ("enum", "builtins"))
+    )
+
+
 def is_bare_enum(cls: Any) -> bool:
     """Whether members of the Enum *cls* do nothing but what members do: then a function may hold them as they are."""
     for one in cls.__mro__:
