@@ -87,7 +87,7 @@ class ListenedTables(test_model.TableMachine):
     """Tables with a listener, and the statements that `TableMachine` leaves out."""
 
     schema = Listened
-    fork = back_up = grow = None  # listeners take no part in these: more steps for what they are told of
+    fork = back_up = None  # listeners take no part in these: more steps for what they are told of
 
     def open(self) -> Any:
         db = super().open()
@@ -264,7 +264,7 @@ class ClassicTold(zlmdb.MapOidPickle):
 class ListenedMaps(test_model.MapMachine):
     """Classic maps with a listener."""
 
-    fork = back_up = grow = None
+    fork = back_up = None
 
     def open(self) -> Any:
         db = super().open()

@@ -98,7 +98,11 @@ def _found(
     if not writing.write(followed.node, 0):
         return None
     takes = taken([(node, followed.keyed) for node in writing.nodes])
-    read = None if takes is None else {path[0] for path in takes} | ({*writing.fields} if writing.chosen else set())
+    read: Optional[set[str]] = None
+    if takes is not None:
+        read = {path[0] for path in takes}
+        if writing.chosen:
+            read.update(writing.fields)
     fast = read is not None and read <= {one.name for one in dataclasses.fields(cls)}
     key = None if storage.key_field is None else storage.key_field.path.partition(".")[0]
     if not writing.fields or key in writing.fields:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from ..table import Table
 
 _NAMEDTUPLE: Any = collections.namedtuple  # of names that are known to the program only
+_TUPLE: Any = tuple
 EXACT = (int, str, bytes, bool, UUID, date, timedelta)
 """Types whose key encoding gives back exactly the value."""
 
@@ -82,7 +83,7 @@ class Cover:
         storage, joined = index.storage, index.joined
         codec: Any = storage.key if joined is None else joined
         names: dict[str, Any] = {
-            "decode": codec.raw_decode, "length": int.from_bytes, "new": tuple.__new__, "general": self.row,
+            "decode": codec.raw_decode, "length": int.from_bytes, "new": _TUPLE.__new__, "general": self.row,
             "let_through": let_through,
         }  # fmt: skip
         values = {name: f"key[{number}]" if self._tuples else "key" for name, number in self._keyed.items()}

@@ -155,7 +155,8 @@ class _Splices:
 
     def pieces(self, patches: dict[int, tuple[str, str]]) -> Sequence[str]:
         """The expressions of the parts of the record. *patches*: the number at a position, and its code."""
-        pieces, end = [], "0"
+        pieces: list[str] = []
+        end = "0"
         for at, (code, value) in sorted(patches.items()):
             form = struct.Struct(f"<{code}")
             self.names[f"pack{at}"] = form.pack
