@@ -413,7 +413,9 @@ class Plain:
 def test_records_of_all_kinds_of_models() -> None:
     named = [Named("a", None), Named("b", 5)]
     function: Function = lambda r: r.age is not None and r.age > 3 and r.name == "b"  # noqa: E731
-    agree(Following(Named).condition(function), function, named, condition=True)
+    followed = Following(Named).condition(function)
+    assert followed.reasons == ()  # nothing is called: on PyPy fields of a NamedTuple are properties
+    agree(followed, function, named, condition=True)
     unpacked: Function = lambda r: r[0] == "b"  # noqa: E731
     agree(Following(Named).condition(unpacked), unpacked, named, condition=True)
     defined = [Defined("a"), Defined("b", 9)]
@@ -423,6 +425,28 @@ def test_records_of_all_kinds_of_models() -> None:
     agree(followed, own, defined, condition=True)
     with pytest.raises(TypeError, match="has no field 'agee'"):
         Following(Defined).condition(lambda r: r.agee)
+
+
+class Halved(Named):
+    @property
+    def age(self) -> Optional[int]:  # type: ignore[override]
+        return None if self[1] is None else self[1] // 2
+
+
+def test_a_property_in_place_of_the_field_of_a_namedtuple_is_read() -> None:
+    function: Function = lambda r: r.age == 4  # noqa: E731
+    agree(Following(Halved).condition(function), function, [Halved("a", 4), Halved("b", 8)], condition=True)
+
+
+ages = operator.attrgetter("age", "name")
+second = operator.itemgetter(1)
+
+
+def test_getters_of_operator_are_followed() -> None:
+    function: Function = lambda r: ages(r)[0] == 5 and second(r) == 5  # noqa: E731
+    followed = Following(Named).condition(function)
+    assert followed.reasons == ()
+    agree(followed, function, [Named("a", None), Named("b", 5)], condition=True)
 
 
 Bare = namedtuple("Bare", "name age")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
@@ -70,9 +71,12 @@ def read_names(holder: Any, what: Any) -> tuple[str, ...]:
 
 
 def read_reduced(holder: Any, what: Any) -> tuple[Any, ...]:
-    """What an attrgetter, itemgetter or methodcaller was made with."""
-    made, arguments = holder.__reduce__()
-    return (made, *arguments)
+    """What an attrgetter or itemgetter was made with."""
+    if isinstance(holder, operator.attrgetter):
+        return (repr(holder),)
+    made, arguments, *state = holder.__reduce__()
+    on_pypy = [tuple(one) if isinstance(one, list) else one for one in state[0].values()] if state else ()
+    return (made, *arguments, *on_pypy)
 
 
 class Getter(Sight):

@@ -34,7 +34,7 @@ def attribute(recorder: Recorder, name: str) -> Any:
         return _of_plain(recorder, plain, name)
     found = known.fields().get(name)
     member = static(cls, name)
-    if found is not None and not isinstance(member, (property, cached_property)):
+    if found is not None and not (isinstance(member, (property, cached_property)) and _computes(cls, name)):
         field = trace.memory[node, name] = trace.nodes.make(Attribute, node, name, False, found)
         return trace.recorded(field)
     if is_enum_class(cls) and name in ENUM:
@@ -51,6 +51,12 @@ def static(cls: type[Any], name: str) -> Any:
         if found is not MISSING:
             return found
     return MISSING
+
+
+def _computes(cls: type[Any], name: str) -> bool:
+    """Whether the property *name* is the program's own. On PyPy a namedtuple has one for each of its fields."""
+    owner = next(one for one in cls.__mro__ if name in vars(one))
+    return not (issubclass(owner, tuple) and "_fields" in vars(owner))
 
 
 def _missing(recorder: Recorder, cls: type[Any], name: str) -> Any:
