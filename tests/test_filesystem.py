@@ -65,7 +65,7 @@ def test_network_file_systems_are_warned_of(
     monkeypatch.setattr(filesystem, "file_system", lambda path: kind)
     with caplog.at_level(logging.WARNING, logger="zlmdb"):
         for _ in range(2):
-            zlmdb.open(tmp_path / "data", Store).close()
+            zlmdb.open(tmp_path / f"data {kind}", Store).close()
     assert [record.message for record in caplog.records if "network file system" in record.message][:1] == (
         [caplog.records[0].message] if warned else []
     )
