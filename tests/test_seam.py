@@ -85,7 +85,9 @@ class Seam:
         for node in ast.walk(tree):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and (kind := self.annotated(node.returns)):
                 self.returned[node.name] = kind
-        for _ in range(2):  # attributes may get their values before and after they are used
+        known: dict[str, str] = {}
+        while self.attributes != known:  # they may get their values after they are used
+            known = dict(self.attributes)
             self.problems.clear()
             self.visit(tree, {})
 
