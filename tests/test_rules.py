@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple, Union
 
@@ -305,7 +306,8 @@ def is_type_checking(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and ast.unparse(node.test) in {"TYPE_CHECKING", "typing.TYPE_CHECKING"}
 
 
-def imports(path: Path) -> Iterator[Import]:
+@cache
+def imports(path: Path) -> list[Import]:
     def walk(node: ast.AST, late: bool) -> Iterator[Import]:
         for child in ast.iter_child_nodes(node):
             if isinstance(child, (ast.Import, ast.ImportFrom)):
@@ -314,7 +316,7 @@ def imports(path: Path) -> Iterator[Import]:
             inside = late or is_type_checking(child) or isinstance(child, (ast.FunctionDef, ast.Lambda))
             yield from walk(child, inside)
 
-    return walk(TREES[path], False)
+    return list(walk(TREES[path], False))
 
 
 def looks_down(found: Import) -> bool:

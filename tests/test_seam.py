@@ -215,7 +215,17 @@ def classes(node: ast.AST) -> list[ast.AST]:
 
 
 def asks(tree: ast.Module) -> list[str]:
-    return Seam(tree, passed()).problems
+    given = {name for name, _ in passed()}
+    alone = seen_alone(tree)
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    untouched = given.isdisjoint(node.name for node in ast.walk(tree) if isinstance(node, functions))
+    return (alone if untouched else Seam(tree, passed())).problems
+
+
+@cache
+def seen_alone(tree: ast.Module) -> Seam:
+    """As if nobody passed anything to its functions."""
+    return Seam(tree, {})
 
 
 @cache
@@ -226,7 +236,7 @@ def passed() -> Mapping[tuple[str, Union[int, str]], str]:
     )
     found: dict[tuple[str, Union[int, str]], str] = {}
     for path in ABOVE:
-        found.update(Seam(TREES[path], {}).passed)
+        found.update(seen_alone(TREES[path]).passed)
     return {(name, where): kind for (name, where), kind in found.items() if defined[name] == 1}
 
 
