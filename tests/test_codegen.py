@@ -244,6 +244,7 @@ def write_single() -> None:
         rows = db.auto.rows
         with Generation.current.disarmed():  # the first write learns what the others use
             rows[1] = ROW
+        db._open_store.quiet.writes = float("inf")  # else it looks at the file, if the machine was busy
         rows[1] = ROWS[1]
         rows[2] = ROW
         with Generation.current.disarmed():
