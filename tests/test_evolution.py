@@ -640,6 +640,16 @@ def test_a_damaged_record_of_fields_is_an_error_and_no_crash(path: Path) -> None
             checked_description(bad)
 
 
+@pytest.mark.parametrize("link", [{"to": b"users"}, {"tn": "users"}, {}, None, "users", ["to"]])
+def test_a_damaged_definition_of_a_link_is_an_error_when_the_catalogue_is_read(link: Any) -> None:
+    from zlmdb.store.slotrecords import slot_of
+
+    definition = {"slot": 1, "fields": ["owner"], "link": {"to": "users", "on_delete": "restrict"}}
+    assert slot_of("posts", {"indexes": {"by_owner": definition}}).indexes == {"by_owner": definition}
+    with pytest.raises(zlmdb.DecodeError, match="record of table 'posts' is damaged"):
+        slot_of("posts", {"indexes": {"by_owner": {**definition, "link": link}}})
+
+
 @pytest.mark.once  # five processes, which take a while to start on PyPy
 def test_commands_show_the_fields_and_drop_an_index(path: Path) -> None:
     subprocess.run([sys.executable, "-c", INDEXED, str(path)], check=True)

@@ -32,6 +32,8 @@ def _slot_of(name: str, record: dict[str, Any], records: tuple[Optional[bytes], 
     uuid = record.get("uuid")
     for index, definition in record.get("indexes", {}).items():
         _check_texts([("index", index), ("table", definition.get("table"))])  # AttributeError for what is no definition
+        if "link" in definition and not is_a(definition["link"]["to"], str):
+            raise TypeError(f"the table that its link {index} leads to is not text: {definition['link']!r}")
     texts = ("name", "description", "key", "value", "model", "unsettled", "key_field")
     history, fields, was = record.get("history", ()), record.get("fields"), record.get("was", ())
     lists = [*zip(("history",) * len(history), history), *zip(("was",) * len(was), was)]
