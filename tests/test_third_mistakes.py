@@ -10,6 +10,8 @@ from typing import Any, ClassVar, Optional
 import pytest
 
 import zlmdb
+from zlmdb.values.base import FunctionSerializer
+from zlmdb.values.depth import limited
 
 
 @dataclass
@@ -135,6 +137,16 @@ def test_an_object_that_holds_itself_is_told_so() -> None:
     node.inner.append(node)
     with zlmdb.open(None, Tree) as tree, tree.write() as t, pytest.raises(zlmdb.EncodeError, match="nested"):
         t.nodes[1] = node
+
+
+def test_an_end_of_the_stack_while_an_exception_is_noted_is_told_too() -> None:
+    def encode(value: Any) -> bytes:  # what PyPy raises at some depths
+        raise TypeError("couldn't record exception context for exception 'RecursionError', got: RecursionError('...')")
+
+    with pytest.raises(zlmdb.EncodeError, match="nested"):
+        FunctionSerializer("test", encode, bytes).encode([])
+    with pytest.raises(ValueError, match="nested"):
+        limited(encode, bool)([])
 
 
 def test_a_number_of_numpy_in_a_field_is_told_how_to_convert_it(db: Any) -> None:

@@ -144,12 +144,20 @@ class Serializer(ABC, Generic[T]):
 
     def _refusal(self, verb: str, what: str, error: Exception) -> str:
         expected = f"expected {self.expects}; " if self.expects else ""
-        if isinstance(error, RecursionError):
+        if is_of_depth(error):
             return f"{self.name} cannot {verb} {what}: it is nested too deeply, or holds itself: store keys of records"
         return f"{self.name} cannot {verb} {what}: {expected}{error or typename(type(error))}"
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}{f' of {self.model}' if self.model is not None else ''}>"
+
+
+def is_of_depth(error: Exception) -> bool:
+    """Whether *error* says that a value is nested too deeply for the stack.
+
+    PyPy raises TypeError where the stack ends while it notes during which other exception one was raised.
+    """
+    return isinstance(error, RecursionError) or (isinstance(error, TypeError) and "RecursionError" in str(error))
 
 
 class FunctionSerializer(Serializer[T]):

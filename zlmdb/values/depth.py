@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Callable, Optional
 
-from .base import Encode, is_a
+from .base import Encode, is_a, is_of_depth
 
 DEPTH = 100
 """The levels of lists, dicts, records and the like inside each other that a value may have: ``[[]]`` has two."""
@@ -79,8 +79,10 @@ def limited(encode: Encode, maybe: Callable[[bytes], bool]) -> Encode:
     def encode_limited(value: Any) -> bytes:
         try:
             data = encode(value)
-        except RecursionError:
-            raise ValueError(TOO_DEEP) from None
+        except (RecursionError, TypeError) as error:
+            if is_of_depth(error):
+                raise ValueError(TOO_DEEP) from None
+            raise
         return not_deep(value, data) if len(data) > DEPTH and maybe(data) else data
 
     return encode_limited

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Optional
 
-from ..base import Decode, Encode
+from ..base import Decode, Encode, is_of_depth
 from ..depth import DEPTH, limited
 from .layout import Layout
 from .reader import make_decoder
@@ -50,7 +50,7 @@ class Codec:
 
     def misfit(self, value: Any, error: Exception) -> Optional[str]:
         """Why *value*, which raised *error*, cannot be written, with the path inside it; None if that is not known."""
-        if isinstance(error, RecursionError) or (isinstance(error, Misfit) and error.args):
+        if is_of_depth(error) or (isinstance(error, Misfit) and error.args):
             return f"{self.schema.label}: {error}"  # too deep to look for it
         return self.schema.misfit(value)
 
