@@ -683,8 +683,12 @@ def test_stats_measure_the_data_wherever_it_is(make_db: Callable[..., Any], comb
 def test_writemap_without_room_is_an_error_of_ours_and_leaves_nothing_open(
     path: str, number: int, error: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*args: Any) -> None:
-        raise OSError(number, os.strerror(number))
+    plain = os.posix_fallocate
+
+    def fail(descriptor: int, start: int, size: int) -> None:
+        if size == 1 << 22:  # and not the lock file
+            raise OSError(number, os.strerror(number))
+        plain(descriptor, start, size)
 
     monkeypatch.setattr(os, "posix_fallocate", fail)
     with pytest.raises(error, match="make room") as caught:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import subprocess
 import sys
@@ -117,6 +118,25 @@ def test_a_task_that_is_cancelled_leaves_nothing(db: Any) -> None:
 
     asyncio.run(work())
     if db.dbpath is not None:
+        assert waiting(db.dbpath) == []
+
+
+@pipes
+def test_a_loop_that_is_closed_while_a_task_waits_leaves_no_pipe(tmp_path: Path) -> None:
+    async def follow() -> None:
+        async for _ in db.changes(Users, timeout=None):
+            pass
+
+    with zlmdb.open(tmp_path / "db", Store) as db:
+        loop = asyncio.new_event_loop()
+        task = loop.create_task(follow())
+        loop.run_until_complete(asyncio.sleep(0.05))
+        assert len(waiting(db.dbpath)) == 1
+        loop.set_exception_handler(lambda loop, context: None)  # of a task that never ends
+        loop.close()
+        del loop, task
+        for _ in range(10):  # PyPy ends what refers to each other one after the other
+            gc.collect()
         assert waiting(db.dbpath) == []
 
 

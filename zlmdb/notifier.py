@@ -72,10 +72,14 @@ class Notifier:
             rung.clear()
             return heard
 
+        sleeping = weakref.ref(woken)  # a task whose loop was closed never ends, and nothing else may keep it
+
         def wake() -> None:
-            rung.append(True)
-            with suppress(RuntimeError):  # the loop is closed, and whoever rings must not learn of that
-                loop.call_soon_threadsafe(woken.set)
+            event = sleeping()
+            if event is not None:
+                rung.append(True)
+                with suppress(RuntimeError):  # the loop is closed, and whoever rings must not learn of that
+                    loop.call_soon_threadsafe(event.set)
 
         with self._registered(wake):
             yield wait

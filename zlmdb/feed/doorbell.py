@@ -112,12 +112,12 @@ class _Pipe:
     """A named pipe in *directory* that is as accessible as the data file, of which *like* and *parent* tell."""
 
     def __init__(self, directory: str, topic: int, like: os.stat_result, parent: os.stat_result) -> None:
+        self._fds: list[int] = []
         self._directory = directory
         # A process may have the number of another one, in a container of its own.
         name = f"{topic}.{os.getpid()}.{next(_numbers)}.{os.urandom(4).hex()}"
         self.path = os.path.join(directory, name)
         unfinished = os.path.join(directory, f".{name}")
-        self._fds: list[int] = []
         self._process = os.getpid()
         for attempt in (True, False):
             try:
@@ -188,6 +188,10 @@ class _Pipe:
                 os.unlink(self.path)
             with suppress(OSError):  # others wait there, too
                 os.rmdir(self._directory)
+
+    def __del__(self) -> None:  # an asynchronous generator whose event loop was closed never comes to its end
+        if self._fds:
+            self.close()
 
 
 def _ring(path: str) -> None:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import errno
 import mmap
 import os
 import stat
@@ -25,6 +24,7 @@ from ..environment import Handle
 from ..options import known_options
 from . import mapsize, presence, rollback, room, structure
 from .access import identity_of, require_file, require_permitted, require_reader, require_regular, require_same
+from .allocated import NO_ROOM, allocate, allocate_locks
 from .copying import copy_compact, copy_whole
 from .damaged import LmdbRemains
 from .errors import MAX_READERS, MAX_TABLES, NO_SPACE, translate
@@ -36,7 +36,6 @@ _LOCK_PAUSES = (0.02, 0.1, 0.5)  # seconds
 WRITEMAP_SIZE = 10 << 20
 """The map size with ``writemap=True`` and no maxsize: the default of zlmdb <= 26."""
 
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _local: dict[str, bool] = {}  # by path, whose file was looked at: whether it is on no network
 
 _KEY_SIZES = {"0.9": 511, "1.0": 1978}  # of a file of either format, as py-lmdb builds LMDB
@@ -219,13 +218,11 @@ class LmdbEngine:
 
     def _allocate(self) -> None:
         """Give the file all the room that it may need: writing to a map on a full disk would kill the process."""
-        if not hasattr(os, "posix_fallocate"):
-            return
         try:
             with open(self.file, "r+b") as data:
-                os.posix_fallocate(data.fileno(), 0, self._size)
+                allocate(data.fileno(), self._size)
         except OSError as error:
-            ours = errors.DatabaseFull if error.errno in _NO_ROOM else errors.DiskError
+            ours = errors.DatabaseFull if error.errno in NO_ROOM else errors.DiskError
             raise ours(
                 f"writemap=True allocates {self._size} bytes for {self.file!r}, which failed ({error}): make room, or "
                 f"open it with a smaller maxsize",
@@ -277,6 +274,7 @@ class LmdbEngine:
             try:
                 if shows:
                     self._present = presence.enter(self.file, self.lock_file)
+                    allocate_locks(self.lock_file, keywords["max_readers"], keywords.get("mode", 0o644) & 0o666)
                 env = self._patient(keywords)
                 if shows and made:
                     self._present = presence.share(self.file, self._present)

@@ -1,0 +1,64 @@
+"""Gives the files that LMDB maps as memory and writes there their room on the disk beforehand.
+
+Where such a file is a hole and the disk is full, the system has no page for what is written, and kills the process with
+SIGBUS. LMDB makes its lock file as one large hole. So that happened where a database was opened on a full disk, and
+might happen where more threads read than the first page of the lock file has room for.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from contextlib import suppress
+from typing import Any, Optional
+
+from ... import errors
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+_READER, _HEAD = 64, 128  # bytes of the lock file on 64-bit systems; where they are more, the rest stays a hole
+_FIRST = 4096
+_BLOCK = 512  # the unit of st_blocks
+
+
+def allocate(descriptor: int, size: int) -> None:
+    """Allocate the first *size* bytes of an open file, which grows to that size, if the system can do that.
+
+    Raises OSError if there is no room.
+    """
+    call: Any = getattr(os, "posix_fallocate", None)
+    if call is not None:
+        failed: Optional[int] = call(descriptor, 0, size)
+        if failed:  # PyPy returns what CPython raises
+            raise OSError(failed, os.strerror(failed))
+
+
+def allocate_locks(lock: str, readers: int, mode: int) -> None:
+    """Allocate the lock file *lock* for so many *readers*, made with *mode*; nobody in this process has it open.
+
+    On a full disk its first page must do, which an existing file has. Raises `DiskError` if it has not.
+    """
+    size = readers * _READER + _HEAD
+    try:
+        found = os.stat(lock)
+        if found.st_blocks * _BLOCK >= found.st_size >= size:
+            return
+        size = max(found.st_size, size)
+    except FileNotFoundError:
+        pass
+    except (OSError, AttributeError):  # Windows has no st_blocks, and no holes
+        return
+    try:
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode)
+    except OSError:  # opening the database says what is wrong
+        return
+    try:
+        with suppress(OSError):
+            allocate(descriptor, size)
+            return
+        allocate(descriptor, _FIRST)
+    except OSError as error:
+        if error.errno in NO_ROOM:
+            raise errors.DiskError(f"no room on the disk for the lock file {lock!r}: {error}", path=lock) from error
+    finally:
+        os.close(descriptor)
