@@ -93,6 +93,23 @@ def make_decoder(name: str, shape: str, parts: Sequence[Part]) -> Callable[[Data
     return decode
 
 
+def make_reader(
+    parts: Sequence[Part], prefix: int, wanted: Sequence[int], names: dict[str, Any]
+) -> tuple[list[str], list[str]]:  # fmt: skip
+    """As `TupleKey.reading`."""
+    inlines = [part.inline() for part in parts]
+    for number, inline in enumerate(inlines):
+        names.update(inline.names)
+        names[f"codec{number}"] = parts[number].codec
+    expressions = [inlines[i].unpack.format(x=f"k{i}", codec=f"codec{i}") for i in wanted]
+    if all(part.width is not None for part in parts):  # and no more is unpacked than is wanted
+        formats = [one.format if i in wanted else f"{parts[i].width}x" for i, one in enumerate(inlines)]
+        names["unpack_entry"] = Struct(">" + (f"{prefix}x" if prefix else "") + "".join(formats)).unpack
+        return ["".join([f"k{i}, " for i in sorted(wanted)]) + "= unpack_entry(entry)"], expressions
+    begin = f"data = entry[{prefix}:]" if prefix else "data = entry"
+    return [begin, *_reading(parts, names)[1:]], expressions
+
+
 def _reading(parts: Sequence[Part], names: dict[str, Any]) -> list[str]:
     """The lines that put the raw parts into ``k0``, ``k1``, ..."""
     if all(part.width is not None for part in parts):

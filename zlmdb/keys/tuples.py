@@ -10,7 +10,7 @@ from typing import Any, Callable, Optional
 from ..errors import EncodeError
 from ..shown import shortened
 from .base import TOP, Data, KeyCodec, after, source_of
-from .generate import make_decoder, make_encoder
+from .generate import make_decoder, make_encoder, make_reader
 from .named import StringKey, UintKey
 from .parts import part_of
 from .timestamp import TimestampKey
@@ -106,6 +106,13 @@ class TupleKey(KeyCodec[tuple[Any, ...]]):
     def decoder(self) -> Callable[[Data], tuple[Any, ...]]:
         shape, _ = self._shape(itertools.count(), "key")
         return make_decoder(self.name, shape, self._forms)
+
+    def reading(self, prefix: int, wanted: Sequence[int], names: dict[str, Any]) -> tuple[list[str], list[str]]:
+        """Lines that read the leaves *wanted* of ``entry``, behind *prefix* bytes, and the expression of each.
+
+        What they use is put into *names*.
+        """
+        return make_reader(self._forms, prefix, wanted, names)
 
     def _shape(self, numbers: itertools.count[int], expression: str) -> tuple[str, list[str]]:
         """The tuple in Python with its leaves named k0, k1, ...; and the expressions of it and the tuples in it."""

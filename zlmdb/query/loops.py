@@ -37,6 +37,18 @@ class Captured(NamedTuple):
     keyed: bool
 
 
+class EntryReader(NamedTuple):
+    """*lines* that make a ``value`` with the fields of an ``entry`` of an index, and their *names*.
+
+    The value is a dict, or the only object of the class *made*. *paired*: they ask ``get`` for the value of the entry.
+    """
+
+    lines: Sequence[str]
+    names: dict[str, Any]
+    made: Optional[type[Any]]
+    paired: bool
+
+
 class Writer(RecordLines):
     """Writes one loop."""
 
@@ -95,6 +107,25 @@ class Writer(RecordLines):
                 self.add("add(found)")
             self.add("return rows")
         return self.made("listing")
+
+    def covering(self, captured: Sequence[Captured], reader: EntryReader) -> Callable[..., list[Any]]:
+        """The function that `Prepared.covering` gives."""
+        numbers = range(len(self.stored))
+        constants = "".join([*(f", given{number}" for number in numbers), *(f", c{number}" for number in numbers)])
+        self.names.update(reader.names, load_key=self.programs.load_key)
+        with self.block(f"def covering(entries, get, functions{constants}):"):
+            self.unpack(captured, many="len(entries)")
+            self.add("rows = []", "add = rows.append")
+            if reader.made is not None:
+                self.names["Entry"] = reader.made
+                self.add("value = Entry()")
+            with self.block("for entry in entries:"):
+                self.add(*reader.lines)
+                self.instead = True
+                self.as_whole()
+                self.add("add(found)")
+            self.add("return rows")
+        return self.made("covering")
 
     def made(self, name: str) -> Callable[..., list[Any]]:
         """The function *name* that was written."""

@@ -15,7 +15,7 @@ from .expressionsource import Asked, arguments
 from .following import Followed
 from .following.known import PLAIN
 from .forms import ROWS, Form
-from .loops import Captured
+from .loops import Captured, EntryReader, Writer
 from .programs import Programs
 from .projection import Projection
 
@@ -138,6 +138,14 @@ class Prepared:
                 limited=limited,
             )  # fmt: skip
         return found
+
+    def covering(self, reader: EntryReader) -> Callable[..., list[Any]]:
+        """The function ``(entries, get, functions, *given, *constants)``: what is wanted of the entries of an index.
+
+        Their fields, which *reader* reads, are all that is asked for.
+        """
+        writer = Writer(self._programs, self._condition, self._stored, self._asked, self._want, False)
+        return writer.covering(self._sources, reader)
 
     @property
     def given(self) -> list[Any]:

@@ -50,6 +50,7 @@ class RecordLines:
         self.short = False  # whether a text is read with numbers
         self.picking = True  # whether few records are expected to match
         self.late = False  # whether the key of a record is read once it matches
+        self.instead = False  # whether something else with its fields is there in place of a record
         self.alone: Optional[dict[Path, str]] = None  # the expressions of parts, where there is no whole record
         self.source = Source()
         self.add, self.block = self.source.add, self.source.block
@@ -245,7 +246,7 @@ class RecordLines:
 
     def remaining(self, rest: list[tuple[Condition, int]]) -> None:
         """Lines that read the record as a whole, for the conditions *rest* and for what is asked for."""
-        if rest or self.asked or self.want.whole or self.want.paths:
+        if not self.instead and (rest or self.asked or self.want.whole or self.want.paths):
             every = [*self.asked, *self.want.asked]
             some = None if rest or self.want.paths or "value" in self.want.leaves() else self.narrowed(every, also=True)
             first_some = None if rest or some or not self.picking else self.narrowed(self.asked)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Optional
 
 from ...handlers import let_through
+from ...query.following import Followed
+from ...query.inorder import KEYS
 from ...query.ordering import sliced
+from ...query.plan import most_of as most_of_all
 from ...query.prepared import Prepared
 from ...query.projection import HITS
 from ...query.terms import CAP
@@ -15,88 +18,127 @@ from ...query.translated import Give
 from ..indexstorage import BoundIndex
 from ..scan import while_open
 from .accesspaths import AccessPath
-from .cachedplans import FEW, Ready
+from .cachedplans import FEW, Ready, given, most_of, total_of
 from .cachedscans import ScanReady
-from .covered import Covered
+from .covered import Cover, Covered
+from .foundkeys import FoundEntries
+from .keylookups import stages
 
 if TYPE_CHECKING:
     from ..selection import Selection
+    from ..table import Table
 
 
 class CoveredReady(Ready):
     """As `Ready`, of one index whose entries have all that is asked for."""
 
-    __slots__ = ("_bound", "_functions", "_prepared", "_row")
+    __slots__ = ("_bound", "_cover", "_covering", "_fields", "_functions", "_paired", "_prepared")
 
     def __init__(
-        self, way: AccessPath, prepared: Prepared, bound: BoundIndex, row: Callable[[bytes, bytes], Any],
+        self, way: AccessPath, prepared: Prepared, bound: BoundIndex, cover: Cover, fields: frozenset[str],
         scan: Optional[ScanReady], *, gives: bool,
     ) -> None:  # fmt: skip
-        """*prepared* serves objects with the fields of entries, which *row* makes.
+        """*prepared* serves objects with *fields* of entries, which have what *cover* says.
 
         *gives*: what is given is a function, too.
         """
         self._ways: Sequence[AccessPath] = (way,)
         self._scan = scan
         self.in_order = way.in_order
-        self._prepared, self._bound, self._row, self._functions = prepared, bound, row, gives
+        self._prepared, self._bound, self._cover, self._fields = prepared, bound, cover, fields
+        self._functions = gives
+        reader = cover.reader(fields, keyed=prepared.keyed)
+        self._covering, self._paired = prepared.covering(reader), reader.paired
 
     def all(
         self, selection: Selection[Any, Any], give: Give, limit: Optional[int]
     ) -> Optional[list[Any]]:  # fmt: skip
         """At most *limit* of the rows of *selection*; None where somebody else has to find out."""
         table, query = selection._table, selection._query
-        way, where = self._ways[0], query.where
         if table._txn.buffers:
             return None
         try:
-            functions: list[Any] = [*where, give] if self._functions else [*where]
-            prepared, ranges = self._prepared.renewed(functions), way.find(where)
-            if prepared is None or not ranges:
-                return None
-            lower, upper, storage = selection._lower, selection._upper, table._storage
-            # Then the order of the index is that of the keys, and no more is read than is wanted.
-            within = way.narrowed(selection) if limit is not None and way.in_order else None
-            anyhow = give is HITS and limit is not None and lower == storage.lower and upper == storage.upper
-            ordered = within is not None or anyhow
-            if within is not None:
-                ranges = (within,)
-            if not ordered and not way.only:
-                few = self._found(table, where) if limit is None else self._fewer(table, where, FEW)
-                if few is None and limit is not None:
-                    stop = query.skip + limit
-                    if self._scan is not None and stop <= FEW:
-                        parts = self._scan.parts(selection, give)
-                        first = parts.next(FEW)
-                        parts.close()
-                        if len(first) >= stop:
-                            return first[query.skip : stop]
-                    few = self._fewer(table, where, CAP)
-                if few is None:
-                    return None
-            covered = Covered(
-                table, self._bound, ranges, ordered, selection._reverse, lower, upper, self._row
-            )  # fmt: skip
-            loop = prepared.loop(prepared.keyed, False)
-            failed = partial(covered.failed, functions)
-            rows = loop(covered.scan, _itself, storage.load_key, failed, *prepared.arguments(functions))
-            return list(sliced(rows, query.skip, limit))
+            if limit is not None:
+                return self._limited(selection, give, limit)
+            found, most = self._finds(table, query.where)[0], most_of(table)
+            entries = found.fewer(most)
+            if entries is not None:
+                return self._rows_of(found, entries, selection, give)[query.skip :]
+            return None if self._scan is None or most >= KEYS else self._scan.all(selection, give, None)
         except Exception as error:  # the general form tells what it is
             let_through(error)
             return None
 
+    def _finds(self, table: Table[Any, Any], where: Sequence[Followed]) -> Sequence[FoundEntries]:
+        spans = self._ways[0].spans(table, where)
+        return [FoundEntries(table, given(spans[0] if spans else None), paired=self._paired)]
+
+    def _rows_of(
+        self, found: FoundEntries, entries: list[bytes], selection: Selection[Any, Any], give: Give
+    ) -> list[Any]:  # fmt: skip
+        """The rows of *entries*, which were *found*."""
+        where = selection._query.where
+        functions = [*where, give] if isinstance(give, Followed) else [*where]
+        prepared = given(self._prepared.renewed(functions))
+        values = found.values
+        return self._covering(
+            found.in_key_order(entries, selection), None if values is None else values.__getitem__, functions,
+            *prepared.given,
+        )  # fmt: skip
+
+    def _lists_of(
+        self, found: Sequence[Any], keys: list[bytes], selection: Selection[Any, Any], give: Give, first: int
+    ) -> Iterator[list[Any]]:  # fmt: skip
+        yield self._rows_of(found[0], keys, selection, give)
+
+    def _limited(self, selection: Selection[Any, Any], give: Give, limit: int) -> Optional[list[Any]]:
+        """As `all`. Raises where somebody else has to find out."""
+        table, query = selection._table, selection._query
+        way, where = self._ways[0], query.where
+        functions: list[Any] = [*where, give] if self._functions else [*where]
+        prepared, ranges = self._prepared.renewed(functions), way.find(where)
+        if prepared is None or not ranges:
+            return None
+        lower, upper, storage = selection._lower, selection._upper, table._storage
+        # Then the order of the index is that of the keys, and no more is read than is wanted.
+        within = way.narrowed(selection) if way.in_order else None
+        anyhow = give is HITS and lower == storage.lower and upper == storage.upper
+        ordered = within is not None or anyhow
+        if within is not None:
+            ranges = (within,)
+        if not ordered and not way.only:
+            stop = query.skip + limit
+            found = self._finds(table, where)[0]
+            few = found.fewer(FEW)
+            if few is None and self._scan is not None and stop <= FEW:
+                parts = self._scan.parts(selection, give)
+                first = parts.next(FEW)
+                parts.close()
+                if len(first) >= stop:
+                    return first[query.skip : stop]
+            few = found.fewer(CAP) if few is None else few
+            return None if few is None else self._rows_of(found, few, selection, give)[query.skip : stop]
+        row = self._cover.maker(self._fields)
+        covered = Covered(table, self._bound, ranges, ordered, selection._reverse, lower, upper, row)
+        loop = prepared.loop(prepared.keyed, False)
+        failed = partial(covered.failed, functions)
+        rows = loop(covered.scan, _itself, storage.load_key, failed, *prepared.arguments(functions))
+        return list(sliced(rows, query.skip, limit))
+
+    def _lists(self, selection: Selection[Any, Any], give: Give, first: int) -> Iterator[list[Any]]:
+        table, scan = selection._table, self._scan
+        if scan is not None:
+            counted = ((FEW, FEW), *stages(most_of_all(total_of(table))))
+            yield from self._staged(selection, give, first, scan, counted)
+            return
+        found = self._finds(table, selection._query.where)
+        yield from self._lists_of(found, given(found[0].fewer(CAP)), selection, give, first)
+
     def rows(self, selection: Selection[Any, Any], give: Give) -> Iterator[Any]:
         """The rows of *selection*. All entries are read before the first one comes, if they are few."""
-        return while_open(selection._table, partial(self._few_or, selection, give))
-
-    def _few_or(self, selection: Selection[Any, Any], give: Give) -> Iterable[Any]:
-        try:
-            known = self._ways[0].only or selection._limit is not None
-            few = known or self._fewer(selection._table, selection._query.where, CAP) is not None
-        except Exception as error:  # the general form tells what it is
-            let_through(error)
-            few = False
-        return self._all_or(selection, give) if few else selection._running().rows(give)
+        if selection._limit is None and not self._ways[0].only and not selection._table._txn.buffers:
+            return super().rows(selection, give)
+        return while_open(selection._table, partial(self._all_or, selection, give))
 
 
 def _itself(value: Any) -> Any:

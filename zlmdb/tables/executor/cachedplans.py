@@ -10,7 +10,7 @@ handles all cases.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Optional, Union
@@ -33,7 +33,7 @@ from .accesspaths import AccessPath, EitherPath, way_of
 from .cachedorder import BLOCK, Ordered
 from .cachedpartial import ReadyPartial
 from .cachedscans import ScanReady, behind, scanned
-from .covered import cover_of
+from .covered import Cover, cover_of
 from .foundkeys import FoundKeys
 from .keylookups import stages
 
@@ -223,14 +223,14 @@ def _has_order(order: Followed, parts: Sequence[Asking], known: Known, tied: boo
 
 def _covered(
     functions: Sequence[Followed], give: Give, found: Sequence[Access], running: Running
-) -> Optional[tuple[BoundIndex, Callable[[bytes, bytes], Any]]]:  # fmt: skip
-    """The index whose entries are enough, and what makes of one what stands in for a record."""
+) -> Optional[tuple[BoundIndex, Cover, frozenset[str]]]:  # fmt: skip
+    """The index whose entries are enough, what they have of a record, and what is needed of that."""
     fields = needed(functions, (give,))
     bound = running.reads.bound(found[0]) if len(found) == 1 and fields is not None else None
     if bound is None or (running.programs.columns is not None and not bound.storage.carries):
         return None
     cover = cover_of(bound.storage, found[0].facts, running.storage, running.programs.following)
-    return (bound, cover.maker(fields)) if cover is not None and fields is not None and fields <= cover.fields else None
+    return (bound, cover, fields) if cover is not None and fields is not None and fields <= cover.fields else None
 
 
 class Ready:
@@ -289,7 +289,7 @@ class Ready:
     def _lists(self, selection: Selection[Any, Any], give: Give, first: int) -> Iterator[list[Any]]:
         """Lists of the rows, of *first* ones to begin with. Raises where somebody else has to find out."""
         table, scan, functions = selection._table, self._scan, (*selection._query.where, give)
-        most = most_of_all(_total(table))
+        most = most_of_all(total_of(table))
         read, size, until = 0, FEW, FEW if scan is None else most
         while self.in_order and read < until:  # the entries are in the order of the records
             few = self._ways[0].ends(selection, size)
@@ -320,7 +320,7 @@ class Ready:
         *counted* is as `stages`.
         """
         table, where = selection._table, selection._query.where
-        found = [_given(way.found(table, where)) for way in self._ways]
+        found = self._finds(table, where)
         parts = scan.parts(selection, give)
         keys: Optional[list[bytes]] = None
         try:
@@ -344,8 +344,19 @@ class Ready:
             parts.close()
         if keys is None:
             raise LookupError("so many would take much memory")
+        yield from self._lists_of(found, keys, selection, give, first)
+
+    def _finds(self, table: Table[Any, Any], where: Sequence[Followed]) -> Sequence[FoundKeys]:
+        """The keys that each way finds. Raises as `_lists`."""
+        return [given(way.found(table, where)) for way in self._ways]
+
+    def _lists_of(
+        self, found: Sequence[FoundKeys], keys: list[bytes], selection: Selection[Any, Any], give: Give, first: int
+    ) -> Iterator[list[Any]]:  # fmt: skip
+        """Lists of the rows of what one of *found* has found, *keys*."""
+        table, functions = selection._table, (*selection._query.where, give)
         for block in _blocks(self._in_key_order(selection, keys), first):
-            yield self._list(block, table._get, table._db, (*where, give))
+            yield self._list(block, table._get, table._db, functions)
 
     def _fewer(self, table: Table[Any, Any], where: Sequence[Followed], most: int) -> Optional[list[bytes]]:
         """The keys that the way with the fewest entries finds, if these are fewer than *most*. Raises as `_lists`."""
@@ -445,7 +456,8 @@ class Ready:
 AnyReady = Union[Ready, Ordered, ScanReady, "LinkScanReady"]
 
 
-def _given(keys: Optional[FoundKeys]) -> FoundKeys:
+def given(keys: Optional[Any]) -> Any:
+    """*keys*, as `AccessPath.found` gives them. Raises LookupError if it cannot tell."""
     if keys is None:
         raise LookupError("the index cannot hold such a value")
     return keys
@@ -453,10 +465,10 @@ def _given(keys: Optional[FoundKeys]) -> FoundKeys:
 
 def most_of(table: Table[Any, Any]) -> int:
     """Entries from which on all records are read faster, see `plan`, or the keys would take much memory."""
-    return min(most_of_all(_total(table)), KEYS)
+    return min(most_of_all(total_of(table)), KEYS)
 
 
-def _total(table: Table[Any, Any]) -> int:
+def total_of(table: Table[Any, Any]) -> int:
     """About how many records there are."""
     return table._entries() if table._storage.alone else SHARE * CAP
 

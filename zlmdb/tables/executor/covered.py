@@ -11,6 +11,7 @@ import collections
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from itertools import chain, islice
+from struct import Struct
 from typing import TYPE_CHECKING, Any, Optional
 from uuid import UUID
 
@@ -22,6 +23,7 @@ from ...query import inorder
 from ...query.accesses import IndexFacts
 from ...query.following import Followed, Following
 from ...query.inorder import blocks_of, in_order
+from ...query.loops import EntryReader
 from ...query.programs import Programs
 from ...store.ranges import pairs_from, seek
 from ..indexstorage import BoundIndex, IndexStorage
@@ -38,6 +40,7 @@ _TUPLE: Any = tuple
 EXACT = (int, str, bytes, bool, UUID, date, timedelta)
 """Types whose key encoding gives back exactly the value."""
 
+_U32 = Struct(">I")
 _ROWS = Recipe("row of an entry")
 
 Range = tuple[bytes, bytes]
@@ -49,7 +52,8 @@ class Cover:
     *as_dicts*: records are dicts.
     """
 
-    def __init__(self, index: IndexStorage, facts: IndexFacts, *, as_dicts: bool) -> None:
+    def __init__(self, index: IndexStorage, facts: IndexFacts, prefix: bytes, *, as_dicts: bool) -> None:
+        """*prefix* makes an engine's key of the primary key of a record."""
         parts = {
             part.subject[0]: number
             for number, part in enumerate(facts.parts)
@@ -59,7 +63,7 @@ class Cover:
         self.fields = frozenset(names)
         self._positions = list(parts.values())
         self._tuples = isinstance(index.storage.key, TupleKey)
-        self._index = index
+        self._index, self._prefix = index, prefix
         self._make: Callable[..., Any] = _dicts_of(names) if as_dicts else _NAMEDTUPLE("Entry", names)
         self._keyed = dict(zip(names, self._positions))
         self._as_dicts = as_dicts
@@ -79,41 +83,71 @@ class Cover:
         return found
 
     def _written(self, fields: frozenset[str]) -> Callable[[bytes, bytes], Any]:
-        index, source = self._index, Source()
-        storage, joined = index.storage, index.joined
-        codec: Any = storage.key if joined is None else joined
-        names: dict[str, Any] = {
-            "decode": codec.raw_decode, "length": int.from_bytes, "new": _TUPLE.__new__, "general": self.row,
-            "let_through": let_through,
-        }  # fmt: skip
-        values = {name: f"key[{number}]" if self._tuples else "key" for name, number in self._keyed.items()}
-        with source.block("def row(entry, data):"):
+        source, given = Source(), sorted(fields)
+        names: dict[str, Any] = {"new": _TUPLE.__new__, "general": self.row, "let_through": let_through}
+        with source.block("def row(entry, carried):"):
             with source.block("try:"):
-                if not fields.isdisjoint(self._keyed):
-                    entry = f"entry[{len(storage.prefix)}:]" if storage.prefix else "entry"
-                    source.add(f"key = decode({entry}){'' if joined is None else '[0]'}")
-                carried = [number for number, name in enumerate(index.carries) if name in fields]
-                source.add(*(["end = 0"] if carried else []))
-                for number, serializer in enumerate(index.serializers[: carried[-1] + 1] if carried else ()):
-                    source.add("at = end + 4", "head = data[end:at]", "end = at")
-                    with source.block(f"if head == {index.absent!r}:"):
-                        source.add(f"value{number} = None")
-                    with source.block("else:"):
-                        source.add("end += length(head, 'big')")
-                        if number in carried:
-                            names[f"load{number}"] = serializer.raw_decode
-                            source.add(f"value{number} = load{number}(data[at:end])")
-                    values[index.carries[number]] = f"value{number}"
-                given = sorted(fields)
+                values = self._reading(fields, source, names)
                 if self._as_dicts:
                     source.add(f"return {{{', '.join([f'{one!r}: {values[one]}' for one in given])}}}")
                 else:
                     names["Entry"] = _NAMEDTUPLE("Entry", given)
                     source.add(f"return new(Entry, ({''.join([f'{values[one]}, ' for one in given])}))")
             with source.block("except Exception as error:"):
-                source.add("let_through(error)", "return general(entry, data)  # it says what is wrong")
-        made: Callable[[bytes, bytes], Any] = _ROWS.functions(index.full_name, str(source), names)["row"]
+                source.add("let_through(error)", "return general(entry, carried)  # it says what is wrong")
+        made: Callable[[bytes, bytes], Any] = _ROWS.functions(self._index.full_name, str(source), names)["row"]
         return made
+
+    def reader(self, fields: frozenset[str], *, keyed: bool) -> EntryReader:
+        """What reads *fields* of entries within a generated function; *keyed*: and the engine's key of the record."""
+        index, source = self._index, Source()
+        names: dict[str, Any] = {}
+        paired = bool(not index.tail or not fields.isdisjoint(index.carries))
+        if paired:
+            source.add("carried = get(entry)")
+        if keyed:
+            prefix = self._prefix
+            names["before"] = prefix
+            owner = f"entry[{index.tail}:]" if index.tail else "carried"
+            source.add(f"key = before + {owner}" if prefix else f"key = {owner}")
+        values = self._reading(fields, source, names)
+        given = sorted(fields)
+        if self._as_dicts:
+            source.add(f"value = {{{', '.join([f'{one!r}: {values[one]}' for one in given])}}}")
+            return EntryReader(source.lines, names, None, paired)
+        source.add(*[f"value.{one} = {values[one]}" for one in given])
+        return EntryReader(source.lines, names, type("Entry", (), {"__slots__": given}), paired)
+
+    def _reading(self, fields: frozenset[str], source: Source, names: dict[str, Any]) -> dict[str, str]:
+        """Lines that read *fields* of ``entry`` and of its value ``carried``; the expression of each."""
+        index = self._index
+        storage = index.storage
+        codec: Any = storage.key if index.joined is None else index.joined
+        values: dict[str, str] = {}
+        keyed = {name: number for name, number in self._keyed.items() if name in fields}
+        if keyed and isinstance(codec, TupleKey):
+            lines, expressions = codec.reading(len(storage.prefix), list(keyed.values()), names)
+            source.add(*lines)
+            values.update(zip(keyed, expressions))
+        elif keyed:
+            names["decode"] = codec.raw_decode
+            source.add(f"part = decode({f'entry[{len(storage.prefix)}:]' if storage.prefix else 'entry'})")
+            values.update(dict.fromkeys(keyed, "part"))
+        carried = [number for number, name in enumerate(index.carries) if name in fields]
+        if carried:
+            names["length"] = _U32.unpack_from
+            source.add("end = 0")
+        for number, serializer in enumerate(index.serializers[: carried[-1] + 1] if carried else ()):
+            source.add("(size,) = length(carried, end)", "end += 4")
+            with source.block(f"if size == {_U32.unpack(index.absent)[0]}:"):
+                source.add(f"value{number} = None")
+            with source.block("else:"):
+                source.add("at = end", "end += size")
+                if number in carried:
+                    names[f"load{number}"] = serializer.raw_decode
+                    source.add(f"value{number} = load{number}(carried[at:end])")
+            values[index.carries[number]] = f"value{number}"
+        return values
 
 
 def cover_of(
@@ -127,7 +161,7 @@ def cover_of(
     as_dicts = issubclass(value.cls, Mapping)
     if not as_dicts and any([name.startswith("_") for name in known]):
         return None
-    return Cover(index, facts, as_dicts=as_dicts)
+    return Cover(index, facts, storage.prefix, as_dicts=as_dicts)
 
 
 def _dicts_of(names: Sequence[str]) -> Callable[..., Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import islice
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Optional
 
 from ...namedtuples import NamedTuple
@@ -12,6 +13,7 @@ from ..indexstorage import BoundIndex
 from .accessranges import Range
 
 if TYPE_CHECKING:
+    from ..selection import Selection
     from ..table import Table
 
 
@@ -51,12 +53,16 @@ class FoundKeys:
 
     def fewer(self, most: int) -> Optional[list[bytes]]:
         """All of them, each once, in any order; None if there are *most* entries or more."""
-        while self._left and len(self._found) < most:
+        while self._left and self._known() < most:
             if self._read(self._left[-1], most):
                 self._left.pop()
-        if self._left or len(self._found) >= most:
+        if self._left or self._known() >= most:
             return None
         return self._found if self._once else list(dict.fromkeys(self._found))
+
+    def _known(self) -> int:
+        """How many entries are known."""
+        return len(self._found)
 
     def _read(self, spans: Spans, most: int) -> bool:
         """Read on in *spans*, until *most* entries are known; whether nothing is left of it."""
@@ -84,3 +90,49 @@ class FoundKeys:
             cursor.close()
         self._left[-1] = spans._replace(ranges=left)
         return not left
+
+
+class FoundEntries(FoundKeys):
+    """As `FoundKeys`, but it has the entries themselves, and with *paired* their values, in `values`."""
+
+    __slots__ = ("_cut", "_prefix", "values")
+
+    def __init__(self, table: Table[Any, Any], spans: Spans, *, paired: bool) -> None:
+        super().__init__(table, (spans,), once=True)
+        self._cut, self._prefix = spans.cut, spans.prefix
+        self.values: Optional[dict[bytes, bytes]] = {} if paired or spans.cut is None else None
+
+    def fewer(self, most: int) -> Optional[list[bytes]]:
+        found = super().fewer(most)
+        return found if found is None or self.values is None else list(self.values)
+
+    def _known(self) -> int:
+        return len(self._found) if self.values is None else len(self.values)
+
+    def _read(self, spans: Spans, most: int) -> bool:
+        found, values, left = self._found, self.values, list(spans.ranges)
+        cursor = self._table._cursor(spans.handle)
+        try:
+            while left and self._known() < most:
+                lower, upper = left.pop()
+                if not seek(cursor, lower, upper):
+                    continue
+                if values is None:
+                    found += islice(keys_from(cursor, lower, upper), most - len(found))
+                else:
+                    values.update(islice(pairs_from(cursor, lower, upper), most - len(values)))
+                if self._known() >= most:
+                    left.append(((found[-1] if values is None else next(reversed(values))) + b"\0", upper))
+        finally:
+            cursor.close()
+        self._left[-1] = spans._replace(ranges=left)
+        return not left
+
+    def in_key_order(self, entries: list[bytes], selection: Selection[Any, Any]) -> list[bytes]:
+        """Those of *entries* whose records are in the range of *selection*, in its order."""
+        cut, prefix, storage = self._cut, self._prefix, self._table._storage
+        lower, upper = selection._lower, selection._upper
+        owner: Any = itemgetter(slice(cut, None)) if self.values is None or cut is not None else self.values.__getitem__
+        if lower != storage.lower or upper != storage.upper:
+            entries = [entry for entry in entries if lower <= prefix + owner(entry) < upper]
+        return sorted(entries, key=owner, reverse=bool(selection._reverse))
