@@ -26,6 +26,7 @@ from ...query.inorder import blocks_of, in_order
 from ...query.loops import EntryReader
 from ...query.programs import Programs
 from ...store.ranges import pairs_from, seek
+from ...values.bare import decode_int, decode_text
 from ..indexstorage import BoundIndex, IndexStorage
 from ..storage import Storage
 from .indexfacts import vouches
@@ -40,7 +41,10 @@ _TUPLE: Any = tuple
 EXACT = (int, str, bytes, bool, UUID, date, timedelta)
 """Types whose key encoding gives back exactly the value."""
 
-_U32 = Struct(">I")
+_U32, _INT = Struct(">I"), Struct(">q")
+_IN_PLACE: dict[Any, str] = {decode_int: "unpack_int({})[0]", decode_text: "{}.decode()"}
+"""Expressions in place of functions that decode, to save a call."""
+
 _ROWS = Recipe("row of an entry")
 
 Range = tuple[bytes, bytes]
@@ -144,8 +148,9 @@ class Cover:
             with source.block("else:"):
                 source.add("at = end", "end += size")
                 if number in carried:
-                    names[f"load{number}"] = serializer.raw_decode
-                    source.add(f"value{number} = load{number}(carried[at:end])")
+                    load = _IN_PLACE.get(serializer.raw_decode, f"load{number}({{}})")
+                    names.update({f"load{number}": serializer.raw_decode, "unpack_int": _INT.unpack})
+                    source.add(f"value{number} = {load.format('carried[at:end]')}")
             values[index.carries[number]] = f"value{number}"
         return values
 
