@@ -53,6 +53,13 @@ _log = _Unseen()
 for _name in ("asyncio", "concurrent.futures"):
     logging.getLogger(_name).addHandler(_log)
 
+if sys.implementation.name == "pypy":
+    # Nearly all that tests do is over before machine code pays: it is made of what runs five times as often as it would
+    # have to by default. Without any, the tests take twice as long.
+    import pypyjit
+
+    pypyjit.set_param("threshold=5000,function_threshold=8000,trace_eagerness=1000")
+
 # No deadline and no health check of speed: PyPy is slow until it is warm, which it is anew for each property, and
 # machines of a CI are shared.
 _few = 10 if sys.implementation.name == "pypy" else 15

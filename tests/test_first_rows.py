@@ -15,6 +15,8 @@ from zlmdb.query import plan
 from zlmdb.tables.executor import cachedcovered, cachedplans, keylookups
 from zlmdb.tables.executor.foundkeys import FoundKeys
 
+pytestmark = pytest.mark.twice  # plans do not depend on the version of Python
+
 
 @dataclass
 class Row:

@@ -135,6 +135,7 @@ def loop(t: Any, condition: Callable[[Book], Any]) -> list[int]:
     return [key for key, book in t.books.items() if condition(book)]
 
 
+@pytest.mark.twice  # how what was read is answered does not depend on the version of Python
 @pytest.mark.parametrize("name", CONDITIONS)
 @pytest.mark.parametrize("table", ["books", "bare"])
 def test_conditions_on_links_give_what_a_loop_gives(db: Any, name: str, table: str) -> None:

@@ -177,7 +177,7 @@ class Asked:
 
 
 @pytest.mark.parametrize("write", [False, True], ids=["read", "write"])
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("name", [TABLES[0], *(pytest.param(name, marks=pytest.mark.twice) for name in TABLES[1:])])
 def test_a_query_gives_what_python_gives_with_any_index(db: Any, name: str, write: bool) -> None:
     dice = random.Random(f"{name}{write}")
     used: set[str] = set()
@@ -356,6 +356,7 @@ OTHERS: list[Any] = [
 """Functions of a group that need its rows."""
 
 
+@pytest.mark.twice
 @pytest.mark.parametrize("name", TABLES)
 @pytest.mark.parametrize("number", range(len(AGGREGATES) + len(OTHERS)))
 def test_groups_of_which_numbers_are_asked_are_not_kept(
@@ -386,6 +387,7 @@ def test_what_a_function_of_a_group_does_besides_is_done_once_for_each(db: Any) 
         assert sum(len(one.all()) for one in rows.values()) == len(t["indexed"])
 
 
+@pytest.mark.twice
 @pytest.mark.parametrize("name", ["indexed", "flat"])
 @pytest.mark.parametrize("backwards", [False, True])
 @pytest.mark.parametrize("order", [None, "u.age", "(desc(u.country), u.score)", "(u.city is None, u.city or '')"])
@@ -671,6 +673,7 @@ CHANGING: list[Callable[[Any, int], Any]] = [
 ]
 
 
+@pytest.mark.twice
 @pytest.mark.parametrize("seed", range(24))
 def test_whatever_the_body_writes_an_index_visits_what_a_scan_visits(seed: int) -> None:
     dice = random.Random(seed)

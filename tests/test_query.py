@@ -202,6 +202,7 @@ conditions = st.recursive(comparison(), joined, max_leaves=5)
 FIELDS = sorted({*SAMPLES} - {"tags", "second", "address"})
 
 
+@pytest.mark.twice  # how what was read is answered does not depend on the version of Python
 @settings(max_examples=settings.default.max_examples // 5)
 @given(
     pair=conditions, paths=st.lists(st.sampled_from(FIELDS), min_size=1, max_size=4),
@@ -235,6 +236,7 @@ def test_a_filter_gives_what_python_gives(
             assert [value.name for value in chosen.values()] == [ROWS[n].name for n in found]
 
 
+@pytest.mark.twice
 def test_one_program_serves_other_values(tables: Any) -> None:
     expected = [n for n, one in ROWS.items() if one.kind == 3]
     for name in FORMATS:
@@ -402,6 +404,7 @@ def things() -> Iterator[Callable[[dict[int, bytes]], Any]]:
     db.close()
 
 
+@pytest.mark.twice
 def test_records_of_other_writers_are_filtered_by_what_they_hold(things: Any) -> None:
     records = {number: written(number) for number in range(40)}
     decode = zlmdb.values.serializer(zlmdb.FlatBuffers[Thing]).decode
@@ -429,6 +432,7 @@ def read_or_error(rows: Iterable[Any]) -> tuple[Any, Optional[zlmdb.DecodeError]
         return None, error
 
 
+@pytest.mark.twice
 def test_what_is_broken_raises_or_gives_what_decoding_gives(things: Any) -> None:
     """Bytes changed at random: where the record still decodes the filter agrees, else it raises or did not look."""
     dice = random.Random(5)
@@ -620,6 +624,7 @@ def test_a_table_that_no_schema_declares_is_filtered(mixed: Any) -> None:
 # -- many conditions, and types of several kinds --------------------------------------------------------------------
 
 
+@pytest.mark.twice
 @pytest.mark.parametrize("name", ["cities", "flat", "either"])
 def test_hundreds_of_conditions_are_joined(mixed: Any, name: str) -> None:
     with mixed.read() as t:
