@@ -125,7 +125,9 @@ def test_charts_are_drawn_for_light_and_dark(page: Any, results: Path, tmp_path:
     page("charts").build(results, tmp_path / "charts")
     for name in ("zds", "growth"):
         for theme in ("light", "dark"):
-            assert "<svg" in (tmp_path / "charts" / f"{name}-{theme}.svg").read_text(encoding="utf-8")
+            svg = (tmp_path / "charts" / f"{name}-{theme}.svg").read_text(encoding="utf-8")
+            assert "<svg" in svg
+            assert ("#e6e6e6" in svg, "#222222" in svg) == (theme == "dark", theme == "light")
     assert "only-dark" in (tmp_path / "charts" / "charts.rst").read_text(encoding="utf-8")
 
 
