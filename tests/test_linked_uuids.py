@@ -159,3 +159,64 @@ def test_a_linked_record_is_read_once_where_the_engine_has_it(codec: str, monkey
                 looked.clear()
                 assert rows.all() == [("b", f"a{n % 4}") for n in range(30)]
                 assert not looked  # by the table, each of which takes several calls
+
+
+@dataclass
+class Note:
+    text: str
+    number: int
+    word: str
+
+
+def by_number_and_word(codec: Any) -> Any:
+    note, author = (codec[model] if codec else model for model in (Note, Author))
+
+    class Tables(zlmdb.Schema):
+        numbers: Table[int, author]  # type: ignore[valid-type]
+        words: Table[str, author]  # type: ignore[valid-type]
+        notes: Table[int, note]  # type: ignore[valid-type]
+
+    return Tables
+
+
+@pytest.mark.parametrize("codec", ["plain", "flat", "pickle"])
+def test_links_by_numbers_and_texts_give_what_the_function_gives(codec: str) -> None:
+    with zlmdb.open(None, by_number_and_word(CODECS[codec])) as db:
+        with db.write() as t:
+            for n in range(-3, 6):
+                t.numbers[n] = t.words[f"w{n}"] = Author(f"a{n}", n, ["x"])
+            for n in range(40):
+                t.notes[n] = Note(f"n{n}", n * 3 % 9 - 3, f"w{n % 6}")
+            t.notes[40], t.notes[41] = Note("lost", 7, "w1"), Note("lost", 1, "none")
+        for how in (db.read, db.read, db.write):
+            with how() as t:
+                functions: list[Callable[..., Any]] = [
+                    lambda n: (n.text, t.numbers[n.number].name),
+                    lambda n: t.words[n.word].born + t.numbers[n.number].born,
+                ]
+                for function in functions:
+                    fine = t.notes.select(0, 40)
+                    expected = [function(note) for note in fine.values()]
+                    assert fine.fields(function).all() == list(fine.fields(function)) == expected
+                    in_order = [function(note) for note in sorted(fine.values(), key=function)]
+                    assert fine.order_by(function).fields(function).all() == in_order
+                    assert fine.order_by(function).limit(5).fields(function).all() == in_order[:5]
+                with pytest.raises(KeyError, match="7"):
+                    t.notes.fields(functions[0]).all()
+                with pytest.raises(KeyError, match="none"):
+                    t.notes.select(41).fields(functions[1]).all()
+
+
+class Many(int):
+    """A number of another type."""
+
+
+def test_a_pickled_number_of_another_type_is_looked_up_as_it_is() -> None:
+    with zlmdb.open(None, by_number_and_word(zlmdb.Pickle)) as db:
+        with db.write() as t:
+            t.numbers[1] = Author("a", 1, [])
+            for n in range(20):
+                t.notes[n] = Note("n", Many(1) if n == 12 else 1, "1")
+        for _ in range(3):
+            with db.read() as t:
+                assert t.notes.fields(lambda n: t.numbers[n.number].name).all() == ["a"] * 20

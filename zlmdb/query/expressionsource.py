@@ -183,15 +183,17 @@ class _Writing:
         """The source of a linked record, which is looked up once."""
         place = next(place for place, one in enumerate(self.tables) if one.holder == node.holder)
         link, key = f"{self.function}_link{place}", self.spell(node.key)
-        if not self.tables[place].numbered:
+        kind = self.tables[place].keyed
+        if kind is None:
             return f"{link}({key})"
         path = path_of(node.key, len(self.records) - 1)
-        if self.alone is not None and path is not None and len(path) == 1 and path[0] in self.stored:
+        if kind is UUID and self.alone is not None and path is not None and len(path) == 1 and path[0] in self.stored:
             return f"{link}[{self.stored[path[0]]}]"
+        spelled = f"{key}.int" if kind is UUID else key
         if self.vouched:
-            return f"{link}[{key}.int]"
-        self.names["UUID"] = UUID
-        return f"({link}[{key}.int] if type({key}) is UUID else {link}.look({key}))"
+            return f"{link}[{spelled}]"
+        self.names[kind.__name__] = kind
+        return f"({link}[{spelled}] if type({key}) is {kind.__name__} else {link}.look({key}))"
 
     def constant(self, value: Any) -> str:
         """A constant, spelled out where it is short: Python folds and caches such ones."""

@@ -17,7 +17,7 @@ from .following.nested import Nested
 from .forms import BLOCK, expression_of
 from .nestedrows import Again, is_of_key
 from .recordlines import RecordLines
-from .remembered import Looked, Remembered, look_up
+from .remembered import Looked, look_up
 from .scanned import Scanned
 
 _LOOPS = Recipe("query loop", scan=Scanned)
@@ -144,14 +144,13 @@ class Writer(RecordLines):
             for value in one.numbers:
                 self.add(f"asked{number}_{value} = function.parameters[{value}]")
             for place, looked in enumerate(one.links):
-                self.names.update(look_up=look_up, Remembered=Remembered)
+                self.names.update({"look_up": look_up, f"looked{number}_{place}": looked})
                 table = captured_source(looked.holder, number, self.names)
-                if looked.numbered:
-                    found = f"Remembered({table})"
+                if looked.keyed is not None:
+                    found = f"looked{number}_{place}.remembered({table})"
                 elif many is not None:
                     found = f"look_up({table}, {looked.private}, {many})"
                 else:
-                    self.names[f"looked{number}_{place}"] = looked
                     found = f"looked{number}_{place}.remembering(function.parameters)"
                 self.add(f"asked{number}_link{place} = {found}")
             for place, nested in enumerate(one.nested):

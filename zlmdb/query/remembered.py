@@ -15,6 +15,7 @@ from ..handlers import let_through
 from ..keys.named import UuidKey
 from ..keys.uuids import uuid_from_bytes
 from ..namedtuples import NamedTuple
+from ..values.paths import Path
 from .following import Given, Node
 from .following.known import PLAIN
 from .following.linked import Link
@@ -32,43 +33,62 @@ _EXACT = (int, str, bytes, UUID, date)
 class Looked(NamedTuple):
     """A table that a part of a function looks up records in: *holder* is the expression of it.
 
-    *private*: only plain fields are taken of the records. The objects of the records themselves must be new ones for
-    each row, as they can be changed. *numbered*: and all keys are fields of the record that are UUIDs.
+    *private*: only plain fields are taken of the records, those at *paths*. The objects of the records themselves must
+    be new ones for each row, as they can be changed. *keyed*: and all keys are fields of the record of this type, by
+    which a `Remembered` has them.
     """
 
     holder: Node
     private: bool
-    numbered: bool
+    keyed: Any = None
+    paths: tuple[Path, ...] = ()
 
     def remembering(self, parameters: Sequence[Any]) -> Any:
-        """The function that looks up a key in it, of values that are captured; with *numbered* a `Remembered`."""
-        if self.numbered:
-            return Remembered(None, self.holder, parameters)
+        """The function that looks up a key in it, of values that are captured; if it is *keyed*, a `Remembered`."""
+        if self.keyed is not None:
+            return self.remembered(None, self.holder, parameters)
         return remembering(self.holder, self.private, parameters)
+
+    def remembered(self, table: Any, holder: Any = None, parameters: Sequence[Any] = ()) -> Remembered:
+        """As `remembering`, of records of *table* if that is known, where these are *keyed*."""
+        made = (Remembered if self.keyed is UUID else RememberedKeys)(table, holder, parameters)
+        made.paths = self.paths
+        return made
 
 
 def links(node: Node) -> list[Looked]:
     """The tables that *node* looks up records in."""
-    found: dict[Node, Looked] = {}
-    for link, private in _uses(node):
-        key = link.key
-        numbered = isinstance(key, Attribute) and isinstance(key.holder, Argument) and key.known.cls is UUID
-        numbered = private and numbered and not key.known.optional
-        known = found.get(link.holder)
-        if known is not None:
-            private, numbered = private and known.private, numbered and known.numbered
-        found[link.holder] = Looked(link.holder, private, numbered)
-    return list(found.values())
+    found: dict[Node, list[tuple[Link, str]]] = {}
+    for link, field in _uses(node):
+        found.setdefault(link.holder, []).append((link, field))
+    return [_looked(holder, uses) for holder, uses in found.items()]
 
 
-def _uses(node: Node) -> Iterator[tuple[Link, bool]]:
+def _looked(holder: Node, uses: Sequence[tuple[Link, str]]) -> Looked:
+    """How the records of *holder* are looked up for all *uses*."""
+    fields = sorted({field for _, field in uses})
+    if "" in fields:
+        return Looked(holder, False)
+    kinds = {_kind_of(link.key) for link, _ in uses}
+    return Looked(holder, True, kinds.pop() if len(kinds) == 1 else None, tuple([(field,) for field in fields]))
+
+
+def _kind_of(key: Node) -> Any:
+    """The type of *key*, a field of the record, if records can be remembered by it; None for any other one."""
+    known = key.known
+    own = isinstance(key, Attribute) and isinstance(key.holder, Argument)
+    return known.cls if own and known.cls in (UUID, int, str) and not known.optional else None
+
+
+def _uses(node: Node) -> Iterator[tuple[Link, str]]:
+    """Each linked record, with the plain field that is taken of it; with an empty name if it is anything else."""
     if isinstance(node, Link):
-        yield node, False
+        yield node, ""
     for part in node.certain() if isinstance(node, Nested) else node.parts():  # what reads those rows looks up itself
         if not isinstance(part, Link):
             yield from _uses(part)
             continue
-        yield part, isinstance(node, Attribute) and node.known.required.cls in PLAIN
+        yield part, node.name if isinstance(node, Attribute) and node.known.required.cls in PLAIN else ""
         for inner in part.parts():
             yield from _uses(inner)
 
@@ -89,46 +109,57 @@ class Remembered(dict[Any, Any]):
     """The linked records by their keys, which are UUIDs, spelled as numbers or bytes: found without a call in Python.
 
     What is missing is looked up in *table*; without one, in that which *holder* is of *parameters*. In a read
-    transaction it is read where the engine has it.
+    transaction it is read where the engine has it, and only the fields at `paths` are decoded, if that takes less time.
     """
 
-    __slots__ = ("_get", "_handle", "_holder", "_load", "_parameters", "_prefix", "_table")
+    __slots__ = ("_get", "_handle", "_holder", "_load", "_lookup", "_parameters", "_table", "paths")
 
     _get: Any
 
     def __init__(self, table: Any, holder: Any = None, parameters: Sequence[Any] = ()) -> None:
         self._table, self._holder, self._parameters = table, holder, parameters
         self._get = None
+        self.paths: tuple[Path, ...] = ()
 
     def __missing__(self, key: Any) -> Any:
-        encoded = key if type(key) is bytes else key.to_bytes(16, "big")
         get = self._get
         if get is None:
-            get = self._begins()
-        if get is not None:
-            try:
-                data = get(self._prefix + encoded, None, self._handle)
-                found = self.look(uuid_from_bytes(encoded)) if data is None else self._load(data)
-            except Exception as error:  # what it is, the table tells
-                let_through(error)
-                return self.look(uuid_from_bytes(encoded))
-        else:
-            found = self.look(uuid_from_bytes(encoded))
-            if self._table._txn._write:
-                return found
+            return self._first(key)
+        try:
+            lookup = self._lookup
+            data = get(lookup(key if type(key) is bytes else key.to_bytes(16, "big")), None, self._handle)
+            if data is None:
+                return self._look(key)
+            found = self._load(data)
+        except Exception as error:  # what it is, the table tells
+            let_through(error)
+            return self._look(key)
         if len(self) >= MOST:
             self.clear()
         self[key] = found
         return found
 
-    def _begins(self) -> Any:
-        """The function by which records are read without their table from now on; None if they are not."""
+    def _first(self, key: Any) -> Any:
+        """As it looks up what is missing, before anything was."""
         table = self._found()
         storage = table._storage
-        if table._txn._write or not table._steady or storage.expiring is not None or type(storage.key) is not UuidKey:
-            return None
-        self._get, self._handle, self._load, self._prefix = table._get, table._db, table._load, storage.prefix
-        return self._get
+        if table._txn._write or not table._steady or storage.expiring is not None or not self._looks_up(table):
+            return self._look(key)
+        programs = storage.generated.programs
+        narrow = None if programs is None else programs.narrow(self.paths)
+        self._get, self._handle = table._get, table._db
+        self._load = table._load if narrow is None else narrow
+        return self[key]
+
+    def _looks_up(self, table: Any) -> bool:
+        """Find out what makes an engine's key of *table*; False if nothing does."""
+        storage = table._storage
+        self._lookup: Any = storage.prefix.__add__
+        return type(storage.key) is UuidKey
+
+    def _look(self, key: Any) -> Any:
+        """The record of a *key* as it is spelled here."""
+        return self.look(uuid_from_bytes(key if type(key) is bytes else key.to_bytes(16, "big")))
 
     def look(self, key: Any) -> Any:
         """The record with the *key*, which may be of any type."""
@@ -139,6 +170,36 @@ class Remembered(dict[Any, Any]):
         if self._table is None:  # not before a record asks, as above
             self._table = self._holder.evaluate(Given((), self._parameters))
         return self._table
+
+
+class RememberedKeys(Remembered):
+    """The linked records by their keys themselves, which are numbers or texts."""
+
+    __slots__ = ()
+
+    def __missing__(self, key: Any) -> Any:
+        get = self._get  # as above, without a call
+        if get is None:
+            return self._first(key)
+        try:
+            data = get(self._lookup(key), None, self._handle)
+            if data is None:
+                return self._look(key)
+            found = self._load(data)
+        except Exception as error:
+            let_through(error)
+            return self._look(key)
+        if len(self) >= MOST:
+            self.clear()
+        self[key] = found
+        return found
+
+    def _looks_up(self, table: Any) -> bool:
+        self._lookup = table._lookup
+        return True
+
+    def _look(self, key: Any) -> Any:
+        return self.look(key)
 
 
 _FEW = 4

@@ -51,7 +51,7 @@ def ready_by_scan(
     if index is None or not vouches(running.storage.value.name) or linked._txn is not running.table._txn:
         return None
     bound = next((one for one in running.table._indexes if one.storage.name == index.name), None)
-    if bound is None or not _begins_with_key(bound.storage, linked._storage.key):
+    if bound is None or not begins_with_key(bound.storage, linked._storage.key):
         return None
     reading = Making(followed).of_record(followed.node, link)
     fits, selection = Followed(reading, nothing, followed.parameters), linked.select()
@@ -67,7 +67,7 @@ def ready_by_scan(
     )
 
 
-def _begins_with_key(index: IndexStorage, key: Any) -> bool:
+def begins_with_key(index: IndexStorage, key: Any) -> bool:
     """Whether the entries for a *key* of the other table begin with the bytes that this table has it as."""
     joined = index.joined
     if joined is None or index.owner is not None or index.adopted or isinstance(key, TupleKey) or not key.width:
@@ -122,7 +122,7 @@ class LinkScanReady:
         if len(found) > KEYS or len(found) * SHARE > linked._entries() * 3:
             return None
         bound = next(one for one in table._indexes if one.storage is self._bound)
-        keys = _owners(table, bound, found, len(storage.prefix))
+        keys = owners(table, bound, found, len(storage.prefix))
         return None if len(keys) > min(KEYS, total // 2) else keys  # so many records are read faster in their order
 
     def _linked(self, table: Table[Any, Any], followed: Followed) -> Any:
@@ -173,7 +173,7 @@ def _is_whole(selection: Selection[Any, Any]) -> bool:
     return whole and not selection._query.skip
 
 
-def _owners(table: Table[Any, Any], bound: BoundIndex, keys: Sequence[bytes], cut: int) -> list[bytes]:
+def owners(table: Table[Any, Any], bound: BoundIndex, keys: Sequence[bytes], cut: int) -> list[bytes]:
     """The engine's keys of the records whose entries begin with *keys*, which are in order, without *cut* bytes.
 
     Of more than `KEYS`, one more than these.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from operator import itemgetter
@@ -23,7 +23,7 @@ from ...query.ordering import best_of, bounded, checked, first_of, sliced
 from ...query.plan import SHARE, Choice, Kept, Question, choose, most_of
 from ...query.prepared import Prepared
 from ...query.programs import Programs
-from ...query.projection import ENGINE_KEYS, Projection
+from ...query.projection import Projection
 from ...query.terms import CAP, Asking, Subject
 from ...query.translated import Give, translated, want_of
 from ..indexstorage import IndexStorage
@@ -129,28 +129,10 @@ class Running:
         if limit is not None and not txn._write and self.table._steady and storage.expiring is None:
             choice = self.choice()
             if choice.order is None and self.query.skip + limit <= CAP:
-                return while_open(self.table, partial(self._few, choice, gives, one))
-        return map(_second, self._rows(gives, one, None, choice))
+                from .firstfew import few  # late: not all programs sort
 
-    def _few(self, choice: Choice, gives: Sequence[Give], one: bool) -> Iterable[Any]:
-        """As `rows`: the first few of many that are sorted. Only of these more is read than what they are sorted by."""
-        keys = [key for _, key in self._rows((ENGINE_KEYS,), True, None, choice)]
-        functions = [give for give in gives if isinstance(give, Followed)]
-        for give in functions:
-            self.settle(give)
-        programs, key, prepared = self.programs, None, None
-        if all([give.reading.trusted for give in functions]):
-            key = "few", one, *[give.reading if isinstance(give, Followed) else give for give in gives]
-            prepared = programs.prepared.get(key)
-        if prepared is None:
-            prepared = Prepared(functions, None, (), want_of(tuple(gives), programs, one=one), programs)
-            programs.keep(key, prepared)
-        table = self.table
-        try:
-            return prepared.listing(sparse=False)(keys, table._get, table._db, functions)
-        except Exception as error:  # the general form tells what it is
-            let_through(error)
-            return map(_second, self._rows(gives, one, None, choice))
+                return while_open(self.table, partial(few, self, choice, gives, one))
+        return map(_second, self._rows(gives, one, None, choice))
 
     def groups(self, by: Give, gives: Sequence[Give]) -> Iterator[dict[Any, list[Any]]]:
         """What *gives* say of each record, by what *by* says of it: dicts of many records each.

@@ -15,6 +15,7 @@ from ...query.terms import CAP
 from ...query.translated import Give
 from ..storage import Storage
 from .cachedplans import FEW
+from .firstfew import linked_order
 
 if TYPE_CHECKING:
     from .execution import Running
@@ -33,11 +34,12 @@ def plan_of(running: Running, give: Give, shown: str) -> Plan:
     used = choice.accesses if choice.order is None else (choice.order,)
     read = tuple([f"{_shown(running, one)}{_awaited(running, one)}" for one in used])
     covered = running.covered(choice, running.prepared(functions, gives, True), functions, gives)
-    told = None if used else _by_scan_of_links(running, give)
+    linked = linked_order(running) if choice.order is None else None
+    told = linked.told if linked is not None else None if used else _by_scan_of_links(running, give)
     return Plan(
         read=read or (selection._described() if told is None else told[1],),
         keep=tuple([spelled(one.node) for one in query.where]),
-        order=_order_text(running, choice),
+        order=_order_text(running, choice, linked),
         take=_take(query.skip, selection._limit),
         give=shown or None,
         called=(*reasons(nodes), *([] if covered is not None else _validating(running.storage))),
@@ -45,7 +47,7 @@ def plan_of(running: Running, give: Give, shown: str) -> Plan:
             [f"{_shown(running, access)}: {why}{_tried(running, access)}" for access, why in choice.rejected]
         ),
         indexes=tuple([one.facts.name for one in used]) if told is None else (told[0],),
-        ordered=choice.order is not None,
+        ordered=choice.order is not None or linked is not None,
         covered=covered is not None,
         links=_links(nodes, {} if joins is None else joins.texts),
         scanned=() if joins is None else tuple(joins.scanned),
@@ -85,12 +87,14 @@ def _shown(running: Running, access: Access) -> str:
     return str(access._replace(nodes=tuple([origins.get(one, one) for one in access.nodes])))
 
 
-def _order_text(running: Running, choice: Choice) -> Optional[str]:
+def _order_text(running: Running, choice: Choice, linked: Any) -> Optional[str]:
     if running.order is None:
         return None
     how = "sorted in memory"
     if choice.order is not None:
         how = "from the index, and sorted where that is equal" if choice.parts else "from the index"
+    elif linked is not None:
+        how = "from what the records refer to"
     elif running.selection._limit is not None:
         how = f"the first {running.query.skip + running.selection._limit:,} kept in memory"
     return f"{spelled(running.order.node)}{', reversed' if running.query.backwards else ''}: {how}"

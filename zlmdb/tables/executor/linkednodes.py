@@ -108,6 +108,11 @@ class Making:
             lambda: Reading.of(replaced(node, {link: Argument(0, "value", link.known)}), keyed=False),
         )
 
+    def of_value(self, node: Node, link: Link) -> Reading:
+        """*node*, a value of what *link* is, as one of the record that this is."""
+        made = replaced(node, {link: Argument(0, "value", link.known)})
+        return self.once(("value", node), lambda: Reading.of(made, keyed=False, condition=False))
+
     def of_variable(self, node: Node, variable: Variable) -> Reading:
         """*node*, a condition on what *variable* runs through, as a condition on the record that this is."""
         return Reading.of(replaced(node, {variable: Argument(0, "value", variable.known.required)}), keyed=False)

@@ -1,0 +1,53 @@
+"""The first few rows of many that are sorted: of these only, more is read than what the records are sorted by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Optional
+
+from ...handlers import let_through
+from ...query.following import Followed
+from ...query.plan import Choice
+from ...query.prepared import Prepared
+from ...query.projection import ENGINE_KEYS
+from ...query.translated import Give, want_of
+
+if TYPE_CHECKING:
+    from .execution import Running
+    from .linkedorder import LinkedOrder
+
+_second = itemgetter(1)
+
+
+def few(running: Running, choice: Choice, gives: Sequence[Give], one: bool) -> Iterable[Any]:
+    """What *gives* say of each record, as `Running.rows`, in a read transaction."""
+    linked = linked_order(running)
+    keys = None if linked is None else linked.keys()
+    if keys is None:
+        keys = [key for _, key in running._rows((ENGINE_KEYS,), True, None, choice)]
+    functions = [give for give in gives if isinstance(give, Followed)]
+    for give in functions:
+        running.settle(give)
+    programs, key, prepared = running.programs, None, None
+    if all([give.reading.trusted for give in functions]):
+        key = "few", one, *[give.reading if isinstance(give, Followed) else give for give in gives]
+        prepared = programs.prepared.get(key)
+    if prepared is None:
+        prepared = Prepared(functions, None, (), want_of(tuple(gives), programs, one=one), programs)
+        programs.keep(key, prepared)
+    table = running.table
+    try:
+        return prepared.listing(sparse=False)(keys, table._get, table._db, functions)
+    except Exception as error:  # the general form tells what it is
+        let_through(error)
+        return map(_second, running._rows(gives, one, None, choice))
+
+
+def linked_order(running: Running) -> Optional[LinkedOrder]:
+    """What finds the first rows, if they are sorted by a field of what they refer to."""
+    if running.order is None or not running.order.reading.links:
+        return None
+    from .linkedorder import linked_order as found  # late: few programs follow links
+
+    return found(running)
