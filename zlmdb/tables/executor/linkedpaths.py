@@ -13,8 +13,10 @@ from ...query.prepared import Prepared
 from ...query.programs import Programs
 from ...query.terms import CAP, Asking, conjuncts
 from ...query.translated import Give, want_of
+from ...store.blocks import COUNTS_REFERENCES
 from .accesspaths import AccessPath, way_of
 from .accessranges import captured, finder_of
+from .cachedlinkscans import begins_with_key
 from .cachedplans import FEW, Ready, most_of
 from .covered import EXACT, cover_of
 from .foundkeys import Spans
@@ -23,6 +25,7 @@ from .linkscans import EXACT_KEYS
 
 if TYPE_CHECKING:
     from ..selection import Selection
+    from ..storage import Storage
     from ..table import Table
     from .execution import Known, Running
 
@@ -58,7 +61,7 @@ def _linked_way(
     access = Access(index, members=(), nodes=(asking.node,), rank=2)
     way = way_of(inner[0], other, where)
     told = link.key.known.cls in EXACT_KEYS and _tells_all(inner[0], asking.node, other)
-    return LinkedPath(access, running, where[asking.number], asking, link, way, other.known(), told)
+    return LinkedPath(access, running, where[asking.number], asking, link, way, other.known(), told, other.storage)
 
 
 def _tells_all(access: Access, node: Node, other: Running) -> bool:
@@ -80,9 +83,12 @@ def ready_by_link(
     if not isinstance(way, LinkedPath) or way.told is None or way.only:
         return None
     node, link = way.told
+    asked = [Asked(one, part) for one in where for part in conjuncts(one.node) if part is not node]
+    if way.begins is not None and programs.vouched:  # its entries are those of exactly the records that refer
+        prepared = Prepared(functions, None, asked, want_of((give,), programs, one=True), programs)
+        return LinkedReady(way, None, prepared)
     making = Making(where[way.number])
     found = Followed(making.reading(making.among(link.key, 0), where[way.number].keyed), nothing, ())
-    asked = [Asked(one, part) for one in where for part in conjuncts(one.node) if part is not node]
     asked.append(Asked(found, found.node))
     prepared = Prepared([found, *functions], None, asked, want_of((give,), programs, one=True), programs)
     return LinkedReady(way, found, prepared)
@@ -95,11 +101,11 @@ def _nothing(functions: Sequence[Followed]) -> None:
 class LinkedPath(AccessPath):
     """The index of a field that refers to the records of another table, which *inner* finds."""
 
-    __slots__ = ("_holder", "_inner", "_known", "_of_values", "number", "told")
+    __slots__ = ("_holder", "_inner", "_known", "_of_values", "begins", "number", "told")
 
     def __init__(
         self, access: Access, running: Running, followed: Followed, asking: Asking, link: Link, inner: AccessPath,
-        known: Known, told: bool,
+        known: Known, told: bool, other: Storage[Any, Any],
     ) -> None:  # fmt: skip
         bound = running.reads.bound(access)
         super().__init__(access, bound, running.table, _nothing)
@@ -113,6 +119,11 @@ class LinkedPath(AccessPath):
         )
         self.told = (asking.node, link) if told else None
         """The condition, and what it is about, if no record of the other table has to be read for it."""
+        index = None if bound is None else bound.storage
+        self.begins: Optional[tuple[bytes, int]] = None
+        """What the entries for an engine's key of the other table begin with, and how much of it they leave out."""
+        if index is not None and index.tail and begins_with_key(index, other.key):
+            self.begins = index.storage.prefix, len(other.prefix)
 
     def keys(self, table: Table[Any, Any], where: Sequence[Followed], most: int) -> Optional[list[bytes]]:
         values = self.values(table, where)
@@ -124,23 +135,44 @@ class LinkedPath(AccessPath):
 
     def values(self, table: Table[Any, Any], where: Sequence[Followed]) -> Optional[list[Any]]:
         """The keys of the records of the other table; None if it cannot tell, or they are many."""
+        found = self.others(table, where)
+        if not found:
+            return found
+        decode = self._holder(where[self.number])._storage.load_key
+        return [decode(key) for key in found]
+
+    def others(self, table: Table[Any, Any], where: Sequence[Followed]) -> Optional[list[bytes]]:
+        """As `values`, as the engine has these keys."""
         linked: Any = self._holder(where[self.number])
         known, state = self._known, linked._index_state
         if linked._txn is not table._txn or not linked._steady:
             return None
-        storage = linked._storage
-        if storage.generated.loops.known is not known or (known.state is not state and known.state != state):
+        if linked._storage.generated.loops.known is not known or (known.state is not state and known.state != state):
             return None
         inner = self._inner
         if inner.only:  # what `AccessPath.key` comes to, without the call
             ranges: Any = inner.find(where)
             owner = linked._get(ranges[0][0], None, inner.handle)
-            return [] if owner is None else [storage.load_key(inner.prefix + owner if inner.prefix else owner)]
+            return [] if owner is None else [inner.prefix + owner if inner.prefix else owner]
         found = inner.keys(linked, where, CAP)
-        if found is None or len(found) >= CAP:
-            return None
-        decode = storage.load_key
-        return [decode(key) for key in found]
+        return None if found is None or len(found) >= CAP else found
+
+    def begun(self, table: Table[Any, Any], others: list[bytes], most: int) -> list[bytes]:
+        """The engine's keys of the records whose entries begin with the keys *others*, at most *most*."""
+        if self.begins is None:
+            return []
+        cursor, (first, cut), tail, prefix = table._raw.cursor(self.handle), self.begins, self.tail, self.prefix
+        found: list[bytes] = []
+        for key in sorted(others) if len(others) > 1 else others:
+            begin = first + key[cut:] if first or cut else key
+            if cursor.set_range(begin):
+                for entry in cursor.iternext(True, False):
+                    if len(found) >= most or not entry.startswith(begin):
+                        break
+                    found.append(prefix + entry[tail:])
+        if not COUNTS_REFERENCES:
+            cursor.close()
+        return found
 
     def of_values(self, table: Table[Any, Any], values: list[Any], most: int) -> list[bytes]:
         """The engine's keys of the records that refer to those with the keys *values*, at most *most*."""
@@ -152,24 +184,27 @@ class LinkedReady(Ready):
 
     __slots__ = ("_among", "_way")
 
-    def __init__(self, way: LinkedPath, found: Followed, prepared: Prepared) -> None:
+    def __init__(self, way: LinkedPath, found: Optional[Followed], prepared: Prepared) -> None:
+        """*found*: the condition that a record refers to one of those that were found; None if that is known."""
         super().__init__([way], prepared)
-        self._way, self._among = way, found.reading
+        self._way, self._among = way, None if found is None else found.reading
 
     def _keys(
         self, selection: Selection[Any, Any], give: Give
     ) -> tuple[Optional[list[bytes]], tuple[Any, ...]]:  # fmt: skip
-        table, where, way = selection._table, selection._query.where, self._way
-        values = way.values(table, where)
+        table, where, way, among = selection._table, selection._query.where, self._way, self._among
+        values = way.others(table, where) if among is None else way.values(table, where)
         if not values:
             return values, ()
-        keys = way.of_values(table, values, CAP)
+        find = way.begun if among is None else way.of_values
+        keys = find(table, values, CAP)
         if not keys:
             return keys, ()
         if len(keys) >= FEW:
             most = most_of(table)
             if len(keys) >= CAP:
-                keys = way.of_values(table, values, most)
+                keys = find(table, values, most)
             if len(keys) >= most:
                 return None, ()
-        return self._in_key_order(selection, keys), (Followed(self._among, nothing, (values,)), *where, give)
+        functions = (*where, give) if among is None else (Followed(among, nothing, (values,)), *where, give)
+        return self._in_key_order(selection, keys), functions
