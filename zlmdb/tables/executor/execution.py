@@ -127,11 +127,12 @@ class Running:
             return self._rows(gives, one, None)
         limit, txn, storage, choice = self.selection._limit, self.table._txn, self.storage, None
         if limit is not None and not txn._write and self.table._steady and storage.expiring is None:
-            choice = self.choice()
-            if choice.order is None and self.query.skip + limit <= CAP:
-                from .firstfew import few  # late: not all programs sort
+            from .firstfew import few, linked_order  # late: not all programs sort
 
-                return while_open(self.table, partial(few, self, choice, gives, one))
+            linked = linked_order(self)
+            choice = self.choice() if linked is None else None
+            if choice is None or (choice.order is None and self.query.skip + limit <= CAP):
+                return while_open(self.table, partial(few, self, choice, linked, gives, one))
         return map(_second, self._rows(gives, one, None, choice))
 
     def groups(self, by: Give, gives: Sequence[Give]) -> Iterator[dict[Any, list[Any]]]:

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 _second = itemgetter(1)
 
 
-def few(running: Running, choice: Choice, gives: Sequence[Give], one: bool) -> Iterable[Any]:
-    """What *gives* say of each record, as `Running.rows`, in a read transaction."""
-    linked = linked_order(running)
+def few(
+    running: Running, choice: Optional[Choice], linked: Optional[LinkedOrder], gives: Sequence[Give], one: bool
+) -> Iterable[Any]:  # fmt: skip
+    """What *gives* say of each record, as `Running.rows`, in a read transaction: by *linked*, else by *choice*."""
     keys = None if linked is None else linked.keys()
     if keys is None:
         keys = [key for _, key in running._rows((ENGINE_KEYS,), True, None, choice)]

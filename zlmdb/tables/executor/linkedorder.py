@@ -23,7 +23,7 @@ from ...query.projection import ENGINE_KEYS
 from ...query.terms import CAP, subject_of
 from ..indexstorage import BoundIndex
 from .cachedlinkscans import begins_with_key, owners
-from .cachedplans import FEW
+from .cachedplans import FEW, keep
 from .indexfacts import vouches
 from .linkednodes import Making, nothing
 from .linkscans import can_be_read_once
@@ -60,8 +60,11 @@ def linked_order(running: Running) -> Optional[LinkedOrder]:
     query = running.query._replace(order=by, skip=0)
     selections = [linked.select()._with(query, limit=linked._entries())]
     other = type(running)(selections[0])
-    other.explaining = running.explaining
-    choice = other.choice()
+    known, key = other.known(), ("order", by.reading, query.backwards)
+    choice: Optional[Choice] = known.ready.get(key)
+    if choice is None:  # it depends on no values
+        choice = other.choice()
+        keep(known.ready, key, choice)
     if choice.order is None:
         if not can_be_read_once(link.key, linked, table._entries()):
             return None
