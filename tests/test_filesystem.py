@@ -13,6 +13,7 @@ import pytest
 
 import zlmdb
 from zlmdb.engines.lmdb import engine, filesystem
+from zlmdb.store import writerlock
 
 pytestmark = pytest.mark.twice  # processes and what is in files, which no version of Python makes different
 
@@ -118,3 +119,35 @@ def test_locks_that_are_not_to_be_had_at_once_are_asked_for_again(
 
     with pytest.raises(zlmdb.DiskError, match="lock file"):
         zlmdb.open(tmp_path / "other", Store)
+
+
+def test_a_file_system_without_locks_is_told_and_leaves_nothing_locked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fcntl = pytest.importorskip("fcntl")
+    real = fcntl.flock
+
+    def refused(*_: Any) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    def without_locks() -> None:
+        for module, name in ((fcntl, "flock"), (writerlock, "_flock")):
+            monkeypatch.setattr(module, name, refused)
+
+    with zlmdb.open(tmp_path / "data", Store) as db:
+        with db.write() as t:
+            without_locks()
+            t.rows[1] = "one"
+        for write in (db.write().__enter__, lambda: db.auto.rows.__setitem__(2, "two")):
+            with pytest.raises(zlmdb.DiskError, match=r"lock file .* cannot be locked \(.*locks.*\): keep") as caught:
+                write()
+            assert caught.value.path == str(tmp_path / "data" / "writer.lock")
+        for module, name in ((fcntl, "flock"), (writerlock, "_flock")):
+            monkeypatch.setattr(module, name, real)
+        db.auto.rows[2] = "two"
+        with db.read() as t:
+            assert dict(t.rows) == {1: "one", 2: "two"}
+    without_locks()
+    for opened in (lambda: zlmdb.open(tmp_path / "other", Store), lambda: zlmdb.Cache(tmp_path / "cache")):
+        with pytest.raises(zlmdb.DiskError, match="local file system"):
+            opened()

@@ -168,6 +168,33 @@ def test_a_file_that_is_not_lmdbs_is_refused(tmp_path: Path) -> None:
                 assert list(tmp_path.iterdir()) == [data]
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_damage_that_lmdb_takes_for_the_end_of_a_transaction_is_damage(tmp_path: Path, version: str) -> None:
+    new(tmp_path, version)
+    data = bytearray((tmp_path / "data.mdb").read_bytes())
+    place = data.find(layout.CATALOGUE)
+    while place >= 0:  # what LMDB stores of a sub-database ends with the number of its root page, 40 bytes behind
+        root = place + len(layout.CATALOGUE) + (version != "0.9") + 40
+        if 0 < int.from_bytes(data[root - 8 : root], "little") < 10:  # its entries
+            data[root : root + 8] = (1 << 40).to_bytes(8, "little")
+        place = data.find(layout.CATALOGUE, place + 1)
+    (tmp_path / "data.mdb").write_bytes(data)
+    for readonly in (True, False):
+        with pytest.raises(zlmdb.CorruptDatabase, match=r"salvage\(\)") as caught:
+            zlmdb.open(tmp_path, Store, readonly=readonly)
+        assert repr(str(tmp_path)) in str(caught.value)
+
+
+@pytest.mark.parametrize("damage", [b"ckeyc\xffnt", b"ckeyCint"])
+def test_a_damaged_catalogue_is_told_with_the_path_and_what_to_do(tmp_path: Path, damage: bytes) -> None:
+    new(tmp_path)
+    data = (tmp_path / "data.mdb").read_bytes()
+    (tmp_path / "data.mdb").write_bytes(data.replace(b"ckeycint", damage))
+    with pytest.raises(zlmdb.DecodeError, match=r"salvage\(\)") as caught:
+        zlmdb.open(tmp_path, Store)
+    assert caught.value.path == str(tmp_path)
+
+
 @pytest.mark.parametrize("in_file", [True, False])
 def test_a_name_that_is_too_long_is_refused_with_the_limit(in_file: bool, tmp_path: Path) -> None:
     with zlmdb.open(tmp_path if in_file else None, Store) as db:

@@ -14,7 +14,8 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from typing import IO, Any, Optional
 
-from .. import Database, Error
+from .. import Database, DiskError, Error
+from ..store.writerlock import NO_LOCKS
 
 _CLEAN = "clean"
 _SAME_BOOT = 120  # seconds by which the time of one boot may seem to move, where the system does not name boots
@@ -118,7 +119,16 @@ class CacheFile:
     @staticmethod
     def _lock(file: IO[bytes], *, exclusive: bool) -> None:
         if _fcntl is not None:
-            _fcntl.flock(file, _fcntl.LOCK_EX if exclusive else _fcntl.LOCK_SH)
+            try:
+                _fcntl.flock(file, _fcntl.LOCK_EX if exclusive else _fcntl.LOCK_SH)
+            except OSError as error:
+                if error.errno not in NO_LOCKS:  # an error that a signal handler has raised
+                    raise
+                raise DiskError(
+                    f"the file {file.name!r} of the cache cannot be locked ({error.strerror}): keep the cache on a "
+                    f"local file system",
+                    path=file.name,
+                ) from error
 
     def _is_only_user(self) -> bool:
         if _fcntl is None or self._users is None:

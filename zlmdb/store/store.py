@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
-from typing import Any, Optional, TypeVar
+from typing import Any, NoReturn, Optional, TypeVar
 
 from .. import errors
 from ..engines import Engine, Environment, Handle, Told, Transaction
@@ -26,6 +26,7 @@ R = TypeVar("R")
 OpenSpace = Callable[[bytes], Handle]
 """Gives the handle of a space, which is made where it is missing."""
 
+_DAMAGED = "restore a backup, or take out what there is with zlmdb.Database.salvage()"
 _SHORT_WAIT = 0.2  # seconds for another process to end its write transaction, before what needs no writer does without
 
 
@@ -154,8 +155,18 @@ class Store(OpenEnvironment):
                 return work(env)
             except Exception as error:
                 if not self.engine.resized(error):
-                    self.fail(error)
+                    self._fail_alone(error)
                 self._make_good(env, error)
+
+    def _fail_alone(self, error: Exception) -> NoReturn:
+        """As `fail`, of a transaction that nobody else has: it has not ended before, so it met damage."""
+        path = self.engine.path
+        ours = self.engine.translate(error)
+        if isinstance(ours, errors.TransactionClosed) and self.users and not self.engine.fatal(error):
+            raise errors.CorruptDatabase(f"{path!r} is damaged: {_DAMAGED} ({error})", path=path) from error
+        if type(error) is errors.DecodeError and error.path is None is error.table:  # of the catalogue
+            raise errors.DecodeError(f"{path!r}: {error}: {_DAMAGED}", path=path) from error
+        self.fail(error)
 
     # -- changes of the catalogue --------------------------------------------------------------------------------------
 
@@ -228,7 +239,7 @@ class Store(OpenEnvironment):
                     self.environment.sync(True)
             except Exception as error:
                 writing.undo()
-                self.fail(error)
+                self._fail_alone(error)
             finally:
                 self.ended(writing)
             self._publish(opened)
@@ -246,7 +257,7 @@ class Store(OpenEnvironment):
             try:
                 yield txn
             except Exception as error:
-                self.fail(error)
+                self._fail_alone(error)
             finally:
                 txn.abort()
                 self.ended(mark)

@@ -41,6 +41,8 @@ PATIENCE = 1.0
 """Seconds after which a wait for another writer is logged."""
 
 _READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
+NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EIO, errno.ESTALE)
+"""The errors of a file system that has no locks, or has lost them."""
 _TRY, _UNLOCK = (0, 0) if fcntl is None else (fcntl.LOCK_EX | fcntl.LOCK_NB, fcntl.LOCK_UN)
 _flock: Any = None if fcntl is None else fcntl.flock
 _LOOKS = 30
@@ -149,8 +151,10 @@ class WriterLock:
                 name = self._name
                 if name is None or name[:NAME_SIZE] != self._signature:
                     self._sign(file)
-            except BaseException:
+            except BaseException as error:
                 self.release(hold)
+                if isinstance(error, OSError) and error.errno in NO_LOCKS:
+                    raise self._without_locks(error) from error
                 raise
         return None
 
@@ -178,8 +182,8 @@ class WriterLock:
                 self._sign(self._file or 0)
         except BaseException as error:
             self.release(hold)
-            if isinstance(error, BlockingIOError):
-                return False
+            if isinstance(error, BlockingIOError) or (isinstance(error, OSError) and error.errno in NO_LOCKS):
+                return False  # `acquire` waits, or tells why there is no lock
             raise
         return True
 
@@ -191,7 +195,10 @@ class WriterLock:
             if self.alone is not None:
                 self.alone[BUSY] = 0
             elif self._file is not None:
-                _flock(self._file, _UNLOCK)
+                try:
+                    _flock(self._file, _UNLOCK)
+                except OSError:  # the file system has lost its locks: this one ends with the file
+                    self.close()
             del self._claims[0]
             if self._waiters:
                 self.wake_next()
@@ -433,6 +440,13 @@ class WriterLock:
                 f"writable, free some disk space, or open the database with readonly=True",
                 path=path,
             ) from error
+
+    def _without_locks(self, error: OSError) -> errors.DiskError:
+        return errors.DiskError(
+            f"the lock file {self.path!r} of the writers cannot be locked ({error.strerror}): keep the database on a "
+            f"local file system, start the lock service of a network file system, or open it with readonly=True",
+            path=self.path,
+        )
 
     def _other_process(self) -> str:
         try:

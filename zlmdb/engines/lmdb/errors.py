@@ -21,7 +21,11 @@ NESTED = (
     "in `with t.txn.savepoint():` if they are to be undone apart"
 )
 
-_DAMAGED = "the data file is damaged: restore a backup"
+_DAMAGED = "the data file is damaged: restore a backup, or take out what there is with zlmdb.Database.salvage()"
+_BAD = (
+    "the transaction has ended or cannot go on: begin a new one; if that fails in the same way, the data file is "
+    "damaged, which Database.verify() tells"
+)
 _REOPEN = "the environment met a fatal error: close it and open it again"
 
 # LMDB's error, ours, and what the user can do.
@@ -32,7 +36,7 @@ _ERRORS: dict[str, tuple[type[errors.Error], str]] = {
     "ReadersFullError": (errors.DatabaseFull, f"all {MAX_READERS} reader slots (MAX_READERS) are taken: end some"),
     "MemoryError": (errors.DatabaseFull, NO_SPACE),
     "ReadonlyError": (errors.ReadonlyDatabase, "nothing can be written here: use db.write() or begin(write=True)"),
-    "BadTxnError": (errors.TransactionClosed, "the transaction has ended or cannot go on: begin a new one"),
+    "BadTxnError": (errors.TransactionClosed, _BAD),
     "BadRslotError": (errors.TransactionClosed, "the reader slot belongs to another thread: begin a new transaction"),
     "BadDbiError": (errors.TransactionStale, "the transaction began before the table was attached: begin again"),
     "DiskError": (errors.DiskError, "the operating system could not read or write the files: is the disk full?"),
@@ -47,6 +51,8 @@ _ERRORS: dict[str, tuple[type[errors.Error], str]] = {
     "IncompatibleError": (errors.InvalidDatabase, "the file uses the name of a table for something else"),
     "BadValsizeError": (errors.EncodeError, "the key is empty or too long for this LMDB format"),
 }
+
+_OF_FILES = (errors.CorruptDatabase, errors.DiskError, errors.InvalidDatabase)
 
 
 def translate(error: Exception, **details: Any) -> Exception:
@@ -84,4 +90,6 @@ def translate(error: Exception, **details: Any) -> Exception:
         )
     name = "DiskError" if os.strerror(errno.EIO) in text else type(error).__name__  # a short write, on a full disk
     ours, advice = _ERRORS.get(name, (errors.DiskError, "the engine failed"))
-    return ours(f"{advice} ({text})", **details)
+    path = details.get("path")
+    named = "" if path is None or ours not in _OF_FILES or repr(path) in text else f"{path!r}: "
+    return ours(f"{named}{advice} ({text})", **details)
