@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import inspect
 import io
 import json
@@ -519,6 +520,68 @@ def test_errors_are_a_line_and_no_traceback(db: Path, tmp_path: Path) -> None:
     (tmp_path / "text").write_text("text" * 2000)
     for name in ("info", "check"):
         assert "no LMDB" in run(name, tmp_path / "text").output
+
+
+def damaged(path: Path) -> None:
+    with zlmdb.open(path, Store) as db, db.write() as t:
+        t.logins["a"] = 1
+    data = path / "data.mdb"
+    data.write_bytes(bytes(4096) + data.read_bytes()[4096:])
+
+
+@pytest.mark.parametrize("command", ["info", "tables", "select", "put", "backup", "upgrade", "restore"])
+@pytest.mark.parametrize("kind", ["absent", "damaged", "foreign", "refused", "readonly"])
+def test_errors_advise_what_there_is_on_the_command_line(
+    kind: str, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, more = tmp_path / "data", {"select": ["logins"], "put": ["logins", "a", "1"]}.get(command, [])
+    if command in ("backup", "restore"):
+        more = [tmp_path / "copy"]
+    if command == "upgrade":
+        more = ["operated:Store"]
+    if kind == "damaged":
+        damaged(path)
+    elif kind == "foreign":
+        with zlmdb.lmdb.open(str(path)) as env, env.begin(write=True) as txn:
+            txn.put(b"key", b"value")
+    elif kind != "absent":
+        text = os.strerror(errno.EACCES if kind == "refused" else errno.EROFS)
+
+        def refuse(*_: Any, **__: Any) -> Any:
+            raise zlmdb.lmdb.ReadonlyError(text)
+
+        zlmdb.open(path, Store).close()
+        monkeypatch.setattr("zlmdb.engines.lmdb.engine.lmdb.open", refuse)
+    output = run(command, path, *more).output
+    assert not re.search(r"=(True|False|'\w+')|Database\.", output), output
+
+
+def test_a_file_with_keys_of_one_byte_is_none_of_zlmdb_and_migrate_ends(tmp_path: Path) -> None:
+    with zlmdb.lmdb.open(str(tmp_path / "data")) as env, env.begin(write=True) as txn:
+        for key in (b"a", b"key"):
+            txn.put(key, b"value")
+    result = run("migrate", tmp_path / "data", tmp_path / "new")
+    assert (result.exit_code, "the key b'a', so it is none of zlmdb <= 26" in result.output) == (1, True)
+
+
+def test_a_link_that_leads_nowhere_is_told_as_such(db: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    try:
+        link.symlink_to(tmp_path / "nowhere")
+    except OSError:
+        pytest.skip("this user may not make links")
+    for refused in (
+        lambda: zlmdb.open(link, Store),
+        lambda: zlmdb.Cache(link),
+        lambda: zlmdb.Database.restore(db, link),
+    ):
+        with pytest.raises(FileExistsError, match=r"is a link to .*nowhere', where no directory is: make that"):
+            refused()
+    (tmp_path / "nowhere").mkdir()
+    (tmp_path / "nowhere" / "data.mdb").symlink_to(tmp_path / "nothing")
+    for command in ("check", "salvage"):
+        output = run(command, link, *[tmp_path / "copy"][: command == "salvage"]).output
+        assert "nothing', where nothing is: check the path" in output.replace("\n", "")
 
 
 @pytest.mark.once  # its processes have to start, which takes a while on PyPy

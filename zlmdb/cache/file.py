@@ -15,7 +15,8 @@ from contextlib import contextmanager, suppress
 from typing import IO, Any, Optional
 
 from .. import Database, DiskError, Error
-from ..store.writerlock import NO_LOCKS
+from ..directories import make_directory
+from ..store.lockfile import NO_LOCKS
 
 _CLEAN = "clean"
 _SAME_BOOT = 120  # seconds by which the time of one boot may seem to move, where the system does not name boots
@@ -47,7 +48,7 @@ class CacheFile:
     """The directory *path* of a cache, in use until `close`. With *keep*, it is never emptied."""
 
     def __init__(self, path: str, *, keep: bool) -> None:
-        os.makedirs(path, exist_ok=True)
+        make_directory(path)
         self.database = os.path.join(path, "data")
         self._mark = os.path.join(path, "boot")
         self._guard = os.path.join(path, "guard")

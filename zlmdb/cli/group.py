@@ -16,6 +16,24 @@ from . import output
 FAILED, FOUND, ABSENT, STOPPED = 1, 3, 4, 130
 """Exit codes, beside 0 for success and 2 for a wrong command line."""
 
+_OF_PROGRAMS = {
+    "give overwrite=True": "give --overwrite",
+    ", or open it writable with a schema (and create=True) to make it": "",
+    "take out what there is with zlmdb.Database.salvage()": "take out what there is with zlmdb salvage",
+    "copy the readable records with zlmdb.Database.salvage()": "copy the readable records with zlmdb salvage",
+    "salvage what is left with zlmdb.Database.salvage()": "salvage what is left with zlmdb salvage",
+    "which Database.verify() tells": "which zlmdb check tells",
+    "this user may not write there: open it with readonly=True, or permit": "this user may not write there: permit",
+    "can only be read: open it with readonly=True": "can only be read",
+    ", or open it with readonly=True": "",
+    ", or open the database with readonly=True": "",
+    "; to read only, open with readonly=True": "",
+    "; where nobody writes meanwhile, open it with lock=False": "",
+    "To use its sub-databases as tables, open it with layout='raw'; if zlmdb <= 26 wrote it with hand-given slots "
+    "only, with layout='classic'": "zlmdb tables, get and select show its sub-databases, if it has some",
+}
+"""What errors advise that is written in programs, and what it is on the command line: an option, or nothing."""
+
 _NEGATIVE = re.compile(r"-(Infinity|\d*\.?\d+([eE][+-]?\d+)?)")
 
 
@@ -56,8 +74,8 @@ def _escaped(error: click.ClickException) -> click.ClickException:
 
 def _tell(ctx: click.Context, error: Exception, text: str) -> None:
     """End with an error."""
-    text = text.replace("give overwrite=True", "give --overwrite")
-    text = text.replace(", or open it writable with a schema (and create=True) to make it", "")
+    for python, here in _OF_PROGRAMS.items():
+        text = text.replace(python, here)
     if ctx.params.get("as_json"):
         click.echo(json.dumps({"error": text, "type": type(error).__name__}), err=True)
     else:

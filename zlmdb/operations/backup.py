@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from typing import Optional, Union
 
 from .. import errors
+from ..directories import make_directory
 from ..engines import Engine, registry
 from ..namedtuples import NamedTuple
 from ..store import openstores
@@ -85,8 +86,7 @@ def restore(backup: StrPath, target: StrPath, *, overwrite: bool = False, told: 
         raise errors.DatabaseInUse(f"{final!r} is the backup itself: restore it to another place", path=final)
     _refuse_existing(final, overwrite)
     _refuse_open(final)
-    if not os.path.isdir(os.path.dirname(final)):
-        os.makedirs(os.path.dirname(final))
+    make_directory(os.path.dirname(final))
     with alone(final, there.lock_file), replacing(final, overwrite, os.path.getsize(source)) as temporary:
         with unwritten(engine):
             _copy_file(source, temporary, told)

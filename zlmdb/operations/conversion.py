@@ -176,7 +176,10 @@ def _numbers(txn: Transaction, taken: set[int]) -> list[int]:
     found: list[int] = []
     cursor, number = txn.cursor(), 0
     while number < 65535 and cursor.set_range((number + 1).to_bytes(2, "big")):
-        number = int.from_bytes(cursor.key()[:2], "big")
+        key = bytes(cursor.key()[:2])
+        if len(key) < 2:
+            raise errors.InvalidDatabase(f"the file has the key {key!r}, so it is none of zlmdb <= 26: check the path")
+        number = int.from_bytes(key, "big")
         if number not in taken and number <= 65534:
             found.append(number)
     return found

@@ -258,6 +258,8 @@ def numbers(source: Store, txn: Transaction, slots: dict[str, Slot]) -> list[int
     more = cursor.first()
     while more:
         prefix = bytes(cursor.key()[:2])
+        if len(prefix) < 2:
+            raise errors.InvalidDatabase(f"another program has written the key {prefix!r} into the file: delete it")
         number = int.from_bytes(prefix, "big")
         if prefix not in taken and number <= 65534:
             found.append(number)

@@ -20,6 +20,7 @@ elsewhere, and where the file system has no such locks, no process is alone.
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 import struct
@@ -28,12 +29,17 @@ import time
 from contextlib import suppress
 from typing import Any, Optional
 
+from .. import errors
+
 try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 HAS_LOCKS = fcntl is not None and sys.platform == "linux" and sys.maxsize > 1 << 32
+
+NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EIO, errno.ESTALE)
+"""The errors of a file system that has no locks, or has lost them."""
 
 NAME_SIZE = 20
 """Bytes at the beginning of the lock file: the process id of a writer as text, filled up with blanks."""
@@ -81,6 +87,15 @@ def give_way(name: mmap.mmap) -> None:
     """
     name[WANTED] = 0
     time.sleep(WAY)
+
+
+def without_locks(path: Optional[str], error: OSError) -> errors.DiskError:
+    """What is raised where the lock file *path* cannot be locked."""
+    return errors.DiskError(
+        f"the lock file {path!r} of the writers cannot be locked ({error.strerror}): keep the database on a local file "
+        f"system, start the lock service of a network file system, or open it with readonly=True",
+        path=path,
+    )
 
 
 def is_at(file: int, path: str) -> bool:

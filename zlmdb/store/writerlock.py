@@ -24,7 +24,7 @@ from ..log import log
 from . import lockfile
 from .blocks import BlockExit, Leave, is_over
 from .holds import Hold, Holder, Turn, is_alive, wake
-from .lockfile import BUSY, NAME_SIZE, OTHERS, WANTED, is_at
+from .lockfile import BUSY, NAME_SIZE, NO_LOCKS, OTHERS, WANTED, is_at
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -41,8 +41,6 @@ PATIENCE = 1.0
 """Seconds after which a wait for another writer is logged."""
 
 _READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
-NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EIO, errno.ESTALE)
-"""The errors of a file system that has no locks, or has lost them."""
 _TRY, _UNLOCK = (0, 0) if fcntl is None else (fcntl.LOCK_EX | fcntl.LOCK_NB, fcntl.LOCK_UN)
 _flock: Any = None if fcntl is None else fcntl.flock
 _LOOKS = 30
@@ -154,7 +152,7 @@ class WriterLock:
             except BaseException as error:
                 self.release(hold)
                 if isinstance(error, OSError) and error.errno in NO_LOCKS:
-                    raise self._without_locks(error) from error
+                    raise lockfile.without_locks(self.path, error) from error
                 raise
         return None
 
@@ -440,13 +438,6 @@ class WriterLock:
                 f"writable, free some disk space, or open the database with readonly=True",
                 path=path,
             ) from error
-
-    def _without_locks(self, error: OSError) -> errors.DiskError:
-        return errors.DiskError(
-            f"the lock file {self.path!r} of the writers cannot be locked ({error.strerror}): keep the database on a "
-            f"local file system, start the lock service of a network file system, or open it with readonly=True",
-            path=self.path,
-        )
 
     def _other_process(self) -> str:
         try:

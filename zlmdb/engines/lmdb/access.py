@@ -34,9 +34,10 @@ def require_regular(file: str) -> None:
 
 def require_file(file: str) -> None:
     """As `require_regular`; also raise `FileNotFoundError` where there is nothing."""
-    if not os.path.lexists(file):
+    if not os.path.exists(file):
         require_permitted(file)
-        raise FileNotFoundError(f"no database at {file!r}: check the path")
+        leads = f", a link to {os.readlink(file)!r}, where nothing is" if os.path.islink(file) else ""
+        raise FileNotFoundError(f"no database at {file!r}{leads}: check the path")
     require_regular(file)
 
 

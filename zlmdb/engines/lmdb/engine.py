@@ -18,6 +18,7 @@ from typing import Any, Optional
 import lmdb
 
 from ... import errors
+from ...directories import make_directory
 from ...log import log
 from ..engine import Told
 from ..environment import Handle
@@ -243,7 +244,7 @@ class LmdbEngine:
                     f"maxsize={size}: a database takes {mapsize.LEAST} bytes or more: give it some megabytes"
                 )
             given = {} if options.mode is None else {"mode": options.mode | (options.mode & 0o444) >> 2}
-            os.makedirs(self._env_path, exist_ok=True, **given)  # who may read files may look into their directory
+            make_directory(self._env_path, **given)  # who may read files may look into their directory
             if options.mode is not None:
                 keywords["mode"] = options.mode
             if options.lib_version is not None:

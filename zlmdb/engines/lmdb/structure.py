@@ -344,7 +344,7 @@ def _check_length(data: BinaryIO, file: PageFile) -> None:
         raise errors.CorruptDatabase(
             f"{path!r} is truncated: it has {size} bytes, its {last + 1} pages take "
             f"{(last + 1) * file.page_size} ({wrong[0]}): restore a backup, or salvage what is left with "
-            f"zlmdb.salvage()",
+            f"zlmdb.Database.salvage()",
             path=path,
             size=size,
             limit=(last + 1) * file.page_size,
