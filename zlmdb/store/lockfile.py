@@ -98,6 +98,17 @@ def without_locks(path: Optional[str], error: OSError) -> errors.DiskError:
     )
 
 
+def locked(file: int) -> bool:
+    """Whether the lock on *file* could be taken."""
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
 def is_at(file: int, path: str) -> bool:
     """Whether the open *file* is what has that path."""
     try:

@@ -145,7 +145,7 @@ class WriterLock:
                 try:
                     fcntl.flock(file, _TRY)
                 except BlockingIOError:
-                    self._wait_for_process(partial(_locked, file), start, timeout)
+                    self._wait_for_process(partial(lockfile.locked, file), start, timeout)
                 name = self._name
                 if name is None or name[:NAME_SIZE] != self._signature:
                     self._sign(file)
@@ -258,8 +258,8 @@ class WriterLock:
         self.close()
         file = self._prepared(None, timeout)
         if self.alone is None:
-            if not _locked(file):
-                self._wait_for_process(partial(_locked, file), None, timeout)
+            if not lockfile.locked(file):
+                self._wait_for_process(partial(lockfile.locked, file), None, timeout)
             self._sign(file)
 
     def end_leftovers(self) -> None:
@@ -492,14 +492,3 @@ class Claim:
             self._leave()
         else:
             self._hold.kept = self
-
-
-def _locked(file: int) -> bool:
-    """Whether the lock on *file* could be taken."""
-    if fcntl is None:
-        return True
-    try:
-        fcntl.flock(file, _TRY)
-    except BlockingIOError:
-        return False
-    return True
