@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
 from typing import Any, Optional
 from uuid import UUID
 
@@ -128,3 +129,40 @@ def test_only_a_damaged_record_that_is_referred_to_raises(db: Any) -> None:
         t.txn._engine_txn.put(t.authors._storage.encode_key(key(2)), b"\xc1", db=t.authors._db)
     with db.read() as t, pytest.raises(zlmdb.DecodeError):
         t.books.order_by(lambda b: t.authors[b.author].name).limit(6).all()
+
+
+@dataclass
+class Session:
+    rank: int
+    until: datetime
+
+
+@dataclass
+class Use:
+    session: int
+
+
+class Sessions(Table[int, Session], expires="until"):
+    by_rank = Index[int]("rank")
+
+
+class Uses(Table[int, Use]):
+    by_session = ForeignKey[Sessions]("session", on_delete="cascade")
+
+
+class Expiring(zlmdb.Schema):
+    sessions: Sessions
+    uses: Uses
+
+
+def test_what_refers_to_a_record_that_has_expired_is_looked_up() -> None:
+    later = datetime.now(timezone.utc) + timedelta(days=1)
+    with zlmdb.open(None, Expiring) as db:
+        with db.write() as t:
+            for n in range(20):
+                t.sessions[n] = Session(20 - n, later)
+                t.uses[n] = Use(n)
+            t.sessions[19] = Session(0, later - timedelta(days=2))
+        for _ in range(2):
+            with db.read() as t, pytest.raises(KeyError, match="19"):
+                t.uses.order_by(lambda u: t.sessions[u.session].rank).limit(3).all()

@@ -56,6 +56,8 @@ def linked_order(running: Running) -> Optional[LinkedOrder]:
     bound = _kept(running, order, link, linked)
     if bound is None or linked._txn is not table._txn or not vouches(linked._storage.value.name):
         return None
+    if not linked._steady or linked._storage.expiring is not None:  # what has expired is referred to
+        return None
     by = Followed(Making(order).of_value(node, link), nothing, order.parameters)
     query = running.query._replace(order=by, skip=0)
     selections = [linked.select()._with(query, limit=linked._entries())]
