@@ -607,6 +607,55 @@ with zlmdb.open({str(path)!r}, Store) as db, db.write() as t:
                 pass
 
 
+@LAYOUTS
+def test_what_one_database_has_to_record_is_not_recorded_by_another_one_of_the_process(path: Path, layout: Any) -> None:
+    Wider = model(name=str, mail=(str, ""), age=(int, 0), city=(str, "Rome"))
+    start(path, User, ANN, layout=layout)
+    with zlmdb.open(path, schema(User)) as older:
+        with zlmdb.open(path, schema(Wider)) as newer:
+            with newer.read() as t:
+                assert t.users[1].city == "Rome"
+            older.auto.users[2] = User("Bob")
+            with older.write() as t:
+                t.users[3] = User("Cid")
+        with older.write() as t:
+            t.users[4] = User("Dan")
+        assert "city" not in str(older.tables()["users"].fields)
+        with zlmdb.open(path, schema(Wider)) as newer, newer.write() as t:
+            t.users[5] = Wider("Eve")
+        with pytest.raises(zlmdb.SchemaMismatch, match="the file is newer"), older.write() as t:
+            t.users[6] = User("Fay")
+
+
+def test_what_a_database_had_to_record_stops_no_other_one_when_it_does_not_fit_any_more(path: Path) -> None:
+    Wider = model(name=str, mail=(str, ""), age=(int, 0), city=(str, "Rome"))
+    Renamed = model(name=str, email=(Annotated[str, zlmdb.Was("mail")], ""), age=(int, 0), city=(str, "Rome"))
+    start(path, User, ANN)
+    with zlmdb.open(path, schema(Wider)) as between, zlmdb.open(path, schema(Renamed)) as newest:
+        with newest.write() as t:
+            t.users[2] = Renamed("Bob", "bob@x")
+        for _ in range(2):
+            with pytest.raises(zlmdb.SchemaMismatch, match="the file is newer|is the new name"), between.write():
+                pass
+        with newest.write() as t:
+            assert t.users[2].email == "bob@x"
+
+
+def test_an_index_that_another_database_has_dropped_is_not_built_again_to_record_a_shape(path: Path) -> None:
+    Wider = model(name=str, mail=(str, ""), age=(int, 0), city=(str, "Rome"))
+    with zlmdb.open(path, schema(User, by_age=zlmdb.Index[int]("age")), durability="none") as db, db.write() as t:
+        t.users[1] = ANN
+    with zlmdb.open(path, schema(Wider, by_age=zlmdb.Index[int]("age"))) as between:
+        with zlmdb.open(path, schema(Wider), drop_indexes=True) as newest:
+            with newest.write() as t:
+                t.users[2] = Wider("Bob")
+            with between.write():
+                pass
+            assert newest.tables()["users"].indexes == ()
+            with newest.write() as t:
+                t.users[3] = Wider("Cid")
+
+
 def test_a_copy_of_a_file_has_the_record(path: Path, tmp_path: Path) -> None:
     start(path, User, ANN)
     with zlmdb.open(path, schema(User)) as db:

@@ -205,7 +205,9 @@ class Attaching(DatabaseState):
         return pmap
 
     def _classic_storage(self, pmap: PersistentMap[Any, Any], *, record: bool = True) -> Storage[Any, Any]:
-        [storage] = attach(self._open_store, [pmap._declaration()], create=record, timeout=self._opening.timeout)
+        [storage] = attach(
+            self._open_store, [pmap._declaration()], create=record, timeout=self._opening.timeout, maps=True
+        )
         return storage
 
     def _refuse_in_transaction(self, klass: type) -> None:

@@ -18,14 +18,14 @@ from .storages import storage_of, waiting_storage
 
 def attach(
     store: Store, declarations: Sequence[Declaration], *, create: bool = True, timeout: Optional[float] = None,
-    drop_indexes: bool = False, migrating: bool = False, build: bool = True,
+    drop_indexes: bool = False, migrating: bool = False, build: bool = True, maps: bool = False,
 ) -> list[Storage[Any, Any]]:  # fmt: skip
     """The storages of *declarations*, after creating the tables and building the indexes that the file lacks.
 
     Missing tables and indexes are created in one write transaction, so no other process can interfere. With
     *drop_indexes*, indexes that a table class does not declare are dropped. Raises `SchemaMismatch` if the file has
     other types; if *migrating*, only the use of such a table raises. Indexes of large tables are built in batches, each
-    a transaction of its own, unless *build* is false.
+    a transaction of its own, unless *build* is false. *maps*: the tables are used in transactions of any database.
     """
     if store.layout == "raw":
         from .rawtables import attach_raw  # late: few programs have such files
@@ -61,8 +61,7 @@ def attach(
         renamed = {new: contents.slots[old] for old, new in former.items()}
         contents = contents._replace(slots={**contents.slots, **renamed})
     slots = contents.slots
-    created = False
-    lacking = False
+    created = lacking = shapes = False
     if create:
         for declared in fitting:
             lacking = lacking or lacks(slots.get(declared.name), declared, drop_indexes)
@@ -73,7 +72,7 @@ def attach(
         if any(lacks_urgently(slots.get(one.name), one, drop_indexes) for one in fitting):
             contents, created = change_contents(store, work, timeout), True
         else:  # only a shape to record: a program that does not write changes nothing
-            store.put_off(lambda timeout: change_contents(store, work, timeout))
+            shapes = True
     absent = open_contents(store, contents, timeout)
     if absent and create:
         from .creation import create_lacking  # late, as above
@@ -105,4 +104,9 @@ def attach(
                 from .renamedtables import read_only  # late, as above
 
                 read_only(storages[-1], slots[declared.name].name)
+    if shapes:
+        from .creation import record_shapes  # late, as above
+
+        recorded = partial(record_shapes, store, catalogue, fitting)
+        store.put_off(lambda timeout: change_contents(store, recorded, timeout), None if maps else storages[0])
     return storages

@@ -12,7 +12,15 @@ from ..store.catalogue import Catalogue
 from ..store.slots import Slot
 from ..store.store import OpenSpace, Store
 from .changedshape import record
-from .comparison import compare, indexes_to_build, lacks, stored_indexes, stored_key, undeclared_indexes
+from .comparison import (
+    compare,
+    indexes_to_build,
+    lacks,
+    lacks_urgently,
+    stored_indexes,
+    stored_key,
+    undeclared_indexes,
+)
 from .contents import Contents, contents_in, open_handle, spaces_of
 from .declaration import Declaration
 from .droppedparts import lost_parts
@@ -53,6 +61,23 @@ def create_lacking(
     if all(name in before.slots and before.slots[name].records == slot.records for name, slot in changed.items()):
         now -= 1
     return Contents(now, making.slots, [*before.unopened, *spaces_of(catalogue, changed)], batch.last)
+
+
+def record_shapes(
+    store: Store, catalogue: Catalogue, declarations: Sequence[Declaration], txn: Transaction, open_space: OpenSpace
+) -> Contents:
+    """Record the shapes of tables that a program could read as they were, now that it writes.
+
+    Nothing is recorded if another program has made the file lack more since, such as an index that it dropped: to
+    create that is left to the next opening, and a write to a table whose shape is not recorded is refused.
+    """
+    before = contents_in(store, catalogue, txn, txn.id() - 1)
+    for declared in declarations:
+        slot = before.slots.get(declared.name)
+        compare(store, slot, declared)
+        if lacks_urgently(slot, declared, False):
+            return before
+    return create_lacking(store, catalogue, declarations, txn, open_space, drop_indexes=False)
 
 
 def _check_links(making: FileChange, declarations: Sequence[Declaration]) -> None:

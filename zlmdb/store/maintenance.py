@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Optional
+from weakref import ref
 
 from .readers import Ages
 
@@ -50,7 +51,7 @@ class Maintenance:
 
     ages: Ages
     wanted: set[bytes]  # spaces, to be opened before the next write: see `want`
-    pending: list[Callable[[Optional[float]], object]]  # see `put_off`
+    pending: list[tuple[Optional[ref[object]], Callable[[Optional[float]], object]]]  # see `put_off`
     quiet: Quiet
     _gate: Optional[Gate] = None
     _full = _provisional = False
@@ -75,7 +76,11 @@ class Maintenance:
         self.wanted.update(spaces)
         self.disturb()
 
-    def put_off(self, change: Callable[[Optional[float]], object]) -> None:
-        """The next write is to make this *change* of the catalogue before it begins."""
-        self.pending.append(change)
+    def put_off(self, change: Callable[[Optional[float]], object], storage: object = None) -> None:
+        """The next write is to make this *change* of the catalogue before it begins.
+
+        Only the next one of a database with the table *storage*, if that is given. Other databases of this process may
+        have the file open, too, with other classes, and a program that only reads changes nothing for them.
+        """
+        self.pending.append((None if storage is None else ref(storage), change))
         self.disturb()

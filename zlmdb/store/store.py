@@ -170,20 +170,24 @@ class Store(OpenEnvironment):
 
     # -- changes of the catalogue --------------------------------------------------------------------------------------
 
-    def open_wanted(self, timeout: Optional[float]) -> None:
+    def open_wanted(self, timeout: Optional[float], tables: Iterable[object]) -> None:
         """Before a write transaction begins: open what one before it could not, and do what waits for a writer.
 
         *pending* are changes of the catalogue, each called with the timeout, that a program which only reads must not
-        make. One that raises is called again by the next writer.
+        make. Those for a table that is none of *tables* wait for another writer; one that raises is called again by the
+        next one.
         """
         if self.wanted:
             wanted, self.wanted = self.wanted, set()
             self.open_spaces(wanted, timeout=timeout)
-        while self.pending:
-            change = self.pending[0]
-            change(timeout)
+        for one in list(self.pending):
+            storage, change = one
+            if storage is None or any([storage() is table for table in tables]):
+                change(timeout)
+            elif storage() is not None:  # else its database is closed
+                continue
             with suppress(ValueError):  # another thread has made it, too
-                self.pending.remove(change)
+                self.pending.remove(one)
 
     def change(
         self, work: Callable[[Transaction, OpenSpace], R], *, timeout: Optional[float] = None

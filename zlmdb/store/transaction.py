@@ -152,7 +152,8 @@ class Transaction(TransactionEnd, RawRecords):
             store.refuse_write()
         self._puts = self._dels = 0
         if store.wanted or store.pending:
-            store.open_wanted(self._timeout)
+            unit = self._unit
+            store.open_wanted(self._timeout, () if unit is None else [one for _, one in unit.storages.values()])
         self._turn = turn = store.writer.acquire(self._timeout, self._hold)
         self._since = now = _clock()  # it may have waited
         if turn is not None:
