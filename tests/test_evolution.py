@@ -645,15 +645,15 @@ def test_an_index_that_another_database_has_dropped_is_not_built_again_to_record
     Wider = model(name=str, mail=(str, ""), age=(int, 0), city=(str, "Rome"))
     with zlmdb.open(path, schema(User, by_age=zlmdb.Index[int]("age")), durability="none") as db, db.write() as t:
         t.users[1] = ANN
-    with zlmdb.open(path, schema(Wider, by_age=zlmdb.Index[int]("age"))) as between:
-        with zlmdb.open(path, schema(Wider), drop_indexes=True) as newest:
-            with newest.write() as t:
-                t.users[2] = Wider("Bob")
-            with between.write():
-                pass
-            assert newest.tables()["users"].indexes == ()
-            with newest.write() as t:
-                t.users[3] = Wider("Cid")
+    between = zlmdb.open(path, schema(Wider, by_age=zlmdb.Index[int]("age")))
+    with between, zlmdb.open(path, schema(Wider), drop_indexes=True) as newest:
+        with newest.write() as t:
+            t.users[2] = Wider("Bob")
+        with between.write():
+            pass
+        assert newest.tables()["users"].indexes == ()
+        with newest.write() as t:
+            t.users[3] = Wider("Cid")
 
 
 def test_a_copy_of_a_file_has_the_record(path: Path, tmp_path: Path) -> None:

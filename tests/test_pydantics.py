@@ -129,6 +129,24 @@ def test_a_model_inside_of_a_dataclass_and_in_a_union_comes_back() -> None:
             assert codec.decode(codec.encode(Holder(ANN, other))) == Holder(ANN, other)
 
 
+@pytest.mark.parametrize("form", ["Msgpack", "Cbor", "Json"])
+def test_a_struct_inside_of_a_model_comes_back(form: str) -> None:
+    msgspec = pytest.importorskip("msgspec")
+
+    class Place(msgspec.Struct, rename="camel", kw_only=True):  # type: ignore[misc,name-defined]
+        city_name: str
+        code: int = 3
+
+    class Trip(pydantic.BaseModel):  # type: ignore[misc,name-defined]
+        model_config = pydantic.ConfigDict(arbitrary_types_allowed=True)
+        to: Place
+        over: list[Optional[Place]]
+
+    trip = Trip(to=Place(city_name="Oslo"), over=[None, Place(city_name="Rome", code=4)])
+    codec = serializer(getattr(zlmdb, form)[Trip])
+    assert codec.decode(codec.encode(trip)) == trip
+
+
 def test_a_table_of_models_has_indexes_filters_and_recorded_fields(tmp_path: Path) -> None:
     class Users(zlmdb.Table[UUID, User]):
         by_name = zlmdb.UniqueIndex[str]("name")

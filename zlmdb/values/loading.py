@@ -40,8 +40,8 @@ def _when_needed(record: Record) -> Load:
 
 def by_cattrs(record: Record) -> Load:
     """The function by which cattrs creates a dataclass or attrs class from a map, with zlmdb's field types."""
-    if importlib.util.find_spec("cattrs") is None:
-        return by_name(record)
+    if hasattr(record.cls, "__struct_config__") or importlib.util.find_spec("cattrs") is None:
+        return by_name(record)  # cattrs knows no Struct, which comes here where it is beside what msgspec does not know
     gen = library("cattrs.gen", "cattrs")
     converter = library("cattrs", "cattrs").Converter(detailed_validation=False)
 
@@ -68,7 +68,8 @@ def by_cattrs(record: Record) -> Load:
 def by_name(record: Record) -> Load:
     """How an object is made of a map by a call of its class with the fields by name.
 
-    That is where there is no cattrs: CPython has msgspec, but for models with what that does not know.
+    That is where there is no cattrs: CPython has msgspec, but for models with what that does not know. A Struct is made
+    like this in any case.
     """
     given: Any = getattr(record.cls, "__attrs_attrs__", ())
     arguments = {field.name: field.alias or field.name.lstrip("_") for field in given if field.init}
