@@ -32,10 +32,12 @@ class Bounds(NamedTuple):
     """Seconds for a contender at one size: what takes longer is no figure."""
     budget: float = 8.0
     """Seconds, times the patience of the workload; one round it has always."""
+    warm_up: bool = True
+    """Whether few records are done once before; where it is only tried that all runs, the first round tells that."""
 
 
 BOUNDS = {
-    "tiny": Bounds(1, 30.0, 5.0),
+    "tiny": Bounds(1, 30.0, 5.0, warm_up=False),
     "small": Bounds(3, 30.0, 2.0),
     "window": Bounds(5, 45.0, 8.0),
     "full": Bounds(),
@@ -261,7 +263,7 @@ def compare(
             before_size, before = smaller or (0, {})
             for one in taking:
                 one.foresee(before_size, before.get(one.label, {}))
-            for number in range(1 if size > WARMED_UP else 0, bounds.rounds + 1):
+            for number in range(0 if bounds.warm_up and size <= WARMED_UP else 1, bounds.rounds + 1):
                 for one in taking:
                     if not one.finished and (one.rounds == 0 or one.spent < bounds.budget * workload.patience):
                         progress(f"{workload.name} {size:,}: round {number}, {one.label}")

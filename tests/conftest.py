@@ -54,11 +54,11 @@ for _name in ("asyncio", "concurrent.futures"):
     logging.getLogger(_name).addHandler(_log)
 
 if sys.implementation.name == "pypy":
-    # Nearly all that tests do is over before machine code pays: it is made of what runs five times as often as it would
-    # have to by default. Without any, the tests take twice as long.
+    # Nearly all that tests do is over before machine code pays: what it is made of runs three times as often as by
+    # default. Without any, the tests take twice as long.
     import pypyjit
 
-    pypyjit.set_param("threshold=5000,function_threshold=8000,trace_eagerness=1000")
+    pypyjit.set_param("threshold=3000,function_threshold=4700,trace_eagerness=600")
 
 # No deadline and no health check of speed: PyPy is slow until it is warm, which it is anew for each property, and
 # machines of a CI are shared.

@@ -399,8 +399,9 @@ def test_an_uninstalled_contender_is_absent_in_a_real_worker(tmp_path: Path) -> 
 @pytest.mark.once
 @pytest.mark.parametrize("name", list(INSIDE))
 def test_what_is_measured_inside_one_process_has_every_label(name: str) -> None:
-    rows = measure(name, INSIDE[name].sizes["tiny"][0], None, BOUNDS["tiny"]._replace(rounds=2, budget=600.0))
-    assert {len(step["wall"]) for row in rows.values() for step in row["steps"].values()} == {2}
+    rounds = 2 if name == next(iter(INSIDE)) else 1  # a second one is a matter of the runner, not of the workload
+    rows = measure(name, INSIDE[name].sizes["tiny"][0], None, BOUNDS["tiny"]._replace(rounds=rounds, budget=600.0))
+    assert {len(step["wall"]) for row in rows.values() for step in row["steps"].values()} == {rounds}
     assert set(rows) <= set(INSIDE[name].labels)
     steps = {step for row in rows.values() for step in row["steps"]}
     skipped = {step for row in rows.values() for step in row["skipped"]}

@@ -105,18 +105,17 @@ def test_rows_are_those_of_a_loop(db: Any, name: str, listed: list[bool]) -> Non
             for text in ("n3", "n4", "n4", "nobody", "n1"):
                 condition = ASKED[name](t, text)
                 rows = [(k, o) for k, o in t.orders.items() if condition(o)]
-                for _ in range(2):
-                    fit = t.orders.where(condition)
-                    assert fit.fields(lambda o: o.at).all() == [o.at for _, o in rows]
-                    assert fit.fields(lambda k, o: (k, o.to, o.half)).all() == [(k, o.to, o.half) for k, o in rows]
-                    assert fit.all() == list(fit) == rows
-                    assert fit.keys().all() == [k for k, _ in rows]
-                    assert fit.count() == len(rows)
-                    assert bool(fit) is bool(rows)
-                    assert fit.limit(3, 1).values().all() == [o for _, o in rows[1:4]]
-                    assert t.orders.select(reverse=True).where(condition).all() == rows[::-1]
-                    some = t.orders.select(20, 250, reverse=True).where(condition)
-                    assert some.values().all() == [o for k, o in rows if 20 <= k < 250][::-1]
+                fit = t.orders.where(condition)
+                assert fit.fields(lambda o: o.at).all() == [o.at for _, o in rows]
+                assert fit.fields(lambda k, o: (k, o.to, o.half)).all() == [(k, o.to, o.half) for k, o in rows]
+                assert fit.all() == list(fit) == rows
+                assert fit.keys().all() == [k for k, _ in rows]
+                assert fit.count() == len(rows)
+                assert bool(fit) is bool(rows)
+                assert fit.limit(3, 1).values().all() == [o for _, o in rows[1:4]]
+                assert t.orders.select(reverse=True).where(condition).all() == rows[::-1]
+                some = t.orders.select(20, 250, reverse=True).where(condition)
+                assert some.values().all() == [o for k, o in rows if 20 <= k < 250][::-1]
     with db.read() as t:
         storage = t.orders._storage
     if name in ("number", "uuid", "two"):

@@ -73,7 +73,9 @@ def test_there_are_more_than_a_thousand_different_functions() -> None:
 @pytest.mark.parametrize("group", odd_functions.GROUPS)
 @pytest.mark.filterwarnings("ignore")
 def test_every_function_of_a_group_gives_what_it_gives_when_called(group: str, condition: bool) -> None:
-    all_agree(odd_functions.GROUPS[group], condition=condition, times=2)  # the second time it is known
+    # On PyPy, which takes its time over what runs but once, each function is either a condition or a value.
+    functions = odd_functions.GROUPS[group] if COUNTED else odd_functions.GROUPS[group][condition::2]
+    all_agree(functions, condition=condition, times=2)  # the second time it is known
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -84,7 +86,7 @@ def test_nothing_is_changed_and_nothing_is_kept_when_they_are_read() -> None:
     for _ in range(3 if COUNTED else 1):
         reader = following(User)
         for function in every:
-            for read in (reader.condition, reader.value):
+            for read in (reader.condition, reader.value) if COUNTED else (reader.condition,):
                 with suppress(TypeError):
                     repr(read(function))
         del reader, function, read

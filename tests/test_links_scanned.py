@@ -149,7 +149,7 @@ def tables(t: Any) -> list[Any]:
 def test_rows_are_those_of_a_loop(db: Any, name: str, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(semijoins, "CAP", few)
     with db.read() as t:
-        for text in ("b1", "c3", "a0"):
+        for text in ("b1", "c3", "a0")[: len(tables(t))]:
             condition = CONDITIONS[name](t, text)
             expected = [(key, book) for key, book in t.books.items() if condition(book)]
             for table in tables(t):

@@ -24,7 +24,7 @@ pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="the harnesses fork what may crash"),
 ]
 records_writes = pytest.mark.skipif(shim.compiler() is None, reason="writes are recorded by a C library, on Linux")
-MANY = 4 if sys.implementation.name == "cpython" else 1
+MANY = 3 if sys.implementation.name == "cpython" else 1
 
 
 def test_every_test_that_the_page_names_exists() -> None:
