@@ -61,7 +61,7 @@ signals = pytest.mark.skipif(
 )
 
 
-SIGNALS = 1500
+SIGNALS = 1000  # each of the moments once
 
 
 class Store(zlmdb.Schema):
