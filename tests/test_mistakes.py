@@ -36,12 +36,12 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, d
 
 
 @pytest.fixture(scope="module")
-def by_mypy(planted: tuple[Path, Any], tmp_path_factory: pytest.TempPathFactory) -> str:
+def by_mypy(planted: tuple[Path, Any]) -> str:
+    """What it remembers of the package and of the libraries is that of the run of mypy before, if there was one."""
     pytest.importorskip("mypy")
     paths = [str(planted[0] / f"{name}.py") for name in FILES]
     command = [sys.executable, "-m", "mypy", "--config-file", str(HERE.parent / "pyproject.toml"), *paths]
-    cache = ["--cache-dir", str(tmp_path_factory.mktemp("mypy"))]
-    return subprocess.run([*command, *cache], capture_output=True, text=True, cwd=HERE.parent).stdout
+    return subprocess.run(command, capture_output=True, text=True, cwd=HERE.parent).stdout
 
 
 @pytest.fixture(scope="module")

@@ -270,14 +270,14 @@ PIECES = [name_of(cls) for cls in CLASSES] + [
 def test_random_programs_change_nothing() -> None:
     chosen = random.Random(5)
     before, read = world(), 0
-    for _ in range(30_000):
+    for _ in range(20_000):
         program = b"\x80\4" + b"".join(chosen.choices(PIECES, k=chosen.randrange(2, 14))) + b"."
         try:
             CODEC.decode(program)
             read += 1
         except DecodeError:
             pass
-    assert read > 300
+    assert read > 200
     assert world() == before
 
 
