@@ -346,6 +346,20 @@ def test_fields_of_flatbuffers_are_compared_by_their_numbers(path: Path) -> None
         assert t.users[1] == numbered(31, "Ann", "ann@x")
 
 
+def test_a_new_optional_field_of_flatbuffers_has_the_default_none_or_is_refused(path: Path) -> None:
+    Short = model(name=str)
+    start(path, Short, Short("Ann"), form="FlatBuffers")
+    optional = model(name=str, age=(Optional[int], 7)), model(name=str, age=(Optional[int], field(default_factory=int)))
+    for wrong in optional:
+        assert "age has a default that is not None" in refused(path, wrong, "FlatBuffers")
+    with zlmdb.open(path, schema(model(name=str, age=(int, 7)), "FlatBuffers")) as db, db.write() as t:
+        assert t.users[1].age == 7
+    for wrong in optional:  # nor may it become optional, while records lack it
+        assert "age has a default that is not None" in refused(path, wrong, "FlatBuffers")
+    with zlmdb.open(path, schema(model(name=str, age=(Optional[int], None)), "FlatBuffers")) as db, db.read() as t:
+        assert t.users[1].age is None
+
+
 def test_a_struct_of_flatbuffers_never_changes(path: Path) -> None:
     point, more = model("Point", x=float), model("Point", x=float, y=(float, 0.0))
     start(path, model(at=Annotated[point, InStruct]), form="FlatBuffers")

@@ -159,6 +159,7 @@ class Relation:
             self.added.append(path)
             if not free:
                 self.problems.append(f"{path} is new and has no default, which the records in the file would need")
+            self._check_none(field, path)
             field["absent"] = True
             self._check_place(field, stored, path)
             return
@@ -168,6 +169,8 @@ class Relation:
                 self.problems.append(f"{path} has no default any more, and older records in the file lack the field")
             elif [old.get("default"), old.get("made")] != [field.get("default"), field.get("made")]:
                 self.redefaulted.append(path)
+            if "none" not in _members(old["type"]):
+                self._check_none(field, path)
         if field.get("id") != old.get("id"):
             self.problems.append(
                 f"{path} has the number {field.get('id')} in the class and {old.get('id')} in the file: FlatBuffers "
@@ -176,6 +179,14 @@ class Relation:
         if stored["kind"] in ("list", "struct"):
             self._check_position(old, field, stored, path)
         self._type(old["type"], field["type"], path)
+
+    def _check_none(self, field: Mapping[str, Any], path: str) -> None:
+        """FlatBuffers store None as they store nothing: no other default can be read for a field that records lack."""
+        if self._ids and "none" in _members(field["type"]) and (field.get("default") is not None or "made" in field):
+            self.problems.append(
+                f"{path} has a default that is not None, which records in the file that lack the field would not get: "
+                f"FlatBuffers leave out None, and an Optional that is not there is read as None"
+            )
 
     def _check_place(self, field: Mapping[str, Any], stored: Mapping[str, Any], path: str) -> None:
         """Note a problem if a new field has the number of a stored one."""
