@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ import pytest
 import zlmdb
 from zlmdb.store.blocks import COUNTS_REFERENCES
 from zlmdb.store.gate import Gate
+from zlmdb.store.transaction import Transaction
 
 pytestmark = pytest.mark.twice  # what is in a file does not depend on the version of Python
 
@@ -123,3 +126,76 @@ def test_a_new_limit_for_long_reads_is_minded_by_the_next_one(db: Any, caplog: p
     read(db)
     assert "a read transaction of" in caplog.text
     kept.txn.abort()
+
+
+def limited(path: Path) -> Any:
+    """A database whose map may have to move, so its transactions go through a gate."""
+    db = zlmdb.open(path / "limited", Store, maxsize=1 << 22, durability="none")
+    for at in range(4):
+        write(db, at)
+        read(db)
+    return db
+
+
+@pytest.mark.skipif(not COUNTS_REFERENCES, reason="where references are not counted, writes have no short way")
+def test_a_transaction_takes_the_short_way_through_a_gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with limited(tmp_path) as db:
+        gate = db._open_store.gate
+        monkeypatch.setattr(Transaction, "_begin", None)
+        for value in range(3):
+            with db.write() as t:
+                t.numbers["a"] = value
+                assert len(gate._inside) == 1
+            with db.read() as t:
+                assert t.numbers["a"] == value
+                assert len(gate._inside) == 1
+            assert gate._inside == {}
+
+
+@pytest.mark.skipif(not COUNTS_REFERENCES, reason="where references are not counted, each transaction is made anew")
+def test_who_waited_at_the_gate_has_the_handles_of_now(tmp_path: Path) -> None:
+    with limited(tmp_path) as db:
+        store = db._open_store
+
+        class Slow(Gate):
+            def enter(self, who: object) -> None:
+                if changes:
+                    store.sequence += 1  # as if the environment had been opened anew meanwhile
+                super().enter(who)
+
+        changes = False
+        store.gate = Slow()
+        read(db)
+        changes = True
+        with db.read() as t:
+            assert t.txn._sequence == store.sequence
+
+
+def test_nobody_is_inside_while_one_is_alone() -> None:
+    gate, done = Gate(), threading.Event()
+    inside: set[int] = set()
+    seen: list[tuple[bool, int]] = []
+
+    def come_and_go(number: int) -> None:
+        while not done.is_set():
+            gate.enter(names[number])
+            inside.add(number)
+            inside.discard(number)
+            gate.leave(names[number])
+
+    names = [object() for _ in range(3)]
+    threads = [threading.Thread(target=come_and_go, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(50):
+            with gate.alone(10) as alone:
+                seen.append((alone, len(inside)))
+                time.sleep(0.0005)
+                seen.append((alone, len(inside)))
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join()
+    assert set(seen) == {(True, 0)}
+    assert gate._inside == {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any, NoReturn, Optional
 
@@ -132,8 +132,11 @@ class OpenEnvironment(Maintenance):
 
     def require_room(self, txn: Transaction, sequence: int, opened: Mapping[bytes, Handle]) -> None:
         """Raise `DatabaseFull` where *txn*, which began at *sequence* and has *opened* spaces, stores too much."""
+        self.engine.require_room(self.environment, txn, self._handles_at(sequence, opened))
+
+    def _handles_at(self, sequence: int, opened: Mapping[bytes, Handle]) -> Iterator[Handle]:
         spaces = {name: space.handle for name, space in list(self.spaces.items()) if space.since <= sequence}
-        self.engine.require_room(self.environment, txn, {**spaces, **opened}.values())
+        yield from {**spaces, **opened}.values()
 
     # -- spaces --------------------------------------------------------------------------------------------------------
 

@@ -24,19 +24,29 @@ class Gate:
         self._inside: dict[int, int] = {}  # for whom, by identity: the thread
         self._shut = False
 
+    # To enter and to leave take no lock, since each transaction does both. Each is one operation of a dict, and asks
+    # afterwards whether the gate is shut; who shuts it does so first, and looks into the dict afterwards.
+
     def enter(self, who: object) -> None:
         """Enter for *who*; waits while another thread is alone."""
-        me = _get_ident()
-        with self._lock:
-            while self._shut and me not in self._inside.values():
-                self._changed.wait()
-            self._inside[id(who)] = me
+        self._inside[id(who)] = me = _get_ident()
+        if self._shut:
+            self._enter_later(who, me)
 
     def leave(self, who: object) -> None:
         """Leave, after *who* entered; does nothing if it is not inside."""
-        with self._lock:
-            if self._inside.pop(id(who), None) is not None:
+        if self._inside.pop(id(who), None) is not None and self._shut:
+            with self._lock:
                 self._changed.notify_all()
+
+    def _enter_later(self, who: object, me: int) -> None:
+        """Enter, as the gate was found shut."""
+        with self._lock:
+            self._inside.pop(id(who), None)
+            self._changed.notify_all()
+            while self._shut and me not in list(self._inside.values()):
+                self._changed.wait()
+            self._inside[id(who)] = me
 
     @contextmanager
     def alone(self, timeout: float) -> Generator[bool, None, None]:
@@ -47,7 +57,7 @@ class Gate:
             self._shut = True
         try:
             with self._lock:
-                mine = _get_ident() in self._inside.values()
+                mine = _get_ident() in list(self._inside.values())
                 alone = not mine and self._changed.wait_for(lambda: not self._inside, timeout)
             yield alone
         finally:

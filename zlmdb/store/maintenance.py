@@ -18,9 +18,12 @@ if TYPE_CHECKING:
 
 
 class Quiet:
-    """The times until which *reads* and *writes* have nothing else to do. Zero: they have something, or must look."""
+    """The times until which *reads* and *writes* have nothing else to do. Zero: they have something, or must look.
 
-    reads = writes = 0.0
+    *gated_reads* and *gated_writes* have nothing else to do than to go through the gate.
+    """
+
+    reads = writes = gated_reads = gated_writes = 0.0
 
 
 def _disturbing(name: str) -> property:
@@ -65,11 +68,15 @@ class Maintenance:
     def look_around(self) -> None:
         """Find out until when there is nothing to do."""
         quiet = self.quiet
-        if self.gate is not None or self.provisional:
+        if self.provisional:
             return
-        quiet.reads = self.ages.look_at
+        reads, writes = self.ages.look_at, 0.0
         if not (self.full or self.wanted or self.pending):
-            quiet.writes = min(self.look_at, self.ages.look_at)
+            writes = min(self.look_at, reads)
+        if self.gate is None:
+            quiet.reads, quiet.writes = reads, writes
+        else:
+            quiet.gated_reads, quiet.gated_writes = reads, writes
 
     def want(self, spaces: Iterable[bytes]) -> None:
         """The next write is to open *spaces* before it begins."""

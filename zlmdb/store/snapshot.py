@@ -34,8 +34,9 @@ class Snapshot(Transaction):
         self._since = now = _clock()
         self._thread = _get_ident()
         try:
-            sequence = store.sequence
-            if now < store.quiet.reads:
+            quiet = store.quiet
+            if now < quiet.reads or (now < quiet.gated_reads and self._passes(store.gate)):
+                sequence = store.sequence  # it may have waited at the gate
                 try:
                     self._raw = raw = store.env.begin()
                 except Exception as error:

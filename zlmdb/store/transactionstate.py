@@ -17,6 +17,7 @@ from .scans import Scans
 from .store import Store
 
 if TYPE_CHECKING:
+    from .gate import Gate
     from .transactionstats import TransactionStats
 
 _POISON = (errors.DatabaseFull, errors.DiskError, errors.CorruptDatabase, errors.Conflict, MemoryError)
@@ -261,6 +262,14 @@ class TransactionState:
     def _mix(self) -> None:
         """Others than the tables of the schema object, or of that one, use the transaction, and end with it."""
         self._odd = self._mixed = True
+
+    def _passes(self, gate: Optional[Gate]) -> bool:
+        """Go through the *gate*, which the end leaves. False if there is none any more."""
+        if gate is None:
+            return False
+        self._odd = True
+        gate.enter(self)
+        return True
 
     def _hook(self, hook: Callable[[bool], object]) -> None:
         """Call *hook* with True when the transaction is stored; with False when the present savepoint is undone."""

@@ -39,9 +39,14 @@ class SchemaWriting(Transaction):
         self._in_with = self._block is not None
         self._since = now
         try:
-            if now >= store.quiet.writes:
-                super()._begin()
-                return
+            quiet = store.quiet
+            gate = None
+            if now >= quiet.writes:
+                if now < quiet.gated_writes:
+                    gate = store.gate
+                if gate is None:
+                    super()._begin()
+                    return
             writer = store.writer
             hold: Any = self._hold
             alone = writer.alone
@@ -61,6 +66,8 @@ class SchemaWriting(Transaction):
                 return
             self._turn = None
             self._puts = self._dels = 0
+            if gate is not None:
+                self._passes(gate)
             try:
                 self._raw = raw = store.env.begin(None, None, True)
             except Exception as error:

@@ -20,12 +20,13 @@ def excess(
     LMDB's own limit is *room* bytes beyond, where deletions find the pages that they write anew. What is limited here
     are the pages in use, those that *txn* frees not among them. *handles* are those of all sub-databases.
     """
-    info, handles = env.info(), list(handles)
+    info = env.info()
     size, pages = env.stat()["psize"], info["last_pgno"] + 1
     if 2 * pages * size < limit:  # then LMDB's limit is enough
         return None
     if pages * size >= limit + room // 2 and _is_held_back(env, info["last_txnid"]):
         return "an open read transaction keeps it from using free pages again"
+    handles = list(handles)  # so late, as few transactions come here
     used = _used(txn, handles)
     if used * size > limit:
         with env.begin() as before:
