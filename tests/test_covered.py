@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import zlmdb
 from zlmdb import desc
 from zlmdb.store.ranges import pairs_between
+from zlmdb.tables.executor import accesspaths, covered, foundkeys
 from zlmdb.tables.executor.covered import cover_of
 from zlmdb.tables.executor.execution import Running
 from zlmdb.values import F32
@@ -474,3 +475,53 @@ def test_generated_rows_have_what_the_general_form_gives(t: Any) -> None:
                 if index.name == "by_price":  # the general form says what is wrong
                     with pytest.raises(zlmdb.DecodeError):
                         every(entry, data[:-1])
+
+
+class Numbers(zlmdb.Table[int, Book]):
+    by_year = zlmdb.Index[int]("year", carries="title")
+
+
+class NumberStore(zlmdb.Schema):
+    books: Numbers
+
+
+@pytest.fixture(scope="module")
+def numbers() -> Any:
+    with zlmdb.open(None, NumberStore) as db:
+        with db.write() as t:
+            t.books.update((n, Book("NO", n * 7 % 1000, title=str(n))) for n in range(6000))
+        with db.read() as t:
+            yield t
+
+
+@pytest.mark.parametrize("title", [True, False])
+def test_each_entry_is_read_once(numbers: Any, monkeypatch: pytest.MonkeyPatch, title: bool) -> None:
+    read: list[Any] = []
+
+    def noting(was: Any) -> Any:
+        def rows(*args: Any) -> Any:
+            for one in was(*args):
+                read.append(one)
+                yield one
+
+        return rows
+
+    for module in (accesspaths, covered, foundkeys):
+        for name in ("pairs_from", "keys_from"):
+            if hasattr(module, name):
+                monkeypatch.setattr(module, name, noting(getattr(module, name)))
+    query = numbers.books.where(lambda b: b.year < 200).fields((lambda b: b.title) if title else (lambda b: b.year))
+    expected = [(str(n) if title else n * 7 % 1000) for n in range(6000) if n * 7 % 1000 < 200]
+    query.all()
+    read.clear()
+    assert query.all() == expected
+    assert len(read) <= len(expected) + 1
+    assert query.explain().covered
+
+
+@pytest.mark.parametrize("most", [3, 200, 700])
+def test_what_an_index_finds_too_much_of_is_scanned(numbers: Any, most: int) -> None:
+    query = numbers.books.where(lambda b: b.year < most).fields(lambda b: b.title)
+    expected = [str(n) for n in range(6000) if n * 7 % 1000 < most]
+    for _ in range(2):
+        assert query.all() == list(query) == expected

@@ -255,3 +255,23 @@ def test_extremes_within_bounds_come_from_an_index(db: Any, general: list[Any]) 
                 assert (behind.min(), behind.max()) == (min(dues, default=None), max(dues, default=None))
                 assert (partial.min(), partial.max()) == (min(unfinished, default=None), max(unfinished, default=None))
         assert not general
+
+
+def test_an_order_is_not_read_from_an_index_if_few_of_its_records_fit() -> None:
+    """All records are read faster then, as they are without the index."""
+    with zlmdb.open(None, Store) as db:
+        with db.write() as t:
+            t.jobs.update((n, Job("q", n * 7 % 3001, f"name {n % 2}", n % 2 == 0, note=str(n))) for n in range(3000))
+        with db.read() as t:
+            records = list(t.jobs.items())
+            for note in ("77", "none"):
+                few = t.jobs.where(lambda j: j.note is not None and j.note + "" == note).order_by(lambda j: j.year)
+                expected = sorted([one for one in records if one[1].note == note], key=lambda one: one[1].year)
+                assert few.all() == list(few) == few.limit(3).all() == expected
+                assert few.limit(3).explain().indexes == few.explain().indexes == ()
+                assert any(["are read faster" in one for one in few.limit(3).explain().rejected])
+            many = t.jobs.where(lambda j: j.open).order_by(lambda j: j.year)
+            expected = sorted([one for one in records if one[1].open], key=lambda one: one[1].year)
+            assert many.all() == expected
+            assert many.limit(5).all() == expected[:5]
+            assert many.limit(5).explain().indexes

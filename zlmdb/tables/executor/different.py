@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
@@ -16,6 +17,7 @@ from ...handlers import let_through
 from ...query.accesses import Access, order_access
 from ...query.following import Followed
 from ...query.following.operations import Display
+from ...query.inorder import SHARE
 from ...query.terms import CAP, KEY, subject_of
 from ...store.ranges import after, keys_from, seek
 from ..scan import while_open
@@ -71,6 +73,8 @@ class Different:
         """Each of them once; with *soon* None if there are many, since all are found before the first one comes."""
         try:
             entries = _Entries(self._selection, self._access, self._give)
+            if entries.differ():
+                return None
             found = entries.firsts(CAP)
             if found is None and (soon or (found := entries.all_firsts()) is None):
                 return None
@@ -114,6 +118,18 @@ class _Entries:
         if self._last:
             return key[-self._last :] if self._tuples else (key,)
         return key[-1] if self._tuples else key
+
+    def differ(self) -> bool:
+        """Whether there are many values, of a few entries each, going by the first ones: a scan is faster then."""
+        tail, within = self._tail, (self._lower, self._upper)
+        cursor = self._cursor() if tail else None
+        if cursor is None:
+            return False
+        try:
+            first = list(islice(keys_from(cursor, *within), CAP)) if seek(cursor, *within) else []
+        finally:
+            cursor.close()
+        return len(first) == CAP and len({entry[:tail] for entry in first}) * SHARE > CAP
 
     def firsts(self, most: int) -> Optional[list[tuple[bytes, bytes]]]:
         """The first entry of each value, behind the key of its record; None if there are more than *most* values."""

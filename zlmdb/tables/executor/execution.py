@@ -35,7 +35,7 @@ from .cachedscans import scanned_lists
 from .covered import Cover, Covered, Uncolumned, cover_of
 from .indexfacts import index_facts, key_facts
 from .keylookups import PickedScan, StagedScan
-from .orderscans import TOTAL, order_scan, partly_ordered, sorted_within
+from .orderscans import TOTAL, order_scan, partly_ordered, sorted_within, unless_few_fit
 from .queryfailures import failed
 
 if TYPE_CHECKING:
@@ -290,10 +290,10 @@ class Running:
         cover: Optional[Cover] = kept[key]
         if cover is None or not fields <= cover.fields:
             return None
-        lower, upper, ordered = self.selection._lower, self.selection._upper, choice.order is not None
+        selection, ordered = self.selection, choice.order is not None
         reverse = self.query.backwards if ordered else self._direction()
-        ranges, row = self.reads.ranges(access), cover.maker(fields)
-        return Covered(self.table, bound, ranges, ordered, reverse, lower, upper, row)
+        ranges, within = self.reads.ranges(access), (selection._lower, selection._upper)
+        return Covered(self.table, bound, ranges, ordered, reverse, *within, cover.maker(fields))
 
     def uncolumned(self) -> Programs:
         """The programs for objects with fields in place of records."""
@@ -396,7 +396,7 @@ class Running:
         question = Question(
             self._askings(), indexes, self._total(), order, limit, kept, tied=limit is not None, soon=soon
         )  # fmt: skip
-        choice = choose(question, self.reads.measure)
+        choice = unless_few_fit(self, choose(question, self.reads.measure), question)
         if limit is not None and choice.order is None:
             choice = partly_ordered(self, choice, order or (), question) or choice
         used = choice.accesses or choice.order

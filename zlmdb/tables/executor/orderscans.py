@@ -9,22 +9,29 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import groupby
+from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, Optional
 
+from ...handlers import let_through
 from ...keys import TupleKey
 from ...query.accesses import Access, order_access
 from ...query.cursors import Position
+from ...query.expressionsource import Asked
+from ...query.following import Followed
 from ...query.following.known import PLAIN
 from ...query.following.operations import Apply, Display, Unary
 from ...query.ordering import first_of
-from ...query.plan import Choice, Question, most_of
-from ...query.terms import CAP, Subject
+from ...query.plan import SHARE, Choice, Question, choose, most_of
+from ...query.prepared import Prepared
+from ...query.projection import HITS
+from ...query.terms import CAP, Subject, conjuncts
+from ...query.translated import want_of
 from ...store.ranges import pairs_from, seek
 from ..indexstorage import BoundIndex, IndexStorage
 from ..scan import IndexScan
 from .accessranges import Range
 from .accessreads import UNFIT
+from .cachedplans import parts_of
 from .keylookups import PickedScan
 
 if TYPE_CHECKING:
@@ -99,6 +106,67 @@ def _common(index: IndexStorage, ties: int) -> Callable[[tuple[bytes, Any]], Any
     if whole and tail:
         return lambda pair: pair[0][:tail]
     return lambda pair: load_key(pair[0]) if whole else load_key(pair[0])[:ties]
+
+
+def unless_few_fit(running: Running, choice: Choice, question: Question) -> Choice:
+    """*choice*; if its index gives the order and few of the records fit, what is best without that."""
+    access = choice.order
+    why = None if access is None else _too_few_fit(running, access, question.limit, question.total)
+    if access is None or why is None:
+        return choice
+    return choose(question.without_order(access, why), running.reads.measure)
+
+
+def _too_few_fit(running: Running, access: Access, limit: Optional[int], total: int) -> Optional[str]:
+    """Why reading all records is better than the order of *access*, which does not serve all conditions; else None.
+
+    Its first records tell how many of the others fit, and so how many are read for *limit* rows.
+    """
+    table, bound, where = running.table, running.reads.bound(access), running.where
+    if bound is None or table._txn._write or table._txn.buffers or running.storage.expiring is not None:
+        return None
+    if access.serves(parts_of(where)) or not all([_is_plain(one) for one in where]):
+        return None
+    most = min(CAP, total // (4 * SHARE))
+    backwards = running.query.backwards is not access.flipped
+    prefix, tail = running.storage.prefix, bound.storage.tail
+    cursor = table._cursor(bound.handle)
+    try:
+        within = running.reads.ranges(access)[0]
+        pairs = pairs_from(cursor, *within, backwards) if seek(cursor, *within, backwards) else iter(())
+        keys = [prefix + (entry[tail:] if tail else owner) for entry, owner in islice(pairs, most)]
+    finally:
+        cursor.close()
+    first = len(keys) if limit is None else min(2 * limit, len(keys))
+    fit = _fitting(running, keys[:first])
+    if limit is not None and fit < limit:
+        fit += _fitting(running, keys[first:])
+    if len(keys) < most or (limit is not None and fit >= limit):
+        return None
+    if fit * 2 >= most if limit is None else fit * total > limit * SHARE * most:
+        return None
+    return f"{fit:,} of its first {most:,} records fit, all are read faster"
+
+
+def _is_plain(followed: Followed) -> bool:
+    reading = followed.reading
+    return reading.trusted and not (reading.calls or reading.links)
+
+
+def _fitting(running: Running, keys: Sequence[bytes]) -> int:
+    """How many of the records with *keys* fit the conditions; all where one cannot be asked."""
+    table, where, programs = running.table, running.where, running.programs
+    key = "fitting", *[one.reading for one in where]
+    prepared = programs.prepared.get(key)
+    if prepared is None:
+        asked = [Asked(one, node) for one in where for node in conjuncts(one.node)]
+        prepared = Prepared(where, None, asked, want_of((HITS,), programs, one=True), programs)
+        programs.keep(key, prepared)
+    try:
+        return len(prepared.listing(sparse=False)(keys, table._get, table._db, where))
+    except Exception as error:  # whoever reads the record tells what it is
+        let_through(error)
+        return len(keys)
 
 
 # -- an index of the first parts of a sort key
