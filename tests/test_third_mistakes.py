@@ -189,3 +189,36 @@ def test_a_cache_with_keys_of_another_type_is_named(tmp_path: Path) -> None:
     with pytest.raises(zlmdb.SchemaMismatch, match="the cache .* does not have keys of type int: give the type"):
         zlmdb.Cache(tmp_path / "cache", int, str)
     zlmdb.Cache(tmp_path / "cache").close()
+
+
+@pytest.mark.parametrize("kind", ["table", "index", "selection", "condition"])
+@pytest.mark.parametrize(
+    ("asked", "advice"),
+    [
+        (lambda q: q.where("title", "One"), r"where\(\) takes one function: write where\(lambda .* got 'One' as well"),
+        (lambda q: q.where(lambda p: p.likes, title="One"), r"write where\(lambda record: record.title == "),
+        (lambda q: q.fields("title", "likes"), r"write fields\(lambda .* got 'likes' as well"),
+        (lambda q: q.fields(lambda p: p.likes, flat=True), r"write fields\(lambda .* got flat=True as well"),
+        (lambda q: q.order_by(lambda p: p.likes, desc=True), r"reverse=True\), or desc\(.* got desc=True as well"),
+        (lambda q: q.order_by(key=lambda p: p.likes), r"write order_by\(lambda .* got key=<function"),
+        (lambda q: q.limit(10, offset=5), r"write limit\(count, skip\); it got offset=5 as well"),
+    ],
+)
+def test_queries_that_are_asked_as_elsewhere_say_what_to_write(db: Any, kind: str, asked: Any, advice: str) -> None:
+    with db.read() as t:
+        queries = {"table": t.posts, "index": t.posts.by_tag, "selection": t.posts.select()}
+        with pytest.raises(TypeError, match=advice):
+            asked(queries.get(kind, t.posts.where(lambda p: p.likes > 1)))
+
+
+@pytest.mark.parametrize("rows", [[Post("A")], [(1,)], [(1, Post("A"), 3)], ["text"], [None]])
+@pytest.mark.parametrize("made", [list, iter, lambda rows: (row for row in rows)])
+def test_put_many_of_no_pairs_says_what_it_takes_and_stores_nothing(db: Any, rows: Any, made: Any) -> None:
+    with db.write() as t:
+        with pytest.raises(
+            (TypeError, ValueError), match=r"put_many\(\) takes pairs of key and value, got .* table.add"
+        ):
+            t.posts.put_many(made(rows))
+        assert t.posts.put_many((number, Post("B")) for number in (7, 8, 9)) == 3
+        assert t.posts.put_many(iter(())) == t.posts.put_many({}.items()) == 0
+        assert [*t.posts] == [1, 2, 7, 8, 9]

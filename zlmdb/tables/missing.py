@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any, NoReturn
 
 from ..query.nolists import SOME, shown_position
@@ -21,11 +22,28 @@ def pairs(rows: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
         yield key, value
 
 
-def _refuse_row(row: object, kind: type[Exception]) -> NoReturn:
-    raise kind(
-        f"update() takes a dict, or pairs of key and value, got {shortened(row)}: table.add(value) stores a value "
-        f"under a new key"
-    ) from None
+def begun_with_a_pair(rows: Any) -> Any:
+    """The *rows* given to ``put_many``. Raises TypeError or ValueError if the first one is no pair."""
+    several = isinstance(rows, (list, tuple))
+    if not several and not hasattr(rows, "__iter__"):
+        _refuse_row(rows, TypeError, _OF_MANY)
+    left = iter(rows)
+    for first in left:
+        if not hasattr(first, "__iter__"):
+            _refuse_row(first, TypeError, _OF_MANY)
+        if hasattr(first, "__len__") and len(first) != 2:
+            _refuse_row(first, ValueError, _OF_MANY)
+        return rows if several else chain((first,), left)
+    return ()
+
+
+_OF_MANY = "put_many() takes pairs of key and value"
+
+
+def _refuse_row(
+    row: object, kind: type[Exception], taken: str = "update() takes a dict, or pairs of key and value"
+) -> NoReturn:
+    raise kind(f"{taken}, got {shortened(row)}: table.add(value) stores a value under a new key") from None
 
 
 class _NoPosition(KeyError):
@@ -52,13 +70,37 @@ def refuse_ranges(fields: Iterable[str]) -> NoReturn:
     )
 
 
+_TAKEN = {
+    "fields": "one function, which may return a tuple: write fields(lambda record: (record.name, ...))",
+    "limit": "two numbers: write limit(count, skip)",
+    "order_by": "one function, and reverse: write order_by(lambda record: ..., reverse=True), or desc(...) in it",
+    "where": "one function: write where(lambda record: record.name == ... and ...)",
+}
+
+
+def refuse_call(method: str, given: Iterable[object], options: Mapping[str, object]) -> NoReturn:
+    """Raise TypeError for a *method* of a query that is called with what is *given*, and *options*."""
+    shown = [*map(shortened, given), *[f"{name}={shortened(one)}" for name, one in options.items()]]
+    raise TypeError(f"{method}() takes {_TAKEN[method]}; it got {', '.join(shown)} as well")
+
+
+def refuse_where(more: tuple[object, ...], fields: Mapping[str, object]) -> NoReturn:
+    """As `refuse_call`, of ``where``, whose *fields* may be given by name."""
+    if more:
+        refuse_call("where", more, fields)
+    asked = " and ".join([f"record.{name} == ..." for name in fields])
+    raise TypeError(f"where() takes a function of a record: write where(lambda record: {asked})")
+
+
 def refuse_limit(limit: int) -> NoReturn:
     """Raise ValueError for a negative *limit*."""
     raise ValueError(f"limit={limit}: give the greatest number of records, 0 or more, or None for all")
 
 
-def check_limit(count: Any, skip: Any) -> None:
-    """Raise ValueError or TypeError for what are no numbers of records."""
+def check_limit(count: Any, skip: Any, options: Mapping[str, object]) -> None:
+    """Raise ValueError or TypeError for what are no numbers of records, and for *options*, of which there are none."""
+    if options:
+        refuse_call("limit", (), options)
     try:
         wrong = count < 0 or skip < 0
     except TypeError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, Protocol, TypeVar, Union, overload
 
-from .missing import refuse_ranges
+from .missing import refuse_call, refuse_ranges, refuse_where
 
 if TYPE_CHECKING:
     from ..query import Ordered, Reads
@@ -203,43 +203,45 @@ class Ranged(Generic[I, K, V]):
     def where(self, matches: Callable[[V], bool], /) -> Selection[K, V]: ...
     @overload
     def where(self, matches: Callable[[K, V], bool], /) -> Selection[K, V]: ...
-    def where(self, matches: Any = None, /, **fields: Any) -> Selection[K, V]:
+    def where(self, matches: Any = None, /, *more: Any, **fields: Any) -> Selection[K, V]:
         """The records for which *matches* is true, ``t.users.where(lambda user: user.age > 30)``.
 
         *matches* is a function of the value, or of key and value. Short for ``select().where(...)``: `Selection.where`.
         """
-        if fields:
-            from .unknown import refuse_fields  # late, as below
-
-            refuse_fields("where", fields)
+        if more or fields:
+            refuse_where(more, fields)
         return self._chosen(None, False, None)._asked(matches)
 
     @overload
     def order_by(self, by: Callable[[V], Ordered], /, *, reverse: bool = False) -> Selection[K, V]: ...
     @overload
     def order_by(self, by: Callable[[K, V], Ordered], /, *, reverse: bool = False) -> Selection[K, V]: ...
-    def order_by(self, by: Any, /, *, reverse: bool = False) -> Selection[K, V]:
+    def order_by(self, by: Any = None, /, *more: Any, reverse: bool = False, **options: Any) -> Selection[K, V]:
         """The records sorted by what *by* gives, ``t.users.order_by(lambda user: user.name)``.
 
         *by* is a function of the value, or of key and value. For short; see `Selection.order_by`.
         """
+        if more or options:
+            refuse_call("order_by", more, options)
         return self._chosen(None, False, None)._sorted_by(by, reverse)
 
-    def limit(self, count: int, skip: int = 0) -> Selection[K, V]:
+    def limit(self, count: int, skip: int = 0, **options: NoReturn) -> Selection[K, V]:
         """At most *count* records, after the first *skip*; ``select().limit(...)``."""
-        if skip or count.__class__ is not int or count < 0:
-            return self._chosen(None, False, None).limit(count, skip)
+        if skip or options or count.__class__ is not int or count < 0:
+            return self._chosen(None, False, None).limit(count, skip, **options)
         return self._chosen(None, False, count)
 
     @overload
     def fields(self, give: Callable[[V], R], /) -> Reads[R]: ...
     @overload
     def fields(self, give: Callable[[K, V], R], /) -> Reads[R]: ...
-    def fields(self, give: Any, /) -> Reads[Any]:
+    def fields(self, give: Any = None, /, *more: Any, **options: Any) -> Reads[Any]:
         """What *give* returns for each record, ``t.users.fields(lambda user: (user.name, user.age))``.
 
         *give* is a function of the value, or of key and value. Short for ``select().fields(...)``: `Selection.fields`.
         """
+        if more or options:
+            refuse_call("fields", more, options)
         return self._chosen(None, False, None).fields(give)
 
     @overload

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Callable, Optional, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Callable, NoReturn, Optional, TypeVar, cast, overload
 
 from .. import errors
 from ..namedtuples import NamedTuple
@@ -13,7 +13,7 @@ from ..query.reads import first_of
 from ..shown import shortened
 from ..store.blocks import COUNTS_REFERENCES
 from .keyrange import FAST, KeyRange, few_of, pairs_of
-from .missing import check_limit, missing, refuse_after_limit, refuse_limit, refuse_position
+from .missing import check_limit, missing, refuse_after_limit, refuse_call, refuse_limit, refuse_position, refuse_where
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -85,16 +85,14 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
     def where(self, matches: Callable[[V], bool], /) -> Selection[K, V]: ...
     @overload
     def where(self, matches: Callable[[K, V], bool], /) -> Selection[K, V]: ...
-    def where(self, matches: Any = None, /, **fields: Any) -> Selection[K, V]:
+    def where(self, matches: Any = None, /, *more: Any, **fields: Any) -> Selection[K, V]:
         """Those for which *matches*, a function of the value or of key and value, is true.
 
         Raises TypeError at once for fields that the model class does not have, for comparisons with values that a field
         never has, and after a `limit`.
         """
-        if fields:
-            from .unknown import refuse_fields  # late: for this error only
-
-            refuse_fields("where", fields)
+        if more or fields:
+            refuse_where(more, fields)
         query = self._query
         if self._limit is not None or query.skip:
             refuse_after_limit("where")
@@ -113,13 +111,14 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
     def order_by(self, by: Callable[[V], Ordered], /, *, reverse: bool = False) -> Selection[K, V]: ...
     @overload
     def order_by(self, by: Callable[[K, V], Ordered], /, *, reverse: bool = False) -> Selection[K, V]: ...
-    def order_by(self, by: Any, /, *, reverse: bool = False) -> Selection[K, V]:
+    def order_by(self, by: Any = None, /, *more: Any, reverse: bool = False, **options: Any) -> Selection[K, V]:
         """Sorted by what *by*, a function of the value or of key and value, gives; equal ones stay as they were.
 
         *reverse* turns everything round, equal ones too; `desc` turns round a part of the sort key. Raises TypeError
-        after a `limit`; values without an order raise when it is read, NaN ValueError. It takes the place of an earlier
-        order.
+        after a `limit`; values without an order raise when it is read, NaN ValueError. It replaces an earlier order.
         """
+        if more or options:
+            refuse_call("order_by", more, options)
         query = self._query
         if self._limit is not None or query.skip:
             refuse_after_limit("order_by")
@@ -131,9 +130,9 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
         self._query = Query((), self._following().value(by), bool(reverse))
         return self
 
-    def limit(self, count: int, skip: int = 0) -> Selection[K, V]:
+    def limit(self, count: int, skip: int = 0, **options: NoReturn) -> Selection[K, V]:
         """At most *count* of them, after the first *skip*."""
-        check_limit(count, skip)
+        check_limit(count, skip, options)
         if self._limit is not None:
             count = min(count, max(self._limit - skip, 0))
         query = self._query
@@ -145,11 +144,13 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
     def fields(self, give: Callable[[V], R], /) -> Reads[R]: ...
     @overload
     def fields(self, give: Callable[[K, V], R], /) -> Reads[R]: ...
-    def fields(self, give: Any, /) -> Reads[Any]:
+    def fields(self, give: Any = None, /, *more: Any, **options: Any) -> Reads[Any]:
         """What *give*, a function of the value or of key and value, gives of each record.
 
         Of FlatBuffers only the fields that it names are read: ``select().fields(lambda r: (r.id, r.price))``.
         """
+        if more or options:
+            refuse_call("fields", more, options)
         return Given(self, self._following().value(give))
 
     def _giving(self, give: Followed) -> Reads[Any]:

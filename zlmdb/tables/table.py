@@ -23,7 +23,7 @@ from .compiled.kinds import kind_of
 from .compiled.points import REQUIRED
 from .declares import Declares
 from .enginereads import EngineReads
-from .missing import missing, refuse_limit
+from .missing import begun_with_a_pair, missing, refuse_limit
 from .ranged import Bounds, Ranged, limits
 from .recordwrites import RecordWrites
 from .selection import ALL, Selection
@@ -341,11 +341,9 @@ class Table(EngineReads[K, V], RecordWrites[K, V], MutableMapping[K, V], Generic
         self._check_write()
         if isinstance(items, Mapping):
             raise TypeError("put_many() takes pairs of key and value: give the items() of the dict, or call update()")
-        if isinstance(items, (list, tuple)) and items and not hasattr(items[0], "__iter__"):
-            raise TypeError(f"put_many() takes pairs of key and value, got {shortened(items[0])}: add() makes keys")
         from .bulkwrites import put_all  # late: many programs store records one by one
 
-        return put_all(self, items, append=append)
+        return put_all(self, begun_with_a_pair(items), append=append)
 
     if not TYPE_CHECKING:  # checkers have the signatures of `Ranged`
 

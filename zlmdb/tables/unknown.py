@@ -83,12 +83,6 @@ def _elsewhere(holder: Any, name: str, many: bool) -> Optional[str]:
     return (_OF_MANY.get(name) if many else None) or _ELSEWHERE.get(name)
 
 
-def refuse_fields(method: str, fields: Iterable[str]) -> NoReturn:
-    """Raise TypeError for *fields* that are given by name to *method*, which takes a function."""
-    asked = " and ".join([f"record.{name} == ..." for name in fields])
-    raise TypeError(f"{method}() takes a function of a record: write {method}(lambda record: {asked})")
-
-
 def refuse_given(method: str, given: object) -> NoReturn:
     """Raise TypeError for what is *given* to *method*, which takes nothing: a condition, perhaps, or a key."""
     one = {"delete": "del table[key]", "count": "key in table"}.get(method, "table.get(key)")
