@@ -21,7 +21,7 @@ import pytest
 from followed import Address, Kind, User, agree, following, users
 
 from zlmdb.query.following import Following, walk
-from zlmdb.query.following.code import understood
+from zlmdb.query.following.code import ByCode, understood
 from zlmdb.query.following.nodes import Called, Parameter
 from zlmdb.query.following.operations import Compare
 
@@ -776,6 +776,18 @@ def test_this_python_is_understood() -> None:
 
 def test_a_python_that_is_not_understood_calls_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("zlmdb.query.following.code._tried", [False])
+    followed = following().condition(lambda u: u.age > 3)
+    assert followed.reasons == ("this version of Python is not known",)
+    assert followed(users()[0]) is True
+
+
+@pytest.mark.parametrize("name", ["_BUILD_SET", "_LOAD_CONST", "_IN", "_IS"])
+def test_a_python_without_a_known_instruction_is_not_understood(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Its functions are called, and no query raises what the attempt to understand it raised."""
+    missing: Any = None if name in ("_BUILD_SET", "_LOAD_CONST") else frozenset()
+    monkeypatch.setattr(f"zlmdb.query.following.code.{name}", missing)
+    monkeypatch.setattr("zlmdb.query.following.code._tried", [])
+    monkeypatch.setattr("zlmdb.query.following.code._scanned", ByCode(8))
     followed = following().condition(lambda u: u.age > 3)
     assert followed.reasons == ("this version of Python is not known",)
     assert followed(users()[0]) is True

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Optional, TypeVar
 
 from ..namedtuples import NamedTuple
 from ..query.following import Followed
+from ..query.following.code import understood
 from ..query.projection import HITS
 from ..query.sums import Sum
 from ..values.base import is_a
@@ -269,7 +270,7 @@ def asks_only(into: Any) -> bool:
 
     Then it does not matter how often it is called. Functions that are not known to be such are not taken for them.
     """
-    if type(into) is not FunctionType or into.__defaults__ or into.__kwdefaults__:
+    if type(into) is not FunctionType or into.__defaults__ or into.__kwdefaults__ or not understood():
         return False
     return _asks_only(into.__code__)
 

@@ -66,8 +66,8 @@ _IF_NONE = _containing("_IF_NONE") | _containing("_IF_NOT_NONE")
 _IS = _opcodes("IS_OP")
 _OWN = _opcodes("LOAD_COMMON_CONSTANT")
 _STORES = _opcodes("STORE_DEREF", "DELETE_DEREF")
-_LOAD_CONST = dis.opmap["LOAD_CONST"]
-_BUILD_SET, _BUILD_TUPLE = dis.opmap["BUILD_SET"], dis.opmap["BUILD_TUPLE"]
+_LOAD_CONST = dis.opmap.get("LOAD_CONST")
+_BUILD_SET, _BUILD_TUPLE = dis.opmap.get("BUILD_SET"), dis.opmap.get("BUILD_TUPLE")
 _IN = _opcodes("CONTAINS_OP")
 _PADDING = _opcodes("CACHE", "EXTENDED_ARG", "NOP", "NOT_TAKEN")
 _FOREIGN = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR | inspect.CO_ITERABLE_COROUTINE
@@ -137,7 +137,7 @@ def _is_compilers(before: list[dis.Instruction]) -> bool:
 
 def _operand(before: list[dis.Instruction]) -> IsOperand:
     last = before[-1]
-    if last.opname.startswith("LOAD_CONST"):
+    if last.opname.startswith("LOAD_CONST") or last.opcode in _OWN:  # of which None, True and False are since 3.15
         kind = "none" if last.argval is None else "bool" if type(last.argval) is bool else "unclear"
         return IsOperand(kind, "", None)
     if last.opname == "LOAD_ATTR" and len(before) > 1:
@@ -196,7 +196,7 @@ def _searched(code: CodeType) -> tuple[set[int], bytes]:
         high = arg << 8 if opcode == dis.EXTENDED_ARG else 0
         if opcode == _LOAD_CONST:
             (found if raw[at + 2] in _IN and _is_searchable(code.co_consts[arg]) else kept).add(arg)
-        elif opcode == _BUILD_SET and raw[at + 2] in _IN:
+        elif opcode == _BUILD_SET and _BUILD_TUPLE is not None and raw[at + 2] in _IN:
             raw[at] = _BUILD_TUPLE
     return found - kept, bytes(raw)
 
@@ -286,7 +286,10 @@ _assigned: ByCode = ByCode(1024)
 def understood() -> bool:
     """Whether what this module knows of code is true for this Python: tried once, when the first function is read."""
     if not _tried:
-        _tried.append(_try())
+        try:
+            _tried.append(_try())
+        except Exception:  # another Python may have other instructions: then functions are called, and none is read
+            _tried.append(False)
     return _tried[0]
 
 

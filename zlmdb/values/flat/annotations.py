@@ -443,7 +443,8 @@ def _is_enum(annotation: Any) -> bool:
 
 def _short(where: str) -> str:
     """``UserRatings`` for ``models.User.ratings``."""
-    words = re.findall(r"\w+", where.split("[")[0])[-2:]
+    # Without underscores: flatc 23 spells a union with one in two ways in the Python that it writes.
+    words = re.findall(r"[^\W_]+", ".".join(re.findall(r"\w+", where.split("[")[0])[-2:]))
     return "".join(word[:1].upper() + word[1:] for word in words) or "Value"
 
 
