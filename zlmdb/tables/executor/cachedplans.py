@@ -358,17 +358,6 @@ class Ready:
         for block in _blocks(self._in_key_order(selection, keys), first):
             yield self._list(block, table._get, table._db, functions)
 
-    def _fewer(self, table: Table[Any, Any], where: Sequence[Followed], most: int) -> Optional[list[bytes]]:
-        """The keys that the way with the fewest entries finds, if these are fewer than *most*. Raises as `_lists`."""
-        best: Optional[list[bytes]] = None
-        for way in self._ways:
-            found = way.keys(table, where, most)
-            if found is None:
-                raise LookupError("the index cannot hold such a value")
-            if len(found) < most and (best is None or len(found) < len(best)):
-                best = found
-        return best
-
     def _keys(
         self, selection: Selection[Any, Any], give: Give
     ) -> tuple[Optional[list[bytes]], tuple[Any, ...]]:  # fmt: skip
