@@ -20,10 +20,11 @@ from tests.combinations import EVERYWHERE
 from zlmdb import notifier
 from zlmdb.engines.lmdb import mapsize
 from zlmdb.keys import uuids
+from zlmdb.operations.backup import _refuse_transactions
 from zlmdb.store.blocks import COUNTS_REFERENCES
 from zlmdb.store.gate import Gate
 
-from .interrupts import INTERRUPTS, interrupting, traces_instructions
+from .interrupts import INTERRUPTS, handled_at, interrupting, traces_instructions
 
 posix_only = pytest.mark.skipif(
     not hasattr(os, "fork"), reason="there is no fork on this system, so that no child can inherit a lock"
@@ -302,3 +303,80 @@ def test_an_interrupt_while_somebody_listens_or_rings_keeps_nobody_from_ringing(
         count = counted[0]
         bell.ring()
     assert at > 30
+
+
+@pytest.mark.once
+@traces_instructions
+def test_an_interrupt_while_a_function_is_submitted_stops_none_after_it() -> None:
+    """The thread that was to store them was taken for one that runs, so that nothing submitted was ever stored."""
+    at, done = 0, False
+    while not done:
+        at += 1
+        with zlmdb.open(None, Store) as db:
+            with suppress(*INTERRUPTS), interrupting(at, lambda file: file.endswith("groups.py"), handled_at) as count:
+                db.submit(lambda t: None)
+            done = count[0] < at
+            db.submit(lambda t: None).result(10)
+    assert at > 5
+
+
+@pytest.mark.once
+@traces_instructions
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # it comes in finalizers, too
+def test_an_interrupt_of_a_read_keeps_no_compaction_from_its_work(tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path / "db", Store, durability="none") as db:
+        store = db._open_store
+
+        def own() -> None:
+            with store.reading():
+                pass
+
+        def of_program() -> None:
+            with db.read() as t:
+                t.numbers.get("a")
+
+        for read in (own, of_program):
+            at, done = 0, False
+            while not done:
+                at += 1
+                with suppress(*INTERRUPTS), interrupting(at, is_of_store, handled_at) as count:
+                    read()
+                done = count[0] < at
+                _refuse_transactions(store)  # which compact() does first
+            db.compact()
+            assert at > 3
+
+
+def is_of_store(file: str) -> bool:
+    return os.path.dirname(file).endswith(("store", "schema"))
+
+
+@pytest.mark.once
+@traces_instructions
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # a file that Python closes
+@pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="the system does not tell what is open")
+def test_an_interrupt_of_an_opening_leaves_nothing_open(tmp_path: Path) -> None:
+    """The file stayed open for the rest of the process, and other programs could not replace it."""
+    path = tmp_path / "db"
+    zlmdb.open(path, Store, durability="none").close()
+    at, done = 0, False
+    while not done:
+        at += 1
+        opened: list[Any] = []
+        with suppress(*INTERRUPTS), interrupting(at, is_of_opening, handled_at) as count:
+            opened += [zlmdb.open(path, Store, durability="none")]
+        done = count[0] < at
+        for db in opened:
+            db.close()
+        gc.collect()
+        assert str(path / "lock.mdb") not in open_files()
+    assert at > 20
+
+
+def is_of_opening(file: str) -> bool:
+    return file.endswith(("openstores.py", "database.py"))
+
+
+def open_files() -> list[str]:
+    with os.scandir("/proc/self/fd") as found:
+        return [os.path.realpath(one.path) for one in found]

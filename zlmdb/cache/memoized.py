@@ -73,8 +73,9 @@ class _Flight:
         self.me: ReferenceType[_Flight] = ref(self)
 
     def __del__(self) -> None:
-        if not self.future.done():  # an interrupt came where nothing could be done about it
-            self.future.set_result(AGAIN)
+        future: Optional[Future[Any]] = getattr(self, "future", None)  # None: an interrupt came before anybody waited
+        if future is not None and not future.done():  # it came where nothing could be done about it
+            future.set_result(AGAIN)
 
     def take_off(self, flights: dict[str, ReferenceType[_Flight]], key: str) -> Optional[Future[Any]]:
         """Compute the value of *key*, which returns None, unless another does so: then what to wait for.

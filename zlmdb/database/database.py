@@ -121,8 +121,8 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
     # -- opening and closing --------------------------------------------------------------------------------------
 
     def _open(self) -> None:
-        store = self._store = openstores.acquire(self._opening_now(), self)
         try:
+            store = openstores.acquire(self._opening_now(), self)
             # First: a program that is too old must not change the file.
             migrating = hasattr(self._schema, "migrations") and self._check_migrations()
             try:
@@ -136,7 +136,8 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
 
                 self._flusher = Flusher(store, self._flush_every)
         except BaseException:
-            self._close()
+            if self._store is not None:
+                self._close()
             raise
 
     def _attach_swept(self, error: Union[errors.SchemaMismatch, errors.DuplicateKey], *, migrating: bool) -> None:

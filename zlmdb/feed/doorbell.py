@@ -191,7 +191,10 @@ class _Pipe:
 
     def __del__(self) -> None:  # an asynchronous generator whose event loop was closed never comes to its end
         if self._fds:
-            self.close()
+            try:  # noqa: SIM105 - nothing is left of this module where the interpreter ends
+                self.close()
+            except (AttributeError, TypeError):
+                pass
 
 
 def _ring(path: str) -> None:

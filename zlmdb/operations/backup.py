@@ -145,13 +145,19 @@ def file_of(engine: Engine) -> str:
 
 
 def _refuse_transactions(of: Store) -> None:
-    live = [one for one in (ref() for ref in list(of.live.values())) if one is not None and one.active]
+    if _are_open(of):  # perhaps what an interrupt has left open
+        of.end_leftovers()
+    live = [one for one in of.live.alive() if one.active]
     if live or of.reads:
         raise errors.DatabaseInUse(
             f"{of.engine.path!r} has open transactions: {live or 'a backup, a dump or the like'}; end them before "
             f"compact()",
             path=of.engine.path,
         )
+
+
+def _are_open(of: Store) -> bool:
+    return any(one.active for one in of.live.alive())
 
 
 def _size(of: Store) -> int:

@@ -412,19 +412,24 @@ class OpenEnvironment(Maintenance):
     def close(self) -> None:
         """Close the environment. Raises `DatabaseInUse` when transactions are open."""
         self.end_leftovers()
-        with self.lock:  # of `reopen`
-            # As in `suspend`: what begins from now on waits for the lock, and what has begun before is seen.
-            env, self.env = self.env, None
-            try:
-                self._check_rest()
-            except BaseException:
-                self.env = env
-                raise
-            self.users = 0  # from now on a thread that comes late finds the database closed, and does not open it anew
-        if env is not None:
-            env.close()
-            self.engine.closed()
-            self.writer.close()
+        env: Optional[Environment] = None
+        try:
+            with self.lock:  # of `reopen`
+                # As in `suspend`: what begins from now on waits for the lock, and what has begun before is seen.
+                env, self.env = self.env, None
+                try:
+                    self._check_rest()
+                except BaseException:
+                    self.env = env
+                    raise
+                self.users = 0  # a thread that comes late finds the database closed, and does not open it anew
+            if env is not None:
+                env.close()
+                self.engine.closed()
+                self.writer.close()
+        except BaseException:  # an interrupt, perhaps: to close again does the rest
+            self.env = env
+            raise
 
     def _check_rest(self) -> None:
         """Raise `DatabaseInUse` when transactions are open."""

@@ -411,12 +411,12 @@ class Groups:
 
     def _start(self, db: Runs) -> None:
         worker = threading.Thread(target=self._work_off, args=(db,), name="zlmdb-submit")
-        self._worker = worker
         for one in list(self._workers):
             if one.ident is not None and not one.is_alive():
                 self._workers.pop(one, None)
-        self._workers[worker] = None
         try:
+            self._workers[worker] = None
+            self._worker = worker
             worker.start()
         except BaseException as error:
             self._worker = None  # else nobody would start another one, and what is submitted would wait for ever

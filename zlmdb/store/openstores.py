@@ -77,21 +77,27 @@ def checked_options(path: Optional[str], *, maxsize: Optional[int], **others: An
 
 
 def acquire(opening: Opening, handle: Any) -> Store:
-    """The store of the file for *handle*, opened if necessary; call `release` for each.
+    """The store of the file for *handle*, opened if necessary, also as its ``_store``; call `release` for each.
 
     Raises `DatabaseInUse` if it is open with other options, or at all if *opening* is exclusive.
     """
-    with lock:
-        store = _shared(opening, handle)
-        store.users += 1
-        preparing = _unprepared.get(store)
+    store: Optional[Store] = None
     try:
+        with lock:
+            store = _shared(opening, handle)
+            store.users += 1
+            preparing = _unprepared.get(store)
         if opening.verify:
             _verify(store, opening.timeout)
         if preparing is not None:
             _prepare(store, opening, preparing)
+        handle._store = store  # here: an interrupt may come before the caller has what is returned
     except BaseException:
-        release(store)
+        if store is not None:
+            release(store)
+        with lock:  # an interrupt may have come before it was known here
+            for unused in [one for one in _stores.values() if not one.users]:
+                release(unused)
         raise
     return store
 

@@ -255,8 +255,8 @@ class Store(OpenEnvironment):
     def reading(self) -> Generator[Transaction, None, None]:
         """A block with a read transaction of the engine."""
         mark = object()
-        self.reads.add(mark)
-        try:
+        try:  # whatever an interrupt comes after, what follows is done
+            self.reads.add(mark)
             txn = self.begin(who=mark)
             try:
                 yield txn
@@ -264,9 +264,11 @@ class Store(OpenEnvironment):
                 self._fail_alone(error)
             finally:
                 txn.abort()
-                self.ended(mark)
         finally:
-            self.reads.discard(mark)
+            try:
+                self.ended(mark)
+            finally:
+                self.reads.discard(mark)
 
     def verify(self, told: Optional[Told] = None, timeout: Optional[float] = None) -> list[str]:
         """What is wrong with the pages of the file, in words; LMDB reads none of them for that.

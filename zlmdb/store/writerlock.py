@@ -279,10 +279,10 @@ class WriterLock:
         self.alone = None
         name, file = self._name, self._file
         self._name = self._file = None
-        if name is not None:
-            name.close()
         if file is not None:
             os.close(file)
+        if name is not None:  # last: it ends by itself if an interrupt comes
+            name.close()
 
     def wake_next(self) -> None:
         """Wake the thread that has waited longest, unless one was called a moment ago."""

@@ -95,7 +95,7 @@ class LmdbEngine:
         self._size = self._reserved = 0
         self._opened: Optional[Hashable] = None
         self._locked: Optional[Hashable] = None
-        self._present: Optional[int] = None  # what `presence` has locked
+        self._present: Optional[presence.Present] = None  # what `presence` has locked
         self.is_local = False  # all processes that open the file are on one machine; known when it is open
 
     def _beside(self, name: str, ending: str) -> str:

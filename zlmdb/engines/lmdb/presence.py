@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Optional
 
@@ -23,7 +24,29 @@ except ImportError:  # Windows, where nobody removes a file that is open
 _PAUSES = (0.01, 0.05, 0.2, 0.5, 1.0)  # seconds: so long others may take to make the lock file, or to close
 
 
-def enter(file: str, lock: str) -> Optional[int]:
+class Present:
+    """The data file, open to be locked: until `leave`, or until an interrupt has dropped what refers to this."""
+
+    __slots__ = ("descriptor",)
+
+    def __init__(self, file: str) -> None:
+        self.descriptor = -1
+        self.descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+
+    def close(self, close: Callable[[int], None] = os.close) -> None:  # there is no `os` where the interpreter ends
+        """End the lock of this process."""
+        descriptor, self.descriptor = self.descriptor, -1
+        if descriptor >= 0:
+            try:  # noqa: SIM105 - nor `suppress`
+                close(descriptor)
+            except OSError:  # the program has closed all that is open, as daemons do
+                pass
+
+    def __del__(self) -> None:
+        self.close()
+
+
+def enter(file: str, lock: str) -> Optional[Present]:
     """Lock the data file *file* before LMDB opens it with the lock file *lock*; what is to be kept for `leave`.
 
     None where that cannot be, as of a new file. Raises `DatabaseInUse` if *lock* is to be made, and another process has
@@ -32,14 +55,14 @@ def enter(file: str, lock: str) -> Optional[int]:
     if fcntl is None:
         return None
     try:
-        descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+        present = Present(file)
     except OSError:
         return None
     try:
         for pause in (*_PAUSES, None):
             kind = fcntl.LOCK_SH if os.path.exists(lock) else fcntl.LOCK_EX
             try:
-                fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+                fcntl.flock(present.descriptor, kind | fcntl.LOCK_NB)
             except BlockingIOError as error:
                 if pause is not None:
                     time.sleep(pause)
@@ -55,24 +78,23 @@ def enter(file: str, lock: str) -> Optional[int]:
             else:
                 break
     except BaseException:
-        os.close(descriptor)
+        present.close()
         raise
-    return descriptor
+    return present
 
 
-def share(file: str, descriptor: Optional[int]) -> Optional[int]:
-    """LMDB has made the lock file, and *descriptor* is what `enter` has returned: others may come in; as `enter`."""
+def share(file: str, present: Optional[Present]) -> Optional[Present]:
+    """LMDB has made the lock file, and *present* is what `enter` has returned: others may come in; as `enter`."""
     if fcntl is None:
         return None
     with suppress(OSError):  # as in `enter`
-        if descriptor is None:
-            descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    return descriptor
+        if present is None:
+            present = Present(file)
+        fcntl.flock(present.descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    return present
 
 
-def leave(descriptor: Optional[int]) -> None:
+def leave(present: Optional[Present]) -> None:
     """The file was closed; or this is a forked child, and the lock stays that of its parent."""
-    if descriptor is not None:
-        with suppress(OSError):  # the program has closed all that is open, as daemons do
-            os.close(descriptor)
+    if present is not None:
+        present.close()
