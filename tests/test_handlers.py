@@ -115,6 +115,7 @@ class Sending:
         frame.f_trace_opcodes = True
         if (
             event == "opcode"
+            and frame.f_lineno is not None  # Python's own, by which a generator ends: 3.14 loses what is raised there
             and not is_mark(frame)
             and (LOCKING.search(code.co_filename) is None or frame.f_lasti in handled_at(code))
         ):
