@@ -24,10 +24,10 @@ def pairs(rows: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
 
 def begun_with_a_pair(rows: Any) -> Any:
     """The *rows* given to ``put_many``. Raises TypeError or ValueError if the first one is no pair."""
-    several = isinstance(rows, (list, tuple))
+    several = type(rows) in (list, tuple)
     if not several and not hasattr(rows, "__iter__"):
         _refuse_row(rows, TypeError, _OF_MANY)
-    left = iter(rows)
+    left: Iterator[Any] = iter(rows)
     for first in left:
         if not hasattr(first, "__iter__"):
             _refuse_row(first, TypeError, _OF_MANY)

@@ -72,10 +72,12 @@ def read_names(holder: Any, what: Any) -> tuple[str, ...]:
 
 def read_reduced(holder: Any, what: Any) -> tuple[Any, ...]:
     """What an attrgetter or itemgetter was made with."""
-    if isinstance(holder, operator.attrgetter):
+    getter: Any = holder
+    if isinstance(getter, operator.attrgetter):
         return (repr(holder),)
     made, arguments, *state = holder.__reduce__()
-    on_pypy = [tuple(one) if isinstance(one, list) else one for one in state[0].values()] if state else ()
+    values: list[Any] = list(state[0].values()) if state else []
+    on_pypy = [tuple(cast("list[Any]", one)) if isinstance(one, list) else one for one in values]
     return (made, *arguments, *on_pypy)
 
 

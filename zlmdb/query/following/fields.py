@@ -56,7 +56,7 @@ def static(cls: type[Any], name: str) -> Any:
 def _computes(cls: type[Any], name: str) -> bool:
     """Whether the property *name* is the program's own. On PyPy a namedtuple has one for each of its fields."""
     owner = next(one for one in cls.__mro__ if name in vars(one))
-    return not (issubclass(owner, tuple) and "_fields" in vars(owner))
+    return not (tuple in owner.__mro__ and "_fields" in vars(owner))
 
 
 def _missing(recorder: Recorder, cls: type[Any], name: str) -> Any:
