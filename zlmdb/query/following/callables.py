@@ -77,8 +77,13 @@ def read_reduced(holder: Any, what: Any) -> tuple[Any, ...]:
         return (repr(holder),)
     made, arguments, *state = holder.__reduce__()
     values: list[Any] = list(state[0].values()) if state else []
-    on_pypy = [tuple(cast("list[Any]", one)) if isinstance(one, list) else one for one in values]
-    return (made, *arguments, *on_pypy)
+    return (made, *arguments, *map(_hashable, values))
+
+
+def _hashable(value: Any) -> Any:
+    """*value*, as a tuple if it is a list: PyPy gives the arguments as such."""
+    changeable: bool = type(value).__hash__ is None
+    return tuple(value) if changeable else value
 
 
 class Getter(Sight):
