@@ -632,15 +632,17 @@ def test_groups_of_an_index_end_whatever_the_body_writes(fresh: Any) -> None:
     assert 0 < seen <= 20
 
 
-def test_a_query_ends_with_its_transaction(db: Any) -> None:
-    t = db.read()
-    queries = [
-        t.indexed.where(lambda u: u.age == 3), t.indexed.order_by(lambda u: u.name), t.indexed.where(weird_one),
-        t.flat.where(lambda u: u.age == 3).limit(2),
-    ]  # fmt: skip
-    begun = [iter(one) for one in queries]
-    next(begun[0])
-    t.txn.abort()
+@pytest.mark.parametrize("write", [False, True])
+def test_a_query_ends_with_its_transaction(db: Any, write: bool) -> None:
+    with db.write() if write else db.read() as t:
+        queries = [
+            t.indexed.where(lambda u: u.age == 3), t.indexed.order_by(lambda u: u.name), t.indexed.where(weird_one),
+            t.flat.where(lambda u: u.age == 3).limit(2), t.indexed.order_by(lambda u: u.age).limit(4),
+            t.indexed.order_by(lambda u: -u.age), t.flat.order_by(lambda u: -u.age).limit(3),
+        ]  # fmt: skip
+        begun = [iter(one) for one in queries] + [iter(one) for one in queries]
+        for rows in begun[len(queries) :]:
+            next(rows, None)
     for query in queries:
         for read in (query.first, query.count, query.all, lambda: bool(query)):  # noqa: B023
             with pytest.raises(zlmdb.TransactionClosed):

@@ -32,15 +32,19 @@ _value_of = itemgetter(1)
 
 
 def while_open(table: Table[Any, Any], read: Callable[[], Iterable[Any]]) -> Iterator[Any]:
-    """What *read* gives of *table*, which it is asked for when the first row is; only in its read transaction.
+    """What *read* gives of *table*, which it is asked for when the first row is; only in its transaction.
 
     The transaction need not know of it: at its end it gives the table something else to read with.
     """
-    raw = table._raw
+    return _while_aimed(table, table._raw, read)
+
+
+def _while_aimed(table: Table[Any, Any], raw: object, read: Callable[[], Iterable[Any]]) -> Iterator[Any]:
     for row in read():
-        yield row
         if table._raw is not raw:
-            table._cursor()  # raises
+            table._cursor().close()  # raises, unless a savepoint began or ended
+            raw = table._raw
+        yield row
 
 
 class Scan:

@@ -133,7 +133,8 @@ class Running:
             choice = self.choice() if linked is None else None
             if choice is None or (choice.order is None and self.query.skip + limit <= CAP):
                 return while_open(self.table, partial(few, self, choice, linked, gives, one))
-        return map(_second, self._rows(gives, one, None, choice))
+        rows = map(_second, self._rows(gives, one, None, choice))
+        return rows if self.at_once else while_open(self.table, lambda: rows)
 
     def groups(self, by: Give, gives: Sequence[Give]) -> Iterator[dict[Any, list[Any]]]:
         """What *gives* say of each record, by what *by* says of it: dicts of many records each.
