@@ -356,6 +356,7 @@ def test_a_dump_and_a_check_without_the_schema_know_it(tmp_path: Path, kind: Kin
     with zlmdb.open(str(tmp_path / "one"), zlmdb.Schema) as bare:
         report = bare.check()
         assert report.ok, report
+        assert not any("does not know" in note for note in report.notes)
     stream.seek(0)
     with zlmdb.open(str(tmp_path / "two"), zlmdb.Schema) as two:
         two.load(stream)
@@ -363,3 +364,32 @@ def test_a_dump_and_a_check_without_the_schema_know_it(tmp_path: Path, kind: Kin
         assert db.check().ok
         with db.read() as t:
             assert dict(t.rows) == some_rows(40)
+
+
+@pytest.mark.once  # the same on every interpreter
+def test_an_index_of_a_kind_that_only_a_newer_version_knows_is_no_problem(tmp_path: Path) -> None:
+    kind = Kind("by the last letters", NewerIndex, ())
+    db: Any = zlmdb.open(str(tmp_path / "one"), schema_of(kind))
+    with db.write() as t:
+        t.rows.put_many(list(some_rows(40).items()))
+    db.close()
+    with zlmdb.open(str(tmp_path / "one"), zlmdb.Schema) as bare:
+        report = bare.check()
+        assert report.ok, report.problems
+        assert [note for note in report.notes if "by0" in note and "'backwards'" in note]
+
+
+class NewerIndex(zlmdb.Index[str]):
+    """An index of texts that are read from their end."""
+
+    def __init__(self) -> None:
+        super().__init__("name")
+
+    def _definition(self, model: Any) -> dict[str, Any]:
+        return {**super()._definition(model), "backwards": True}
+
+    def _getter(self, model: Any) -> Callable[[Any], Any]:
+        return lambda row: row.name[::-1]
+
+    def _attribute(self, model: Any) -> None:
+        return None

@@ -19,6 +19,11 @@ from ..tables.storage import Storage
 from ..values.base import is_a
 from .keytext import from_plain
 
+PARTS = frozenset(
+    {"unique", "key", "fields", "version", "table", "link", "expires", "each", "texts", "where", "carries", "slot"}
+)
+"""What the definition of an index of this version may contain: anything else is of a kind that a newer one has."""
+
 _BLIND = ", so that only the owners of its entries were looked up"
 
 
@@ -31,11 +36,18 @@ def index_storage(
 ) -> IndexStorage:
     """Where the entries of an index are, and how they are made of the plain data of a record.
 
-    Raises ValueError for a key type or a transform that this version does not know, and for entries that carry values.
+    Raises ValueError for a key type, a transform or a kind of index that this version does not know, and for entries
+    that carry values.
     Asked for the entry of a record, it raises `NotComputable` where the plain data do not say.
     """
     if "carries" in definition:
         raise ValueError("its entries carry values of fields, whose types only the class that declares it knows")
+    unknown = definition.keys() - PARTS
+    if unknown:
+        raise ValueError(
+            f"this version does not know what {', '.join(map(repr, sorted(unknown)))} in its definition means: "
+            f"written by a newer one?"
+        )
     key = store.traits.codec(key_from_name(str(definition.get("key"))))
     unique, adopted = bool(definition.get("unique")), definition.get("table") is not None
     prefix = keyspace.prefix
