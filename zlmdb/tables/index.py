@@ -14,7 +14,6 @@ from ..query import Descending
 from ..shown import refuse_options, shortened
 from ..typeargs import field_types
 from ..values.base import Serializer
-from ..values.resolve import serializer
 from .declares import Declares
 from .indexstorage import IndexStorage
 from .indexview import IndexView, UniqueIndexView
@@ -28,7 +27,6 @@ from .modelfields import (
     known_type,
     listed_fields,
     may_be,
-    may_lack,
     member_at,
     nested_type,
     shown_type,
@@ -377,36 +375,14 @@ class DeclaredIndex(Declares, Generic[I]):
         if self._carries:
             from .indexkinds.carrying import CarryingStorage  # late, as above
 
-            of_dicts = is_typed_dict(model)
-            return partial(CarryingStorage, carrying=self._carrying(model), of_dicts=of_dicts)
+            return partial(CarryingStorage, carrying=self._carrying(model), of_dicts=is_typed_dict(model))
         return IndexStorage
 
     def _carrying(self, model: Any) -> dict[str, Serializer[Any]]:
         """The types of the fields that the entries carry."""
-        from .indexkinds.carrying import is_carried  # late, as above
+        from .indexkinds.carrying import carried_types  # late, as above
 
-        found: dict[str, Serializer[Any]] = {}
-        for field in self._carries:
-            has_fields = has_attributes(model) or is_typed_dict(model)
-            known = self._known_type(model, field) if field.isidentifier() and has_fields else None
-            if known is None:
-                listed = ", ".join(listed_fields(get_origin(model) or model))
-                raise TypeError(
-                    f"index {self._name!r}: carries={field!r} is no field of a model class with a type"
-                    + (f" (it has {listed}): name one of its fields" if listed else "")
-                )
-            if may_lack(model, field):
-                raise TypeError(
-                    f"index {self._name!r}: carries={field!r} is an item that records need not have, and entries do "
-                    f"not tell that from None: declare it without NotRequired and total=False, as Optional"
-                )
-            if not is_carried(known):
-                raise TypeError(
-                    f"index {self._name!r}: carries={field!r} is of type {shown_type(known)}; expected numbers, texts, "
-                    f"times and the like, or lists, sets, tuples and dicts of these"
-                )
-            found[field] = serializer(known, localns=self._locals)
-        return found
+        return carried_types(self._name, self._carries, model, self._locals)
 
 
 class Index(DeclaredIndex[I]):

@@ -12,26 +12,56 @@ from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from operator import attrgetter, itemgetter
-from typing import Any, get_args, get_origin
+from typing import Any, Optional, get_args, get_origin
 from uuid import UUID
 
 from ... import errors
 from ...query.fieldtypes import without_none
 from ...values.base import Serializer
+from ...values.resolve import serializer
 from ..indexstorage import IndexStorage
+from ..modelfields import has_attributes, is_typed_dict, known_type, listed_fields, may_lack, shown_type
 from .elements import CONTAINERS
 
 _SCALARS = (str, bytes, int, float, bool, UUID, datetime, date, time, timedelta, Decimal)
 _NONE = b"\xff\xff\xff\xff"
 
 
-def is_carried(annotation: Any) -> bool:
+def carried_types(
+    index: str, fields: Sequence[str], model: Any, names: Optional[Mapping[str, Any]]
+) -> dict[str, Serializer[Any]]:  # fmt: skip
+    """The types of the *fields* of *model* that entries carry. Raises `TypeError` for what they cannot carry."""
+    found: dict[str, Serializer[Any]] = {}
+    has_fields = has_attributes(model) or is_typed_dict(model)
+    for field in fields:
+        known = known_type(model, field, names) if field.isidentifier() and has_fields else None
+        if known is None:
+            listed = ", ".join(listed_fields(get_origin(model) or model))
+            raise TypeError(
+                f"index {index!r}: carries={field!r} is no field of a model class with a type"
+                + (f" (it has {listed}): name one of its fields" if listed else "")
+            )
+        if may_lack(model, field):
+            raise TypeError(
+                f"index {index!r}: carries={field!r} is an item that records need not have, and entries do not tell "
+                f"that from None: declare it without NotRequired and total=False, as Optional"
+            )
+        if not _is_carried(known):
+            raise TypeError(
+                f"index {index!r}: carries={field!r} is of type {shown_type(known)}; expected numbers, texts, times "
+                f"and the like, or lists, sets, tuples and dicts of these"
+            )
+        found[field] = serializer(known, localns=names)
+    return found
+
+
+def _is_carried(annotation: Any) -> bool:
     """Whether values of the type *annotation* have one form for ever: scalars, and containers of them."""
     annotation = without_none(annotation)
     origin, args = get_origin(annotation), get_args(annotation)
     if isinstance(annotation, type) and origin is None:
         return annotation in _SCALARS or issubclass(annotation, Enum)
-    return origin in (*CONTAINERS, dict) and all([one is Ellipsis or is_carried(one) for one in args])
+    return origin in (*CONTAINERS, dict) and all([one is Ellipsis or _is_carried(one) for one in args])
 
 
 class CarryingStorage(IndexStorage):
@@ -55,12 +85,12 @@ class CarryingStorage(IndexStorage):
 
     def entry_value(self, value: Any, key: Any, primary: bytes) -> bytes:
         parts: list[bytes] = []
-        for name, serializer, one in zip(self.carries, self.serializers, self._take(value)):
+        for name, codec, one in zip(self.carries, self.serializers, self._take(value)):
             if one is None:
                 parts.append(_NONE)
                 continue
             try:
-                data = serializer.encode(one)
+                data = codec.encode(one)
             except errors.EncodeError as error:
                 raise errors.EncodeError(
                     f"index {self.full_name!r}: it cannot carry the field {name!r}: {error}",
@@ -74,13 +104,13 @@ class CarryingStorage(IndexStorage):
     def carried(self, data: Any) -> Sequence[Any]:
         found: list[Any] = []
         data, at = bytes(data), 0
-        for serializer in self.serializers:
+        for one in self.serializers:
             head, at = data[at : at + 4], at + 4
             if head == _NONE:
                 found.append(None)
             else:
                 end = at + int.from_bytes(head, "big")
-                found.append(serializer.decode(data[at:end]))
+                found.append(one.decode(data[at:end]))
                 at = end
         return found
 
