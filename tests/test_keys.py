@@ -170,6 +170,12 @@ def keys_of(codec: Any, *, last: bool = True) -> st.SearchStrategy[Any]:
 # The laws
 
 
+@pytest.mark.once  # the same on every interpreter
+def test_each_alias_of_a_key_type_is_a_public_name() -> None:
+    public = {name: getattr(k, name) for name in k.__all__}  # each of them can be imported
+    assert [alias for alias in k.NAMED if alias not in public.values()] == []
+
+
 def test_every_classic_key_type_is_here() -> None:
     assert len(CLASSIC) == 43
 
