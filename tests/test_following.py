@@ -787,7 +787,7 @@ def test_a_python_without_a_known_instruction_is_not_understood(monkeypatch: pyt
     missing: Any = None if name in ("_BUILD_SET", "_LOAD_CONST") else frozenset()
     monkeypatch.setattr(f"zlmdb.query.following.code.{name}", missing)
     monkeypatch.setattr("zlmdb.query.following.code._tried", [])
-    monkeypatch.setattr("zlmdb.query.following.code._scanned", ByCode(8))
+    monkeypatch.setattr("zlmdb.query.following.code._examined", ByCode(8))
     followed = following().condition(lambda u: u.age > 3)
     assert followed.reasons == ("this version of Python is not known",)
     assert followed(users()[0]) is True

@@ -73,16 +73,16 @@ _PADDING = _opcodes("CACHE", "EXTENDED_ARG", "NOP", "NOT_TAKEN")
 _FOREIGN = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR | inspect.CO_ITERABLE_COROUTINE
 
 
-def scanned(code: CodeType) -> Code:
+def examined(code: CodeType) -> Code:
     """What *code*, and the functions that it defines, are to be handled by."""
-    found: Optional[Code] = _scanned.get(code)
+    found: Optional[Code] = _examined.get(code)
     if found is None:
-        found = _scan(code)
-        _scanned.keep(code, found)
+        found = _examine(code)
+        _examined.keep(code, found)
     return found
 
 
-def _scan(code: CodeType) -> Code:
+def _examine(code: CodeType) -> Code:
     reason, tests_none = "", False
     operands: list[IsOperand] = []
     names: dict[str, None] = {}
@@ -279,7 +279,7 @@ class ByCode:
         return len(self._kept)
 
 
-_scanned: ByCode = ByCode(1024)
+_examined: ByCode = ByCode(1024)
 _assigned: ByCode = ByCode(1024)
 
 
@@ -348,7 +348,7 @@ class _Found:
 def _try() -> bool:
     """Tests of what is known of code, on functions of which the answers are sure."""
     none, some, true, named, itself, equal, catching, blocking = [
-        scanned(one.__code__) for one in (_none, _some, _true, _named_one, _itself, _equal, _catching, _blocking)
+        examined(one.__code__) for one in (_none, _some, _true, _named_one, _itself, _equal, _catching, _blocking)
     ]
     searching = FunctionType(with_members(_constants.__code__, lambda _: _Found()), {})
     made = FunctionType(with_members(_made.__code__, lambda _: _Found()), {})

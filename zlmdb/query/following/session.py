@@ -21,7 +21,7 @@ from .captured import (
     read_keyword_default,
     read_static,
 )
-from .code import Code, IsOperand, scanned, with_members
+from .code import Code, IsOperand, examined, with_members
 from .known import SOMETHING, Home, Known, kind_of
 from .nodes import Node
 from .opaque import parameter
@@ -80,7 +80,7 @@ class Session(Trace):
         function: types.FunctionType = self.values[slot]
         if type(function.__code__) is not types.CodeType:
             self.block(f"{function.__qualname__}, which is built in")
-        info = scanned(function.__code__)
+        info = examined(function.__code__)
         if info.reason:
             self.block(f"{function.__qualname__}: {info.reason}")
         self._check_operands(function, info)
