@@ -19,7 +19,7 @@ from ..engines import Transaction as EngineTransaction
 from ..handlers import let_through
 from ..shown import nearest
 from ..store.store import Store
-from ..tables.compiled.kinds import kind_of
+from ..tables.compiled.boundclass import bound_class
 from ..tables.indexview import UniqueIndexView
 from ..tables.storage import Storage
 from ..tables.table import Table
@@ -359,7 +359,7 @@ VIEW_READS = ("get", "key", "__contains__")
 
 def _made(db: Runs, name: str, idle: list[Single]) -> AutoTable:
     cls, storage = db._storages[name]
-    kind = kind_of(cls, Table, storage)
+    kind = bound_class(cls, Table, storage)
     store = db._open_store
     known = Known()
     methods: dict[str, Any] = {}

@@ -78,13 +78,13 @@ class Selected(NamedTuple):
 class Generated:
     """The functions and classes of one `Storage`, which the first use makes.
 
-    *kinds*: for a table class, the list of indexes that the class of its bound tables was made for, and that class
-    (`compiled.kinds`). *stream* and *batch* write lists of records without indexes (`bulkwrites`). *selected*: the list
-    of indexes, and the functions that were made for it (`compiled.selected`). *programs* are the loops of queries.
+    *classes*: for a table class, the list of indexes that the class of its bound tables was made for, and that class
+    (`compiled.boundclass`). *stream* and *batch* write lists of records without indexes (`bulkwrites`). *selected*: the
+    list of indexes, and the functions that were made for it (`compiled.selected`). *programs* are the loops of queries.
     """
 
     # Class attributes, as opening a file makes one of these for each table: a function of its own would take longer.
-    kinds: Mapping[type, tuple[Sequence[object], Any]] = MappingProxyType({})
+    classes: Mapping[type, tuple[Sequence[object], Any]] = MappingProxyType({})
     stream: Optional[Stream] = None
     batch: Optional[Batch] = None
     selected: Optional[tuple[Sequence[object], Optional[Selected]]] = None

@@ -1,7 +1,7 @@
 """A typed, ordered map inside a transaction.
 
-These are the general forms. The class of a bound table, which `compiled.kinds` makes, has generated functions in place
-of the point reads and writes: see `compiled.points` and, for tables with indexes or links, `compiled.indexed`.
+These are the general forms. The class of a bound table, which `compiled.boundclass` makes, has generated functions in
+place of the point reads and writes: see `compiled.points` and, for tables with indexes or links, `compiled.indexed`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..store.ended import CLOSED, NO_READER, closed
 from ..store.ownership import NOBODY
 from ..store.transaction import Transaction
 from . import atomic
-from .compiled.kinds import kind_of
+from .compiled.boundclass import bound_class
 from .compiled.points import REQUIRED
 from .declares import Declares
 from .enginereads import EngineReads
@@ -79,7 +79,7 @@ class Table(EngineReads[K, V], RecordWrites[K, V], MutableMapping[K, V], Generic
 
     __slots__ = ()
 
-    _batch: ClassVar[Optional[Callable[[Any], Any]]] = None  # see `kinds.kind_of`
+    _batch: ClassVar[Optional[Callable[[Any], Any]]] = None  # see `boundclass.bound_class`
     _plain: ClassVar[bool] = True  # whether records are stored by no method of a class derived from this one
     _point_reads: ClassVar[bool] = False  # whether generated functions look records up, as they are stored
     _table_name: ClassVar[Optional[str]] = None
@@ -147,7 +147,7 @@ class Table(EngineReads[K, V], RecordWrites[K, V], MutableMapping[K, V], Generic
     def _bound(cls, txn: Transaction, storage: Storage[K, V]) -> Self:
         """The table that *storage* describes, in *txn*."""
         buffers = txn._buffers
-        kind = cls if buffers else kind_of(cls, Table, storage)
+        kind = cls if buffers else bound_class(cls, Table, storage)
         self: Self = object.__new__(kind if storage.expiring is None else storage.expiring(kind))
         self._txn, self._storage, self._name = txn, storage, storage.name
         self._lookup, self._load = storage.lookup, storage.load

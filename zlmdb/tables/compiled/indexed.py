@@ -22,8 +22,8 @@ from ...handlers import let_through
 from ...store.transaction import Transaction
 from ..indexstorage import IndexStorage
 from ..storage import Batch, Storage
+from .boundclass import Followers
 from .entries import Lines, lines_of
-from .kinds import Followers
 from .oldrecords import OldRecords
 from .points import always_fits, compiled, writing
 

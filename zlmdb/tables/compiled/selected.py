@@ -22,9 +22,9 @@ from ...namedtuples import NamedTuple
 from ...store.transaction import Transaction
 from ..indexstorage import IndexStorage
 from ..storage import Selected, Storage
+from .boundclass import Followers
 from .entries import Lines, lines_of
 from .indexed import check_entries, handles_of, joined, names_of, reload_of, withdraw, withdrawal
-from .kinds import Followers
 from .oldrecords import OldRecords
 from .points import compiled
 

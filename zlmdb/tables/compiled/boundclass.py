@@ -16,13 +16,13 @@ from ..storage import Storage
 from .points import point_writes, specialised
 
 
-def kind_of(cls: Any, general: Any, storage: Storage[Any, Any]) -> Any:
+def bound_class(cls: Any, general: Any, storage: Storage[Any, Any]) -> Any:
     """The subclass of the table class *cls* for *storage* and its current indexes; *general* is the base of all.
 
-    Its attribute ``kept`` has the indexes that its methods maintain: none if they are not of this kind. Its ``batch``
+    Its attribute ``_kept`` has the indexes that its methods maintain: none if one is not `sole`. Its ``_batch``
     is the result of `batch_of`; None if `bulkwrites` cannot be used.
     """
-    made_for, kind = storage.generated.kinds.get(cls, (None, cls))
+    made_for, kind = storage.generated.classes.get(cls, (None, cls))
     if made_for is not storage.indexes:
         kept = tuple(storage.indexes)
         for index in kept:
@@ -35,7 +35,7 @@ def kind_of(cls: Any, general: Any, storage: Storage[Any, Any]) -> Any:
             followers = Followers.of(storage)
             methods = () if followers is None else _index_methods(cls, general, storage, kept, followers)
         kind = specialised(cls, general, storage, methods, _kept=kept, _plain=cls._plain)
-        storage.generated.kinds = {**storage.generated.kinds, cls: (storage.indexes, kind)}
+        storage.generated.classes = {**storage.generated.classes, cls: (storage.indexes, kind)}
     return kind
 
 
