@@ -449,3 +449,105 @@ def test_an_error_of_the_disk_at_the_end_is_one_of_ours(
         with pytest.raises(zlmdb.DiskError, match="new' could not be written"):
             salvage(tmp_path / "db", tmp_path / "new")
     assert {path.name for path in tmp_path.iterdir()} == {"db"}
+
+
+class _BadSectors(io.FileIO):
+    """A file on a disk that does not give some of its bytes, or after some reads none at all."""
+
+    bad: range
+    dies_after = 1 << 60
+
+    def read(self, size: Any = -1, /) -> Any:
+        type(self).dies_after -= 1
+        if self.dies_after < 0 or (self.bad.start < self.tell() + size and self.tell() < self.bad.stop):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return super().read(size)
+
+
+def _bad(monkeypatch: pytest.MonkeyPatch, start: int, stop: int, dies_after: int = 1 << 60) -> None:
+    """Let the data file of "db", and its backup, have a bad sector at these offsets."""
+    kind = type("Bad", (_BadSectors,), {"bad": range(start, stop), "dies_after": dies_after})
+
+    def opened(path: str, *mode: Any, **how: Any) -> Any:
+        bad = path.endswith(("/backup", "/db/data.mdb")) and "tmp/new" not in path
+        return kind(path, "r") if bad else open(path, *mode, **how)
+
+    for module in ("engines.lmdb.engine", "engines.lmdb.structure", "engines.lmdb.roots", "operations.backup"):
+        monkeypatch.setattr(
+            f"zlmdb.{module}.open", lambda path, *mode, **how: opened(path, *mode, **how), raising=False
+        )
+
+
+def test_a_bad_sector_costs_its_records_and_no_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(tmp_path / "db", 120)
+    with zlmdb.open(tmp_path / "db", Store) as db:
+        before = content(db)
+    data = data_file(tmp_path / "db").read_bytes()
+    leaf = data.find(b"u63@example.com\xa3age") // 4096 * 4096
+    value = data.find(bytes([70]) * 5000) // 4096 * 4096  # the second page of a long value
+    for place, table in ((leaf, "users"), (value, "blobs")):
+        with monkeypatch.context() as patch:
+            _bad(patch, place + 100, place + 200)
+            report = salvage(tmp_path / "db", tmp_path / table)
+        assert not report.complete
+        assert any("part of the disk that could not be read" in one for one in report.damage)
+        with zlmdb.open(tmp_path / table, Store) as db:
+            for name, records in content(db).items():
+                assert (len(records) < len(before[name])) == (name == table), name
+                assert all(before[name][key] == record for key, record in records.items())
+
+
+def test_a_disk_that_dies_on_the_way_leaves_what_was_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(tmp_path / "db", 100)
+    with monkeypatch.context() as patch:
+        _bad(patch, 0, 0, dies_after=30)
+        report = salvage(tmp_path / "db", tmp_path / "out")
+    assert not report.complete
+    assert 0 < report.records < 500
+    with zlmdb.open(tmp_path / "out", Store) as db:
+        assert db.check().ok
+
+
+def test_a_bad_sector_is_an_error_of_ours_for_all_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(tmp_path / "db", 100)
+    with zlmdb.open(tmp_path / "db", Store) as db:
+        db.backup(tmp_path / "backup")
+        place = data_file(tmp_path / "db").stat().st_size // 2
+        with monkeypatch.context() as patch:
+            _bad(patch, place, place + 10)
+            for operation in (
+                lambda: db.backup(tmp_path / "copy", compact=False),
+                lambda: zlmdb.Database.restore(tmp_path / "backup", tmp_path / "new"),
+            ):
+                with pytest.raises(zlmdb.DiskError, match=r"(data.mdb|backup)' could not be read: "):
+                    operation()
+    assert {path.name for path in tmp_path.iterdir()} == {"db", "backup"}
+
+
+def test_a_full_disk_is_told_with_the_name_that_was_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(tmp_path / "db", 10)
+
+    def fail(*arguments: Any) -> Any:
+        raise zlmdb.DiskError(f"{arguments[0].engine.path!r}: no space", path=arguments[0].engine.path)
+
+    monkeypatch.setattr("zlmdb.operations.filling.Filler._commit", lambda filler: fail(filler.store))
+    with pytest.raises(zlmdb.DiskError) as caught:
+        salvage(tmp_path / "db", tmp_path / "new")
+    assert (str(caught.value), caught.value.path) == (f"{str(tmp_path / 'new')!r}: no space", str(tmp_path / "new"))
+    assert {path.name for path in tmp_path.iterdir()} == {"db"}
+
+
+@LAYOUTS
+def test_a_table_whose_definition_is_lost_is_found_with_its_indexes_built(layout: Any, tmp_path: Path) -> None:
+    """A classic file then has lost its name, too: it has the UUID that is derived from it."""
+    zlmdb.Database(tmp_path / "db", layout=layout).close()
+    make(tmp_path / "db", 10)
+    assert flip(tmp_path / "db", b"ckeyduuidevaluegmsgpack")
+    salvage(tmp_path / "db", tmp_path / "out")
+    with zlmdb.open(tmp_path / "out", Store, create=False, readonly=True) as db, db.read() as t:
+        assert len(t.users) == 10
+    for _ in range(2):
+        with zlmdb.open(tmp_path / "out", Store) as db, db.write() as t:
+            assert (t.users.by_email["u7@example.com"], len(t.users)) == (user(7), 10)
+            assert db.check().ok
+            t.users[UUID(int=3)] = user(3)

@@ -396,6 +396,17 @@ def test_a_line_without_an_end_does_not_fill_the_memory(tmp_path: Path) -> None:
         assert db.load(io.BytesIO(stream), max_line=1 << 20).tables == 5
 
 
+def test_a_stream_that_cannot_be_read_is_an_error_of_ours_with_its_name() -> None:
+    class Failing(io.BytesIO):
+        name = "stream.jsonl"
+
+        def readline(self, size: Optional[int] = -1, /) -> bytes:
+            raise OSError(5, "Input/output error")
+
+    with zlmdb.open(None, zlmdb.Schema) as db, pytest.raises(zlmdb.DiskError, match="'stream.jsonl' could not be read"):
+        db.load(Failing())
+
+
 def test_a_line_that_is_nested_too_deeply_is_a_decode_error() -> None:
     with zlmdb.open(None, zlmdb.Schema) as db, pytest.raises(zlmdb.DecodeError, match="not JSON"):
         db.load(io.BytesIO(b'{"zlmdb": "dump", "version": 1}\n{"table": ' + b"[" * 100_000))

@@ -13,7 +13,7 @@ import shutil
 import stat
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from typing import Optional, Union
+from typing import BinaryIO, Optional, Union
 
 from .. import errors
 from ..directories import make_directory
@@ -22,7 +22,7 @@ from ..namedtuples import NamedTuple
 from ..store import openstores
 from ..store.store import Store
 from .progress import Progress, Told, silent
-from .temporary import temporary_file
+from .temporary import named_as, temporary_file
 from .unwritten import unwritten
 
 try:
@@ -86,8 +86,11 @@ def restore(backup: StrPath, target: StrPath, *, overwrite: bool = False, told: 
         raise errors.DatabaseInUse(f"{final!r} is the backup itself: restore it to another place", path=final)
     _refuse_existing(final, overwrite)
     _refuse_open(final)
-    make_directory(os.path.dirname(final))
-    with alone(final, there.lock_file), replacing(final, overwrite, os.path.getsize(source)) as temporary:
+    with (
+        _directory(os.path.dirname(final)),
+        alone(final, there.lock_file),
+        replacing(final, overwrite, os.path.getsize(source)) as temporary,
+    ):
         with unwritten(engine):
             _copy_file(source, temporary, told)
             _verify(engine, temporary, told)
@@ -180,11 +183,26 @@ def replacing(final: str, overwrite: bool, needed: int) -> Generator[str, None, 
         raise FileNotFoundError(f"no directory {directory!r}: create it first")
     check_room(directory, needed)
     with disk_errors(final), temporary_file(directory, os.path.basename(final)) as temporary:
-        yield temporary
+        with named_as(final, temporary):
+            yield temporary
         if os.path.exists(temporary):  # else the block has put it in its place
             flush(temporary)
             publish(temporary, final, overwrite)
         flush(directory)
+
+
+@contextmanager
+def _directory(path: str) -> Generator[None, None, None]:
+    """A block that needs the directory *path*, which is made, and removed where the block fails."""
+    missing = not os.path.isdir(path)
+    make_directory(path)
+    try:
+        yield
+    except BaseException:
+        if missing:
+            with suppress(OSError):  # another program has put something there
+                os.rmdir(path)
+        raise
 
 
 @contextmanager
@@ -289,10 +307,18 @@ def _copy(source: Store, temporary: str, compact: bool, told: Told) -> None:
 def _copy_file(source: str, temporary: str, told: Told) -> None:
     total, done = os.path.getsize(source), 0
     with open(source, "rb") as reader, open(temporary, "wb") as writer:
-        while block := reader.read(_BLOCK):
+        while block := _read(reader, source):
             writer.write(block)
             done += len(block)
             told(Progress("copy", done, total))
+
+
+def _read(reader: BinaryIO, source: str) -> bytes:
+    """The next block of the file *source*. Raises `DiskError` if the disk does not give it."""
+    try:
+        return reader.read(_BLOCK)
+    except OSError as error:
+        raise errors.DiskError(f"{source!r} could not be read: {error}", path=source) from error
 
 
 def _verify(engine: Engine, file: str, told: Told) -> None:

@@ -19,7 +19,7 @@ from ..store.slots import Keyspace, Slot
 from ..store.store import OpenSpace, Store
 from .backup import as_private_as, check_room, disk_errors, file_of, flush, publish
 from .linked import check_links
-from .temporary import remains, temporary_directory
+from .temporary import named_as, remains, temporary_directory
 
 StrPath = Union[str, "os.PathLike[str]"]
 R = TypeVar("R")
@@ -69,9 +69,9 @@ def new_file(
         os.mkdir(made, 0o777 if like is None else like.directory | 0o700)
         version = {} if lib_version is None else {"lib_version": lib_version}
         engine = registry.engine(made, registry.options(made, durability="none", **version), create=True)
-        with _filled(engine, layout) as store:
+        with named_as(final, made), _filled(engine, layout) as store:
             yield store
-        with disk_errors(final):  # not around the block, which reads another file
+        with disk_errors(final), named_as(final, made):  # not around the block, which reads another file
             file = _finished(engine, like)
             if empty:
                 publish(file, os.path.join(final, os.path.basename(file)), overwrite=False)

@@ -126,7 +126,11 @@ class _Lines:
 
     def next(self) -> bytes:
         """The next line, empty at the end."""
-        line = self._source.readline(self._longest + 1)
+        try:
+            line = self._source.readline(self._longest + 1)
+        except OSError as error:
+            name: object = getattr(self._source, "name", "the stream")
+            raise errors.DiskError(f"{name!r} could not be read: {error}") from error
         if len(line) > self._longest:
             raise errors.DecodeError(
                 f"a line of the stream is longer than {self._longest} bytes: if it is that of a large value, allow "

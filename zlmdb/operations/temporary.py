@@ -6,6 +6,7 @@ copy to the place removes it.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import secrets
@@ -13,6 +14,8 @@ import shutil
 import stat
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
+
+from .. import errors
 
 try:
     import fcntl
@@ -45,6 +48,18 @@ def temporary_directory(directory: str, stem: str = "") -> Generator[str, None, 
             shutil.rmtree(path, ignore_errors=True)
 
 
+@contextmanager
+def named_as(final: str, made: str) -> Generator[None, None, None]:
+    """A block whose errors of the database *made* name *final*, which it is to become: nobody knows the other name."""
+    try:
+        yield
+    except errors.Error as error:
+        if error.path == made or made in str(error):
+            error.args = (str(error).replace(made, final),)
+            error.path = final
+        raise
+
+
 def remains(directory: str, stem: str = "") -> list[str]:
     """The names in *directory* that temporary files for *stem* have, whoever writes them."""
     pattern = re.compile(re.escape(f"{stem}." if stem else "") + _NAME)
@@ -63,7 +78,15 @@ def _new_directory(path: str) -> None:
 def _locked(directory: str, stem: str, make: Callable[[str], None]) -> Generator[str, None, None]:
     while True:
         path = os.path.join(directory, f"{stem}{'.' * bool(stem)}{os.getpid()}.{secrets.token_hex(4)}.tmp")
-        make(path)
+        try:
+            make(path)
+        except OSError as error:
+            if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+                raise
+            raise PermissionError(
+                f"nothing can be written in the directory {directory!r} ({error.strerror}), where a new file is made "
+                f"beside its place: permit this user to write there, or choose another path"
+            ) from error
         if fcntl is None:
             yield path
             return

@@ -29,7 +29,11 @@ def unwritten(engine: Engine, roots: Optional[bytes] = None) -> Generator[None, 
 
 
 def _compare(engine: Engine, before: Optional[bytes], error: Optional[Exception]) -> None:
-    if _roots(engine) != before:
+    try:
+        now = _roots(engine)
+    except errors.DiskError:
+        return  # nothing says that there was a commit, and what the disk still gave is worth keeping
+    if now != before:
         raise errors.DatabaseInUse(
             f"a program wrote to {engine.path!r} while it was read, so that the copy would have parts of two states: "
             f"make a backup of it, which is one state, or end the programs that write to it",
@@ -38,9 +42,11 @@ def _compare(engine: Engine, before: Optional[bytes], error: Optional[Exception]
 
 
 def _roots(engine: Engine) -> Optional[bytes]:
-    """The pages that lead to the committed states, which each commit changes; None if they cannot be read."""
+    """The pages that lead to the committed states, which each commit changes; None if they are damaged."""
     try:
         with engine.remains() as file:
             return file.roots
+    except errors.DiskError:
+        raise
     except (errors.Error, OSError):
         return None

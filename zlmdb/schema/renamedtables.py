@@ -14,7 +14,7 @@ from ..engines import Handle, Transaction
 from ..log import log
 from ..store.catalogue import Catalogue
 from ..store.ranges import prefixed
-from ..store.slots import Keyspace, Slot
+from ..store.slots import Keyspace, Slot, uuid_of
 from ..store.store import OpenSpace
 from ..tables.storage import Storage
 from .contents import Contents, spaces_of
@@ -28,7 +28,7 @@ def former_slot(
 
     Raises `SchemaMismatch` if it is the former name of a table that the program does not know under its new name.
     """
-    for name in declared.was:
+    for name in (*declared.was, str(uuid_of(declared.name))):  # the latter where a salvaged classic file lost the name
         if name in slots:
             return slots[name]
     for slot in slots.values():
@@ -74,7 +74,7 @@ def _rename(
             continue
         before = slots.pop(old)
         after = slots[new] = before.copy()
-        after.name, after.was = new, [*before.was, old]
+        after.name, after.was = new, before.was if old == str(uuid_of(new)) else [*before.was, old]
         after.uuid = None  # in a classic file one that is derived from the name
         if catalogue.records_attached and before.attached:
             catalogue.write_attached(txn, new, before.attached)

@@ -81,7 +81,7 @@ class PageFile:
         self.data = file
         self.path = path
         self.size = os.fstat(file.fileno()).st_size
-        self._head = self._bytes(0, _HEAD)
+        self._head = self.bytes_at(0, _HEAD)
         self.header = self._header()
         self.format, self._number = _FORMATS[self.header]
         self.base = self.header if self.header == 24 else 0
@@ -89,7 +89,7 @@ class PageFile:
         self.doubtful: list[Meta] = []
         self.faults: list[str] = []
         self.page_size = self._page_size()
-        self.roots = self._bytes(0, 2 * self.page_size)  # at once: a commit in between must not show
+        self.roots = self.bytes_at(0, 2 * self.page_size)  # at once: a commit in between must not show
         for number in (0, 1):
             meta = self._meta(number, self.roots[number * self.page_size : (number + 1) * self.page_size])
             if meta is not None:
@@ -108,7 +108,7 @@ class PageFile:
         size = self.page_size * count
         if number < 0 or (number + count) * self.page_size > self.size:
             return None
-        data = self._bytes(number * self.page_size, size)
+        data = self.bytes_at(number * self.page_size, size)
         return data if len(data) == size else None
 
     def unsound(self, number: int, page: bytes, txnid: int) -> Optional[str]:
@@ -130,20 +130,27 @@ class PageFile:
         flags: int = _U16.unpack_from(page, self.header - 6)[0]
         return flags
 
-    def _bytes(self, offset: int, size: int) -> bytes:
-        """What the file has of *size* bytes from *offset* on."""
-        self.data.seek(offset)
-        data = self.data.read(size)
-        while len(data) < size:  # one call reads 2 GiB at most
-            more = self.data.read(size - len(data))
-            if not more:
-                break
-            data += more
+    def bytes_at(self, offset: int, size: int) -> bytes:
+        """What the file has of *size* bytes from *offset* on. Raises `DiskError` if the disk does not give them."""
+        try:
+            self.data.seek(offset)
+            data = self.data.read(size)
+            while len(data) < size:  # one call reads 2 GiB at most
+                more = self.data.read(size - len(data))
+                if not more:
+                    break
+                data += more
+        except OSError as error:
+            raise errors.DiskError(
+                f"{self.path!r} could not be read: {error}: salvage what is left with zlmdb.Database.salvage(), or "
+                f"restore a backup",
+                path=self.path,
+            ) from error
         return data
 
     def _header(self) -> int:
         for page in (0, *_PAGE_SIZES):  # the first meta page may be the damaged one
-            found = self._bytes(page, 64) if page else self._head
+            found = self.bytes_at(page, 64) if page else self._head
             for size in _FORMATS:
                 if found[size : size + 4] == MAGIC.to_bytes(4, _ORDER):
                     return size
@@ -163,7 +170,7 @@ class PageFile:
         at = self.header + 24
         claimed = int.from_bytes(self._head[at : at + 4], _ORDER)
         for size in (claimed, *_PAGE_SIZES):
-            if size in _PAGE_SIZES and self._is_meta(self._bytes(size, self.header + 136)):
+            if size in _PAGE_SIZES and self._is_meta(self.bytes_at(size, self.header + 136)):
                 return size
         if claimed in _PAGE_SIZES and self._is_meta(self._head):
             return claimed

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from typing import BinaryIO, Optional
 
+from ... import errors
 from .pages import BRANCH, FIRST_PAGE, LEAF, NO_PAGE, U64, Meta, PageFile
 
 _TRIES = 20
@@ -95,7 +96,10 @@ def _last_node(file: PageFile, page: bytes) -> tuple[int, bytes, int]:
 
 def most_likely(file: PageFile) -> list[Meta]:
     """The states of a file, the one to be believed first; where the numbers cannot be right, that is the fullest."""
-    if not file.faults and _contradiction(file) is None:
+    try:
+        if not file.faults and _contradiction(file) is None:
+            return file.metas
+    except errors.DiskError:  # of the list of free pages, which leads to no record
         return file.metas
 
     def likely(meta: Meta) -> tuple[int, int, int]:
@@ -152,9 +156,8 @@ def copy_pages(path: str, target: BinaryIO, told: Callable[[int, int], object]) 
         pages = [twin(file, meta), meta.page]
         target.write(b"".join(pages if meta.number else pages[::-1]))
         total = (meta.last + 1) * size
-        data.seek(2 * size)
         done = 2 * size
-        while block := data.read(min(_BLOCK, total - done)):
+        while block := file.bytes_at(done, min(_BLOCK, total - done)):
             target.write(block)
             done += len(block)
             told(done, total)

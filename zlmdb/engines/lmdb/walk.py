@@ -9,6 +9,7 @@ import struct
 from collections.abc import Iterator
 from typing import Optional
 
+from ... import errors
 from ...namedtuples import NamedTuple
 from .nodes import Damage, Node
 from .pages import BEYOND, BIG, BRANCH, FIRST_PAGE, LEAF, NO_PAGE, OVERFLOW, SUBTREE, TREE, U64, Tree
@@ -82,12 +83,22 @@ class _TreeWalk:
     def _problem(self, text: str) -> None:
         self._walk.problem(f"{self._name}: {text}")
 
+    def _read(self, what: str, number: int, count: int = 1) -> Optional[bytes]:
+        """Pages of the file; None where the file or the disk does not have them, which is noted of *what* they are."""
+        try:
+            data = self._file.read(number, count)
+        except errors.DiskError as error:
+            self._problem(f"{what} on a part of the disk that could not be read ({error.__cause__})")
+            return None
+        if data is None:
+            self._problem(f"{what} {BEYOND}")
+        return data
+
     def _page(self, number: int) -> Optional[bytes]:
         if not self._walk.claim(self._name, number):
             return None
-        page = self._file.read(number)
+        page = self._read(f"page {number} is", number)
         if page is None:
-            self._problem(f"page {number} is {BEYOND}")
             return None
         wrong = self._file.unsound(number, page, self._walk.meta.txnid)
         if wrong is not None:
@@ -135,9 +146,9 @@ class _TreeWalk:
             return None
         (first,) = U64.unpack_from(page, node.where)
         needed = (file.header - 1 + node.length) // file.page_size + 1
-        head = file.read(first) if FIRST_PAGE <= first < len(self._walk.live) else None
+        what = f"the value of {key!r} is on page {first},"
+        head = self._read(what, first if FIRST_PAGE <= first < len(self._walk.live) else -1)
         if head is None:
-            self._problem(f"the value of {key!r} is on page {first}, {BEYOND}")
             return None
         (pages,) = struct.unpack_from("=I", head, file.header - 4)
         if file.flags(head) != OVERFLOW or pages < needed:
@@ -149,8 +160,5 @@ class _TreeWalk:
             return None
         if not self._walk.claim(self._name, first, pages):
             return None
-        data = file.read(first, needed)
-        if data is None:
-            self._problem(f"the value of {key!r} is {BEYOND}")
-            return None
-        return data[file.header : file.header + node.length]
+        data = self._read(f"the value of {key!r} is", first, needed)
+        return None if data is None else data[file.header : file.header + node.length]
