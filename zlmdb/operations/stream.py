@@ -6,7 +6,7 @@ lines:
 * ``{"zlmdb": "dump", "version": 1}``, with ``"migrations"`` where steps of the schema were applied
 * for each table ``{"table": name, "uuid": ..., "name": ..., "key": "uuid", "value": "cbor", ...}``, what the catalogue
   says of it, with the key type of the tables layout; for a slot given by hand ``{"slot": 7, "layout": "classic"}``
-* for each record ``{"k": key, "v": value}``: the key as `zlmdb.keytext` writes it, the stored bytes of the value in
+* for each record ``{"k": key, "v": value}``: the key as `keytext` writes it, the stored bytes of the value in
   base64. Where the file names no types it is ``{"r": ...}``, the stored bytes of the key in hexadecimal.
 * for each entry of a declared index ``{"i": index, "k": index key, "p": key of the record}``; the definitions of the
   indexes are in the line of the table

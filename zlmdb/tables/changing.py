@@ -85,7 +85,7 @@ def edits(selection: Selection[Any, V]) -> Edits[V]:
     made = selected_of(table)
     if made is None or made.edit is None:
         return _Editing(table, [key for key, _ in rows])
-    return Turns(made.edit, table, rows)
+    return EditedRows(made.edit, table, rows)
 
 
 def _is_listed(selection: Selection[Any, Any]) -> bool:
@@ -135,7 +135,7 @@ def _kept(table: Table[Any, Any]) -> int:
     return 0 if not 0 < average <= _LONG else _KEPT // average
 
 
-class Turns:
+class EditedRows:
     """The objects of records, one at a time, by a generated function: see `compiled.selected`.
 
     *at* is the engine's key of the record whose turn it is, or None; *over* when the block is, or somebody has closed
@@ -184,7 +184,7 @@ class Turns:
 
 
 class _Editing(Generic[V]):
-    """As `Turns`, for any table."""
+    """As `EditedRows`, for any table."""
 
     def __init__(self, table: Table[Any, V], keys: list[bytes]) -> None:
         self._table, self._keys = table, keys
@@ -217,5 +217,5 @@ class _Editing(Generic[V]):
                 opened.__exit__(type(error), error, error.__traceback__)
 
 
-Edits = Union[Turns, _Editing[V]]
+Edits = Union[EditedRows, _Editing[V]]
 """The objects of a selection: an iterator, and `end`, which the end of the block calls."""

@@ -65,7 +65,7 @@ class Selected(NamedTuple):
     """The functions for many records.
 
     *change* is a function of a bound table, of `selected.Rows`, and of what makes a new value of an old
-    one: it gives the number of records. *edit* is a generator function: see `changing.Turns`. *remove* deletes the
+    one: it gives the number of records. *edit* is a generator function: see `changing.EditedRows`. *remove* deletes the
     records of some keys, and is given what is stored there, where that is known; it gives their number, or None, if
     nothing was done, because it is not the common case.
     """
