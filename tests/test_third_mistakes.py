@@ -175,6 +175,14 @@ def test_a_worker_that_is_iterated_over_is_answered_with_a_loop(db: Any) -> None
         iter(worker)
 
 
+def test_a_job_that_is_taken_without_its_block_is_answered_with_the_block(db: Any) -> None:
+    worker: Any = zlmdb.Worker(db, lambda t: t.jobs)
+    for asked, written in [(worker.job, r"`with worker.job\(\) as job:`"), (worker.ajob, "`async with worker.ajob")]:
+        with pytest.raises(AttributeError, match=f"'body': .*write {written}"):
+            _ = asked(0).body
+        assert not hasattr(asked(0), "id")
+
+
 def test_one_migration_in_place_of_a_tuple_is_told_so() -> None:
     class Alone(zlmdb.Schema):
         posts: zlmdb.Table[int, str]

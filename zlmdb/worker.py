@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from asyncio import CancelledError, wrap_future
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import suppress
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar
 from uuid import UUID
@@ -98,20 +98,13 @@ class Worker(Generic[T]):
         """`Queue.extend`."""
         return self._db.run(lambda t: self._queue(t).extend(lease, seconds))
 
-    @contextmanager
-    def job(self, timeout: Optional[float] = None) -> Generator[Lease[T], None, None]:
+    def job(self, timeout: Optional[float] = None) -> _JobBlock[T]:
         """A block with the next job: its end acknowledges the job, and an exception gives it back as failed.
 
         The exception leaves the block. An exception that is no `Exception`, such as KeyboardInterrupt, releases the
         job. Raises TimeoutError as `get`, and `LeaseLost`.
         """
-        lease = self.get(timeout)
-        try:
-            yield lease
-        except BaseException as error:
-            self._give_back(lease, error)
-            raise
-        self.done(lease)
+        return _JobBlock(self, timeout)
 
     def _give_back(self, lease: Lease[T], error: BaseException) -> None:
         with suppress(errors.Error):  # the exception of the block tells more, and the lease ends in any case
@@ -151,20 +144,16 @@ class Worker(Generic[T]):
         """As `fail`, in asyncio."""
         await self._db.arun(lambda t: self._queue(t).fail(lease, error, delay=delay))
 
-    @asynccontextmanager
-    async def ajob(self, timeout: Optional[float] = None) -> AsyncGenerator[Lease[T], None]:
+    def ajob(self, timeout: Optional[float] = None) -> _AsyncJobBlock[T]:
         """As `job`, in asyncio. A task that is cancelled releases its job."""
-        lease = await self.aget(timeout)
-        try:
-            yield lease
-        except BaseException as error:
-            with suppress(errors.Error):  # as in `_give_back`
-                if isinstance(error, Exception):
-                    await self.afail(lease, error)
-                else:
-                    self._db.submit(lambda t: self._released(t, lease))
-            raise
-        await self.adone(lease)
+        return _AsyncJobBlock(self, timeout)
+
+    async def _agive_back(self, lease: Lease[T], error: BaseException) -> None:
+        with suppress(errors.Error):  # as in `_give_back`
+            if isinstance(error, Exception):
+                await self.afail(lease, error)
+            else:
+                self._db.submit(lambda t: self._released(t, lease))
 
     async def _aclaim(self) -> Optional[Lease[T]]:
         await self._db._refuse_to_wait()
@@ -199,6 +188,61 @@ class Worker(Generic[T]):
     def _bell(self) -> Doorbell:
         with self._db.read() as t:
             return self._queue(t)._bell()
+
+
+class _Unentered(Generic[T]):
+    """The block of a job of *worker*, which is claimed when the block begins."""
+
+    _written = ""
+
+    def __init__(self, worker: Worker[T], timeout: Optional[float]) -> None:
+        self._worker = worker
+        self._timeout = timeout
+        self._lease: Optional[Lease[T]] = None
+
+    if not TYPE_CHECKING:  # checkers report it
+
+        def __getattr__(self, name):
+            advice = "" if name.startswith("_") else f": a job is claimed for a block: write `{self._written} as job:`"
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{advice}")
+
+
+class _JobBlock(_Unentered[T]):
+    """The block of `Worker.job`."""
+
+    _written = "with worker.job()"
+
+    def __enter__(self) -> Lease[T]:
+        lease = self._lease = self._worker.get(self._timeout)
+        return lease
+
+    def __exit__(self, kind: object, error: Optional[BaseException], trace: object) -> None:
+        lease, self._lease = self._lease, None
+        if lease is None:
+            return
+        if error is None:
+            self._worker.done(lease)
+        else:
+            self._worker._give_back(lease, error)
+
+
+class _AsyncJobBlock(_Unentered[T]):
+    """The block of `Worker.ajob`."""
+
+    _written = "async with worker.ajob()"
+
+    async def __aenter__(self) -> Lease[T]:
+        lease = self._lease = await self._worker.aget(self._timeout)
+        return lease
+
+    async def __aexit__(self, kind: object, error: Optional[BaseException], trace: object) -> None:
+        lease, self._lease = self._lease, None
+        if lease is None:
+            return
+        if error is None:
+            await self._worker.adone(lease)
+        else:
+            await self._worker._agive_back(lease, error)
 
 
 class _Waits:
