@@ -564,6 +564,17 @@ def test_a_file_with_keys_of_one_byte_is_none_of_zlmdb_and_migrate_ends(tmp_path
     assert (result.exit_code, "the key b'a', so it is none of zlmdb <= 26" in result.output) == (1, True)
 
 
+def test_a_key_of_one_byte_in_a_classic_file_is_told_and_check_and_dump_end(tmp_path: Path) -> None:
+    with zlmdb.Database(tmp_path / "data", layout="classic") as db, db.begin(write=True) as txn:
+        zlmdb.MapStringOid(97 * 256)[txn, "x"] = 1
+    with zlmdb.lmdb.open(str(tmp_path / "data")) as env, env.begin(write=True) as txn:
+        txn.put(b"a", b"value")
+    for command, *more in (["dump", tmp_path / "data"], ["check", tmp_path / "data"]):
+        result = run(command, *more)
+        assert (result.exit_code, "written the key b'a'" in result.output) == (1 if command == "dump" else 3, True)
+    assert "slot 24832" in result.output
+
+
 def test_a_link_that_leads_nowhere_is_told_as_such(db: Path, tmp_path: Path) -> None:
     link = tmp_path / "link"
     try:
@@ -588,6 +599,7 @@ def test_a_link_that_leads_nowhere_is_told_as_such(db: Path, tmp_path: Path) -> 
 def test_the_installed_program_works_without_rich(db: Path) -> None:
     program = f"""
 import sys
+import threading
 sys.modules["rich"] = None
 sys.argv = ["zlmdb", "tables", {str(db)!r}]
 import runpy

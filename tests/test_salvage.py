@@ -524,6 +524,26 @@ def test_a_bad_sector_is_an_error_of_ours_for_all_else(tmp_path: Path, monkeypat
     assert {path.name for path in tmp_path.iterdir()} == {"db", "backup"}
 
 
+def test_a_directory_in_which_nothing_can_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(tmp_path / "db", 10)
+
+    def refuse(path: str, *more: Any) -> Any:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+
+    with zlmdb.open(tmp_path / "db", Store) as db, monkeypatch.context() as patch:
+        for made in ("_new_file", "_new_directory"):
+            patch.setattr(f"zlmdb.operations.temporary.{made}", refuse)
+        for operation in (
+            lambda: salvage(tmp_path / "db", tmp_path / "new"),
+            lambda: db.backup(tmp_path / "new"),
+            lambda: zlmdb.Database.restore(tmp_path / "db", tmp_path / "fresh"),
+        ):
+            with pytest.raises(PermissionError, match="nothing can be written in the directory .*permit") as caught:
+                operation()
+            assert ".tmp" not in str(caught.value)
+    assert {path.name for path in tmp_path.iterdir()} == {"db"}
+
+
 def test_a_full_disk_is_told_with_the_name_that_was_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make(tmp_path / "db", 10)
 

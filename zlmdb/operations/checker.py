@@ -277,6 +277,9 @@ class _Check:
         keyspaces = [keyspace for slot in slots.values() for keyspace in self._keyspaces(slot)]
         known = {keyspace.prefix for keyspace in keyspaces if keyspace.space is None}
         for prefix in _prefixes(self.txn, self.handle(space)):
+            if len(prefix) < 2:
+                self._problem("catalogue", f"another program has written the key {prefix!r} into the file: delete it")
+                continue
             number = int.from_bytes(prefix, "big")
             if prefix in known or number == 0:
                 continue
@@ -421,11 +424,14 @@ def _rows(txn: Transaction, handle: Handle, prefix: bytes, *, values: bool = Tru
 
 
 def _prefixes(txn: Transaction, handle: Handle) -> Iterator[bytes]:
-    """The slots that have records, as the two bytes that their keys begin with."""
+    """The slots that have records, as the two bytes that their keys begin with; also keys of one byte."""
     cursor = txn.cursor(handle)
     found = cursor.first()
     while found:
         prefix = bytes(cursor.key()[:2])
         yield prefix
+        if len(prefix) < 2:
+            found = cursor.next()
+            continue
         number = int.from_bytes(prefix, "big") + 1
         found = number < 1 << 16 and cursor.set_range(number.to_bytes(2, "big"))
