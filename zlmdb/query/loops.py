@@ -108,14 +108,18 @@ class Writer(RecordLines):
             self.add("return rows")
         return self.made("listing")
 
-    def covering(self, captured: Sequence[Captured], reader: EntryReader) -> Callable[..., list[Any]]:
+    def covering(self, captured: Sequence[Captured], reader: EntryReader) -> Callable[..., Any]:
         """The function that `Prepared.covering` gives."""
         numbers = range(len(self.stored))
         constants = "".join([*(f", given{number}" for number in numbers), *(f", c{number}" for number in numbers)])
         self.names.update(reader.names, load_key=self.programs.load_key)
         with self.block(f"def covering(entries, get, functions{constants}):"):
             self.unpack(captured, many="len(entries)")
-            self.add("rows = []", "add = rows.append")
+            if self.blocks:
+                self.names["defaultdict"] = defaultdict
+                self.add(f"block = {self.blocks}")
+            else:
+                self.add("rows = []", "add = rows.append")
             if reader.made is not None:
                 self.names["Entry"] = reader.made
                 self.add("value = Entry()")
@@ -123,8 +127,9 @@ class Writer(RecordLines):
                 self.add(*reader.lines)
                 self.instead = True
                 self.as_whole()
-                self.add("add(found)")
-            self.add("return rows")
+                if not self.blocks:
+                    self.add("add(found)")
+            self.add("return block" if self.blocks else "return rows")
         return self.made("covering")
 
     def made(self, name: str) -> Callable[..., list[Any]]:

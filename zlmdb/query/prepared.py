@@ -7,7 +7,7 @@ not depend on captured values is kept; see also `Question.accesses`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Optional
+from typing import Any, Optional, Protocol
 
 from ..handlers import let_through
 from .expressions import Condition
@@ -22,6 +22,13 @@ from .projection import Projection
 Loop = Callable[..., Iterator[Any]]
 
 
+class HasReader(Protocol):
+    """What the entries of an index have of records."""
+
+    def reader(self, fields: frozenset[str], *, keyed: bool) -> EntryReader:
+        """What reads *fields* of entries; *keyed*: and the engine's key of the record."""
+
+
 class Prepared:
     """A query of *functions*: the *condition* on single fields, what is *asked* of whole records, and what is wanted.
 
@@ -31,6 +38,7 @@ class Prepared:
     __slots__ = (
         "_asked",
         "_condition",
+        "_coverings",
         "_given",
         "_late",
         "_listings",
@@ -76,6 +84,7 @@ class Prepared:
         self._listings: dict[tuple[bool, bool], Callable[..., list[Any]]] = {}
         self._scannings: dict[bool, Callable[..., list[Any]]] = {}
         self._loops: dict[tuple[bool, bool, Form], Loop] = {}
+        self._coverings: dict[Any, tuple[Callable[..., Any], bool]] = {}
 
     @property
     def renewable(self) -> bool:
@@ -103,6 +112,7 @@ class Prepared:
         made._asked, made._want, made._programs, made._sources = self._asked, self._want, self._programs, self._sources
         made.keyed, made.needs, made._loops, made._listings = self.keyed, self.needs, self._loops, self._listings
         made._late, made._scannings, made.of_keys = self._late, self._scannings, self.of_keys
+        made._coverings = self._coverings
         return made
 
     @property
@@ -139,13 +149,20 @@ class Prepared:
             )  # fmt: skip
         return found
 
-    def covering(self, reader: EntryReader) -> Callable[..., list[Any]]:
+    def covering(
+        self, cover: HasReader, fields: frozenset[str], form: Form = ROWS
+    ) -> tuple[Callable[..., Any], bool]:  # fmt: skip
         """The function ``(entries, get, functions, *given, *constants)``: what is wanted of the entries of an index.
 
-        Their fields, which *reader* reads, are all that is asked for.
+        Their *fields*, which *cover* knows to read, are all that is asked for. It gives a list, or with *form* a dict
+        of lists. With it: whether it needs the values of the entries.
         """
-        writer = Writer(self._programs, self._condition, self._stored, self._asked, self._want, False)
-        return writer.covering(self._sources, reader)
+        found = self._coverings.get((cover, fields, form))
+        if found is None:
+            reader = cover.reader(fields, keyed=self.keyed)
+            writer = Writer(self._programs, self._condition, self._stored, self._asked, self._want, False, form)
+            found = self._coverings[cover, fields, form] = writer.covering(self._sources, reader), reader.paired
+        return found
 
     @property
     def given(self) -> list[Any]:

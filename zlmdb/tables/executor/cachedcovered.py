@@ -47,8 +47,7 @@ class CoveredReady(Ready):
         self.in_order = way.in_order
         self._prepared, self._bound, self._cover, self._fields = prepared, bound, cover, fields
         self._functions = gives
-        reader = cover.reader(fields, keyed=prepared.keyed)
-        self._covering, self._paired = prepared.covering(reader), reader.paired
+        self._covering, self._paired = prepared.covering(cover, fields)
 
     def all(
         self, selection: Selection[Any, Any], give: Give, limit: Optional[int]
@@ -82,7 +81,8 @@ class CoveredReady(Ready):
         prepared = given(self._prepared.renewed(functions))
         values = found.values
         return self._covering(
-            found.in_key_order(entries, selection), None if values is None else values.__getitem__, functions,
+            found.in_key_order(entries, selection._lower, selection._upper, reverse=bool(selection._reverse)),
+            None if values is None else values.__getitem__, functions,
             *prepared.given,
         )  # fmt: skip
 
@@ -118,8 +118,9 @@ class CoveredReady(Ready):
                     return first[query.skip : stop]
             few = found.fewer(CAP) if few is None else few
             return None if few is None else self._rows_of(found, few, selection, give)[query.skip : stop]
-        row = self._cover.maker(self._fields)
-        covered = Covered(table, self._bound, ranges, ordered, selection._reverse, lower, upper, row)
+        covered = Covered(
+            table, self._bound, ranges, ordered, selection._reverse, lower, upper, self._cover, self._fields
+        )  # fmt: skip
         loop = prepared.loop(prepared.keyed, False)
         failed = partial(covered.failed, functions)
         rows = loop(covered.scan, _itself, storage.load_key, failed, *prepared.arguments(functions))

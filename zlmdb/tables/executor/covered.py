@@ -22,6 +22,7 @@ from ...namedtuples import NamedTuple
 from ...query import inorder
 from ...query.accesses import IndexFacts
 from ...query.following import Followed, Following
+from ...query.forms import BLOCK, ROWS, Form
 from ...query.inorder import blocks_of, in_order
 from ...query.loops import EntryReader
 from ...query.programs import Programs
@@ -29,10 +30,12 @@ from ...store.ranges import pairs_from, seek
 from ...values.bare import decode_int, decode_text
 from ..indexstorage import BoundIndex, IndexStorage
 from ..storage import Storage
+from .foundkeys import FoundEntries, spans_of
 from .indexfacts import vouches
 from .zones import lacks_zone, tell_zones
 
 if TYPE_CHECKING:
+    from ...query.prepared import Prepared
     from ...values.paths import Path
     from ..table import Table
 
@@ -46,6 +49,8 @@ _IN_PLACE: dict[Any, str] = {decode_int: "unpack_int({})[0]", decode_text: "{}.d
 """Expressions in place of functions that decode, to save a call."""
 
 _ROWS = Recipe("row of an entry")
+
+_FIRST_BLOCK = 8
 
 Range = tuple[bytes, bytes]
 
@@ -211,8 +216,55 @@ class Covered(NamedTuple):
     lower: bytes
     upper: bytes
 
-    row: Callable[[bytes, bytes], Any]
-    """Of `Cover.maker`."""
+    cover: Cover
+    fields: frozenset[str]
+    """What is needed of an entry."""
+
+    def blocks(self, *, paired: bool) -> Iterator[tuple[list[bytes], Optional[dict[bytes, bytes]]]]:
+        """The entries in order, some at a time; with *paired* beside their values, by entries.
+
+        Raises LookupError if those that have to be sorted are many.
+        """
+        if self.ordered:
+            pairs, size = self.scan().in_index_order(), _FIRST_BLOCK
+            while block := dict(islice(pairs, size)):
+                yield list(block), block
+                size = min(2 * size, BLOCK)
+            return
+        found = FoundEntries(self.table, spans_of(self.table, self.bound, self.ranges), paired=paired)
+        entries = found.fewer(inorder.KEYS)
+        if entries is None:
+            raise LookupError("so many would take much memory")
+        entries = found.in_key_order(entries, self.lower, self.upper, reverse=self.reverse)
+        for at in range(0, len(entries), BLOCK):
+            yield entries[at : at + BLOCK], found.values
+
+    def listed(
+        self, rows: Iterator[Any], prepared: Prepared, functions: Sequence[Followed], form: Form
+    ) -> Iterator[Any]:  # fmt: skip
+        """The same as *rows*, which *prepared* says, of many entries at a time by one generated function."""
+        given = 0
+        blocks = self._listed(prepared, functions, form)
+        while True:
+            try:
+                block = next(blocks, None)
+            except Exception as error:  # the general form tells what it is
+                let_through(error)
+                break
+            if block is None:
+                return
+            if form is ROWS:
+                yield from block
+                given += len(block)
+            elif block:
+                yield block
+                given += 1
+        yield from islice(rows, given, None)
+
+    def _listed(self, prepared: Prepared, functions: Sequence[Followed], form: Form) -> Iterator[Any]:
+        covering, paired = prepared.covering(self.cover, self.fields, form)
+        for entries, values in self.blocks(paired=paired):
+            yield covering(entries, None if values is None else values.__getitem__, functions, *prepared.given)
 
     def scan(self) -> CoveredScan:
         """One iteration."""
@@ -242,7 +294,8 @@ class CoveredScan:
 
     def values(self) -> Iterator[Any]:
         """What stands in for the records."""
-        row, raw, table = self._covered.row, self._raw, self._covered.table
+        raw, table = self._raw, self._covered.table
+        row = self._covered.cover.maker(self._covered.fields)
         for _, entry, data in self._entries():
             yield row(entry, data)
             if table._raw is not raw:
@@ -250,7 +303,8 @@ class CoveredScan:
 
     def pairs(self) -> Iterator[tuple[bytes, Any]]:
         """The engine's keys of the records, with what stands in for each."""
-        row, raw, table = self._covered.row, self._raw, self._covered.table
+        raw, table = self._raw, self._covered.table
+        row = self._covered.cover.maker(self._covered.fields)
         for key, entry, data in self._entries():
             yield key, row(entry, data)
             if table._raw is not raw:
@@ -299,10 +353,12 @@ class CoveredScan:
         covered = self._covered
         prefix, tail = covered.table._storage.prefix, covered.bound.storage.tail
         return (
-            (prefix + (entry[tail:] if tail else bytes(data)), entry, data)
-            for lower, upper in covered.ranges
-            for entry, data in self._range(lower, upper)
-        )
+            (prefix + (entry[tail:] if tail else bytes(data)), entry, data) for entry, data in self.in_index_order()
+        )  # fmt: skip
+
+    def in_index_order(self) -> Iterator[tuple[bytes, bytes]]:
+        """The entries and their values, in the order of the index."""
+        return chain.from_iterable([self._range(lower, upper) for lower, upper in self._covered.ranges])
 
     def _blocks(self) -> Iterator[dict[bytes, tuple[bytes, bytes, bytes]]]:
         """As `_rows`, by the key of the record, some at a time."""

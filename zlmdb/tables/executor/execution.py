@@ -294,7 +294,7 @@ class Running:
         selection, ordered = self.selection, choice.order is not None
         reverse = self.query.backwards if ordered else self._direction()
         ranges, within = self.reads.ranges(access), (selection._lower, selection._upper)
-        return Covered(self.table, bound, ranges, ordered, reverse, *within, cover.maker(fields))
+        return Covered(self.table, bound, ranges, ordered, reverse, *within, cover, fields)
 
     def uncolumned(self) -> Programs:
         """The programs for objects with fields in place of records."""
@@ -310,7 +310,12 @@ class Running:
         prepared = self.prepared(functions, gives, one, self.uncolumned())
         loop = prepared.loop(prepared.keyed, False, form)
         on_failure = partial(covered.failed, functions)
-        return loop(covered.scan, _itself, self.storage.load_key, on_failure, *prepared.arguments(functions))
+        rows = loop(covered.scan, _itself, self.storage.load_key, on_failure, *prepared.arguments(functions))
+        # To list many at once is the faster way, unless the caller may want a few only, or somebody hears of each call.
+        many = covered.ordered or form is not ROWS or self.order is not None or self.every
+        if not many or not all([one.reading.trusted and not one.reading.calls for one in functions]):
+            return rows
+        return covered.listed(rows, prepared, functions, form)
 
     def prepared(
         self, functions: Sequence[Followed], gives: Sequence[Give], one: bool, programs: Optional[Programs] = None

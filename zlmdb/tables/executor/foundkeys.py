@@ -13,7 +13,6 @@ from ..indexstorage import BoundIndex
 from .accessranges import Range
 
 if TYPE_CHECKING:
-    from ..selection import Selection
     from ..table import Table
 
 
@@ -128,11 +127,10 @@ class FoundEntries(FoundKeys):
         self._left[-1] = spans._replace(ranges=left)
         return not left
 
-    def in_key_order(self, entries: list[bytes], selection: Selection[Any, Any]) -> list[bytes]:
-        """Those of *entries* whose records are in the range of *selection*, in its order."""
+    def in_key_order(self, entries: list[bytes], lower: bytes, upper: bytes, *, reverse: bool) -> list[bytes]:
+        """Those of *entries* whose records have keys with ``lower <= key < upper``, in the order of these."""
         cut, prefix, storage = self._cut, self._prefix, self._table._storage
-        lower, upper = selection._lower, selection._upper
         owner: Any = itemgetter(slice(cut, None)) if self.values is None or cut is not None else self.values.__getitem__
         if lower != storage.lower or upper != storage.upper:
             entries = [entry for entry in entries if lower <= prefix + owner(entry) < upper]
-        return sorted(entries, key=owner, reverse=bool(selection._reverse))
+        return sorted(entries, key=owner, reverse=reverse)
