@@ -525,3 +525,64 @@ def test_what_an_index_finds_too_much_of_is_scanned(numbers: Any, most: int) -> 
     expected = [str(n) for n in range(6000) if n * 7 % 1000 < most]
     for _ in range(2):
         assert query.all() == list(query) == expected
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_entries_are_listed_many_at_once_where_all_are_wanted(
+    numbers: Any, monkeypatch: pytest.MonkeyPatch, backwards: bool
+) -> None:
+    rows = list(numbers.books.items())
+    parts = numbers.books.select(5, 5990, reverse=backwards).where(lambda b: b.year < 200)
+    few = [(key, book) for key, book in (rows[::-1] if backwards else rows) if 5 <= key < 5990 and book.year < 200]
+    expected: dict[str, list[int]] = {}
+    for _, book in few:
+        expected.setdefault(book.title[:1], []).append(book.year)
+    by_year = sorted([book for _, book in rows], key=lambda b: b.year)[:: -1 if backwards else 1]
+    by_title = sorted([book for _, book in few], key=lambda b: b.title[:2])[:: -1 if backwards else 1]
+
+    def read(scan: Any) -> Any:
+        raise AssertionError("one entry after the other")
+
+    for name in ("values", "pairs"):
+        monkeypatch.setattr(covered.CoveredScan, name, read)
+    for _ in range(2):
+        found = parts.group_by(lambda b: b.title[:1], lambda g: (g.count(), g.fields(lambda b: b.year).sum()))
+        assert list(found.items()) == [(one, (len(years), sum(years))) for one, years in expected.items()]
+        inner = parts.order_by(lambda b: b.title[:2], reverse=backwards).fields(lambda b: b.title)
+        assert list(inner) == [book.title for book in by_title]
+        whole = numbers.books.order_by(lambda b: b.year, reverse=backwards).fields(lambda b: b.year)
+        assert list(whole) == whole.all() == [book.year for book in by_year]
+        assert whole.explain().covered
+
+
+def test_rows_in_the_order_of_an_index_come_before_an_error_of_a_later_one(numbers: Any) -> None:
+    rows = iter(numbers.books.order_by(lambda b: b.year).fields(lambda b: 1 // (b.year - 100)))
+    for _ in range(600):
+        next(rows)
+    with pytest.raises(ZeroDivisionError):
+        next(rows)
+
+
+@pytest.mark.parametrize("title", [True, False])
+def test_what_many_values_find_too_much_of_is_scanned_before_all_entries_are_read(
+    numbers: Any, monkeypatch: pytest.MonkeyPatch, title: bool
+) -> None:
+    years = set(range(600))
+    query = numbers.books.where(lambda b: b.year in years).fields((lambda b: b.title) if title else (lambda b: b.price))
+    expected = [(book.title if title else book.price) for book in numbers.books.values() if book.year in years]
+    assert query.all() == query.all() == expected
+    read: list[int] = []
+    fewer = foundkeys.FoundKeys.fewer
+
+    def counted(found: Any, most: int) -> Any:
+        read.append(most)
+        return fewer(found, most)
+
+    monkeypatch.setattr(foundkeys.FoundKeys, "fewer", counted)
+    assert query.all() == expected
+    assert max(read) <= 1000
+    years.clear()
+    years.update((3, 4))
+    assert query.all() == [
+        (book.title if title else book.price) for book in numbers.books.values() if book.year in (3, 4)
+    ]

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Optional
 
 from ...handlers import let_through
 from ...query.following import Followed
-from ...query.inorder import KEYS
 from ...query.ordering import sliced
 from ...query.plan import most_of as most_of_all
 from ...query.prepared import Prepared
@@ -59,11 +58,11 @@ class CoveredReady(Ready):
         try:
             if limit is not None:
                 return self._limited(selection, give, limit)
-            found, most = self._finds(table, query.where)[0], most_of(table)
-            entries = found.fewer(most)
+            found, scan, most = self._finds(table, query.where), self._scan, most_of(table)
+            entries = found[0].fewer(most if scan is None else min(most, CAP))
             if entries is not None:
-                return self._rows_of(found, entries, selection, give)[query.skip :]
-            return None if self._scan is None or most >= KEYS else self._scan.all(selection, give, None)
+                return self._rows_of(found[0], entries, selection, give)[query.skip :]
+            return None if scan is None else self._all_staged(found, selection, give, scan)[query.skip :]
         except Exception as error:  # the general form tells what it is
             let_through(error)
             return None
@@ -80,11 +79,10 @@ class CoveredReady(Ready):
         functions = [*where, give] if isinstance(give, Followed) else [*where]
         prepared = given(self._prepared.renewed(functions))
         values = found.values
-        return self._covering(
-            found.in_key_order(entries, selection._lower, selection._upper, reverse=bool(selection._reverse)),
-            None if values is None else values.__getitem__, functions,
-            *prepared.given,
-        )  # fmt: skip
+        entries = found.in_key_order(entries, selection._lower, selection._upper, reverse=bool(selection._reverse))
+        get = None if values is None else values.__getitem__
+        rows: list[Any] = self._covering(entries, get, functions, *prepared.given)
+        return rows
 
     def _lists_of(
         self, found: Sequence[Any], keys: list[bytes], selection: Selection[Any, Any], give: Give, first: int
@@ -128,11 +126,11 @@ class CoveredReady(Ready):
 
     def _lists(self, selection: Selection[Any, Any], give: Give, first: int) -> Iterator[list[Any]]:
         table, scan = selection._table, self._scan
+        found = self._finds(table, selection._query.where)
         if scan is not None:
             counted = ((FEW, FEW), *stages(most_of_all(total_of(table))))
-            yield from self._staged(selection, give, first, scan, counted)
+            yield from self._staged(found, selection, give, first, scan, counted)
             return
-        found = self._finds(table, selection._query.where)
         yield from self._lists_of(found, given(found[0].fewer(CAP)), selection, give, first)
 
     def rows(self, selection: Selection[Any, Any], give: Give) -> Iterator[Any]:

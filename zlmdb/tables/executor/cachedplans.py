@@ -151,7 +151,7 @@ def _planned(selection: Selection[Any, Any], give: Give, known: Known, facts: Se
     if all([way.is_range_of_keys for way in ways]) or len({way.sparse for way in ways}) > 1:
         return False
     alone = not any([way.of_keys for way in ways]) and not any([one.reading.links for one in query.where])
-    scan = scanned(running, give) or None if alone and query.order is None else None
+    scan = scanned(running, give, beside=True) or None if alone and query.order is None else None
     asking = functions if query.order is None else [*functions, query.order]
     covered = _covered(asking, give, found, running)
     if covered is not None:
@@ -258,13 +258,13 @@ class Ready:
                     return []
                 return self._list([key], table._get, table._db, (*query.where, give))
             if limit is None:
-                keys, functions = self._keys(selection, give)
-                return self._list(keys, table._get, table._db, functions)[query.skip :] if keys else keys
+                rows = self._whole(selection, give)
+                return rows[query.skip :] if rows and query.skip else rows
             stop = query.skip + limit
             few = self._first(selection, give, stop) if self.in_order and stop <= CAP else None
             if few is not None:
                 return few[query.skip :]
-            rows: list[Any] = []
+            rows = []
             for some in self._lists(selection, give, stop):
                 rows += some
                 if len(rows) >= stop:
@@ -273,6 +273,29 @@ class Ready:
         except Exception as error:  # the general form tells what it is
             let_through(error)
             return None
+
+    def _whole(self, selection: Selection[Any, Any], give: Give) -> Optional[list[Any]]:
+        """All rows; None if that takes a plan."""
+        table, functions, scan = selection._table, (*selection._query.where, give), self._scan
+        if scan is None:
+            keys, _ = self._keys(selection, give)
+            return self._list(keys, table._get, table._db, functions) if keys else keys
+        keys = self._ways[0].keys(table, selection._query.where, FEW) if len(self._ways) == 1 else None
+        if keys is None or len(keys) >= FEW:
+            found = self._finds(table, selection._query.where)
+            keys = fewest(found, min(most_of(table), CAP))
+            if keys is None:
+                return self._all_staged(found, selection, give, scan)
+        return self._list(self._in_key_order(selection, keys), table._get, table._db, functions) if keys else keys
+
+    def _all_staged(
+        self, found: Sequence[FoundKeys], selection: Selection[Any, Any], give: Give, scan: ScanReady
+    ) -> list[Any]:  # fmt: skip
+        """All rows, of many entries. Raises as `_lists`."""
+        rows: list[Any] = []
+        for some in self._staged(found, selection, give, BLOCK, scan, stages(most_of_all(total_of(selection._table)))):
+            rows += some
+        return rows
 
     def _first(self, selection: Selection[Any, Any], give: Give, stop: int) -> Optional[list[Any]]:
         """At most *stop* rows, if these are known of few entries: then it does not matter how many there are."""
@@ -303,7 +326,7 @@ class Ready:
             read, size = read + size, min(2 * size, BLOCK)
         if scan is not None:
             counted = ((FEW, FEW), *stages(most)) if read < most else ((0, sys.maxsize),)
-            yield from self._staged(selection, give, first, scan, counted)
+            yield from self._staged(self._finds(table, selection._query.where), selection, give, first, scan, counted)
             return
         keys, functions = self._keys(selection, give)
         if keys is None:
@@ -312,24 +335,20 @@ class Ready:
             yield self._list(block, table._get, table._db, functions)
 
     def _staged(
-        self, selection: Selection[Any, Any], give: Give, first: int, scan: ScanReady,
+        self, found: Sequence[FoundKeys], selection: Selection[Any, Any], give: Give, first: int, scan: ScanReady,
         counted: Iterable[tuple[int, int]],
     ) -> Iterator[list[Any]]:  # fmt: skip
-        """As `_lists`: records are read in their order until it is known, by *counted*, whether entries are few.
+        """As `_lists`: records are read in their order until it is known, by *counted*, whether few are *found*.
 
         *counted* is as `stages`.
         """
-        table, where = selection._table, selection._query.where
-        found = self._finds(table, where)
         parts = scan.parts(selection, give)
         keys: Optional[list[bytes]] = None
         try:
             if not parts.are_left:
                 return
             for entries, records in counted:
-                keys = min(
-                    [few for way in found if (few := way.fewer(min(entries, KEYS))) is not None], key=len, default=None
-                )
+                keys = fewest(found, min(entries, KEYS))
                 if keys is not None or entries > KEYS:
                     break
                 # Where many of them match, reading the records one after the other is the faster way anyhow.
@@ -443,6 +462,11 @@ class Ready:
 
 
 AnyReady = Union[Ready, Ordered, ScanReady, "LinkScanReady"]
+
+
+def fewest(found: Sequence[FoundKeys], most: int) -> Optional[list[bytes]]:
+    """The fewest keys of one of *found*; None if each has *most* or more."""
+    return min([few for way in found if (few := way.fewer(most)) is not None], key=len, default=None)
 
 
 def given(keys: Optional[Any]) -> Any:

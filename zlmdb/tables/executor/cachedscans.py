@@ -24,8 +24,14 @@ if TYPE_CHECKING:
     from .execution import Running
 
 
-def scanned(running: Running, give: Give) -> Any:
-    """The cached plan of the query of *running*, for which no index is of use; False if there is none."""
+_KINDS = {*PLAIN, frozenset, list, set, tuple}
+
+
+def scanned(running: Running, give: Give, *, beside: bool = False) -> Any:
+    """The cached plan of the query of *running*, for which no index is of use; False if there is none.
+
+    *beside*: somebody else decides whether an index is of use.
+    """
     where = running.query.where
     functions = [*where, give] if isinstance(give, Followed) else [*where]
     captured: list[tuple[int, int, type[Any]]] = [
@@ -34,7 +40,8 @@ def scanned(running: Running, give: Give) -> Any:
         for one in walk(followed.node)
         if isinstance(one, Parameter)
     ]
-    if not {kind for _, _, kind in captured}.issubset(PLAIN):  # the size of a set decides whether an index is of use
+    # The size of a set decides whether an index is of use.
+    if not {kind for _, _, kind in captured}.issubset(_KINDS if beside else PLAIN):
         return False
     prepared = running.prepared(functions, (give,), True)
     return ScanReady(prepared, captured) if prepared.renewable else False
