@@ -118,3 +118,27 @@ def test_an_index_whose_first_key_has_a_quarter_of_the_records_is_not_read() -> 
         assert found.limit(3).explain().ordered is True
         assert found.limit(3).keys().all() == [90, 91, 92]
     db.close()
+
+
+@pytest.mark.once
+def test_of_rows_that_are_equal_in_these_parts_no_more_are_kept_than_are_wanted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kept: list[Optional[int]] = []
+    first_of = orderscans.first_of
+
+    def noting(rows: Any, count: Optional[int], *, backwards: bool) -> Any:
+        kept.append(count)
+        return first_of(rows, count, backwards=backwards)
+
+    monkeypatch.setattr(orderscans, "first_of", noting)
+    dice = random.Random(5)
+    with zlmdb.open(None, Store) as db:
+        with db.write() as t:
+            t.rows.update({number: row(dice) for number in range(6000)})
+        with db.read() as t:
+            for backwards in (False, True):
+                found = t.rows.order_by(lambda r: (r.year, r.name), reverse=backwards).limit(5, skip=2).values().all()
+                rows = sorted(t.rows.values(), key=lambda r: (r.year, r.name))[:: -1 if backwards else 1]
+                assert found == rows[2:7]
+    assert kept == [7, 7]

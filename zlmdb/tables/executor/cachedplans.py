@@ -278,8 +278,8 @@ class Ready:
         """All rows; None if that takes a plan."""
         table, functions, scan = selection._table, (*selection._query.where, give), self._scan
         if scan is None:
-            keys, _ = self._keys(selection, give)
-            return self._list(keys, table._get, table._db, functions) if keys else keys
+            keys, asked = self._keys(selection, give)
+            return self._list(keys, table._get, table._db, asked) if keys else keys
         keys = self._ways[0].keys(table, selection._query.where, FEW) if len(self._ways) == 1 else None
         if keys is None or len(keys) >= FEW:
             found = self._finds(table, selection._query.where)

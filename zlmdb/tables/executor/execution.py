@@ -212,7 +212,8 @@ class Running:
         if not ordered:
             return self._sorted(rows, skip, limit)
         if choice.parts:
-            rows = sorted_within(rows, choice.parts, backwards=query.backwards)
+            stop = None if limit is None else skip + limit
+            rows = sorted_within(rows, choice.parts, stop, backwards=query.backwards)
         rows = sliced(rows, skip, limit)
         if not self.table._txn._write:
             return rows

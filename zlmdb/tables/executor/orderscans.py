@@ -235,8 +235,11 @@ def _is_little(running: Running, access: Access, count: int, limit: int, most: i
 
 
 def sorted_within(
-    rows: Iterator[tuple[Any, Any]], parts: int, *, backwards: bool
+    rows: Iterator[tuple[Any, Any]], parts: int, stop: Optional[int], *, backwards: bool
 ) -> Iterator[tuple[Any, Any]]:  # fmt: skip
-    """*rows*, which are in the order of the first *parts* of their sort keys, in that of the whole sort keys."""
+    """*rows*, which are in the order of the first *parts* of their sort keys, in that of the whole sort keys.
+
+    No more than *stop* of those that are equal in these parts, if it is given.
+    """
     for _, equal in groupby(rows, lambda row: row[0][:parts]):
-        yield from first_of(equal, None, backwards=backwards)
+        yield from first_of(equal, stop, backwards=backwards)
