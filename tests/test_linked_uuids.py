@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Optional
+from typing import Any, Optional, Union
 from uuid import UUID
 
 import pytest
@@ -220,3 +220,57 @@ def test_a_pickled_number_of_another_type_is_looked_up_as_it_is() -> None:
         for _ in range(3):
             with db.read() as t:
                 assert t.notes.fields(lambda n: t.numbers[n.number].name).all() == ["a"] * 20
+
+
+def spelled(table: Any, text: Union[str, bytes]) -> bytes:
+    """The bytes of a book whose author has the key that *text* spells, or damages."""
+    data, zero = bytes(table._storage.value.encode(Book("b", UUID(int=0)))), str(UUID(int=0)).encode()
+    before, after = data.split(zero)
+    if isinstance(text, bytes):  # the bytes of MessagePack, which other programs write
+        return before[:-2] + b"\xc4\x10" + text + after
+    length = b"" if before.endswith(b'"') else bytes([len(text.encode())])
+    return before[: len(before) - len(length)] + length + text.encode() + after
+
+
+@pytest.mark.once  # all of these are read by one library, which PyPy does not have
+@pytest.mark.parametrize("codec", [zlmdb.Msgpack, zlmdb.Json, zlmdb.Cbor])
+def test_a_uuid_that_is_spelled_in_another_way_or_damaged_is_read_as_in_the_record(codec: Any) -> None:
+    usual, bare, upper, missing = key(1), key(2), UUID(int=0xABC << 100), UUID(int=7)
+    text = str(usual)
+    damaged = ("", "x", f"{{{usual}}}", f"urn:uuid:{usual}", f" {usual}", text.replace("-", " "), f"{usual}0",
+               f"{text[:8]}{text[9:]}-", f"{text[:-1]}-", text.replace("0", "\u0660", 1))  # fmt: skip
+    with zlmdb.open(None, schema(codec)) as db:
+
+        def put(n: int, text: Union[str, bytes]) -> None:
+            with db.write() as t:
+                t.txn._engine_txn.put(t.books._storage.encode_key(n), spelled(t.books, text), db=t.books._db)
+
+        with db.write() as t:
+            for n, one in enumerate((usual, bare, upper)):
+                t.authors[one] = Author(f"a{n}", n, [])
+            for n in range(30):
+                t.books[n] = Book("b", (usual, bare, upper)[n % 3])
+        put(1, bare.hex)
+        put(2, str(upper).upper())
+        if codec is zlmdb.Msgpack:
+            put(3, usual.bytes)
+        for _ in range(3):
+            with db.read() as t:
+                rows = [(b.title, t.authors[b.author].name) for b in t.books.values()]
+                assert t.books.fields(lambda b: (b.title, t.authors[b.author].name)).all() == rows
+                found = t.books.where(lambda b: t.authors[b.author].born == 1).keys().all()
+                assert found == [k for k, b in t.books.items() if t.authors[b.author].born == 1]
+        for one in damaged:
+            put(30, one)
+            with db.read() as t:
+                with pytest.raises(zlmdb.DecodeError) as expected:
+                    t.books[30]
+                given = t.books.fields(lambda b: (b.title, t.authors[b.author].name))
+                for read in (list, lambda rows: rows.all()):
+                    with pytest.raises(zlmdb.DecodeError) as raised:
+                        read(given)
+                    assert str(raised.value) == str(expected.value)
+        put(30, missing.hex)
+        with db.read() as t, pytest.raises(KeyError) as lost:
+            t.books.fields(lambda b: (b.title, t.authors[b.author].name)).all()
+        assert lost.value.args == (missing,)

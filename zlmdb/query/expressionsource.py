@@ -58,6 +58,12 @@ class Asked:
         self._nested: dict[Node, Nested] = kept[3]
 
     @property
+    def by_texts(self) -> list[Node]:
+        """The tables in which it can look up UUIDs by their texts, if it is short enough for the source of a loop."""
+        found = [one.holder for one in self.links if one.keyed is UUID]
+        return found if found and len(list(walk(self.node))) <= _SURELY else []
+
+    @property
     def nested(self) -> list[Nested]:
         """What it asks of records that refer; see `nestedrows`."""
         return [*self._nested.values()]
@@ -82,8 +88,9 @@ class Asked:
     ) -> str:  # fmt: skip
         """The expression, of ``value`` and ``key``. It adds to *names* what it needs.
 
-        *alone*: there is no ``value``, but expressions of all that is taken of it, by path; and *stored* variables, by
-        field, with the bytes of UUIDs. *vouched*: fields have the types that the model class says.
+        *alone*: there is no ``value``, but expressions of all that is taken of it, by path. *stored*: expressions, by
+        field, of UUIDs as they are stored, by which linked records are found, too. *vouched*: fields have the types
+        that the model class says.
         """
         value = "value" if alone is None else "load(data)"
         records = ("load_key(key)", value) if self.followed.keyed else (value,)
@@ -124,6 +131,9 @@ def captured_source(node: Node, number: int, names: dict[str, Any]) -> str:
 
 _ROOM = 8
 """Parentheses that the loop may put around an expression."""
+
+_SURELY = 40
+"""The parts of an expression up to which Python surely parses its source."""
 
 
 def interpreted(node: Node, numbers: Sequence[int]) -> Callable[[list[Any], list[Any]], Any]:
@@ -187,7 +197,7 @@ class _Writing:
         if kind is None:
             return f"{link}({key})"
         path = path_of(node.key, len(self.records) - 1)
-        if kind is UUID and self.alone is not None and path is not None and len(path) == 1 and path[0] in self.stored:
+        if kind is UUID and path is not None and len(path) == 1 and path[0] in self.stored:
             return f"{link}[{self.stored[path[0]]}]"
         spelled = f"{key}.int" if kind is UUID else key
         if self.vouched:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Optional
 
 from ..values.paths import Path, without_parts
@@ -20,7 +20,10 @@ def needed(functions: Iterable[Followed], gives: Sequence[Give]) -> Optional[fro
     return None if found is None else frozenset([path[0] for path in found])
 
 
-def taken(nodes: Iterable[tuple[Node, bool]]) -> Optional[list[Path]]:
-    """The paths that expressions take of a record, each said to take its key, too, or not; None as of `needed`."""
-    found = [path for node, keyed in nodes for path in paths(node, 1 if keyed else 0)]
+def taken(nodes: Iterable[tuple[Node, bool]], texts: Collection[Node] = ()) -> Optional[list[Path]]:
+    """The paths that expressions take of a record, each said to take its key, too, or not; None as of `needed`.
+
+    What is nothing but a key that is looked up in one of the tables *texts*, is taken as a text.
+    """
+    found = [path for node, keyed in nodes for path in paths(node, 1 if keyed else 0, texts)]
     return None if None in found else without_parts([path for path in found if path is not None])

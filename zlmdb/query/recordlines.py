@@ -13,13 +13,14 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from itertools import count
+from itertools import chain, count
 from typing import TYPE_CHECKING, Any, Optional
 from uuid import UUID
 
 from ..codegen import Source
+from ..handlers import let_through
 from ..values.base import is_a, is_free
-from ..values.paths import Path, without_parts
+from ..values.paths import AS_TEXT, Path, without_parts
 from .expressions import Compare, Condition
 from .expressionsource import Asked
 from .fieldsalone import parts_alone, spelled_in
@@ -50,6 +51,7 @@ class RecordLines:
         self.short = False  # whether a text is read with numbers
         self.picking = True  # whether few records are expected to match
         self.late = False  # whether the key of a record is read once it matches
+        self.texts: dict[str, str] = {}  # UUIDs that ``value`` has as texts
         self.instead = False  # whether something else with its fields is there in place of a record
         self.alone: Optional[dict[Path, str]] = None  # the expressions of parts, where there is no whole record
         self.source = Source()
@@ -94,7 +96,7 @@ class RecordLines:
 
     def of_asked(self, asked: Asked) -> str:
         """The expression of *asked*, of ``value`` and ``key``."""
-        stored: Mapping[str, str] = self.columns.stored if self.alone is not None else {}
+        stored: Mapping[str, str] = self.columns.stored if self.alone is not None else self.texts
         return asked.source(self.numbers[id(asked)], self.names, self.alone, stored, self.programs.vouched)
 
     # As a whole
@@ -224,8 +226,12 @@ class RecordLines:
 
         *also*: one that decodes all fields will do, as it makes no object of the model class of them.
         """
-        paths = taken([(one.node, one.followed.keyed) for one in asked])
-        found = self.programs.narrow(paths) if paths else None
+        nodes = [(one.node, one.followed.keyed) for one in asked]
+        paths = taken(nodes)
+        found = self._with_texts(asked) if paths and self.programs.vouched else None
+        if found is None:
+            self.texts = {}
+            found = self.programs.narrow(paths) if paths else None
         if found is None and paths and also and not self.views:
             parts = self.programs.parts()
             found = parts.decode if parts is not None and {path[0] for path in paths}.issubset(parts.names) else None
@@ -234,8 +240,30 @@ class RecordLines:
         self.names["narrow"] = found
         return "narrow"
 
+    def _with_texts(self, asked: Sequence[Asked]) -> Optional[Callable[[Any], Any]]:
+        """As `narrowed`, where keys of linked records are read as texts; then `texts` has them."""
+        each = [taken([(one.node, one.followed.keyed)], one.by_texts) or () for one in asked]
+        paths = without_parts(chain(*each))
+        texts = [path[0] for path in paths if path[-1] == AS_TEXT]
+        if not texts or len({path[0] for path in paths}) < len(paths):
+            return None
+        self.texts = {name: self.path((name,)) for name in texts}
+        return self.programs.narrow(paths)
+
+    def load_some(self, narrow: Optional[str]) -> None:
+        """Lines that read what *narrow* decodes; the whole value if a UUID is not stored as a text."""
+        if not self.texts:
+            self.add(f"value = {narrow}(data)")
+            return
+        self.names["let_through"] = let_through
+        with self.block("try:"):
+            self.add(f"value = {narrow}(data)")
+        with self.block("except Exception as error:"):
+            self.add("let_through(error)", "value = load(data)")
+
     def load(self) -> None:
         """Lines that read the whole value."""
+        self.texts = {}
         parts = None if self.views else self.programs.parts()
         if parts is None:
             self.add("value = load(data)")
@@ -251,7 +279,7 @@ class RecordLines:
             some = None if rest or self.want.paths or "value" in self.want.leaves() else self.narrowed(every, also=True)
             first_some = None if rest or some or not self.picking else self.narrowed(self.asked)
             if some or first_some:
-                self.add(f"value = {some or first_some}(data)")
+                self.load_some(some or first_some)
             else:
                 self.load()
         else:

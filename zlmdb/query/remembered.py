@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date
+from operator import attrgetter
 from typing import Any
 from uuid import UUID
 
@@ -15,6 +16,7 @@ from ..handlers import let_through
 from ..keys.named import UuidKey
 from ..keys.uuids import uuid_from_bytes
 from ..namedtuples import NamedTuple
+from ..values.narrow import uuid_of_text
 from ..values.paths import Path
 from .following import Given, Node
 from .following.known import PLAIN
@@ -105,8 +107,25 @@ def remembering(holder: Node, private: bool, parameters: Sequence[Any]) -> Calla
     return _objects(table_of) if private else _bytes(table_of)
 
 
+def _of_text(text: str) -> bytes:
+    """The bytes of the UUID that *text* spells in the usual way. Raises ValueError for all else."""
+    found = bytes.fromhex(text.replace("-", ""))
+    if len(found) != 16 or len(text) != 36 or text[8:24:5] != "----":  # else there are four of them, and digits
+        raise ValueError("written in another way")
+    return found
+
+
+def _of_number(number: int) -> bytes:
+    return number.to_bytes(16, "big")
+
+
+_BYTES: dict[type[Any], Callable[[Any], bytes]] = {
+    str: _of_text, int: _of_number, bytes: bytes, UUID: attrgetter("bytes")
+}  # fmt: skip
+
+
 class Remembered(dict[Any, Any]):
-    """The linked records by their keys, which are UUIDs, spelled as numbers or bytes: found without a call in Python.
+    """The linked records by their keys, UUIDs, or numbers, bytes or texts of these: found without a call in Python.
 
     What is missing is looked up in *table*; without one, in that which *holder* is of *parameters*. In a read
     transaction it is read where the engine has it, and only the fields at `paths` are decoded, if that takes less time.
@@ -127,7 +146,7 @@ class Remembered(dict[Any, Any]):
             return self._first(key)
         try:
             lookup = self._lookup
-            data = get(lookup(key if type(key) is bytes else key.to_bytes(16, "big")), None, self._handle)
+            data = get(lookup(_BYTES[type(key)](key)), None, self._handle)
             if data is None:
                 return self._look(key)
             found = self._load(data)
@@ -159,7 +178,9 @@ class Remembered(dict[Any, Any]):
 
     def _look(self, key: Any) -> Any:
         """The record of a *key* as it is spelled here."""
-        return self.look(uuid_from_bytes(key if type(key) is bytes else key.to_bytes(16, "big")))
+        if type(key) is not UUID:
+            key = uuid_of_text(key) if type(key) is str else uuid_from_bytes(_BYTES[type(key)](key))
+        return self.look(key)
 
     def look(self, key: Any) -> Any:
         """The record with the *key*, which may be of any type."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable, ClassVar, Optional, TypeVar
 
 from .base import KEEP, Data, Decode, Encode, FunctionSerializer, Serializer, is_free, refuse_callables, typename
 from .models import Model, find_msgspec
+from .paths import AS_TEXT
 
 if TYPE_CHECKING:
     from .paths import Path
@@ -96,6 +97,8 @@ class DocumentSerializer(FunctionSerializer[T]):
         given = self._given
         annotation, msgspec = given["annotation"], find_msgspec()
         if msgspec is None or is_free(annotation) or given["marshal"] is not None or given["unmarshal"] is not None:
+            return None
+        if self.form != "json" and any([path[-1] == AS_TEXT for path in paths]):  # there may be UUIDs by a tag, too
             return None
         from .narrow import narrowed  # late: few programs ask for it
 

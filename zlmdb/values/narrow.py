@@ -15,12 +15,13 @@ import typing
 from collections.abc import Callable, Collection, Sequence
 from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any, Optional
+from uuid import UUID
 
 from ..handlers import let_through
 from ..namedtuples import NamedTuple
 from ..typeargs import UNIONS
 from .base import Decode, Encode, is_a, library
-from .paths import IS_NONE, Path
+from .paths import AS_TEXT, IS_NONE, Path
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
 def narrowed(annotation: Any, paths: Collection[Path], msgspec: ModuleType) -> Optional[type[Any]]:
     """A class with what *paths* name of the model class *annotation*, for msgspec's decoders; None if there is none.
 
-    There is none either if it would have most of the fields, all of them whole.
+    There is none either if it would have most of the fields, all of them whole, or if what is to be read as a text may
+    have another type than UUID, or be missing.
     """
     made = _narrowed(annotation, paths, msgspec)
     if made is None:
@@ -48,6 +50,8 @@ def _narrowed(annotation: Any, paths: Collection[Path], msgspec: ModuleType) -> 
     found = _readable(annotation, msgspec)
     if not found or not found.keys() >= parts.keys() or any([_odd(annotation, one) for one in parts]):
         return None
+    if any([(AS_TEXT,) in ends and found[name].definition[1:] != (UUID,) for name, ends in parts.items()]):
+        return None
     chosen = [_with_some(found[name], parts[name], msgspec) for name in sorted(parts)]
     made = _defined(annotation, chosen, msgspec)
     return None if made is None else (made, any([one is not found[name] for one, name in zip(chosen, sorted(parts))]))
@@ -56,6 +60,8 @@ def _narrowed(annotation: Any, paths: Collection[Path], msgspec: ModuleType) -> 
 def _with_some(field: _Field, parts: Sequence[Path], msgspec: ModuleType) -> _Field:
     """*field* with a type that has *parts* of an object only; itself if more is needed, or it is no such object."""
     name, annotation, *default = field.definition
+    if (AS_TEXT,) in parts:
+        return field._replace(definition=(name, str))
     args = typing.get_args(annotation)
     optional = typing.get_origin(annotation) in UNIONS and len(args) == 2 and type(None) in args
     cls = next(arg for arg in args if arg is not type(None)) if optional else annotation
@@ -91,6 +97,12 @@ def parted(annotation: Any, msgspec: ModuleType) -> Optional[tuple[type[Any], Se
         return None
     made = _defined(annotation, list(found.values()), msgspec)
     return None if made is None else (made, tuple(found))
+
+
+def uuid_of_text(text: str) -> UUID:
+    """The UUID that msgspec's decoders read of a *text*. Raises what they raise."""
+    found: UUID = library("msgspec", "msgspec").convert(text, UUID)
+    return found
 
 
 def rewriting(model: Model, fields: Collection[str], form: Any) -> Optional[tuple[Decode, Encode]]:
