@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import io
 import subprocess
 import sys
 import types
@@ -16,7 +17,7 @@ import pytest
 
 import zlmdb
 from zlmdb.schema import contents, indexbuilding
-from zlmdb.values import U16, Id, InStruct
+from zlmdb.values import U16, Id, InStruct, fields
 
 pytestmark = pytest.mark.twice  # what is in a file does not depend on the version of Python
 
@@ -297,6 +298,55 @@ def test_an_enum_may_get_more_members_and_not_fewer(path: Path) -> None:
     with zlmdb.open(path, schema(cls)) as db, db.write() as t:
         assert t.users[1] == cls(three("red"))
     assert "color is" in refused(path, model(color=two, city=(str, "")))
+
+
+def integers() -> tuple[Any, ...]:
+    """A class whose enums FlatBuffers stores in several widths, a record, and the types as they were recorded once."""
+    level, wide = enum.Enum("Level", {"LOW": 3, "HIGH": 1}), enum.Enum("Wide", {"A": 1 << 40, "B": 1})
+    small, access = enum.Enum("Small", {"A": 1, "B": 2}), enum.IntFlag("Access", {"READ": 4, "WRITE": 2})
+    inner = model("Inner", level=level, number=int)
+    cls = model(
+        level=level, wide=wide, small=Annotated[small, U16], again=small, access=access, perhaps=Optional[level],
+        levels=list[level], kind=Literal[1, 2], inner=Annotated[inner, InStruct],
+    )  # fmt: skip
+    record = cls(
+        level(3), wide(1 << 40), small(2), small(1), access(6), level(1), [level(3), level(1)], 2, inner(level(3), 9)
+    )
+    return cls, record
+
+
+def test_a_file_records_the_width_of_an_enum_of_flatbuffers(path: Path) -> None:
+    """So its records are read without the class: they were refused by a load."""
+    cls, record = integers()
+    start(path, cls, record, form="FlatBuffers")
+    stream = io.BytesIO()
+    with zlmdb.open(path, readonly=True) as db:
+        db.dump(stream)
+    stream.seek(0)
+    with zlmdb.open(None, zlmdb.Schema) as db:
+        assert db.load(stream).records == 1
+    text = refused(path, model(**{**cls.__annotations__, "level": Literal[1, 3]}), "FlatBuffers")
+    assert "level is one of 1, 3 stored as int in the file and one of 1, 3 stored as long in the class" in text
+    assert "access: flags 2, 4 stored as int" in text
+
+
+def test_a_file_without_the_width_of_an_enum_is_used_on(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cls, record = integers()
+    with monkeypatch.context() as patch:
+        patch.setattr(fields._Reading, "values", lambda _, word, values, width: ["one of", *sorted(values)])
+        start(path, cls, record, form="FlatBuffers")
+    for _ in range(2):
+        with zlmdb.open(path, schema(cls, "FlatBuffers")) as db:
+            with db.write() as t:
+                assert t.users[1] == record
+                t.users[2] = record
+            assert db.check().ok
+    with zlmdb.open(None, zlmdb.Schema) as db:
+        stream = io.BytesIO()
+        with zlmdb.open(path, readonly=True) as source:
+            source.dump(stream)
+        stream.seek(0)
+        assert db.load(stream).records == 2
 
 
 def test_a_field_of_a_model_inside_is_compared_as_well(path: Path) -> None:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Optional
 
-from ..values.description import Description, Type, spelled
+from ..values.description import VALUES, Description, Type, spelled
 
 if TYPE_CHECKING:
     from ..values.fields import Fields
@@ -71,14 +71,17 @@ class Relation:
             return True
         if _is_union(new) or _is_union(old):
             return self._union(_members(old), _members(new), path)
-        if isinstance(new, list) and new[0] == "one of":
+        if isinstance(new, list) and new[0] in VALUES:
             return self._one_of(old, new, path)
+        if old[0] == "one of" and new[0] == "stored as" and _lists_values(new):
+            self.wider.append(path)  # zlmdb recorded no width of an enum once
+            return self._one_of(old, [old[0], *new[1][1:]], path)
         if isinstance(old, str) or isinstance(new, str) or old[0] != new[0] or len(old) != len(new):
             return old == new
         return all([self._fits(one, other, f"{path}[]") for one, other in zip(old[1:], new[1:])])
 
     def _one_of(self, old: Type, new: list[Any], path: str) -> bool:
-        if isinstance(old, str) or old[0] != "one of":
+        if isinstance(old, str) or old[0] not in ("one of", new[0]):
             return False
         if not all(value in new[1:] for value in old[1:]):
             return False
@@ -104,7 +107,9 @@ class Relation:
     @staticmethod
     def _may_fit(old: Type, new: Type) -> bool:
         """Whether two members of unions must be compared: both are models, or equal."""
-        return old == new or (isinstance(old, list) and isinstance(new, list) and old[0] == new[0])
+        if isinstance(old, str) or isinstance(new, str):
+            return old == new
+        return bool(old[0] == new[0] or (old[0] == "one of" and _lists_values(new)))
 
     # -- models ---------------------------------------------------------------------------------------------------
 
@@ -240,11 +245,16 @@ def may_read(stored: Type, wanted: Type) -> bool:
     return not Relation({"type": stored, "models": []}, Fields({"type": wanted, "models": []}, [])).problems
 
 
+def _lists_values(kind: Type) -> bool:
+    """Whether it is one of some values, perhaps with a width."""
+    return kind[0] in VALUES or (kind[0] == "stored as" and kind[1][0] in VALUES)
+
+
 def _is_open(kind: Type) -> bool:
     """Whether something about the type is not known."""
     if isinstance(kind, str):
         return kind in ("any", "object")
-    return kind[0] == "model" or (kind[0] != "one of" and any([_is_open(part) for part in kind[1:]]))
+    return kind[0] == "model" or (kind[0] not in VALUES and any([_is_open(part) for part in kind[1:]]))
 
 
 def with_unknown_past(description: Description) -> Description:

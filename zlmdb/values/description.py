@@ -3,7 +3,8 @@
 A description is a map of the ``type`` of the values and the ``models`` in it. A type is a text (``"str"``) or a list of
 its parts (``["list", "str"]``); ``["model", 0]`` is the first of the models. A model has a ``kind`` and ``fields``, in
 order, each with its ``name`` when stored, its ``type``, and its ``default`` if there is one; ``made`` means that the
-default is not plain data, ``absent`` that records may lack the field.
+default is not plain data, ``absent`` that records may lack the field. ``["one of", 1, 3]`` is an Enum or a Literal. In
+FlatBuffers one of integers has a width, ``["stored as", ["one of", 1, 3], "int"]``, and a Flag is ``flags``.
 
 Kinds: a ``map`` has its fields by name, a ``list`` by position, ``ids`` by the numbers of FlatBuffers, and a ``struct``
 of FlatBuffers never changes.
@@ -25,6 +26,9 @@ _FORMATS = ("msgpack", "json", "cbor", "pickle", "flatbuffers")
 _KINDS = ("map", "list", "ids", "struct")
 _DEEPEST = 100  # levels of a recorded type
 
+VALUES = ("one of", "flags")
+"""Words before plain values, where others are before types."""
+
 
 def format_of(codec: str) -> Optional[str]:
     """The format inside the name of a codec: ``"json"`` of ``"zlib(json)"``; None for one that is not ours."""
@@ -44,8 +48,8 @@ def spelled(kind: Type, models: list[dict[str, Any]], depth: int = 0) -> str:
     if name == "model":
         fields: list[dict[str, Any]] = models[int(parts[0])]["fields"]
         return "{...}" if depth else "{" + ", ".join(spelled_field(field, models, 1) for field in fields) + "}"
-    if name == "one of":
-        return f"one of {', '.join(map(repr, parts))}"
+    if name in VALUES:
+        return f"{name} {', '.join(map(repr, parts))}"
     if name == "stored as":
         return f"{spelled(parts[0], models, depth)} stored as {parts[1]}"
     texts = [spelled(part, models, depth) for part in parts]
@@ -90,6 +94,6 @@ def _check_type(kind: Any, models: int, depth: int) -> None:
         if len(parts) != 2 or not is_a(parts[1], str):
             raise ValueError("a type of its fields is none")
         _check_type(parts[0], models, depth + 1)
-    elif name != "one of":
+    elif name not in VALUES:
         for part in parts:
             _check_type(part, models, depth + 1)

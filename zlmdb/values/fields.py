@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Annotated, Any, Literal, Optional, Union
@@ -14,7 +14,7 @@ from uuid import UUID
 from .base import Serializer, is_a, is_free
 from .describe import DICTS, LISTS, SETS, Names, Reader, bound_types, extras, former_names, model_record, renamed
 from .description import Description, Type, format_of
-from .flat.markers import Id, InStruct, Width
+from .flat.markers import I32, I64, Id, InStruct, Width
 from .flat.members import Member, members
 from .shapes import NamedTupleRecord
 
@@ -68,6 +68,7 @@ class _Reading:
         self.numbers: dict[Any, int] = {}
         self.models: list[dict[str, Any]] = []
         self.former: list[dict[str, tuple[str, ...]]] = []
+        self.widths: dict[Any, str] = {}  # of an Enum in FlatBuffers, which has one everywhere
 
     def type(self, annotation: Any, *, struct: bool = False) -> Type:
         """The recorded form of *annotation*; of a class that is no model ``"object"``."""
@@ -86,7 +87,7 @@ class _Reading:
         if origin in _UNIONS:
             return self.union(args)
         if origin is Literal:
-            return ["one of", *sorted(args, key=repr)]
+            return self.values("one of", args, I64)
         if getattr(origin, "_name", None) in _QUALIFIERS:
             return self.type(args[0])
         return self.container(origin or annotation, args) or self.model(annotation, origin or annotation, args, struct)
@@ -99,11 +100,12 @@ class _Reading:
             arrays = array_of(args[0], args[1:])
             if arrays is not None:
                 return arrays.name
-        inner = self.type(args[0], struct=self.form == "flatbuffers" and InStruct in args[1:])
         widths = [extra.fbs for extra in args[1:] if isinstance(extra, Width)]
-        if self.form == "flatbuffers" and widths:
-            return ["stored as", inner, widths[0]]
-        return inner
+        if self.form != "flatbuffers" or not widths:
+            return self.type(args[0], struct=self.form == "flatbuffers" and InStruct in args[1:])
+        self.widths.setdefault(args[0], widths[0])
+        inner = self.type(args[0])
+        return ["stored as", inner[1] if inner[0] == "stored as" else inner, widths[0]]
 
     def union(self, args: tuple[Any, ...]) -> Type:
         """The recorded form of a Union, in an order of its own."""
@@ -135,7 +137,7 @@ class _Reading:
         if annotation in self.numbers:
             return ["model", self.numbers[annotation]]
         if is_a(cls, type) and issubclass(cls, enum.Enum):
-            return ["one of", *sorted([_plain(member.value) for member in cls], key=repr)]
+            return self.enum(cls)
         try:
             record, names = model_record(cls, "")
             hints = bound_types(cls, args, self.hints(cls))
@@ -150,6 +152,20 @@ class _Reading:
             model["tag"] = list(tag)
         model["fields"] = self.fields(cls, names, hints, number)
         return ["model", number]
+
+    def enum(self, cls: Any) -> Type:
+        """The recorded form of an Enum."""
+        values = [_plain(member.value) for member in cls]
+        flags = self.form == "flatbuffers" and issubclass(cls, enum.Flag)
+        small = all([type(value) is int and -(2**31) <= value < 2**31 for value in values])
+        found = self.values("flags" if flags else "one of", values, I32 if small else I64)
+        return ["stored as", found[1], self.widths.setdefault(cls, found[2])] if found[0] == "stored as" else found
+
+    def values(self, word: str, values: Sequence[Any], width: Width) -> list[Any]:
+        """The recorded form of what is one of *values*, or several flags; integers of FlatBuffers have a *width*."""
+        found = [word, *sorted(values, key=repr)]
+        wide = self.form == "flatbuffers" and all([type(value) is int for value in values])
+        return ["stored as", found, width.fbs] if wide else found
 
     def kind(self, record: Any, struct: bool) -> str:
         """How the fields of a model are found in what is stored."""

@@ -58,6 +58,8 @@ class _Builder:
             return self.model(parts[0])
         if word == "one of":
             return _literal(tuple(parts))
+        if word == "flags":  # any of them together
+            return int
         if word == "stored as":
             marked: Any = Annotated
             return marked[self.type(parts[0]), _WIDTHS[parts[1]]]
