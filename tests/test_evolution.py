@@ -349,6 +349,31 @@ def test_a_file_without_the_width_of_an_enum_is_used_on(path: Path, monkeypatch:
         assert db.load(stream).records == 2
 
 
+def test_a_file_records_that_a_union_of_flatbuffers_takes_two_ids(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of before, where each field had the number of its position, is used on."""
+    cls = model(first=Union[int, str], name=str, either=Optional[Union[str, bool]], last=(int, 7))
+    record = cls("a", "b", True, 9)
+    numbers = dict(first=Id(1), name=Id(2), either=Id(4), last=Id(5))
+    marked = model(**{
+        name: (marks[kind, numbers[name]], 7) if name == "last" else marks[kind, numbers[name]]
+        for marks in [Annotated] for name, kind in cls.__annotations__.items()
+    })  # fmt: skip
+    for before in (True, False):
+        with monkeypatch.context() as patch:
+            if before:
+                patch.setattr(fields, "takes_two", lambda kind: False)
+            start(path / str(before), cls, record, form="FlatBuffers")
+        stream = io.BytesIO()
+        with zlmdb.open(path / str(before), readonly=True) as db:
+            db.dump(stream)
+        stream.seek(0)
+        with zlmdb.open(None, zlmdb.Schema) as db:
+            assert db.load(stream).records == 1
+        for same in (cls, marked):
+            with zlmdb.open(path / str(before), schema(same, "FlatBuffers")) as db, db.read() as t:
+                assert vars(t.users[1]) == vars(record)
+
+
 def test_a_field_of_a_model_inside_is_compared_as_well(path: Path) -> None:
     address = model("Address", street=str, town=(str, ""))
     person = model(name=str, addresses=list[address])  # type: ignore[valid-type]

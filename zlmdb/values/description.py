@@ -75,10 +75,26 @@ def checked_description(found: Any) -> Description:
                 raise ValueError("a field without a name")
             if field.get("type").__class__ is not str:
                 _check_type(field.get("type"), len(models), 0)
+        if model["kind"] == "ids":
+            _renumber(model["fields"])
     if not models or found.get("type") != ["model", 0]:
         _check_type(found.get("type"), len(models), 0)
     description: Description = found
     return description
+
+
+def takes_two(kind: Any) -> bool:
+    """Whether a field of the type takes two numbers in FlatBuffers, of which the second one is its id."""
+    return is_a(kind, list) and kind[0] == "union" and len(kind) - kind.count("none") > 2
+
+
+def _renumber(fields: list[Any]) -> None:
+    """Give *fields* the ids that they have, if a union has that of the field before it, as zlmdb recorded once."""
+    ids = [field.get("id") for field in fields]
+    if ids == [*range(len(ids))] and any([takes_two(field["type"]) for field in fields]):
+        number = -1
+        for field in fields:
+            number = field["id"] = number + 1 + takes_two(field["type"])
 
 
 def _check_type(kind: Any, models: int, depth: int) -> None:

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from .base import Serializer, is_a, is_free
 from .describe import DICTS, LISTS, SETS, Names, Reader, bound_types, extras, former_names, model_record, renamed
-from .description import Description, Type, format_of
+from .description import Description, Type, format_of, takes_two
 from .flat.markers import I32, I64, Id, InStruct, Width
 from .flat.members import Member, members
 from .shapes import NamedTupleRecord
@@ -177,7 +177,8 @@ class _Reading:
         """The recorded form of the fields of the model *number*."""
         listed = _members(cls)
         found: list[dict[str, Any]] = []
-        for position, (name, stored, required) in enumerate(names):
+        position = 0
+        for name, stored, required in names:
             hint: Any = hints.get(name, Any)
             member = listed.get(name)
             if self.form in ("pickle", "flatbuffers"):
@@ -185,7 +186,9 @@ class _Reading:
             field: dict[str, Any] = {"name": stored, "type": self.type(hint)}
             field.update(_default(member, required))
             if self.form == "flatbuffers":
+                position += takes_two(field["type"])
                 field["id"] = _id(member, hint, position)
+                position += 1
             found.append(field)
             former = former_names(hint)
             if former:
