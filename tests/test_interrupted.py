@@ -373,6 +373,30 @@ def test_an_interrupt_of_an_opening_leaves_nothing_open(tmp_path: Path) -> None:
     assert at > 20
 
 
+@pytest.mark.once
+@traces_instructions
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="the system does not tell what is open")
+def test_an_interrupt_of_a_closing_leaves_nothing_open_that_to_close_again_does_not_close(tmp_path: Path) -> None:
+    path = tmp_path / "db"
+    at, done = 0, False
+    while not done:
+        at += 1
+        db = zlmdb.open(path, Store, durability="none")
+        db.auto.numbers["a"] = at
+        with suppress(*INTERRUPTS), interrupting(at, is_of_closing) as count:
+            db.close()
+        done = count[0] < at
+        db.close()
+        del db
+        assert not [one for one in open_files() if one.startswith(str(path))], at
+    assert at > 30
+
+
+def is_of_closing(file: str) -> bool:
+    return file.endswith(("presence.py", "writerlock.py", "handlers.py"))
+
+
 def is_of_opening(file: str) -> bool:
     return file.endswith(("openstores.py", "database.py"))
 

@@ -7,7 +7,7 @@ program raised, such as a timeout, must reach the program unchanged.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from types import TracebackType
 from typing import Any, Optional
@@ -33,6 +33,12 @@ def of_program(trace: Optional[TracebackType]) -> Iterator[TracebackType]:
         if not trace.tb_frame.f_code.co_filename.startswith(OURS):
             yield trace
         trace = trace.tb_next
+
+
+def close_files(descriptors: list[int], close: Callable[[int], None] = os.close) -> None:
+    """Take each of *descriptors* out and close it, in one step: what a handler raises comes before or after that."""
+    while descriptors:
+        next(map(close, iter(descriptors.pop, None)))
 
 
 def _handlers() -> Iterator[Any]:

@@ -8,13 +8,18 @@ what it left whether it was taken.
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from importlib import import_module
 from operator import attrgetter
 from typing import Any
 
 _WAITING = (True,)
+_PATIENCE = 0.05  # seconds that signals wait for a lock
+_get_ident = threading.get_ident
 
 
 class _Safe:
@@ -61,3 +66,57 @@ if sys.implementation.name != "cpython" or sys.version_info < (3, 14):
 def condition(of: Any) -> threading.Condition:
     """A `threading.Condition` *of* a lock that is taken by ``with`` statements."""
     return threading.Condition(of.inner if type(of) is _Safe else of)
+
+
+class _Deferring:
+    """Blocks of the main thread, one inside another, in which no handler of a signal runs: it runs at their end.
+
+    On PyPy only. There, py-lmdb is Python code: a handler that raised in the midst of it would leave one of its locks
+    taken, or lose the transaction of LMDB that was just begun, for whose end the next writer would wait forever.
+    """
+
+    def __init__(self) -> None:
+        thread: Any = import_module("__pypy__.thread")
+        self._stop, self._go_on = thread.signals_enabled.__exit__, thread.signals_enabled.__enter__
+        self._depth, self._main = 0, threading.main_thread().ident
+        os.register_at_fork(after_in_child=self._forked)
+
+    def _forked(self) -> None:
+        self._depth, self._main = 0, _get_ident()  # whichever thread forked is the main one here
+
+    def __enter__(self) -> None:
+        if _get_ident() == self._main:
+            if self._depth == 0:
+                self._stop()
+            self._depth += 1
+
+    def __exit__(self, *error: object) -> None:
+        if _get_ident() == self._main:
+            self._depth -= 1
+            if self._depth == 0:
+                self._go_on()
+
+
+undisturbed: AbstractContextManager[Any] = _Deferring() if sys.implementation.name == "pypy" else nullcontext()
+"""A block in which no signal handler raises, where the code that it calls could not bear that."""
+
+
+class Undisturbed:
+    """A *lock* of code that could not bear what a signal handler raises while it has the lock."""
+
+    __slots__ = ("acquire", "release")
+
+    def __init__(self, lock: Any) -> None:
+        self.acquire: Callable[..., bool] = lock.acquire
+        self.release: Callable[[], None] = lock.release
+
+    def __enter__(self) -> None:
+        undisturbed.__enter__()
+        if not self.acquire(False):
+            while not self.acquire(True, _PATIENCE):
+                undisturbed.__exit__(None, None, None)
+                undisturbed.__enter__()
+
+    def __exit__(self, *error: object) -> None:
+        self.release()
+        undisturbed.__exit__(None, None, None)

@@ -186,7 +186,8 @@ class OpenEnvironment(Maintenance):
                         self.gate.enter(who)
                 if held is None:
                     return env.begin(write=write, buffers=buffers)
-                held.extend(map(env.begin, (None,), (None,), (write,), (buffers,)))
+                with locks.undisturbed:
+                    held.extend(map(env.begin, (None,), (None,), (write,), (buffers,)))
                 return held[-1]
             except BaseException as error:  # such as a KeyboardInterrupt, after which the gate must not stay shut
                 self.ended(who)
@@ -416,8 +417,9 @@ class OpenEnvironment(Maintenance):
         try:
             with self.lock:  # of `reopen`
                 # As in `suspend`: what begins from now on waits for the lock, and what has begun before is seen.
-                env, self.env = self.env, None
+                env = self.env
                 try:
+                    self.env = None
                     self._check_rest()
                 except BaseException:
                     self.env = env
@@ -428,7 +430,8 @@ class OpenEnvironment(Maintenance):
                 self.engine.closed()
                 self.writer.close()
         except BaseException:  # an interrupt, perhaps: to close again does the rest
-            self.env = env
+            if env is not None:
+                self.env = env
             raise
 
     def _check_rest(self) -> None:

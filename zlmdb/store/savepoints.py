@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .. import errors
+from ..locks import undisturbed
 from .ended import CLOSED
 from .transactionstate import TransactionState
 
@@ -55,7 +56,8 @@ class Savepoints(TransactionState):
     def _enter_savepoint(self, parent: Any, children: list[Any]) -> None:
         try:  # the very call that begins it appends it, so that no interrupt can come in between
             begin = partial(self._store.environment.begin, parent=parent, write=True, buffers=self._buffers)
-            children.extend(map(begin, (None,)))
+            with undisturbed:
+                children.extend(map(begin, (None,)))
         except BaseException as error:
             if isinstance(error, Exception):
                 self._fail(error)

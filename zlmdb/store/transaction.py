@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Optional
 
 from .. import errors
 from ..handlers import let_through
+from ..locks import undisturbed
 from ..log import log
 from ..shown import shown_path
 from .blocks import COUNTS_REFERENCES, BlockExit, Leave
@@ -159,7 +160,8 @@ class Transaction(TransactionEnd, RawRecords):
         if turn is not None:
             self._odd = True
             begin = partial(store.environment.begin, parent=turn.leader._raw, write=True, buffers=self._buffers)
-            self._held.extend(map(begin, _NONE))
+            with undisturbed:
+                self._held.extend(map(begin, _NONE))
         else:
             if store.full:
                 store.make_room()
@@ -186,7 +188,8 @@ class Transaction(TransactionEnd, RawRecords):
             if COUNTS_REFERENCES:  # an interrupt that comes in between drops it, which aborts it
                 held.append(env.begin(None, None, True, self._buffers))
             else:  # appended in the very call that begins it
-                held.extend(map(env.begin, _NONE, _NONE, _WRITE, (self._buffers,)))
+                with undisturbed:
+                    held.extend(map(env.begin, _NONE, _NONE, _WRITE, (self._buffers,)))
         except Exception as error:  # also where there is no environment: it mends what can be mended
             let_through(error)
             self._odd = True

@@ -9,6 +9,7 @@ import weakref
 from contextlib import suppress
 from typing import Any, Optional
 
+from ..locks import undisturbed
 from .blocks import Leave, is_over
 from .ended import CLOSED, NO_READER, closed
 from .holds import is_alive
@@ -179,7 +180,7 @@ class TransactionEnd(Savepoints):
             elif self._raw is not None or self._held:
                 with suppress(Exception):  # it may have been ended
                     self._leave_savepoints()
-                with suppress(Exception):
+                with suppress(Exception), undisturbed:
                     self._roll_back()
         finally:
             self._outer.clear()

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Optional
 from weakref import ref
 
 from .. import errors
+from ..handlers import close_files
 from ..log import log
 from . import lockfile
 from .blocks import BlockExit, Leave, is_over
@@ -82,6 +83,7 @@ class WriterLock:
         self._turn = 0.0  # when that was
         self._abroad = False  # the holder waits for a writer of another process
         self._file: Optional[int] = None
+        self._opened: list[int] = []  # that one, from the very call on that opens it
         self._name: Optional[mmap.mmap] = None  # the lock file as memory: who holds it
         self.alone: Optional[mmap.mmap] = None  # the lock file, while this is the only process, and locks no file
         self._met = False  # no other process takes itself for the only one any more, or there are no means to do so
@@ -277,10 +279,9 @@ class WriterLock:
     def close(self) -> None:
         """Close the lock file."""
         self.alone = None
-        name, file = self._name, self._file
+        name = self._name
         self._name = self._file = None
-        if file is not None:
-            os.close(file)
+        close_files(self._opened)
         if name is not None:  # last: it ends by itself if an interrupt comes
             name.close()
 
@@ -348,7 +349,7 @@ class WriterLock:
         """The lock file, open, and known to those who have it open, too; or this process is *alone* now."""
         file = self._file
         if file is None:
-            file = self._opened(self.path or "")
+            file = self._open(self.path or "")
             here = lockfile.enter(file) if self.is_local else None
             self._met = not here
             self._look_at = _NEVER if here is None else _clock() + _LOOK_AGAIN
@@ -424,13 +425,14 @@ class WriterLock:
             if self._name is None:
                 self._name = lockfile.make_room(file)
 
-    def _opened(self, path: str) -> int:
+    def _open(self, path: str) -> int:
+        close_files(self._opened)  # what an interrupt has left
         mode = 0o666
         if self._like is not None:
             with suppress(OSError):
                 mode &= os.stat(self._like).st_mode | 0o600
         try:
-            return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode)
+            self._opened.extend(map(os.open, (path,), (os.O_RDWR | os.O_CREAT | os.O_CLOEXEC,), (mode,)))
         except OSError as error:
             ours = errors.ReadonlyDatabase if error.errno in _READ_ONLY else errors.DiskError
             raise ours(
@@ -438,6 +440,7 @@ class WriterLock:
                 f"writable, free some disk space, or open the database with readonly=True",
                 path=path,
             ) from error
+        return self._opened[-1]
 
     def _other_process(self) -> str:
         try:

@@ -30,6 +30,7 @@ from .copying import copy_compact, copy_whole
 from .damaged import LmdbRemains
 from .errors import MAX_READERS, MAX_TABLES, NO_SPACE, translate
 from .filesystem import look_at, no_space
+from .inpython import undisturb
 from .options import LmdbOptions
 
 _LEAST_SIZE = 1 << 16
@@ -305,6 +306,8 @@ class LmdbEngine:
                 break
         else:
             env = lmdb.open(os.fsencode(self._env_path), map_size=self._size, **keywords)
+        if _HANDLES_NEED_COMMIT:
+            undisturb(env)
         env.reader_check()  # what readers that were killed have left
         return env
 

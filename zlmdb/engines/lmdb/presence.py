@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import Optional
 
 from ... import errors
+from ...handlers import close_files
 
 try:
     import fcntl
@@ -27,20 +28,23 @@ _PAUSES = (0.01, 0.05, 0.2, 0.5, 1.0)  # seconds: so long others may take to mak
 class Present:
     """The data file, open to be locked: until `leave`, or until an interrupt has dropped what refers to this."""
 
-    __slots__ = ("descriptor",)
+    __slots__ = ("_opened",)
 
     def __init__(self, file: str) -> None:
-        self.descriptor = -1
-        self.descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+        self._opened: list[int] = []
+        self._opened.extend(map(os.open, (file,), (os.O_RDONLY | os.O_CLOEXEC,)))  # in one step, as it is closed
 
-    def close(self, close: Callable[[int], None] = os.close) -> None:  # there is no `os` where the interpreter ends
+    @property
+    def descriptor(self) -> int:
+        """That of the data file."""
+        return self._opened[0]
+
+    def close(self, close: Callable[[list[int]], None] = close_files) -> None:  # there are no names at the very end
         """End the lock of this process."""
-        descriptor, self.descriptor = self.descriptor, -1
-        if descriptor >= 0:
-            try:  # noqa: SIM105 - nor `suppress`
-                close(descriptor)
-            except OSError:  # the program has closed all that is open, as daemons do
-                pass
+        try:  # noqa: SIM105 - nor `suppress`
+            close(self._opened)
+        except OSError:  # the program has closed all that is open, as daemons do
+            pass
 
     def __del__(self) -> None:
         self.close()

@@ -16,6 +16,7 @@ from typing import Any, Optional
 import lmdb
 
 from ...handlers import OURS
+from ...locks import undisturbed
 
 _STEPS = 4  # such as from a transaction to a method of it, to a tuple, to the cell of a closure, and to a frame
 _CARRIERS = BuiltinMethodType, lmdb.Cursor, tuple, CellType
@@ -42,8 +43,9 @@ def abort(held: list[Any]) -> None:
         if _references(held) == _ALONE:
             held.clear()
             return
-    held[0].abort()
-    held.clear()
+    with undisturbed:
+        held[0].abort()
+        held.clear()
 
 
 def _release_frames(error: Optional[BaseException]) -> None:
