@@ -22,6 +22,7 @@ from hypothesis import settings
 
 import zlmdb
 from zlmdb.handlers import let_through
+from zlmdb.query.following import code
 from zlmdb.store.blocks import COUNTS_REFERENCES
 
 from .interrupts import handled_at, is_mark, traces_instructions
@@ -293,6 +294,17 @@ def test_real_signals_surface_as_what_their_handler_raises(db: Any, work: Callab
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     assert surfaced > 60
+
+
+def test_a_handler_that_interrupts_the_look_at_what_this_python_does_ends_no_reading_of_functions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with monkeypatch.context() as patched, handled(OfHandler):
+        patched.setattr(code, "_tried", [])
+        patched.setattr(code, "_try", lambda: signal.raise_signal(signal.SIGUSR1))
+        with pytest.raises(OfHandler):
+            code.understood()
+        assert code._tried == []
 
 
 _SMALL_WRITES = """

@@ -426,7 +426,8 @@ class WriterLock:
                 self._name = lockfile.make_room(file)
 
     def _open(self, path: str) -> int:
-        close_files(self._opened)  # what an interrupt has left
+        if self._opened:  # an interrupt has left it
+            close_files(self._opened)
         mode = 0o666
         if self._like is not None:
             with suppress(OSError):

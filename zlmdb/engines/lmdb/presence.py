@@ -28,16 +28,12 @@ _PAUSES = (0.01, 0.05, 0.2, 0.5, 1.0)  # seconds: so long others may take to mak
 class Present:
     """The data file, open to be locked: until `leave`, or until an interrupt has dropped what refers to this."""
 
-    __slots__ = ("_opened",)
+    __slots__ = ("_opened", "descriptor")
 
     def __init__(self, file: str) -> None:
         self._opened: list[int] = []
         self._opened.extend(map(os.open, (file,), (os.O_RDONLY | os.O_CLOEXEC,)))  # in one step, as it is closed
-
-    @property
-    def descriptor(self) -> int:
-        """That of the data file."""
-        return self._opened[0]
+        self.descriptor = self._opened[0]
 
     def close(self, close: Callable[[list[int]], None] = close_files) -> None:  # there are no names at the very end
         """End the lock of this process."""

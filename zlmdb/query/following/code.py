@@ -14,6 +14,7 @@ from contextlib import suppress
 from types import CodeType, FunctionType
 from typing import Any, Callable, Optional
 
+from ...handlers import let_through
 from ...namedtuples import NamedTuple
 
 Replace = Callable[[Any], Any]
@@ -288,7 +289,9 @@ def understood() -> bool:
     if not _tried:
         try:
             _tried.append(_try())
-        except Exception:  # another Python may have other instructions: then functions are called, and none is read
+        except Exception as error:
+            let_through(error)  # else no function would be read any more
+            # Another Python may have other instructions: then functions are called, and none is read.
             _tried.append(False)
     return _tried[0]
 
