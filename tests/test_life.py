@@ -384,6 +384,30 @@ def test_after_an_interrupt_the_next_reads_end_the_one_that_was_left(db: Any, st
         gc.enable()
 
 
+@pytest.mark.once
+@traces_instructions
+@counts_references
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("life", list(LIVES))
+def test_an_interrupt_at_any_instruction_leaves_the_gate(tmp_path: Path, life: str) -> None:
+    with zlmdb.open(tmp_path / "db", Store, maxsize=1 << 22, durability="none") as db:
+        run, at, done, gate = LIVES[life], 0, False, db._open_store.gate
+        while not done:
+            at += 1
+            for _ in range(2):
+                run(db, at)
+            with suppress(*INTERRUPTS), interrupting(at, of_the_life) as count:
+                run(db, at)
+            done = count[0] < at
+            db.long_read = 60.0  # as if some time had passed
+            read_once(db, at)
+            assert gate is not None
+            with gate.alone(0) as alone:
+                assert alone, at
+    assert at > 50
+
+
 class Reading:
     """A thread that has a read transaction, then its schema object, a table, and what iterates: one at a time."""
 

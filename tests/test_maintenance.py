@@ -141,7 +141,8 @@ def limited(path: Path) -> Any:
 def test_a_transaction_takes_the_short_way_through_a_gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with limited(tmp_path) as db:
         gate = db._open_store.gate
-        monkeypatch.setattr(Transaction, "_begin", None)
+        for general in ("_begin", "_leave", "commit"):
+            monkeypatch.setattr(Transaction, general, None)
         for value in range(3):
             with db.write() as t:
                 t.numbers["a"] = value
@@ -158,17 +159,101 @@ def test_who_waited_at_the_gate_has_the_handles_of_now(tmp_path: Path) -> None:
         store = db._open_store
 
         class Slow(Gate):
-            def enter(self, who: object) -> None:
+            def admit(self, txn: Any) -> bool:
                 if changes:
                     store.sequence += 1  # as if the environment had been opened anew meanwhile
-                super().enter(who)
+                return super().admit(txn)
 
         changes = False
         store.gate = Slow()
         read(db)
-        changes = True
+        read(db)
+        before, changes = store.sequence, True
         with db.read() as t:
-            assert t.txn._sequence == store.sequence
+            assert t.txn._sequence == store.sequence == before + 1
+
+
+def test_operations_without_a_block_take_the_short_way_through_a_gate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with limited(tmp_path) as db:
+        numbers, gate, seen = db.auto.numbers, db._open_store.gate, [0][:0]
+        numbers["a"] = 1
+        numbers.get("a")
+
+        class Seen(Gate):
+            def leave(self, who: object) -> None:
+                seen.append(len(gate._inside))
+                gate.leave(who)
+
+            def admit(self, txn: Any) -> bool:
+                gate.admit(txn)
+                txn._odd = self
+                return True
+
+        db._open_store._gate = Seen()
+        monkeypatch.setattr(type(db), "read", None)
+        if COUNTS_REFERENCES:
+            monkeypatch.setattr(type(db), "write", None)
+            numbers["a"] = 2
+        assert numbers["a"] == numbers.get("a") == 1 + COUNTS_REFERENCES
+        assert "b" not in numbers
+        assert seen == [1] * (3 + COUNTS_REFERENCES)
+        assert gate._inside == {}
+        db._open_store._gate = gate
+        monkeypatch.undo()
+
+
+def test_an_operation_without_a_block_is_refused_in_a_full_file(tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path / "full", Store, maxsize=1 << 16, durability="none") as db:
+        numbers, stored = db.auto.numbers, 0
+        with pytest.raises(zlmdb.DatabaseFull, match="delete records"):  # noqa: PT012
+            while True:
+                numbers[f"{stored:0200}"] = 1
+                stored += 1
+        assert len(numbers) == stored > 50
+        for number in range(stored):
+            del numbers[f"{number:0200}"]
+        assert len(numbers) == 0
+        assert db._open_store.gate._inside == {}
+
+
+def test_who_waits_until_all_have_left_is_told_although_an_interrupt_came() -> None:
+    gate, done = Gate(), threading.Event()
+    gate.enter(done)
+
+    def wait() -> None:
+        with gate.alone(60) as alone:
+            seen.append(alone)
+        done.set()
+
+    seen: list[bool] = []
+    thread = threading.Thread(target=wait)
+    thread.start()
+    while not gate._shut:
+        time.sleep(0.001)
+    time.sleep(0.02)
+    gate._inside.clear()  # so far it came
+    gate.leave(done)
+    assert done.wait(10)
+    thread.join()
+    assert seen == [True]
+
+
+def test_room_is_asked_for_from_time_to_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with limited(tmp_path) as db:
+        store, asked = db._open_store, [0]
+        ask = store.engine.require_room
+
+        def require_room(*args: Any) -> float:
+            asked[0] += 1
+            return float("inf") if asked[0] == 3 else ask(*args) - 3600.0
+
+        monkeypatch.setattr(store.engine, "require_room", require_room)
+        store.disturb()
+        for value in range(6):
+            write(db, value)
+        assert asked == [3]
 
 
 def test_nobody_is_inside_while_one_is_alone() -> None:

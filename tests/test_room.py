@@ -126,6 +126,41 @@ def test_records_are_replaced_in_a_full_file(tmp_path: Path, size: int, layout: 
         assert db.check().ok
 
 
+@pytest.mark.parametrize("share", [0.75, 1.0, 1.05, 1.1, 1.2])
+def test_one_large_transaction_leaves_room_for_deletions(tmp_path: Path, share: float) -> None:
+    """It was stored up to the last page of the room that is kept for them."""
+    size, length = 2 << 20, 1900
+    with made(tmp_path / "db", size, "tables", "0.9") as db:
+        refused = False
+        try:
+            with db.write() as t:  # two records a page
+                t.texts.put_many(((i, b"x" * length) for i in range(int(share * size / 2048))), append=True)
+        except zlmdb.DatabaseFull:
+            refused = True
+        assert refused == (share >= 1)
+        with db.read() as t:
+            stored = len(t.texts)
+        assert (stored == 0) == refused
+        assert bytes_of(tmp_path / "db") <= size
+        for key in range(0, stored, 50):
+            with db.write() as t:
+                del t.texts[key]
+
+
+def test_a_table_made_in_a_full_file_is_refused_as_all_that_is_stored(tmp_path: Path) -> None:
+    with made(tmp_path / "db", 1 << 20, "tables", "0.9") as db:
+        store = db._open_store
+
+        def make(txn: Any, open_space: Any) -> None:
+            handle = open_space(b"new")
+            for i in range(560):  # two a page
+                txn.put(b"%04d" % i, b"x" * 1900, db=handle, append=True)
+
+        with pytest.raises(zlmdb.DatabaseFull, match="would take"):
+            store.change(make)
+        assert store.space(b"new") is None
+
+
 def test_a_file_above_its_limit_can_be_made_smaller(tmp_path: Path) -> None:
     path = tmp_path / "db"
     with zlmdb.open(path, Named, durability="none") as db, db.write() as t:

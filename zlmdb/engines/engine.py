@@ -188,8 +188,12 @@ class Engine(Protocol):
         """Make room, if the user set no limit. No transaction is open."""
         ...
 
-    def require_room(self, env: Any, txn: Any, handles: Iterable[Handle]) -> None:
-        """Raise `DatabaseFull` where what *txn* stores leaves no room to delete. *handles*: of all spaces but main."""
+    def require_room(self, env: Any, txn: Any, handles: Iterable[Handle], begun: float) -> float:
+        """Raise `DatabaseFull` where what *txn* stores leaves no room to delete. *handles*: of all spaces but main.
+
+        *begun* is the time (`time.monotonic`) when *txn* began, or earlier. Returns the time until which no writer can
+        have stored so much that this has to be asked again; zero where the engine does not know.
+        """
         ...
 
     def adopt_size(self, env: Any) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from operator import attrgetter, getitem, itemgetter
+from threading import get_ident
 from typing import Any, NoReturn, Optional, Protocol
 
 from ..codegen import Recipe
@@ -33,7 +34,7 @@ _FETCHING = """\
         single = take()
         try:
             single._since = always
-            if store.sequence != known.sequence:
+{enter}            if store.sequence != known.sequence:
                 raise outdated
             raw = single._raw = store.env.begin()
             try:
@@ -44,8 +45,20 @@ _FETCHING = """\
                 raw.abort()
                 single._raw = None
         finally:
-            single._since = 0.0
+{leave}            single._since = 0.0
             give(single)
+"""
+
+# Where the map may move. What has entered the gate is odd, so that the end after an interrupt leaves it.
+_ENTER = """\
+            single._thread = thread()
+            store._gate.admit(single)
+"""
+_LEAVE = """\
+            gate = single._odd
+            if gate is not False:
+                gate.leave(single)
+                single._odd = False
 """
 
 _READING = """\
@@ -175,6 +188,7 @@ class AutoTable:
     """A table without a block: operations of `Table` on single records, each in a transaction of its own."""
 
     _plain = False  # a generated function stores records
+    _gated = False  # generated functions go through the gate of the store
 
     __slots__ = (
         "_db", "_idle", "_known", "_name", "_never_waits", "_of", "_storage", "_store",
@@ -242,7 +256,8 @@ class AutoTable:
         """Remember, for the fast path, what holds in the transaction of the bound *table* and may hold in others."""
         store, txn = self._store, table._txn
         same = self._db._storages[self._name][1] is self._storage and txn._store is store
-        if same and store.gate is None and table._steady and table._found.unreadable is None:
+        gated = (store.gate is not None) == self._gated and not store.provisional
+        if same and gated and table._steady and table._found.unreadable is None:
             known = self._known
             known.sequence = -1  # another thread is not to take some of this for all
             known.handle, known.era = table._db, table._era if table._checked else None
@@ -362,18 +377,21 @@ def _made(db: Runs, name: str, idle: list[Single]) -> AutoTable:
     kind = bound_class(cls, Table, storage)
     store = db._open_store
     known = Known()
-    methods: dict[str, Any] = {}
+    gated = store.engine.moves
+    methods: dict[str, Any] = {"_gated": True} if gated else {}
     if kind._point_reads and kind.__contains__ is Table.__contains__:
-        methods.update(_compiled(storage, store, idle, known))
+        methods.update(_compiled(storage, store, idle, known, gated))
     if is_plain(cls, storage, store):
-        methods["__setitem__"] = compiled(storage, store, AutoTable.__setitem__, AutoTable, known)
+        methods["__setitem__"] = compiled(storage, store, AutoTable.__setitem__, AutoTable, known, gated)
         methods["__setitem__"].__doc__ = AutoTable.__setitem__.__doc__
         methods["_plain"] = True
     made: type[AutoTable] = AutoTable if not methods else type("AutoTable", (AutoTable,), {"__slots__": (), **methods})
     return made(db, name, idle, known)
 
 
-def _compiled(storage: Storage[Any, Any], store: Store, idle: list[Single], known: Known) -> Mapping[str, Any]:
+def _compiled(
+    storage: Storage[Any, Any], store: Store, idle: list[Single], known: Known, gated: bool
+) -> Mapping[str, Any]:  # fmt: skip
     encode, names = storage.key.lookup_source(storage.prefix)
     methods = ("__getitem__", "get", "__contains__")
     names = {
@@ -388,10 +406,13 @@ def _compiled(storage: Storage[Any, Any], store: Store, idle: list[Single], know
         "known": known,
         "compare": partial(known.compare, store),
         "always": _ALWAYS,
+        "thread": get_ident,
         "outdated": OutdatedError,
     }
     subject = f"{storage.key.name} at {storage.prefix.hex() or 'no prefix'}"
-    made = _READS.functions(subject, _READING.format(fetching=_FETCHING.format(encode=encode)), names, self=AutoTable)
+    fetching = _FETCHING.format(encode=encode, enter=_ENTER if gated else "", leave=_LEAVE if gated else "")
+    source = _READING.format(fetching=fetching)
+    made = _READS.functions(subject, source, names, self=AutoTable)
     for name in methods:
         made[name].__doc__ = getattr(AutoTable, name).__doc__
     return {name: made[name] for name in methods}

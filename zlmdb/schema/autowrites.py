@@ -4,7 +4,8 @@ It takes the lock of the writers as a block does. It has no statement by whose e
 so it catches everything: whatever exception comes, wherever it comes, undoes the transaction and releases the lock. If
 a second one comes into that, the lock is released with the frame of the function, or by the next write of its thread.
 
-It knows tables without indexes and without followers. What it knows of the file holds as for reads: see `auto`.
+It knows tables without indexes and without followers. What it knows of the file holds as for reads: see
+`auto`. With a limit it asks for room, as `Transaction.commit` does.
 """
 
 from __future__ import annotations
@@ -64,15 +65,18 @@ def __setitem__(self, key, value):
                     writer.release(hold)
                 else:
                     taken = True
-        if (taken or {taken}) and now < store.quiet.writes and known.writes and storage.indexes is indexes:
+        if (taken or {taken}) and now < store.quiet.{quiet} and known.writes and storage.indexes is indexes:
+{enter}\
             single._raw = raw = store.env.begin(None, None, True)
             snapshot, era = store._era
             if era == known.era and snapshot == raw.id() - 1 and store.sequence == known.sequence:
                 raw.put(encoded, data, True, True, False, known.handle)
+{room}\
                 stored = True
                 store._era = snapshot + 1, era  # before others read it: as `Store.goes_on`
                 raw.commit()
                 single._raw = None
+{leave}\
                 if alone is not writer.alone or alone is None:
                     writer.release(hold)
                 else:  # as `WriterLock.release`, without the call
@@ -95,6 +99,16 @@ def __setitem__(self, key, value):
                 store.rest()
             return
     return general(self, key, value)
+"""
+
+_ENTER = "            store._gate.admit(single)\n"
+_ROOM = """\
+                if clock() >= store.quiet.roomy:
+                    store.require_room(raw, known.sequence, {}, now)
+"""
+_LEAVE = """\
+                single._odd.leave(single)
+                single._odd = False
 """
 
 
@@ -169,13 +183,14 @@ _WRITES = Recipe("single writes", raw=EngineTransaction, single=SingleWrite, kno
 
 def is_plain(cls: type[Table[Any, Any]], storage: Storage[Any, Any], store: Store) -> bool:
     """Whether records of *storage*, in tables of the class *cls*, are stored by nothing but a put of the engine."""
-    simple = not (storage.indexes or storage.followers or store.limited or store.readonly)
+    simple = not (storage.indexes or storage.followers or store.readonly or (store.limited and not store.engine.moves))
     return COUNTS_REFERENCES and simple and cls.__setitem__ is Table.__setitem__ and store.writer.path is not None
 
 
 def compiled(
-    storage: Storage[Any, Any], store: Store, general: Callable[..., None], owner: type[Any], known: object
-) -> Any:
+    storage: Storage[Any, Any], store: Store, general: Callable[..., None], owner: type[Any], known: object,
+    gated: bool,
+) -> Any:  # fmt: skip
     """The function that stores a record for the class *owner*; *general* stores it in a block."""
     idle: list[SingleWrite] = []
     # Where no commit waits for the disk, nobody waits for a group.
@@ -190,6 +205,10 @@ def compiled(
             "recover": _recover, "thread": threading.get_ident, "busy": BUSY, "others": OTHERS,
         },
         alone="pass" if never_waits else "if not self._db._writes_alone(): return self._share(key, value)",
+        quiet="gated_writes" if gated else "writes",
+        enter=_ENTER if gated else "",
+        room=_ROOM if store.limited else "",
+        leave=_LEAVE if gated else "",
         taken=f"{taken} or writer.acquire(self._db._timeout, hold) is None" if never_waits else taken,
     )  # fmt: skip
     subject = f"{storage.key.name} at {storage.prefix.hex() or 'no prefix'}"

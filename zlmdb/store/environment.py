@@ -130,9 +130,15 @@ class OpenEnvironment(Maintenance):
         """Whether write blocks that wait for each other are stored by one commit."""
         return self.engine.lends and not self.provisional and self.engine.options.durability != "none"
 
-    def require_room(self, txn: Transaction, sequence: int, opened: Mapping[bytes, Handle]) -> None:
-        """Raise `DatabaseFull` where *txn*, which began at *sequence* and has *opened* spaces, stores too much."""
-        self.engine.require_room(self.environment, txn, self._handles_at(sequence, opened))
+    def require_room(
+        self, txn: Transaction, sequence: int, opened: Mapping[bytes, Handle], begun: float
+    ) -> None:  # fmt: skip
+        """Raise `DatabaseFull` where *txn*, which began at *sequence* and has *opened* spaces, stores too much.
+
+        *begun* is the time when it began, or the transaction around it, or earlier.
+        """
+        quiet, handles = self.quiet, self._handles_at(sequence, opened)
+        quiet.roomy = self.engine.require_room(self.environment, txn, handles, begun)
 
     def _handles_at(self, sequence: int, opened: Mapping[bytes, Handle]) -> Iterator[Handle]:
         spaces = {name: space.handle for name, space in list(self.spaces.items()) if space.since <= sequence}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import Any
 
 from .. import locks
 
@@ -33,9 +34,18 @@ class Gate:
         if self._shut:
             self._enter_later(who, me)
 
+    def admit(self, txn: Any) -> bool:
+        """As `enter`, for a transaction that has nothing else to end. Returns True."""
+        txn._odd = self  # first: an interrupt may come before it is inside
+        self._inside[id(txn)] = me = txn._thread
+        if self._shut:
+            self._enter_later(txn, me)
+        return True
+
     def leave(self, who: object) -> None:
-        """Leave, after *who* entered; does nothing if it is not inside."""
-        if self._inside.pop(id(who), None) is not None and self._shut:
+        """Leave, after *who* entered; it may be told twice, and where it is not inside."""
+        self._inside.pop(id(who), None)
+        if self._shut:  # also when told again, as an interrupt may have come in between
             with self._lock:
                 self._changed.notify_all()
 

@@ -20,10 +20,12 @@ if TYPE_CHECKING:
 class Quiet:
     """The times until which *reads* and *writes* have nothing else to do. Zero: they have something, or must look.
 
-    *gated_reads* and *gated_writes* have nothing else to do than to go through the gate.
+    *gated_reads* and *gated_writes* have nothing else to do than to go through the *gate*. Until *roomy*, no write can
+    have taken the room that is kept for deletions.
     """
 
-    reads = writes = gated_reads = gated_writes = 0.0
+    reads = writes = gated_reads = gated_writes = roomy = 0.0
+    gate: Optional[Gate] = None
 
 
 def _disturbing(name: str) -> property:
@@ -73,9 +75,11 @@ class Maintenance:
         reads, writes = self.ages.look_at, 0.0
         if not (self.full or self.wanted or self.pending):
             writes = min(self.look_at, reads)
-        if self.gate is None:
+        gate = self.gate
+        if gate is None:
             quiet.reads, quiet.writes = reads, writes
         else:
+            quiet.gate = gate  # first: others look for it where they find the times
             quiet.gated_reads, quiet.gated_writes = reads, writes
 
     def want(self, spaces: Iterable[bytes]) -> None:

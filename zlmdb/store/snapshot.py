@@ -35,7 +35,7 @@ class Snapshot(Transaction):
         self._thread = _get_ident()
         try:
             quiet = store.quiet
-            if now < quiet.reads or (now < quiet.gated_reads and self._passes(store.gate)):
+            if now < quiet.reads or (now < quiet.gated_reads and quiet.gate.admit(self)):
                 sequence = store.sequence  # it may have waited at the gate
                 try:
                     self._raw = raw = store.env.begin()
@@ -76,10 +76,17 @@ class Snapshot(Transaction):
         try:
             raw = self._raw
             if raw is None or self._odd:
-                super()._leave(kind, error, trace)
-                return
-            raw.abort()
-            self._raw = None
+                odd: Any = self._odd
+                if raw is None or odd is True:
+                    super()._leave(kind, error, trace)
+                    return
+                raw.abort()  # there is nothing else but a gate
+                self._raw = None
+                odd.leave(self)
+                self._odd = False
+            else:
+                raw.abort()
+                self._raw = None
             for table, _ in self._aimed:
                 table._raw = CLOSED
                 table._get = closed

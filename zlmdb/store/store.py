@@ -230,11 +230,12 @@ class Store(OpenEnvironment):
 
         with self.writing(timeout) as writing, self.lock:
             held = writing.held  # no variable refers to the transaction itself: see `Engine.abort`
+            begun = time.monotonic()
             self.begin(write=True, who=writing, held=held)
             try:
                 result = work(held[0], open_space)
                 if self.limited:
-                    self.require_room(held[0], self.sequence, opened)
+                    self.require_room(held[0], self.sequence, opened, begun)
                 entries = held[0].stat()["entries"] if ours else self._main_entries
                 held[0].commit()
                 held.clear()

@@ -82,7 +82,8 @@ class Transaction(TransactionEnd, RawRecords):
         self._owner: Any = None  # what its thread holds, while it writes
         self._turn: Any = None  # where it is a member of a group: see `blockgroups`
         self._edited: set[Any] = set()  # what an `edit` is going on of: by table and key, and `changing.EditedRows`
-        self._odd = False  # besides the engine's transaction and the tables there is something to end
+        # Besides the engine's transaction and the tables there is something to end. A gate: nothing but that.
+        self._odd = False
         self._is_forked = False  # this is a child process of that in which it began
         self._mixed = False  # *tables* has others than the attributes of the schema object, or that has others
         self._unit: Any = None  # what it is part of, and waits in for its next use: see `pool`
@@ -212,7 +213,7 @@ class Transaction(TransactionEnd, RawRecords):
             self._check_deferred()
         try:
             if self._puts and self._store.limited:
-                self._store.require_room(raw, self._sequence, {})
+                self._require_room(raw)
             if self._turn is None and (self._puts or self._dels) and self._era is not None:
                 self._store.goes_on()
             if self._turn is not None:
@@ -231,6 +232,12 @@ class Transaction(TransactionEnd, RawRecords):
         self._end()
         if hooks:
             committed(hooks)
+
+    def _require_room(self, raw: Any) -> None:
+        """Raise `DatabaseFull` where what is stored here takes the room that is kept for deletions."""
+        store, turn = self._store, self._turn
+        if _clock() >= store.quiet.roomy:
+            store.require_room(raw, self._sequence, {}, self._since if turn is None else turn.leader._since)
 
     def _check_deferred(self) -> None:
         """Check what was put off until the commit; if it raises, nothing is stored."""

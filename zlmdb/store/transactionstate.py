@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, Optional
+from typing import TYPE_CHECKING, Any, NoReturn, Optional, Union
 
 from .. import errors
 from .blocks import Leave
@@ -105,7 +105,7 @@ class TransactionState:
     _in_with: bool
     _mixed: bool
     _index_hooks: list[Callable[[Any, Sequence[str]], object]]
-    _odd: bool
+    _odd: Union[bool, Gate]
     _is_forked: bool
     _outer: list[Any]
     _owner: Any
@@ -262,14 +262,6 @@ class TransactionState:
     def _mix(self) -> None:
         """Others than the tables of the schema object, or of that one, use the transaction, and end with it."""
         self._odd = self._mixed = True
-
-    def _passes(self, gate: Optional[Gate]) -> bool:
-        """Go through the *gate*, which the end leaves. False if there is none any more."""
-        if gate is None:
-            return False
-        self._odd = True
-        gate.enter(self)
-        return True
 
     def _hook(self, hook: Callable[[bool], object]) -> None:
         """Call *hook* with True when the transaction is stored; with False when the present savepoint is undone."""

@@ -43,7 +43,7 @@ class SchemaWriting(Transaction):
             gate = None
             if now >= quiet.writes:
                 if now < quiet.gated_writes:
-                    gate = store.gate
+                    gate = quiet.gate
                 if gate is None:
                     super()._begin()
                     return
@@ -67,7 +67,7 @@ class SchemaWriting(Transaction):
             self._turn = None
             self._puts = self._dels = 0
             if gate is not None:
-                self._passes(gate)
+                gate.admit(self)
             try:
                 self._raw = raw = store.env.begin(None, None, True)
             except Exception as error:
@@ -108,15 +108,17 @@ class SchemaWriting(Transaction):
         store: Any = self._store
         if self._odd or kind is not None or raw is None or store.limited or _get_ident() != self._thread:
             del raw  # see `_roll_back`
-            super()._leave(kind, error, trace)
-            return
-        try:
-            if (self._puts or self._dels) and self._era is not None:
-                snapshot, era = store._era
-                store._era = snapshot + 1, era  # before others read it: as `Store.goes_on`
-            raw.commit()
-        except BaseException as failure:  # also what a signal raises when it came while the disk was at work
-            self._commit_failed(raw, failure)
+            if kind is not None or not self._commit_inside():
+                super()._leave(kind, error, trace)
+                return
+        else:
+            try:
+                if (self._puts or self._dels) and self._era is not None:
+                    snapshot, era = store._era
+                    store._era = snapshot + 1, era  # before others read it: as `Store.goes_on`
+                raw.commit()
+            except BaseException as failure:  # also what a signal raises when it came while the disk was at work
+                self._commit_failed(raw, failure)
         # As `_end`, which does all of it once more after an interrupt.
         self._raw = None
         for table, _, _ in self._aimed:
@@ -147,6 +149,25 @@ class SchemaWriting(Transaction):
                 release(unit)
             else:
                 unit.give_back()
+
+    def _commit_inside(self) -> bool:
+        """Commit, and leave the gate, if there is nothing else to end. Whether it is so."""
+        raw, gate = self._raw, self._odd
+        if raw is None or isinstance(gate, bool) or _get_ident() != self._thread:
+            return False
+        store: Any = self._store
+        try:
+            if self._puts and store.limited and _clock() >= store.quiet.roomy:
+                store.require_room(raw, self._sequence, {}, self._since)
+            if (self._puts or self._dels) and self._era is not None:
+                snapshot, era = store._era
+                store._era = snapshot + 1, era
+            raw.commit()
+        except BaseException as failure:
+            self._commit_failed(raw, failure)
+        gate.leave(self)
+        self._odd = False
+        return True
 
 
 SchemaWriter: type[Transaction] = SchemaWriting if COUNTS_REFERENCES else Transaction

@@ -408,17 +408,21 @@ class LmdbEngine:
         size = max(limit, mapsize.used(self.file))
         return size if self.options.writemap else size + mapsize.room_to_delete(limit)  # that is allocated as it is
 
-    def require_room(self, env: lmdb.Environment, txn: lmdb.Transaction[Any], handles: Iterable[Handle]) -> None:
-        """Raise `DatabaseFull` where *txn* stores what leaves no room for deletions."""
+    def require_room(
+        self, env: lmdb.Environment, txn: lmdb.Transaction[Any], handles: Iterable[Handle], begun: float
+    ) -> float:  # fmt: skip
+        """Raise `DatabaseFull` where *txn* stores what leaves no room for deletions. Until when not to ask again."""
         limit = self.options.maxsize
-        if limit is not None:
-            spare = mapsize.room_to_delete(limit)
-            if self.options.writemap:
-                spare = min(spare, limit // 4)
-                limit -= spare
-            reason = room.excess(env, txn, handles, limit, spare)
-            if reason is not None:
-                raise self._full({}, reason)
+        if limit is None:
+            return 0.0
+        spare = mapsize.room_to_delete(limit)
+        if self.options.writemap:
+            spare = min(spare, limit // 4)
+            limit -= spare
+        found = room.excess(env, txn, handles, limit, spare, begun)
+        if isinstance(found, str):
+            raise self._full({}, found)
+        return found
 
     def _require_space(self, size: int) -> None:
         """Raise `DatabaseFull` where the address space has no room for *size* bytes more.

@@ -127,8 +127,11 @@ class MemoryEngine:
 
     adopt_size = grow
 
-    def require_room(self, env: MemoryEnvironment, txn: MemoryTransaction, handles: Iterable[Handle]) -> None:
+    def require_room(
+        self, env: MemoryEnvironment, txn: MemoryTransaction, handles: Iterable[Handle], begun: float
+    ) -> float:  # fmt: skip
         """Nothing to do: deleting needs no room."""
+        return float("inf")
 
     def fatal(self, error: Exception) -> bool:
         """False: no error breaks it."""
