@@ -27,6 +27,7 @@ class HasReader(Protocol):
 
     def reader(self, fields: frozenset[str], *, keyed: bool) -> EntryReader:
         """What reads *fields* of entries; *keyed*: and the engine's key of the record."""
+        ...
 
 
 class Prepared:

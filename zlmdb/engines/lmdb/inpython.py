@@ -24,13 +24,14 @@ def undisturb(env: Any) -> None:
         cursor._cur = None  # of one that was interrupted while it was made: else its transaction could not end
     if hasattr(env, "_close_lock") and hasattr(env, "_wait_for_write_txn"):
         env._close_lock = Undisturbed(env._close_lock)
-        wait: Callable[[], None] = type(env)._wait_for_write_txn
+        cls: Any = env.__class__
+        wait: Callable[[Any], None] = cls._wait_for_write_txn
 
         def ready() -> None:
             for _ in range(_COLLECTIONS):
                 if not env._write_txn_tid:  # our writers come one after the other: so this is what it should be
                     break
                 gc.collect()
-            wait(env)  # type: ignore[call-arg]
+            wait(env)
 
         env._wait_for_write_txn = ready

@@ -258,13 +258,13 @@ class Ready:
                     return []
                 return self._list([key], table._get, table._db, (*query.where, give))
             if limit is None:
-                rows = self._whole(selection, give)
-                return rows[query.skip :] if rows and query.skip else rows
+                whole = self._whole(selection, give)
+                return whole[query.skip :] if whole and query.skip else whole
             stop = query.skip + limit
             few = self._first(selection, give, stop) if self.in_order and stop <= CAP else None
             if few is not None:
                 return few[query.skip :]
-            rows = []
+            rows: list[Any] = []
             for some in self._lists(selection, give, stop):
                 rows += some
                 if len(rows) >= stop:
