@@ -87,6 +87,12 @@ class Fused:
 
         return call
 
+    def __enter__(self) -> Fused:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.abort()
+
 
 def workload(db: zlmdb.Database[Ledger], n: int) -> int:
     """Transactions of every kind after the *n*-th; the number of the last one stored."""

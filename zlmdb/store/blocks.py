@@ -112,9 +112,8 @@ def is_over(block: Entered, collected: bool = False) -> bool:
         return False
     if block._exit:  # it never got there
         return True
-    if not COUNTS_REFERENCES and statement() is not None:
-        if not collected:
-            gc.collect()
+    if not COUNTS_REFERENCES and not collected and statement() is not None:
+        gc.collect()
         if statement() is not None:  # an interrupt may have ended the call of it, before it let go of itself
             clear_frames(statement())
             gc.collect()
