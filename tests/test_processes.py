@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
 
 import pytest
 
@@ -253,6 +253,31 @@ def test_an_index_is_built_although_the_map_has_to_grow(path: str, monkeypatch: 
         with db.read() as t:
             assert t.texts.by_text.select().count() == 3000
         assert db.check().ok
+
+
+def test_a_run_goes_on_in_a_larger_map_whatever_another_thread_met_meanwhile(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("zlmdb.engines.lmdb.mapsize.RESERVATION", 0)
+    monkeypatch.setattr("zlmdb.engines.lmdb.mapsize.FIRST_SIZE", 1 << 18)
+
+    class Plain(zlmdb.Schema):
+        texts: zlmdb.Table[int, str]
+
+    with zlmdb.open(path, Plain, durability="none") as db:
+        store: Any = db._open_store
+        grow, asked = store.grow, []
+
+        def later(timeout: Optional[float], grown: int, **more: Any) -> bool:
+            store.full = False  # a transaction of another thread failed, for want of something else
+            asked.append(grown)
+            return bool(grow(timeout, grown, **more))
+
+        monkeypatch.setattr(store, "grow", later)
+        db.run(lambda t: t.texts.put_many((n, "x" * 1000) for n in range(3000)))
+        assert asked
+        with db.read() as t:
+            assert len(t.texts) == 3000
 
 
 # -- limits of the system ---------------------------------------------------------------------------------------------
