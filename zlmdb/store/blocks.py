@@ -114,7 +114,4 @@ def is_over(block: Entered, collected: bool = False) -> bool:
         return True
     if not COUNTS_REFERENCES and not collected and statement() is not None:
         gc.collect()
-        if statement() is not None:  # an interrupt may have ended the call of it, before it let go of itself
-            clear_frames(statement())
-            gc.collect()
     return statement() is None

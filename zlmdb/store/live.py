@@ -16,7 +16,6 @@ class Live(Protocol):
 
     _unit: Any
     _write: bool
-    _block: Optional[weakref.ref[Any]]
 
     @property
     def _begun(self) -> bool:
@@ -56,11 +55,9 @@ class LiveTransactions(dict[int, "weakref.ref[Live]"]):
         if parts and COUNTS_REFERENCES:
             clear_frames(*parts)
         del parts  # which would be counted, and kept
-        for turn in range(0 if COUNTS_REFERENCES else _COLLECTIONS):
+        for _ in range(0 if COUNTS_REFERENCES else _COLLECTIONS):
             if not any(one.active for one in self.alive()):
                 break
-            if turn == 1:  # an interrupt may have ended the calls of statements, before they let go of themselves
-                clear_frames(*self._statements())
             gc.collect()
         self._end_blocks()
         for unit in self._units_in_use():
@@ -82,12 +79,6 @@ class LiveTransactions(dict[int, "weakref.ref[Live]"]):
     def _units_in_use(self) -> list[Any]:
         """Of the transactions that are open."""
         return [one._unit for one in self.alive() if one.active and one._unit is not None]
-
-    def _statements(self) -> list[object]:
-        """Those of the blocks that are open."""
-        blocks = [one._block for one in self.alive() if one.active and one._block is not None]
-        found = [block() for block in blocks]
-        return [statement for statement in found if statement is not None]
 
     def _end_blocks(self) -> None:
         for live in self.alive():
