@@ -6,7 +6,7 @@ import time
 from asyncio import CancelledError, wrap_future
 from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, suppress
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar
 from uuid import UUID
@@ -98,7 +98,7 @@ class Worker(Generic[T]):
         """`Queue.extend`."""
         return self._db.run(lambda t: self._queue(t).extend(lease, seconds))
 
-    def job(self, timeout: Optional[float] = None) -> _JobBlock[T]:
+    def job(self, timeout: Optional[float] = None) -> AbstractContextManager[Lease[T], None]:
         """A block with the next job: its end acknowledges the job, and an exception gives it back as failed.
 
         The exception leaves the block. An exception that is no `Exception`, such as KeyboardInterrupt, releases the
@@ -144,7 +144,7 @@ class Worker(Generic[T]):
         """As `fail`, in asyncio."""
         await self._db.arun(lambda t: self._queue(t).fail(lease, error, delay=delay))
 
-    def ajob(self, timeout: Optional[float] = None) -> _AsyncJobBlock[T]:
+    def ajob(self, timeout: Optional[float] = None) -> AbstractAsyncContextManager[Lease[T], None]:
         """As `job`, in asyncio. A task that is cancelled releases its job."""
         return _AsyncJobBlock(self, timeout)
 
