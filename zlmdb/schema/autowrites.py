@@ -4,8 +4,8 @@ It takes the lock of the writers as a block does. It has no statement by whose e
 so it catches everything: whatever exception comes, wherever it comes, undoes the transaction and releases the lock. If
 a second one comes into that, the lock is released with the frame of the function, or by the next write of its thread.
 
-It knows tables without indexes and without followers. What it knows of the file holds as for reads: see
-`auto`. With a limit it asks for room, as `Transaction.commit` does.
+It knows tables without indexes and without followers. What it knows of the file holds as for reads: see `auto`. With a
+limit it asks for room, as `Transaction.commit` does.
 """
 
 from __future__ import annotations
