@@ -140,6 +140,29 @@ def test_a_loop_that_is_closed_while_a_task_waits_leaves_no_pipe(tmp_path: Path)
         assert waiting(db.dbpath) == []
 
 
+def test_a_task_ends_in_peace_whose_pipe_the_collector_took_before(tmp_path: Path) -> None:
+    pipes: list[Any] = []
+
+    async def follow() -> None:
+        async for _ in db.changes(Users, timeout=None):
+            pass
+
+    with zlmdb.open(tmp_path / "db", Store) as db, pytest.MonkeyPatch.context() as patch:
+        make = doorbell.Doorbell._pipe
+        patch.setattr(doorbell.Doorbell, "_pipe", lambda self: pipes.append(make(self)) or pipes[-1])
+        loop = asyncio.new_event_loop()
+        coroutine = follow()
+        task = loop.create_task(coroutine)
+        loop.run_until_complete(asyncio.sleep(0.05))
+        loop.set_exception_handler(lambda loop, context: None)  # of a task that never ends
+        loop.close()
+        assert len(waiting(db.dbpath)) == 1
+        pipes[0].__del__()  # the collector asks what it found in no order
+        coroutine.close()
+        assert not task.done()
+        assert waiting(db.dbpath) == []
+
+
 def test_waiting_in_a_write_transaction_is_refused(db: Any) -> None:
     with db.write() as t:
         t.users[1] = User("ann")

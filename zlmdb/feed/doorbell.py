@@ -85,7 +85,8 @@ class Doorbell:
             try:
                 yield lambda seconds: wait(seconds if pipe is not None else self._at_most(seconds))
             finally:
-                if pipe is not None:
+                # Where the loop was closed, all this is garbage, and a collector may have closed the pipe before.
+                if pipe is not None and pipe.is_open:
                     loop.remove_reader(pipe.reader)
                     pipe.close()
 
@@ -159,6 +160,11 @@ class _Pipe:
         self._fds.append(os.open(path, os.O_WRONLY | _OPEN))  # else the reader wakes when the last ringer has closed
 
     @property
+    def is_open(self) -> bool:
+        """Whether there is something to close."""
+        return len(self._fds) > 0
+
+    @property
     def reader(self) -> int:
         """The descriptor that can be read after a ring."""
         return self._fds[0]
@@ -190,7 +196,7 @@ class _Pipe:
                 os.rmdir(self._directory)
 
     def __del__(self) -> None:  # an asynchronous generator whose event loop was closed never comes to its end
-        if self._fds:
+        if self.is_open:
             try:  # noqa: SIM105 - nothing is left of this module where the interpreter ends
                 self.close()
             except (AttributeError, TypeError):
