@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable
+from typing import Annotated, Any, Callable
 from uuid import UUID
 
 import lmdb
@@ -335,6 +335,34 @@ def test_an_index_that_another_program_dropped_is_no_damage(tmp_path: Path) -> N
         with zlmdb.open(tmp_path / "db", Without):
             report = db.check()
             assert report.ok, report.problems
+
+
+def test_records_of_a_newer_program_are_checked_by_its_types(tmp_path: Path) -> None:
+    @dataclass
+    class Named:
+        name: str
+
+    @dataclass
+    class Titled:
+        title: Annotated[str, zlmdb.Was("name")]
+
+    class Older(zlmdb.Schema):
+        rows: zlmdb.Table[int, Named]
+
+    class Newer(zlmdb.Schema):
+        rows: zlmdb.Table[int, Titled]
+
+    with zlmdb.open(tmp_path / "db", Older) as db:
+        with db.write() as t:
+            t.rows[1] = Named("Emma")
+        with zlmdb.open(tmp_path / "db", Newer) as newer, newer.write() as t:
+            t.rows[2] = Titled("Ida")
+        for _ in range(2):
+            with db.read() as t, pytest.raises(zlmdb.SchemaMismatch, match="newer than this program") as refused:
+                len(list(t.rows.values()))
+            report = db.check()
+            assert report.ok, report.problems
+            assert f"{refused.value}: checked by the types in the file" in report.notes
 
 
 def test_bytes_in_json_are_not_taken_for_hexadecimal(tmp_path: Path) -> None:

@@ -610,6 +610,19 @@ runpy.run_module("zlmdb", run_name="__main__")
     assert "logins" in done.stdout
 
 
+@pytest.mark.once  # its process has to start, which takes a while on PyPy
+def test_a_command_that_waits_for_a_writer_says_for_which_one(db: Path) -> None:
+    command = [sys.executable, "-m", "zlmdb", "put", str(db), "logins", "eve", "7"]
+    with zlmdb.open(db, zlmdb.Schema) as other:
+        t = other.write()
+        with t, subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as waiting:
+            assert waiting.stderr is not None
+            said = waiting.stderr.readline()
+            t.txn.abort()
+    assert f"waiting for process {os.getpid()} to end its write transaction on {db}" in said
+    assert waiting.returncode == 0
+
+
 def test_ctrl_c_ends_without_a_traceback(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def stop(*arguments: Any, **options: Any) -> None:
         raise KeyboardInterrupt

@@ -426,7 +426,23 @@ def test_what_takes_no_arguments_says_how_a_condition_or_a_key_is_asked_for(db: 
                     getattr(table, method)(lambda note: note.stars > 1)
         with pytest.raises(TypeError, match=r"got 1: write .*, del table\[key\] for one record$"):
             t.notes.delete(1)
-        assert len(t.notes) == 2
+        some = t.notes.where(lambda note: note.stars > 0)
+        for rows in (t.notes, some, some.values()):
+            with pytest.raises(
+                TypeError, match=r"^first\(\) .*, and got default=None: .*returns None if there is none"
+            ):
+                rows.first(default=None)
+        for method, advice in [("all", "limit"), ("count", "where"), ("keys", "fields"), ("values", "fields")]:
+            with pytest.raises(TypeError, match=rf"^{method}\(\) .*, and got 'stars': write \.{advice}\("):
+                getattr(some, method)("stars")
+        for rows in (some, some.fields(lambda note: note.stars)):
+            for asked in ({"page": 2, "per_page": 10}, {"size": 10, "page": 2}, {}):
+                with pytest.raises(TypeError, match=r"^page\(\) takes size and after, .* limit\(size, skip\) for one"):
+                    rows.page(**asked)
+            with pytest.raises(TypeError, match=r"^all\(\) takes no arguments, and got 10"):
+                rows.all(10)
+        with pytest.raises(TypeError, match=r"^count\(\) takes no arguments"):
+            t.notes.group_by(lambda note: note.stars, lambda group: (group.all(), group.count(1)))
         with pytest.raises(zlmdb.EncodeError, match=r"; a function is a condition: write \.where\(lambda record: "):
             t.notes.select(lambda note: note.stars > 1)
         with pytest.raises(TypeError, match=r"got 'stars'; write `lambda v: v\.stars`$"):

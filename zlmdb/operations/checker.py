@@ -22,7 +22,7 @@ from ..store.ranges import prefixed, prefixed_keys
 from ..store.slots import Keyspace, Slot
 from ..store.store import Store
 from ..tables.indexstorage import IndexStorage
-from ..tables.storage import Storage
+from ..tables.storage import FileIndexes, Storage
 from ..values import from_name as value_from_name
 from . import multicheck
 from .linked import broken_links
@@ -188,8 +188,11 @@ class _Check:
         keyspace = self.catalogue.keyspace(slot)
         report = self.report.tables[slot.name] = TableReport(slot.class_name if slot.uuid else slot.name)
         storage = self.declared.get(slot.name)
-        if storage is not None and storage.file_indexes.unreadable is not None:
-            storage = None  # it waits for a migration: until then the file has records of another type
+        if storage is not None:
+            reason = self._found(storage).unreadable
+            if reason is not None:  # it waits for a migration, or the file has had one: records of another type
+                self.report._note(f"table {slot.name!r}: {reason}: checked by the types in the file")
+                storage = None
         pmap, attached = maps.get((keyspace.space, keyspace.prefix), (None, None))
         if storage is not None or attached is not None:
             report.codecs = "declared"
@@ -231,9 +234,13 @@ class _Check:
             for key, data in _rows(self.txn, handle, keyspace.prefix):
                 yield bytes(key)[len(keyspace.prefix) :], data
 
+    def _found(self, storage: Storage[Any, Any]) -> FileIndexes:
+        """What this snapshot says of a declared table."""
+        return storage.file_indexes if storage.find_indexes is None else storage.find_indexes(self.txn, None)
+
     def _kept(self, storage: Storage[Any, Any]) -> list[IndexStorage]:
         """The declared indexes, except those that another program has dropped or changed meanwhile."""
-        found = storage.file_indexes if storage.find_indexes is None else storage.find_indexes(self.txn, None)
+        found = self._found(storage)
         left_out = found.gone | found.building
         return [index for index in storage.indexes if index.name not in left_out]
 

@@ -6,12 +6,13 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from types import GeneratorType
-from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union, overload
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, TypeVar, Union, overload
 
 from .. import errors
 from ..shown import shortened
 from .nolists import NoList, no_length
 from .ordering import Ordered, refuse_unordered
+from .rowcalls import refuse_given, sized
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -81,8 +82,10 @@ class Reads(NoList, Iterable[R_co], Generic[R_co]):
         """How `_different_rows` are found, or else the rows."""
         return self._plan()
 
-    def first(self) -> Optional[R_co]:
+    def first(self, *given: NoReturn, **named: NoReturn) -> Optional[R_co]:
         """The first row; None when there is none."""
+        if given or named:
+            refuse_given("first", given, named)
         return first_of(iter(self), None)
 
     def last(self) -> Optional[R_co]:
@@ -193,12 +196,16 @@ class Given(Reads[R_co]):
         found = self._selection._extreme_of(self._give, which)
         return super()._extreme(which) if found is None else found[0]
 
-    def all(self) -> list[R_co]:
+    def all(self, *given: NoReturn, **named: NoReturn) -> list[R_co]:
         """All rows in a list."""
+        if given or named:
+            refuse_given("all", given, named)
         return self._selection._listed(self._give)
 
-    def first(self) -> Optional[R_co]:
+    def first(self, *given: NoReturn, **named: NoReturn) -> Optional[R_co]:
         """The first row; None when there is none."""
+        if given or named:
+            refuse_given("first", given, named)
         found: Optional[R_co] = self._selection._first_of(self._give)
         return found
 
@@ -210,10 +217,11 @@ class Given(Reads[R_co]):
     def __bool__(self) -> bool:
         return bool(self._selection)
 
-    def count(self) -> int:
+    def count(self, *given: NoReturn, **named: NoReturn) -> int:
         """How many rows there are: as many as records, `fields` is not asked."""
-        return self._selection.count()
+        return self._selection.count(*given, **named)
 
+    @sized
     def page(self, size: int, after: Optional[str] = None) -> Page[R_co]:
         """As of every `Reads`."""
         return self._selection._page(self._give, self._shown, size, after)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Optional, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, Optional, TypeVar
 
 from ..query.explained import Plan
 from ..query.following import Followed, spelled
 from ..query.ordering import checked, first_of, sliced
 from ..query.projection import ENGINE_KEYS, KEYS, PAIRS, VALUES
+from ..query.rowcalls import refuse_given
 from .aggregated import aggregated
 from .missing import missing
 from .selection import ALL, Selection
@@ -119,8 +120,10 @@ class Group(Selection[K, V]):
             pass
         return pair
 
-    def count(self) -> int:
+    def count(self, *given: NoReturn, **named: NoReturn) -> int:
         """The number of records."""
+        if given or named:
+            refuse_given("count", given, named)
         return len(self._keys) if self._query is ALL and self._limit is None else sum(1 for _ in self._run(KEYS))
 
     def __bool__(self) -> bool:
@@ -140,8 +143,7 @@ class Group(Selection[K, V]):
             groups.setdefault(name_of(pair), []).append(pair)
         return {name: into(Group(self._table, *map(list, zip(*rows)))) for name, rows in groups.items()}
 
-    def delete(self) -> int:
-        """Delete the records; how many."""
+    def _delete_range(self) -> int:
         from .changing import delete
 
         return delete(self)

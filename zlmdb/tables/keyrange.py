@@ -13,6 +13,7 @@ from ..handlers import let_through
 from ..query.projection import KEYS, PAIRS, VALUES
 from ..store.blocks import COUNTS_REFERENCES
 from ..store.ranges import TOP, keys_from, pairs_from, seek
+from .missing import missing, refuse_position
 from .scan import Scan
 from .storage import Storage
 
@@ -124,6 +125,24 @@ class KeyRange(Generic[K, V]):
     def _owner(self, cursor: Any, entry: bytes) -> tuple[Any, bytes, Any]:
         """As `_edge`, of an index whose *entry* the cursor is at."""
         raise NotImplementedError
+
+    def _is_key(self, key: Any) -> bool:
+        try:
+            self._table._storage.encode_key(key)
+        except errors.EncodeError:
+            return False
+        return True
+
+    def _within(self, key: K) -> V:
+        """The value of *key*, one of the range."""
+        try:
+            encoded = self._table._storage.encode_key(key)
+        except errors.EncodeError as error:
+            refuse_position(key, error)
+            raise
+        if not self._lower <= encoded < self._upper:
+            raise missing(key)
+        return self._table[key]
 
     def _is_any(self) -> bool:
         lower, upper = self._lower, self._upper

@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Any, NoReturn
 
 from ..query.nolists import SOME, shown_position
+from ..query.rowcalls import shown_call
 from ..shown import shortened
 
 
@@ -80,8 +81,7 @@ _TAKEN = {
 
 def refuse_call(method: str, given: Iterable[object], options: Mapping[str, object]) -> NoReturn:
     """Raise TypeError for a *method* of a query that is called with what is *given*, and *options*."""
-    shown = [*map(shortened, given), *[f"{name}={shortened(one)}" for name, one in options.items()]]
-    raise TypeError(f"{method}() takes {_TAKEN[method]}; it got {', '.join(shown)} as well")
+    raise TypeError(f"{method}() takes {_TAKEN[method]}; it got {shown_call(given, options)} as well")
 
 
 def refuse_where(more: tuple[object, ...], fields: Mapping[str, object]) -> NoReturn:

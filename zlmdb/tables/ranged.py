@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, Protocol, TypeVar, Union, overload
 
+from ..query.rowcalls import refuse_given
 from .missing import refuse_call, refuse_ranges, refuse_where
 
 if TYPE_CHECKING:
@@ -75,12 +76,6 @@ def limits(spans: Spans, bounds: Bounds) -> tuple[bytes, bytes]:
         first, end = spans.span(prefix, startswith)
         lower, upper = max(lower, first), min(upper, end)
     return lower, upper
-
-
-def _refuse(method: str, given: tuple[object, ...]) -> NoReturn:
-    from .unknown import refuse_given  # late: for this error only
-
-    refuse_given(method, given[0])
 
 
 class Ranged(Generic[I, K, V]):
@@ -255,28 +250,28 @@ class Ranged(Generic[I, K, V]):
         """
         return self._chosen(None, False, None).group_by(by, into)
 
-    def first(self, *given: NoReturn) -> Optional[tuple[K, V]]:
+    def first(self, *given: NoReturn, **named: NoReturn) -> Optional[tuple[K, V]]:
         """The first pair of key and value; None when there is none."""
-        if given:
-            _refuse("first", given)
+        if given or named:
+            refuse_given("first", given, named)
         return self._chosen(None, False, None).first()
 
-    def last(self, *given: NoReturn) -> Optional[tuple[K, V]]:
+    def last(self, *given: NoReturn, **named: NoReturn) -> Optional[tuple[K, V]]:
         """The last pair of key and value; None when there is none."""
-        if given:
-            _refuse("last", given)
+        if given or named:
+            refuse_given("last", given, named)
         return self._chosen(None, False, None).last()
 
-    def count(self, *given: NoReturn) -> int:
+    def count(self, *given: NoReturn, **named: NoReturn) -> int:
         """The number of records."""
-        if given:
-            _refuse("count", given)
+        if given or named:
+            refuse_given("count", given, named)
         return self._chosen(None, False, None).count()
 
-    def delete(self, *given: NoReturn) -> int:
+    def delete(self, *given: NoReturn, **named: NoReturn) -> int:
         """Delete all these records, as ``select().delete()`` does; returns how many."""
-        if given:
-            _refuse("delete", given)
+        if given or named:
+            refuse_given("delete", given, named)
         return self._chosen(None, False, None).delete()
 
     def explain(self) -> Plan:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Callable, NoReturn, Optional, TypeVar, cast, overload
 
-from .. import errors
 from ..namedtuples import NamedTuple
 from ..query import Given, Ordered, Reads, preview
 from ..query.projection import HITS, KEYS, PAIRS, VALUES
 from ..query.reads import first_of
+from ..query.rowcalls import refuse_given, sized
 from ..shown import shortened
 from ..store.blocks import COUNTS_REFERENCES
 from .keyrange import FAST, KeyRange, few_of, pairs_of
-from .missing import check_limit, missing, refuse_after_limit, refuse_call, refuse_limit, refuse_position, refuse_where
+from .missing import check_limit, missing, refuse_after_limit, refuse_call, refuse_limit, refuse_where
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -171,12 +171,16 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
 
         return grouped(self, self._following().value(by), into)
 
-    def keys(self) -> Reads[K]:
+    def keys(self, *given: NoReturn, **named: NoReturn) -> Reads[K]:
         """The keys only; the records are not read."""
+        if given or named:
+            refuse_given("keys", given, named)
         return Given(self, KEYS, "keys")
 
-    def values(self) -> Reads[V]:
+    def values(self, *given: NoReturn, **named: NoReturn) -> Reads[V]:
         """The values only; the keys are not decoded."""
+        if given or named:
+            refuse_given("values", given, named)
         return Given(self, VALUES, "values")
 
     def _following(self) -> Following:
@@ -256,8 +260,10 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
             rows += block
         return rows
 
-    def all(self) -> list[tuple[K, V]]:
+    def all(self, *given: NoReturn, **named: NoReturn) -> list[tuple[K, V]]:
         """All pairs of key and value in a list."""
+        if given or named:
+            refuse_given("all", given, named)
         return self._listed(PAIRS)
 
     def _all_at_once(self, give: Give) -> list[Any]:
@@ -312,24 +318,6 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
                 raise missing(key)
         return value
 
-    def _is_key(self, key: Any) -> bool:
-        try:
-            self._table._storage.encode_key(key)
-        except errors.EncodeError:
-            return False
-        return True
-
-    def _within(self, key: K) -> V:
-        """The value of *key*, one of the range."""
-        try:
-            encoded = self._table._storage.encode_key(key)
-        except errors.EncodeError as error:
-            refuse_position(key, error)
-            raise
-        if not self._lower <= encoded < self._upper:
-            raise missing(key)
-        return self._table[key]
-
     if not TYPE_CHECKING:  # checkers take anything
 
         def __contains__(self, pair: object) -> bool:
@@ -340,8 +328,10 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
                 "`in selection.values()`"
             )
 
-    def first(self) -> Optional[tuple[K, V]]:
+    def first(self, *given: NoReturn, **named: NoReturn) -> Optional[tuple[K, V]]:
         """The first pair of key and value; None when the selection is empty."""
+        if given or named:
+            refuse_given("first", given, named)
         if self._query is not ALL or self._reverse or self._limit == 0 or not self._plain:
             return cast("Optional[tuple[K, V]]", self._first_of(PAIRS))
         # What `_at_end` and what it calls come to, without the calls.
@@ -395,12 +385,14 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
             return self._with(query=query._replace(backwards=not query.backwards))
         return self._with(reverse=not self._reverse)
 
-    def count(self) -> int:
+    def count(self, *given: NoReturn, **named: NoReturn) -> int:
         """The number of records. O(1) for a whole table with a keyspace of its own, else it reads every key.
 
         With `where` it reads what the conditions name of every record that an index does not leave out; if an index
         tells all by itself, its entries are counted.
         """
+        if given or named:
+            refuse_given("count", given, named)
         query = self._query
         if query.where:
             from .executor.counted import counted  # late, as what compiles
@@ -442,6 +434,7 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
 
     # -- pages and plans --------------------------------------------------------------------------------------------
 
+    @sized
     def page(self, size: int, after: Optional[str] = None) -> Page[tuple[K, V]]:
         """The first *size* pairs, or those behind the cursor *after*, the `Page.next` of the page before.
 
@@ -484,8 +477,10 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
 
         return change(self, how)
 
-    def delete(self) -> int:
+    def delete(self, *given: NoReturn, **named: NoReturn) -> int:
         """Delete the records, index entries too; the number of records deleted."""
+        if given or named:
+            refuse_given("delete", given, named)
         if self._query is not ALL or self._table._storage.referrers:
             from .changing import delete  # late, as above
 

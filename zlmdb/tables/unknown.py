@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NoReturn, Optional
+from typing import Any, Optional
 
-from ..shown import nearest, shortened
+from ..shown import nearest
 
 _STORE = "table[key] = value stores a record, table.add(value) stores it under a new key"
 _FIND = "write .where(lambda record: ...)"
@@ -81,13 +81,6 @@ def _elsewhere(holder: Any, name: str, many: bool) -> Optional[str]:
     if name in _OF_QUEUES and hasattr(holder, "claim"):
         return _OF_QUEUES[name]
     return (_OF_MANY.get(name) if many else None) or _ELSEWHERE.get(name)
-
-
-def refuse_given(method: str, given: object) -> NoReturn:
-    """Raise TypeError for what is *given* to *method*, which takes nothing: a condition, perhaps, or a key."""
-    one = {"delete": "del table[key]", "count": "key in table"}.get(method, "table.get(key)")
-    advice = f"write .where(lambda record: ...).{method}() for those of a condition, {one} for one record"
-    raise TypeError(f"{method}() takes no arguments, and got {shortened(given)}: {advice}")
 
 
 def _of_selections(holder: Any, name: str) -> Optional[str]:

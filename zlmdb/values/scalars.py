@@ -209,6 +209,15 @@ class Choice(Shape):
     def dump(self, value: Any) -> Any:
         return self._stored[type(value), value]
 
+    def misfit(self, value: Any, path: str) -> str:
+        said = super().misfit(value, path)
+        if not isinstance(value, enum.Flag) or typename(type(value)) != self.label:
+            return said
+        return (
+            f"{said}, which is no member: give the combination a name in the class, declare the field as int, or store "
+            f"FlatBuffers, where a Flag has all combinations"
+        )
+
     def load(self, data: Any) -> Any:
         try:
             return self._seen[type(data), data]

@@ -91,8 +91,7 @@ class ElementSelection(IndexSelection[K, V]):
         prefix = self._table._storage.prefix
         return [prefix + primary for _, primary in self.found()[:most]]
 
-    def delete(self) -> int:
-        """As `Selection.delete`."""
+    def _delete_range(self) -> int:
         from ..changing import delete  # late: few programs need it
 
         return delete(self)
