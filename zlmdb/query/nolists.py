@@ -1,8 +1,12 @@
-"""What is read lazily and looks like a list, but is none: what programs try then says what to write instead."""
+"""What cannot be asked of rows that are read lazily, and look like a list: the error says what to write instead."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
+
+from ..shown import shortened
 
 _LISTS = (list, tuple, dict, set, frozenset)
 
@@ -48,3 +52,44 @@ def shown_position(position: Any) -> str:
         return repr(position)
     parts = ["" if part is None else repr(part) for part in (position.start, position.stop)]
     return ":".join(parts if position.step is None else [*parts, repr(position.step)])
+
+
+_OF_SOME = "write .where(lambda record: ...).{method}() for those of a condition, {one} for one record"
+_TAKEN = "write .fields(lambda record: (record.name, ...)), which gives what is computed of each record"
+_ADVICE = {
+    "all": "write .limit(count).all() for the first ones, .where(lambda record: ...).all() for those of a condition",
+    "count": _OF_SOME.format(method="count", one="key in table"),
+    "delete": _OF_SOME.format(method="delete", one="del table[key]"),
+    "keys": _TAKEN,
+    "values": _TAKEN,
+}
+_NONE = "; it returns None if there is none, so `if row is None` is what a default is for"
+
+
+def shown_call(given: Iterable[object], named: Mapping[str, object]) -> str:
+    """The arguments of a call, for people."""
+    return ", ".join([*map(shortened, given), *[f"{name}={shortened(one)}" for name, one in named.items()]])
+
+
+def refuse_given(method: str, given: Iterable[object], named: Mapping[str, object]) -> NoReturn:
+    """Raise TypeError for what is given to *method*, which takes nothing: a condition, perhaps, a key or a default."""
+    advice = _ADVICE.get(method) or _OF_SOME.format(method=method, one="table.get(key)") + _NONE
+    raise TypeError(f"{method}() takes no arguments, and got {shown_call(given, named)}: {advice}")
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def sized(method: F) -> F:
+    """The *method* ``page``, which refuses anything but a size and a cursor: the number of a page, perhaps."""
+
+    @wraps(method)
+    def page(self: Any, *given: Any, **named: Any) -> Any:
+        if len(given) > 2 or not (given or "size" in named) or not named.keys() <= {"size", "after"}:
+            raise TypeError(
+                f"page() takes size and after, the .next of the page before, and got {shown_call(given, named)}: write "
+                f"page(size, before.next) for the page behind another, limit(size, skip) for one of a number"
+            )
+        return method(self, *given, **named)
+
+    return cast("F", page)

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, TypeVar, Uni
 
 from .. import errors
 from ..shown import shortened
-from .nolists import NoList, no_length
+from .nolists import NoList, no_length, refuse_given, sized
 from .ordering import Ordered, refuse_unordered
-from .rowcalls import refuse_given, sized
 
 if TYPE_CHECKING:
     from decimal import Decimal

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NoReturn, Optional, TypeVar
 
 from ..query.explained import Plan
 from ..query.following import Followed, spelled
+from ..query.nolists import refuse_given
 from ..query.ordering import checked, first_of, sliced
 from ..query.projection import ENGINE_KEYS, KEYS, PAIRS, VALUES
-from ..query.rowcalls import refuse_given
 from .aggregated import aggregated
 from .missing import missing
 from .selection import ALL, Selection

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any, NoReturn
 
-from ..query.nolists import SOME, shown_position
-from ..query.rowcalls import shown_call
+from ..query.nolists import SOME, shown_call, shown_position
 from ..shown import shortened
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, Protocol, TypeVar, Union, overload
 
-from ..query.rowcalls import refuse_given
+from ..query.nolists import refuse_given
 from .missing import refuse_call, refuse_ranges, refuse_where
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Callable, NoReturn, Optional, TypeVar, ca
 
 from ..namedtuples import NamedTuple
 from ..query import Given, Ordered, Reads, preview
+from ..query.nolists import refuse_given, sized
 from ..query.projection import HITS, KEYS, PAIRS, VALUES
 from ..query.reads import first_of
-from ..query.rowcalls import refuse_given, sized
 from ..shown import shortened
 from ..store.blocks import COUNTS_REFERENCES
 from .keyrange import FAST, KeyRange, few_of, pairs_of
