@@ -931,6 +931,42 @@ def test_a_migration_of_the_records_ends_what_was_recorded_before(tmp_path: Path
         assert db.check().ok
 
 
+def test_a_migration_takes_a_table_whose_new_class_is_the_first_with_a_feed(tmp_path: Path) -> None:
+    @dataclass
+    class Person:
+        name: str
+        birth: int
+
+    class People(zlmdb.Table[int, Person], name="users", feed=True):
+        pass
+
+    def take(t: Any, old: Any) -> None:
+        for key, fields in old.take("users").items():
+            t.users[key] = Person(fields["name"], 2000 - fields["age"])
+
+    def drop_one(t: Any) -> None:
+        del t.users[2]
+
+    class After(zlmdb.Schema):
+        users: People
+        migrations: ClassVar[Any] = [zlmdb.Migration(1, "births", take), zlmdb.Migration(2, "one less", drop_one)]
+
+    class Plain(zlmdb.Table[int, User], name="users"):
+        pass
+
+    class Before(zlmdb.Schema):
+        users: Plain
+
+    with zlmdb.open(tmp_path, Before) as db, db.write() as t:
+        t.users[1], t.users[2] = User("ann", 30), User("bob", 40)
+    with zlmdb.open(tmp_path, After) as db:
+        assert len(db.migrate(dry_run=True)) == 2
+        assert len(db.migrate()) == 2
+        kinds = [(one.number, one.kind, one.key) for one in db.changes(People)]
+        assert kinds == [(1, "put", 1), (2, "put", 2), (3, "delete", 2)]
+        assert db.check().ok
+
+
 # -- kills ----------------------------------------------------------------------------------------------------------
 
 

@@ -60,9 +60,9 @@ class Attaching(DatabaseState):
                 wire(declared, self._storages)
                 break
 
-    def _attach_again(self) -> None:
-        """Use the new shape of tables in all transactions from now on."""
-        self._attach_tables(create=True, migrating=False)
+    def _attach_again(self, *, migrating: bool = False) -> None:
+        """Use the new shape of tables in all transactions from now on; *migrating*: some may not have it yet."""
+        self._attach_tables(create=not migrating, migrating=migrating)
         self._readers, self._writers = Pool(), Pool()
 
     # -- made at run time ---------------------------------------------------------------------------------------------

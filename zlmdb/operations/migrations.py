@@ -162,6 +162,8 @@ def migrate(db: Any, schema: type[Any], *, dry_run: bool = False, told: Optional
         done = db.run(partial(_apply, running, step))
         if done is not None:
             applied.append(done)
+        if step is not steps[-1] and any(one.file_indexes.unreadable for _, one in db._storages.values()):
+            db._attach_again(migrating=True)  # perhaps this step has taken the table, and the next one uses it
         running.told(Progress("migrations", count, len(steps)))
     db._attach_again()
     return applied
@@ -184,7 +186,7 @@ class _Running(NamedTuple):
 
 
 def _prepare(running: _Running) -> None:
-    """Create the tables that the file lacks, and the keyspaces of new indexes: a step cannot create one."""
+    """Create the tables that the file lacks, and the keyspaces of new indexes and feeds: a step cannot create one."""
     store = running.store
     if store.readonly:
         store.refuse_write()
@@ -195,6 +197,8 @@ def _prepare(running: _Running) -> None:
         for name, definition in one.definitions.items()
         if store.traits.by_name
     ]
+    feeds = [catalogue_of(store).feed_keyspace(one.name) for _, one in running.tables.values() if one.feed is not None]
+    names += [keyspace.space for keyspace in feeds if keyspace is not None]
     missing = [name for name in names if name is not None and name not in store.spaces]
     if missing:
         store.change(lambda _, open_space: [open_space(name) for name in missing], timeout=running.db._timeout)

@@ -18,6 +18,7 @@ from ..keys import from_name as key_from_name
 from ..namedtuples import NamedTuple
 from ..schema.comparison import mismatch
 from ..schema.declaration import Declaration
+from ..schema.feeds import begin_in, cut_feed
 from ..schema.indexbuilding import forget_index
 from ..schema.links import record
 from ..schema.plaindata import Plain, plain_of, reader_of
@@ -256,8 +257,9 @@ class OldTables(Mapping[str, "OldTable"]):
                 _clear(step, step.catalogue.index_keyspace(slot, index))
                 step.catalogue.remove_index(step.txn, slot, index)
         step.t.txn._count(0, _clear(step, step.catalogue.keyspace(slot)))
-        if slot.has_feed:
-            _cut(step, slot)
+        feed = _feed(step, slot) if slot.has_feed else None
+        if feed is not None:
+            cut_feed(step.txn, feed[0])
         step.t.txn._catalogue_changed()
         if name in step.attributes:  # from now on it is looked up anew
             attribute, _ = step.attributes[name]
@@ -432,14 +434,10 @@ def _fitting(storage: Storage[Any, Any], read: Callable[[Any], Any], key: bytes,
         ) from error
 
 
-def _cut(step: Step, slot: Slot) -> None:
-    """Remove the recorded changes of a table that gets another shape, which its consumers are told."""
-    from ..feed.log import last, trim_through  # late: few programs use a feed
-
+def _feed(step: Step, slot: Slot) -> Optional[tuple[Handle]]:
+    """Where the changes of a table are recorded; None in a layout without feeds, and in a dry run before the first."""
     keyspace = step.catalogue.feed_keyspace(slot.name)
-    handle = None if keyspace is None else step.handle(keyspace)
-    if handle is not None:
-        trim_through(step.txn, handle[0], last(step.txn, handle[0]))
+    return None if keyspace is None else step.handle(keyspace)
 
 
 def _define(step: Step, slot: Slot, declared: Declaration) -> None:
@@ -459,10 +457,17 @@ def _define(step: Step, slot: Slot, declared: Declaration) -> None:
             del indexes[name]  # a dry run makes no sub-databases
         elif definition.get("table") is None:
             _clear(step, keyspace)
+    feed = None if declared.feed is None or slot.has_feed else _feed(step, slot)
+    if feed is not None:
+        records = step.handle(catalogue.keyspace(slot))
+        begin_in(txn, feed[0], slot, 0 if records is None else int(txn.stat(records[0])["entries"]))
     catalogue.write(txn, slot)
 
 
 def _storage(step: Step, slot: Slot, declared: Declaration) -> Storage[Any, Any]:
+    if declared.feed is not None and not slot.has_feed:
+        declared = copy(declared)  # a dry run makes no feed, either
+        declared.feed = None
     return storage_of(step.store, step.catalogue, {slot.name: slot}, declared)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Optional
 
-from ..engines import Transaction
+from ..engines import Handle, Transaction
 from ..store.catalogue import catalogue_of
 from ..store.slots import Slot
 from ..store.store import OpenSpace, Store
@@ -16,16 +16,22 @@ from .filechange import FileChange
 
 def begin_feed(making: FileChange, slot: Slot, records: int) -> None:
     """Begin the change feed of a table that has this number of *records*, unless the file has it."""
-    from ..feed.log import LOST, begin  # late: few programs use a feed
+    from ..feed.log import LOST  # late: few programs use a feed
 
     lost = lost_feed(making.store, making.catalogue, slot) and making.again
     keyspace = making.catalogue.feed_keyspace(slot.name)
     if keyspace is None or keyspace.space is None or (slot.has_feed and not lost):
         return
+    begin_in(making.txn, making.open_space(keyspace.space), slot, records, LOST if lost else 1)
+
+
+def begin_in(txn: Transaction, handle: Handle, slot: Slot, records: int, lost: int = 1) -> None:
+    """Begin the feed of a table with *records* records in an empty keyspace; *lost* changes were not recorded."""
+    from ..feed.log import begin  # late: few programs use a feed
+
     # Who begins with the first change must know of records from before, and who went on of changes in between.
-    after = min(records, 1) if slot.feed is None else slot.feed["after"] + (LOST if lost else 1)
-    slot.feed = {"after": after}
-    begin(making.txn, making.open_space(keyspace.space), after)
+    slot.feed = {"after": min(records, 1) if slot.feed is None else slot.feed["after"] + lost}
+    begin(txn, handle, slot.feed["after"])
 
 
 def rewrite_feed(making: FileChange, slot: Slot, storage: Storage[Any, Any], reading: Serializer[Any]) -> None:
@@ -35,6 +41,13 @@ def rewrite_feed(making: FileChange, slot: Slot, storage: Storage[Any, Any], rea
         from ..feed.log import rewrite  # late: few programs use a feed
 
         rewrite(making.txn, making.open_space(keyspace.space), lambda data: storage.value.encode(reading.decode(data)))
+
+
+def cut_feed(txn: Transaction, handle: Handle) -> None:
+    """Remove the recorded changes of a table that gets another shape, which its consumers are told."""
+    from ..feed.log import last, trim_through  # late: few programs use a feed
+
+    trim_through(txn, handle, last(txn, handle))
 
 
 def drop_feed(store: Store, table: str, timeout: Optional[float]) -> int:
