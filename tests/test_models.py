@@ -8,7 +8,7 @@ import sys
 import typing
 from collections import OrderedDict, defaultdict, namedtuple
 from collections.abc import Mapping, Sequence
-from dataclasses import InitVar, dataclass, field
+from dataclasses import InitVar, dataclass, field, make_dataclass
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from typing import Annotated, Any, Generic, Literal, NamedTuple, NewType, Optional, TypedDict, TypeVar, Union
@@ -936,6 +936,44 @@ def test_new_unions_are_unions() -> None:
 
     codec = serializer(Modern)
     assert codec.decode(codec.encode(Modern(None))) == Modern(None)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 10), reason="another line tells of Optional there")
+def test_a_member_that_hides_a_type_is_told_of() -> None:
+    @dataclass
+    class Shadowed:
+        label: str
+        old: range[int]  # type: ignore  # as `list` is where the class has a method of that name, since Python 3.14
+
+    with pytest.raises(TypeError, match="hides a type of the same name"):
+        serializer(Shadowed)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="aliases with parameters are for 3.12")
+@each_format
+def test_an_alias_with_parameters_is_what_it_stands_for(alias: Any) -> None:
+    made: dict[str, Any] = {}
+    exec("type Maybe[T] = T | None\ntype Rows[K, V] = dict[K, list[Maybe[V]]]\ntype Turned[A, B] = tuple[B, A]", made)
+    model = make_dataclass("M", [("a", made["Maybe"][str]), ("b", made["Rows"][str, int])])
+    codec = serializer(alias[model])
+    for value in (model("x", {"k": [1, None]}), model(None, {})):
+        assert codec.decode(codec.encode(value)) == value
+    if alias is not values.Pickle:
+        with pytest.raises(EncodeError, match="a: expected"):
+            codec.encode(model(3, {}))
+        with pytest.raises(TypeError, match="Turned"):  # msgspec would take one parameter for the other
+            serializer(alias[made["Turned"][int, str]])
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="such aliases are for 3.12")
+@each_checked
+def test_an_alias_that_contains_itself_is_told_of(alias: Any) -> None:
+    made: dict[str, Any] = {}
+    exec("type Tree = int | list[Tree]\ntype Even[T] = list[Odd[T]]\ntype Odd[T] = int | dict[str, Even[T]]", made)
+    tree, even = made["Tree"], made["Even"]
+    for one in (tree, make_dataclass("M", [("tree", tree)]), list[even[int]]):
+        with pytest.raises(TypeError, match="contains itself: use Any"):
+            serializer(alias[one])
 
 
 def test_a_namedtuple_without_types_holds_plain_data() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import collections.abc as abc
 import dataclasses
 import enum
+import sys
 import types
 import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -337,10 +338,32 @@ def _own_annotations(cls: Any) -> dict[str, Any]:
 
 
 def renamed(annotation: Any) -> Any:
-    """What a NewType, or a ``type X = ...``, stands for."""
-    if type(annotation).__name__ == "TypeAliasType":
-        return annotation.__value__
-    return getattr(annotation, "__supertype__", None)
+    """What a NewType stands for, or a ``type X = ...``, or one of those with parameters, such as ``Maybe[str]``.
+
+    Raises `TypeError` for an alias that contains itself.
+    """
+    alias: Any = typing.get_origin(annotation) or annotation
+    if type(alias).__name__ != "TypeAliasType":
+        return getattr(annotation, "__supertype__", None)
+    value = alias.__value__
+    if _contains(value, alias, set()):
+        raise TypeError(f"the alias {alias} contains itself: use Any, or a model class with fields of its own type")
+    if alias is annotation:
+        return value
+    # What msgspec does; where the order of the parameters is another one it would take one for the other.
+    same = alias.__type_params__ == getattr(value, "__parameters__", ())
+    return value[typing.get_args(annotation)] if same else None
+
+
+def _contains(annotation: Any, alias: Any, seen: set[int]) -> bool:
+    """Whether the type *annotation* is made of *alias*."""
+    if annotation is alias:
+        return True
+    parts = [typing.get_origin(annotation), *typing.get_args(annotation)]
+    if type(annotation).__name__ == "TypeAliasType" and id(annotation) not in seen:
+        seen.add(id(annotation))
+        parts.append(annotation.__value__)
+    return any(_contains(part, alias, seen) for part in parts if part is not None)
 
 
 def filled(annotation: Any, given: Mapping[Any, Any]) -> Any:
@@ -373,6 +396,13 @@ def _given(cls: Any, given: dict[Any, Any]) -> Iterator[tuple[Any, dict[Any, Any
     yield cls, given
 
 
+_WHY_NOT = (
+    "On Python 3.9, `X | None` is written Optional[X]"
+    if sys.version_info < (3, 10)
+    else "An attribute or a method of the class hides a type of the same name: then rename one of them"
+)
+
+
 def unresolved(cls: type[Any], error: Exception) -> TypeError:
     """The error that says why an annotation of *cls* means nothing, and what to do."""
     if isinstance(error, NameError):
@@ -380,7 +410,4 @@ def unresolved(cls: type[Any], error: Exception) -> TypeError:
             f"an annotation of {typename(cls)} cannot be resolved: {error}. "
             "Define that name at the top of the module, or pass it in localns="
         )
-    return TypeError(
-        f"an annotation of {typename(cls)} cannot be evaluated: {error}. "
-        "On Python 3.9, `X | None` is written Optional[X]"
-    )
+    return TypeError(f"an annotation of {typename(cls)} cannot be evaluated: {error}. {_WHY_NOT}")
